@@ -160,6 +160,11 @@ describe('monitoring', () => {
     metrics.refreshed('Order', null, 1);
     metrics.pingAttempted('apns', 'accepted');
     metrics.delivered('Order', 1);
+    metrics.written(0.002);
+    metrics.backendCalled('query', 'failed', 2);
+    metrics.mismatched('Order');
+    metrics.watchActivityStreams(() => 3);
+    metrics.watchSeen(async () => [['1h', 12]]);
     metrics.watchStaleness(() => new Map([['Order', 7.5]]));
     metrics.watchQueues(async () => [{ queue: 'q', depth: 0, lagS: 0, dead: 0 }]);
     metrics.watchBreakers(async () => new Map([['query', 0]]));

@@ -7,6 +7,7 @@ export type { UserView } from './accounts/users.ts';
 export type { SeenState, WriteCall } from './admission/admit-write.ts';
 export { customNameOf } from './admission/custom-partition.ts';
 export type { BehindDevice, Receipt, ReceiptCall } from './delivery/receipts.ts';
+export { lastSyncMsOf } from './devices/client-record.ts';
 export type { ClientView } from './devices/clients.ts';
 export { readSubscription, type Subscription } from './devices/device-address.ts';
 export type { DeviceId } from './devices/device-id.ts';

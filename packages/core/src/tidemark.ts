@@ -103,6 +103,8 @@ export interface TidemarkParts {
   readonly pullWaitMs?: number;
   /** A timer. Absent: pulls wait for refreshes of this server until they end, and never for those of other servers. */
   readonly wait?: (ms: number) => Promise<void>;
+  /** Called with the time that a push, document or refresh took to be written durably. */
+  readonly onWritten?: (tookMs: number) => void;
   /** How long after its last contact a device counts for the freshness of its sources. */
   readonly activeWindowMs?: number;
   /** The identity of this server among those on the store. Absent: there is only one server. */
@@ -160,6 +162,8 @@ export class Tidemark {
   readonly refresher: Refresher;
   readonly #adapters: { readonly adapters?: Adapters };
   readonly #clock: Clock;
+  readonly #steadyClock: Clock;
+  readonly #onWritten: (tookMs: number) => void;
   readonly #log: Log;
   readonly #limits: Limits;
   readonly #pace: Pace;
@@ -196,6 +200,8 @@ export class Tidemark {
       tokens: this.tokens,
     });
     this.#clock = parts.clock;
+    this.#steadyClock = parts.steadyClock ?? parts.clock;
+    this.#onWritten = parts.onWritten ?? (() => undefined);
     this.#log = parts.log;
     this.#limits = ports.limits;
     this.#pace = parts.pace ?? WITHOUT_PAUSE;
@@ -205,8 +211,8 @@ export class Tidemark {
     this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
     this.refresher = this.#openRefresher(parts);
     this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
-    const { steadyClock = parts.clock, activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
-    this.freshness = new Freshness({ clock: steadyClock, windowMs });
+    const { activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
+    this.freshness = new Freshness({ clock: this.#steadyClock, windowMs });
     this.devices = new Devices({
       ...ports,
       users: this.users,
@@ -456,7 +462,9 @@ export class Tidemark {
 
   async #write(admission: Promise<Admitted<PartitionWrite>>, cause: CommitCause = 'push'): Promise<WriteReport> {
     const write = await admission;
+    const startedMs = this.#steadyClock.nowMs();
     const { epoch, ...outcome } = await this.#writer.write(write);
+    this.#onWritten(this.#steadyClock.nowMs() - startedMs);
     if (outcome.changed > 0) {
       const range = rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed);
       this.#emitCommitted({ partition: write.partition, cause, range });

@@ -92,6 +92,9 @@ export const PullRequest = Type.Object(
           token: Type.Optional(
             nullableToken('The token of the last page that was stored. Absent or null: the device holds nothing.'),
           ),
+          mismatch: Type.Optional(
+            flag('True: the device starts over because its objects did not match the checksum. It is only counted.'),
+          ),
         },
         { ...closed, description: 'Where the device is in this source.' },
       ),

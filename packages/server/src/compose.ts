@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { Adapter, Log, PingAttempt, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
@@ -40,7 +42,7 @@ import { systemClock as clock, steadyClock } from './primitives/clocks.ts';
 import { KeyedLimit } from './primitives/keyed-limit.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addServiceRoutes } from './routes/service.ts';
-import { lastGauge, readQueues } from './telemetry/gauges.ts';
+import { lastGauge, readQueues, readSeen } from './telemetry/gauges.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import { readVersion } from './version.ts';
 
@@ -67,6 +69,8 @@ type HttpLog = Log & Partial<Pick<ServerLog, 'logger' | 'requests'>>;
 const BACKEND = 'backend';
 const SEARCH_RETRY_AFTER_S = 1;
 const SERVER_ID_BYTES = 9;
+/** The unit in which `stat` counts the space of a file. */
+const DISK_BLOCK_BYTES = 512;
 
 const dice = () => Math.random();
 
@@ -114,7 +118,8 @@ async function build(
   const timers = systemTimers;
   const members = new ClusterMembers({ id, clock: steadyClock, timers, openBus: (bus) => openBus(config, log, bus) });
   const announcer = new JobAnnouncer(jobs);
-  const { tidemark, backend, modules } = await buildCore(config, log, { store, announcer, members, address });
+  const metrics = new Metrics(readVersion());
+  const { tidemark, backend, modules } = await buildCore(config, log, { store, announcer, members, address, metrics });
   const admin = await bootstrap(config, tidemark, modules);
   const limiter = new LoginLimiter(steadyClock, (keys) => members.tell({ kind: 'login_failed', keys }));
   const providers = newProviders(config, log, tidemark);
@@ -123,7 +128,8 @@ async function build(
   const devices = new ClusterDevices(events, members);
   const ports = { clock, steadyClock, random, dice, pace, log };
   const onCounted = (caller: string) => members.tell({ kind: 'pinged', caller });
-  const metrics = newMetrics({ events, tidemark, jobs, backend });
+  watchServer(metrics, { events, activity, tidemark, jobs, backend });
+  watchStore(metrics, config);
   const onAttempt = (attempt: PingAttempt) => {
     metrics.pingAttempted(attempt.service, attempt.status);
     showPingAttempt(activity, attempt);
@@ -171,6 +177,7 @@ interface CoreInput extends Pick<Engines, 'store'> {
   readonly announcer: JobAnnouncer;
   readonly members: ClusterMembers;
   readonly address: ServerAddress;
+  readonly metrics: Metrics;
 }
 
 interface BuiltCore {
@@ -183,7 +190,7 @@ interface BuiltCore {
 async function buildCore(
   config: Config,
   log: Log,
-  { store, announcer, members, address }: CoreInput,
+  { store, announcer, members, address, metrics }: CoreInput,
 ): Promise<BuiltCore> {
   const modules = new SourceModules(config.appFolder, { ...config.backend, log });
   // Watched modules are loaded in a way that can be repeated.
@@ -194,6 +201,7 @@ async function buildCore(
     server: { id: members.id, isGone: (id) => members.isGone(id) },
     adapters: { find: (name) => named.get(name) ?? modules.find(name) },
     jobs: announcer,
+    onWritten: (tookMs) => metrics.written(tookMs / 1_000),
     urlRules: {
       get ownOrigins() {
         return address.origins;
@@ -201,7 +209,9 @@ async function buildCore(
       denyPrivate: config.backend.denyPrivate,
     },
   });
-  const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark });
+  const onCall = (call: string, outcome: string, tookMs: number) =>
+    metrics.backendCalled(call, outcome, tookMs / 1_000);
+  const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark, onCall });
   named.set(BACKEND, backend);
   return { tidemark, backend, modules };
 }
@@ -321,23 +331,30 @@ function tooManySearches(): Refusal {
   return new Refusal('rate_limited', detail, [], SEARCH_RETRY_AFTER_S);
 }
 
-type MetricsSources = Pick<RouteContext, 'events' | 'tidemark' | 'jobs' | 'backend'>;
+type MetricsSources = Pick<RouteContext, 'events' | 'activity' | 'tidemark' | 'jobs' | 'backend'>;
 
-function newMetrics({ events, tidemark, jobs, backend }: MetricsSources): Metrics {
-  const metrics = new Metrics(readVersion());
+function watchServer(metrics: Metrics, { events, activity, tidemark, jobs, backend }: MetricsSources): void {
+  metrics.watchActivityStreams(() => activity.size);
   metrics.watchListeners(() => events.size);
   const watch = (name: string, help: string) =>
     metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(tidemark.store, name));
   watch('users', 'Users of the installation');
   watch('clients', 'Devices of the installation, listening or not');
   watch('listeners', 'Devices that listen for events, at all servers');
+  metrics.watchSeen(() => readSeen(tidemark.store));
   metrics.watchStaleness(() => inSeconds(tidemark.freshness.stalenessMs()));
   tidemark.freshness.onDelivered((source, tookMs) => metrics.delivered(source, tookMs / 1_000));
   metrics.watchQueues(() => readQueues(jobs));
   metrics.watchBreakers(async () => breakerStates(await backend.health()));
   tidemark.onRefreshed(({ partition: { source }, code, tookMs }) => metrics.refreshed(source, code, tookMs / 1_000));
   tidemark.onOutcome(({ source, status }) => metrics.uploaded(source, status));
-  return metrics;
+}
+
+/** The embedded store is a sparse file: what counts is the space it takes on the disk. */
+function watchStore(metrics: Metrics, { store, dataFolder }: Config): void {
+  if (store !== 'embedded') return;
+  const read = async () => (await stat(join(dataFolder, 'store.mdb'))).blocks * DISK_BLOCK_BYTES;
+  metrics.watchInstallation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
 }
 
 function inSeconds(times: ReadonlyMap<string, number>): ReadonlyMap<string, number> {

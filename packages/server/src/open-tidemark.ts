@@ -18,7 +18,7 @@ export function openOfflineTidemark(config: Config, store: Store): Promise<Tidem
   return openTidemark(config, SILENT, { store });
 }
 
-type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules'>;
+type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules' | 'onWritten'>;
 
 /** Creates the core with its ports and settings. */
 export async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {

@@ -2,6 +2,7 @@ import type { AckRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS } from '../limits.ts';
+import { memoryStore } from '../stores/memory-store.ts';
 
 const ORDERS = { source: 'Order', user: 'ada' };
 
@@ -145,4 +146,26 @@ it('[SDK-18] a device without a network does not try to acknowledge', async () =
   device.goOnline();
   await world.finish(device.sync());
   expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBe(2);
+});
+
+it('[SDK-18] a device killed between storing the last page and acknowledging it is not counted as delivered', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  const store = memoryStore();
+  const killed = await world.open({ sources: ['Order'], store });
+  await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
+  await push(world, 2);
+  world.intercept = ({ path }, _, init) => (path === '/ack' ? world.platform.hang(init) : undefined);
+  await world.finish(killed.sync());
+  const receipt = () => world.tidemark.receipts.read({ source: 'Order', user_id: 'ada' });
+  expect(killed.source('Order').get('1')).toMatchObject({ attributes: { n: 2 } });
+  expect(await receipt()).toMatchObject({ seq: 2, delivered: 0, behind: 1 });
+  // What is on the disk at this moment is all that is left of the device.
+  const rows = await store.load();
+  const restarted = await world.open({ sources: ['Order'], store: memoryStore(rows), user: null });
+  expect(restarted.source('Order').get('1')).toMatchObject({ attributes: { n: 2 } });
+  expect(await receipt()).toMatchObject({ delivered: 0, behind: 1 });
+  world.intercept = () => undefined;
+  await world.finish(restarted.sync());
+  expect(await receipt()).toMatchObject({ delivered: 1, behind: 0 });
 });

@@ -92,6 +92,8 @@ export class Puller {
   /** Sources that the server refused to stream. */
   readonly #notStreamed = new Set<string>();
   readonly #healsInARow = new Map<string, number>();
+  /** Sources whose objects did not match the checksum, which the server has not been told yet. */
+  readonly #mismatched = new Set<string>();
   readonly #troubles = new Map<string, PartialError>();
   /** Errors of staged pages; they hold for the whole catch-up. */
   readonly #stagedTroubles = new Map<string, PartialError>();
@@ -233,7 +235,7 @@ export class Puller {
     const { pageObjects } = this.#options;
     const body = {
       client_id: scope.clientId,
-      sources: Object.fromEntries([...asked].map(([source, { token }]) => [source, token === null ? {} : { token }])),
+      sources: Object.fromEntries(Array.from(asked.values(), (ask) => [ask.source, this.#presented(ask)])),
       ...(pageObjects === null ? {} : { max_objects: pageObjects }),
       ...acknowledgedMember(acks),
     };
@@ -330,7 +332,14 @@ export class Puller {
     this.#healsInARow.delete(source);
   }
 
+  /** Tells once, with the pull that starts over, that the objects did not match. */
+  #presented({ source, token }: PageAsked) {
+    if (token !== null) return { token };
+    return this.#mismatched.delete(source) ? { mismatch: true } : {};
+  }
+
   #recordHealed(source: string, reason: string): void {
+    this.#mismatched.add(source);
     this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);
     this.#hooks.onHealed(source, reason);
   }

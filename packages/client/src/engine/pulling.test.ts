@@ -215,6 +215,27 @@ describe('starting over', () => {
     expect(healed).toEqual([{ source: 'Order', reason: expect.stringContaining('checksum') }]);
   });
 
+  it('[METRICS-5] a device tells once that it starts over because its objects did not match', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    const asked: unknown[] = [];
+    let pulls = 0;
+    world.intercept = ({ path }, go, init) => {
+      if (path !== '/pull') return undefined;
+      asked.push((JSON.parse(String(init?.body)) as PullRequest).sources.Order);
+      return go().then(async (response) => {
+        const answer = (await response.json()) as PullAnswer;
+        return Response.json(++pulls === 1 ? withPage(answer, { checksum: 1 }) : answer);
+      });
+    };
+    const device = await world.open({ sources: ['Order'] });
+    await world.finish(device.sync());
+    await world.finish(device.sync());
+    const told = { token: expect.any(String) };
+    expect(asked.slice(0, 3)).toEqual([{}, { mismatch: true }, told]);
+    expect(device.status.getSnapshot().heals).toBe(1);
+  });
+
   it('[SDK-8] the app keeps its view while the device starts over', async () => {
     const world = await newDeviceWorld();
     await push(world, many(5));

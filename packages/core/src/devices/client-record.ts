@@ -39,3 +39,8 @@ export function readClientRecord(text: string): ClientRecord {
 export function writeClientRecord(record: ClientRecord): string {
   return JSON.stringify(record);
 }
+
+/** When the device of this entry last synchronised; null: never. */
+export function lastSyncMsOf(text: string): number | null {
+  return readClientRecord(text).lastSyncMs;
+}

@@ -5,7 +5,7 @@ import { systemTimers } from '../jobs/timers.ts';
 import { type Resolve, systemResolve } from '../outbound/checked-lookup.ts';
 import { BackendHttp } from './backend-http.ts';
 import type { CallKind } from './call-gates.ts';
-import { HttpBackend } from './http-backend.ts';
+import { HttpBackend, type HttpBackendParts } from './http-backend.ts';
 
 export interface BackendParts {
   readonly config: Config['backend'];
@@ -15,6 +15,8 @@ export interface BackendParts {
   readonly log: Log;
   readonly tidemark: Pick<Tidemark, 'system' | 'stats' | 'audit'>;
   readonly resolve?: Resolve;
+  /** Called after every call. */
+  readonly onCall?: HttpBackendParts['onCall'];
 }
 
 /** Opens the backend at `adapter_url`. Its calls are counted in the statistics, changes of its breakers are audited. */
@@ -26,6 +28,7 @@ export function openBackend({
   log,
   tidemark,
   resolve = systemResolve,
+  onCall,
 }: BackendParts): HttpBackend {
   const { secret, timeoutMs, queryTimeoutMs, denyPrivate } = config;
   return new HttpBackend({
@@ -39,7 +42,10 @@ export function openBackend({
     log,
     timeoutMs,
     queryTimeoutMs,
-    onCall: (call, outcome, tookMs) => tidemark.stats.record(`backend:${call}:${outcome}`, tookMs, clock.nowMs()),
+    onCall: (call, outcome, tookMs) => {
+      tidemark.stats.record(`backend:${call}:${outcome}`, tookMs, clock.nowMs());
+      onCall?.(call, outcome, tookMs);
+    },
     onBreaker: (state, kind) => void auditBreaker(tidemark, state, kind).catch(() => log.warn('audit_not_written')),
   });
 }

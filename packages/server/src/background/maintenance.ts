@@ -9,7 +9,7 @@ import {
 } from '@tidemark/core';
 import { errorMessage, Refusal } from '@tidemark/protocol';
 import { steadyClock } from '../primitives/clocks.ts';
-import { type GaugesParts, recordGauges } from '../telemetry/gauges.ts';
+import { type GaugesParts, recordGauges, recordSeen } from '../telemetry/gauges.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
@@ -71,7 +71,9 @@ export class Maintenance {
 
   async #recordGauges(): Promise<void> {
     const { fence } = this.#lease;
-    if (fence !== null) await this.#attempt('gauge', () => recordGauges(this.#parts, fence, Date.now()));
+    if (fence === null) return;
+    await this.#attempt('gauge', () => recordGauges(this.#parts, fence, Date.now()));
+    await this.#attempt('devices_seen', () => recordSeen(this.#parts.tidemark, fence, Date.now()));
   }
 
   async #renewLease(): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Guard, type Jobs, ServerLease, Tidemark } from '@tidemark/core';
 import { newTidemark, openMemoryJobs, seededRandom, weakPasswords } from '@tidemark/testing';
 import { expect, it } from 'vitest';
-import { lastGauge, recordGauges } from './gauges.ts';
+import { lastGauge, readSeen, recordGauges, recordSeen } from './gauges.ts';
 
 const LEASE_MS = 6_000;
 
@@ -63,4 +63,46 @@ it('[CLOCK-1] gauges of the installation are recorded again after a clock that w
   const nowMs = clock.nowMs();
   for (const atMs of [nowMs + 86_400_000, nowMs]) expect(await recordGauges(parts, fence, atMs)).toBe(true);
   expect(await recordGauges(parts, fence, nowMs)).toBe(false);
+});
+
+it('[METRICS-4] devices are counted by when they last synchronised, at most once in ten minutes', async () => {
+  const { one, store, clock, leases } = await twoServers();
+  const [lease] = leases;
+  const seen = async (user: string) => {
+    const { client_id: client } = await one.clients.register(user, {});
+    const { noted } = await one.devices.pull({ user, client }, { sources: new Map([['Order', null]]) });
+    await noted;
+  };
+  const count = async () => {
+    await lease.renew();
+    return recordSeen(one, lease.fence as Guard, clock.nowMs());
+  };
+  await seen('ada');
+  clock.advance(2 * 3_600_000);
+  await seen('bob');
+  await one.clients.register('bob', {});
+  expect(await readSeen(store)).toEqual([]);
+  expect(await count()).toBe(true);
+  const counted = (hour: number) => [
+    ...[
+      ['1h', hour],
+      ['1d', 2],
+      ['7d', 2],
+      ['30d', 2],
+    ],
+  ];
+  expect(await readSeen(store)).toEqual(counted(1));
+  await seen('bob');
+  expect(await count()).toBe(false);
+  expect(await readSeen(store)).toEqual(counted(1));
+  clock.advance(24 * 3_600_000);
+  expect(await count()).toBe(true);
+  expect(await readSeen(store)).toEqual([
+    ...[
+      ['1h', 0],
+      ['1d', 0],
+      ['7d', 3],
+      ['30d', 3],
+    ],
+  ]);
 });

@@ -15,6 +15,11 @@ async function usedMetrics(): Promise<Metrics> {
   metrics.refreshed('Order', 'backend_timeout', 3);
   metrics.pingAttempted('apns', 'accepted');
   metrics.delivered('Order', 1);
+  metrics.written(0.002);
+  metrics.backendCalled('query', 'failed', 2);
+  metrics.mismatched('Order');
+  metrics.watchActivityStreams(() => 3);
+  metrics.watchSeen(async () => [['1h', 12]]);
   metrics.watchStaleness(() => new Map([['Order', 7.5]]));
   metrics.watchListeners(() => 1);
   metrics.watchQueues(async () => [{ queue: 'q', depth: 4, lagS: 1.5, dead: 2 }]);
@@ -68,6 +73,11 @@ describe('/metrics', () => {
       'tidemark_uploads_total{source="Order",status="applied"} 1',
       'tidemark_refreshes_total{source="Order",result="backend_timeout"} 1',
       'tidemark_ping_attempts_total{service="apns",result="accepted"} 1',
+      'tidemark_write_seconds_bucket{le="0.0025"} 1',
+      'tidemark_backend_call_seconds_count{call="query",outcome="failed"} 1',
+      'tidemark_checksum_mismatches_total{source="Order"} 1',
+      'tidemark_activity_streams 3',
+      'tidemark_devices_seen{within="1h"} 12',
       'tidemark_staleness_seconds{source="Order"} 7.5',
       'tidemark_delivery_seconds_bucket{le="1",source="Order"} 1',
       'tidemark_queue_jobs{queue="q"} 4',

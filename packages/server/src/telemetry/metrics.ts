@@ -97,6 +97,20 @@ export class Metrics {
     buckets: [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3_600],
     registers: [this.#registry],
   });
+  readonly #writeSeconds = new Histogram({
+    name: 'tidemark_write_seconds',
+    help: 'Time until a push, document or refresh is written durably, including reads and repetitions',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    registers: [this.#registry],
+  });
+  readonly #backendSeconds = new Histogram({
+    name: 'tidemark_backend_call_seconds',
+    help: 'Time of calls to the backend, by call and outcome; those held back took none',
+    labelNames: ['call', 'outcome'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    registers: [this.#registry],
+  });
+  readonly #mismatches = this.#bySource('checksum_mismatches', 'Devices whose objects did not match the checksum');
   readonly #requests = new RequestCounter(this.#registry);
   readonly #pingAttempts = new Counter({
     name: 'tidemark_ping_attempts_total',
@@ -166,6 +180,19 @@ export class Metrics {
     this.#deliverySeconds.observe({ source: this.#labels.of(source) }, seconds);
   }
 
+  written(seconds: number): void {
+    this.#writeSeconds.observe(seconds);
+  }
+
+  backendCalled(call: string, outcome: string, seconds: number): void {
+    this.#backendSeconds.observe({ call, outcome }, seconds);
+  }
+
+  /** Counts a device that starts over because its objects did not match the checksum of the source. */
+  mismatched(source: string): void {
+    this.#mismatches.add(source, 1);
+  }
+
   pingAttempted(service: string | null, result: string): void {
     this.#pingAttempts.inc({ service: service ?? 'none', result });
   }
@@ -186,6 +213,17 @@ export class Metrics {
   /** Adds a gauge for the number of listening devices, read at each scrape. */
   watchListeners(count: () => number): void {
     this.#watch('tidemark_event_streams', 'Devices that listen for events at this server', count);
+  }
+
+  /** Adds a gauge for the open streams of live activity. */
+  watchActivityStreams(count: () => number): void {
+    this.#watch('tidemark_activity_streams', 'Open streams of live activity at this server', count);
+  }
+
+  /** Adds gauges for the devices of the installation that were seen within each window. */
+  watchSeen(read: () => Promise<readonly (readonly [string, number])[]>): void {
+    const help = 'Devices of the installation by how long ago they synchronised at most; counted every ten minutes';
+    this.#watchLabelled({ name: 'tidemark_devices_seen', help, label: 'within', aggregator: 'first' }, read);
   }
 
   /** Adds a gauge for the age of the oldest change that an active device misses, by source, in seconds. */

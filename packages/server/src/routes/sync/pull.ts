@@ -38,6 +38,7 @@ const pull = route({
       ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
     });
     countPages(context, pulled, performance.now() - startedMs);
+    countMismatches(context, body, pulled);
     return new PullParts(pulled, repeatableOf(context, pulled, bearer));
   },
 });
@@ -84,6 +85,12 @@ function countPages({ tidemark, metrics, nowMs }: RouteContext, { pages }: Devic
     tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
     const reason = page.start.kind === 'reset' ? page.start.reason : null;
     metrics.pageSent(source, { entries: page.entries, bytes: page.body.units, reason });
+  }
+}
+
+function countMismatches({ metrics }: RouteContext, { sources: asked }: PullRequest, { pages }: DevicePull): void {
+  for (const { source, page } of pages) {
+    if (asked[source]?.mismatch === true && !('error' in page)) metrics.mismatched(source);
   }
 }
 
