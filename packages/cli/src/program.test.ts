@@ -69,6 +69,7 @@ describe('help', () => {
       '--devices-token-ttl-s <number>',
       '--password',
       '--password-stdin',
+      '--rate-limits-token-requests <number>',
       '--revoke-tokens',
       '--token-ttl-s <number>',
     ]);

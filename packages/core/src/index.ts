@@ -34,6 +34,7 @@ export { REPEAT_KIND, type RepeatPorts, repeatToBehind, startRepeats } from './p
 export * from './ports.ts';
 export { BoundedMap } from './primitives/bounded-map.ts';
 export { sha256 } from './primitives/sha256.ts';
+export { TokenBuckets } from './primitives/token-buckets.ts';
 export { type EndedRefresh, REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { CountedSource, SourceView } from './sources/sources.ts';
 export type { Cursor } from './sync/device-progress.ts';

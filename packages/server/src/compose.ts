@@ -26,6 +26,7 @@ import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import { logRequests } from './http/log-requests.ts';
+import { RateLimiter } from './http/rate-limiter.ts';
 import type { Route, RouteContext } from './http/route.ts';
 import { ServerAddress } from './http/server-address.ts';
 import { showRefusals } from './http/show-activity.ts';
@@ -122,6 +123,7 @@ async function build(
   const { tidemark, backend, modules } = await buildCore(config, log, { store, announcer, members, address, metrics });
   const admin = await bootstrap(config, tidemark, modules);
   const limiter = new LoginLimiter(steadyClock, (keys) => members.tell({ kind: 'login_failed', keys }));
+  const rates = new RateLimiter(config.rateLimits, steadyClock, (spent) => members.tell({ kind: 'spent', ...spent }));
   const providers = newProviders(config, log, tidemark);
   const events = newEventHub(config, log, tidemark, members);
   const activity = newActivityHub(log, tidemark, members);
@@ -136,7 +138,8 @@ async function build(
   };
   const ping = await openPings({ config, tidemark, jobs, live: devices, onCounted, onAttempt, ...ports });
   const queues = new JobQueues({ tidemark, jobs, announcer, clock, steadyClock, log, dice, queues: config.queues });
-  const cluster = new Cluster({ members, tidemark, hub: events, activity, limiter, pings: ping.pings, queues, timers });
+  const limits = { limiter, rates, pings: ping.pings };
+  const cluster = new Cluster({ members, tidemark, hub: events, activity, ...limits, queues, timers });
   const context = newRouteContext(config, {
     tidemark,
     jobs,
@@ -147,6 +150,7 @@ async function build(
     metrics,
     cluster,
     limiter,
+    rates,
     providers,
   });
   const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
@@ -305,7 +309,7 @@ function watchPart({ sources }: Config, modules: SourceModules, tidemark: Tidema
 interface ContextParts
   extends Pick<
     RouteContext,
-    'tidemark' | 'jobs' | 'backend' | 'events' | 'activity' | 'metrics' | 'cluster' | 'limiter' | 'providers'
+    'tidemark' | 'jobs' | 'backend' | 'events' | 'activity' | 'metrics' | 'cluster' | 'limiter' | 'rates' | 'providers'
   > {
   readonly ping: PingService;
 }

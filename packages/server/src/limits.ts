@@ -68,6 +68,8 @@ export const FAILED_LOGINS_WINDOW_MS = 60_000;
 export const LOGIN_KEYS_MAX = 10_000;
 /** Logins that wait for the result of others. Exceeded: `overloaded`. */
 export const LOGINS_WAITING_MAX = 200;
+/** Devices, users and tokens whose requests are counted for the rate limits, of each kind; the least recently used are evicted. */
+export const RATE_LIMIT_KEYS_MAX = 100_000;
 /** Concurrent hashes: each takes about 19 MiB, and a thread that file access needs, too. */
 export const HASHES_AT_ONCE_MAX = 2;
 /** Hashes that wait. Exceeded: `overloaded`. */

@@ -2,6 +2,7 @@ import { type Acknowledgement, type Committed, joinRanges, type Pings, type Tide
 import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { RateLimiter } from '../http/rate-limiter.ts';
 import type { Timers } from '../jobs/timers.ts';
 import type { ClusterMembers } from './cluster-members.ts';
 import type { AcknowledgedState, ChangedPartition, ClusterQuery, Hint } from './hint.ts';
@@ -15,6 +16,7 @@ interface ClusterParts {
   readonly hub: EventHub;
   readonly activity: Pick<ActivityHub, 'receive' | 'recheck'>;
   readonly limiter: LoginLimiter;
+  readonly rates: Pick<RateLimiter, 'noteSpent'>;
   readonly pings: Pick<Pings, 'countElsewhere'>;
   readonly queues: { discover(): void };
   readonly timers: Timers;
@@ -114,12 +116,13 @@ export class Cluster {
   }
 
   #apply(hint: Hint): void {
-    const { hub, limiter, pings, tidemark, activity } = this.#parts;
+    const { hub, limiter, rates, pings, tidemark, activity } = this.#parts;
     if (hint.kind === 'changed') this.#applyChanges(hint.partitions);
     else if (hint.kind === 'acknowledged') this.#applyAcknowledged(hint.states);
     else if (hint.kind === 'outcomes') hub.outcomes(hint.client);
     else if (hint.kind === 'listens') hub.replaced(hint.client, hint.atMs);
     else if (hint.kind === 'login_failed') limiter.noteFailed(hint.keys);
+    else if (hint.kind === 'spent') rates.noteSpent(hint);
     else if (hint.kind === 'pinged') pings.countElsewhere(hint.caller);
     else if (hint.kind === 'watching' || hint.kind === 'activity') activity.receive(hint);
     else if (hint.kind === 'sessions') this.#applyNotice(hint.kind, hint.user);

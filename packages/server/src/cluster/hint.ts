@@ -1,6 +1,7 @@
 import { BUS_TEXT_UNITS_MAX, type CommitRange, type PartitionKey } from '@tidemark/core';
 import { parseJson, type SyncEvents } from '@tidemark/protocol';
 import type { ActivityHint } from '../activity/activity-hub.ts';
+import type { SpentRequests } from '../http/rate-limiter.ts';
 
 /** A query to all other servers. */
 export type ClusterQuery =
@@ -39,6 +40,8 @@ export type Hint =
   | { readonly kind: 'listens'; readonly client: string; readonly atMs: number }
   /** A login failed; these are the keys of the login limiter. */
   | { readonly kind: 'login_failed'; readonly keys: readonly string[] }
+  /** Requests were counted for a rate limit. */
+  | ({ readonly kind: 'spent' } & SpentRequests)
   /** A ping of this caller was counted. */
   | { readonly kind: 'pinged'; readonly caller: string }
   | ActivityHint
@@ -59,7 +62,7 @@ export function writeHint({ from, hint }: ReceivedHint): string {
 const VERSION = 1;
 const KINDS: ReadonlySet<unknown> = new Set<Hint['kind']>([
   ...(['here', 'gone', 'changed', 'outcomes', 'sessions', 'sources', 'reset', 'listens'] as const),
-  ...(['acknowledged', 'login_failed', 'pinged', 'watching', 'activity', 'ask', 'answer'] as const),
+  ...(['acknowledged', 'login_failed', 'spent', 'pinged', 'watching', 'activity', 'ask', 'answer'] as const),
 ]);
 
 /** Returns null if the text is no hint. Only our servers reach the bus, so the members are not validated. */

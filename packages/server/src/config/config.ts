@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
 import type { LoadBounds } from '../http/load-gauge.ts';
+import type { RateLimits } from '../http/rate-limiter.ts';
 import type { RequestLogRules } from '../logging/request-log.ts';
 import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
@@ -47,6 +48,7 @@ export interface Config {
   readonly shutdownDrainMs: number;
   /** The bounds above which requests are refused. */
   readonly overload: LoadBounds;
+  readonly rateLimits: RateLimits;
   readonly ping: PingConfig;
   /** An absolute path; null: there is no app. */
   readonly appFolder: string | null;
@@ -125,6 +127,12 @@ export function configOf(settings: Settings): Config {
       eventLoopDelayMsMax: settings.overload.event_loop_delay_ms_max,
       heapPercentMax: settings.overload.heap_percent_max,
       rssBytesMax: settings.overload.rss_bytes_max,
+    },
+    rateLimits: {
+      windowS: settings.rate_limits.window_s,
+      perDevice: settings.rate_limits.device_requests,
+      perUser: settings.rate_limits.user_requests,
+      perToken: settings.rate_limits.token_requests,
     },
     ping: pingConfigOf(settings),
     appFolder: settings.app,

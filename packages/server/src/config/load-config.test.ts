@@ -80,6 +80,7 @@ describe('defaults', () => {
       shutdownGraceMs: 10_000,
       shutdownDrainMs: 0,
       overload: { eventLoopDelayMsMax: 1_000, heapPercentMax: 90, rssBytesMax: 0 },
+      rateLimits: { windowS: 10, perDevice: 0, perUser: 0, perToken: 0 },
       ping: {
         webhookUrl: null,
         webhookSecret: null,
@@ -244,6 +245,7 @@ describe('every setting', () => {
       shutdown_grace_ms: 0,
       admin_password: 'pässwörd',
       overload: { event_loop_delay_ms_max: 50, heap_percent_max: 80, rss_bytes_max: 1_000_000 },
+      rate_limits: { window_s: 60, device_requests: 1, user_requests: 2, token_requests: 3 },
       ping: { webhook_url: 'http://127.0.0.1:8080/ping', webhook_secret: 's3' },
       stats: { retention_s: 3_600 },
       devices: { retention_days: 7, active_window_s: 300 },
@@ -262,6 +264,10 @@ describe('every setting', () => {
         TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '50',
         TIDEMARK_OVERLOAD_HEAP_PERCENT_MAX: '80',
         TIDEMARK_OVERLOAD_RSS_BYTES_MAX: '1000000',
+        TIDEMARK_RATE_LIMITS_WINDOW_S: '60',
+        TIDEMARK_RATE_LIMITS_DEVICE_REQUESTS: '1',
+        TIDEMARK_RATE_LIMITS_USER_REQUESTS: '2',
+        TIDEMARK_RATE_LIMITS_TOKEN_REQUESTS: '3',
         TIDEMARK_PING_WEBHOOK_URL: 'http://127.0.0.1:8080/ping',
         TIDEMARK_PING_WEBHOOK_SECRET: 's3',
         TIDEMARK_STATS_RETENTION_S: '3600',
@@ -277,6 +283,7 @@ describe('every setting', () => {
       isResetAllowed: false,
       shutdownGraceMs: 0,
       overload: { eventLoopDelayMsMax: 50, heapPercentMax: 80, rssBytesMax: 1_000_000 },
+      rateLimits: { windowS: 60, perDevice: 1, perUser: 2, perToken: 3 },
       limits: { ...DEFAULT_LIMITS, objectsPerWriteMax: 5, valueDepthMax: 9 },
     });
   });

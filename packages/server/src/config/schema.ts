@@ -21,6 +21,8 @@ const BODY_BYTES_MIN = 1_024;
 const GRACE_MS_MAX = 600_000;
 const CALL_MS_MAX = 600_000;
 const DELAY_MS_MAX = 600_000;
+const RATE_WINDOW_S_MAX = 3_600;
+const RATE_REQUESTS_MAX = 1_000_000_000;
 const RETENTION_DAYS_MAX = 3_650;
 const STREAMS_MAX = 1_000_000;
 const HEARTBEAT_S_MAX = 3_600;
@@ -252,6 +254,35 @@ export const ConfigSchema = Type.Object(
           Number.MAX_SAFE_INTEGER,
           0,
           'Resident memory above which the server refuses new requests with 503, in bytes; 0 stands for 80 per cent of what the machine or its container has.',
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    rate_limits: Type.Object(
+      {
+        window_s: integer(
+          1,
+          RATE_WINDOW_S_MAX,
+          10,
+          'The time in which the requests of a rate limit may be made, in seconds.',
+        ),
+        device_requests: integer(
+          0,
+          RATE_REQUESTS_MAX,
+          0,
+          'Requests of one device in that time; 0 stands for any number.',
+        ),
+        user_requests: integer(
+          0,
+          RATE_REQUESTS_MAX,
+          0,
+          'Requests of all devices of one user in that time; 0 stands for any number.',
+        ),
+        token_requests: integer(
+          0,
+          RATE_REQUESTS_MAX,
+          0,
+          'Requests with one token of the REST API in that time; 0 stands for any number.',
         ),
       },
       { additionalProperties: false },

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
+import { RATE_HEADER, RATE_POLICY_HEADER } from './rate-limiter.ts';
 import type { Call, Operation, Route, RouteContext } from './route.ts';
 import { validationSchema } from './route-schema.ts';
 import { loginIn, showActivity } from './show-activity.ts';
@@ -49,11 +50,19 @@ function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>
       // The caller has hung up. Without a call of `done` the framework does nothing more.
       if (exchangeOf(reply.raw).isOver) return;
       const refusal = refusalOfBearer(found, scope);
-      if (refusal !== null) return done(refusal);
+      if (found === null || refusal !== null) return done(refusal ?? undefined);
       request.bearer = found;
-      done();
+      done(countRequest(context, found, reply));
     }, done);
   };
+}
+
+/** Returns the refusal of a request beyond the rate limits of its caller. */
+function countRequest({ rates }: RouteContext, bearer: Bearer, reply: FastifyReply): Refusal | undefined {
+  const taken = rates.take(bearer);
+  if (taken instanceof Refusal) return taken;
+  if (taken !== null) reply.header(RATE_POLICY_HEADER, taken.policy).header(RATE_HEADER, taken.state);
+  return undefined;
 }
 
 /** Not async, and returns nothing to the framework, because every promise in the path of a request costs time. */

@@ -47,7 +47,7 @@ describe('pages of other sites', () => {
     const { api, listen } = await openDevice(server, 'anna');
     const allowed = {
       'access-control-allow-origin': APP,
-      'access-control-expose-headers': 'retry-after, x-request-id',
+      'access-control-expose-headers': 'ratelimit, ratelimit-policy, retry-after, x-request-id',
     };
     const { id } = await openDevice(server, 'anna');
     const good = await api.post('/sync/v1/token', {}, { origin: APP });

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 const METHODS = 'DELETE, GET, POST, PUT';
 const HEADERS = 'authorization, content-type, accept';
 /** Headers that scripts may read. */
-const EXPOSED = 'retry-after, x-request-id';
+const EXPOSED = 'ratelimit, ratelimit-policy, retry-after, x-request-id';
 /** How long a browser may cache the permission. */
 const MAX_AGE_S = 600;
 

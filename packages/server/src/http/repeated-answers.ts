@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { exchangeOf } from './exchange.ts';
 import { HttpConnection } from './http-connection.ts';
 import type { LoadGauge } from './load-gauge.ts';
+import { RATE_HEADER } from './rate-limiter.ts';
 import type { RememberedAnswer } from './remembered-answer.ts';
 import type { Repeatable } from './route.ts';
 import type { EndedListeners } from './watch-answers.ts';
@@ -16,6 +17,8 @@ export function rememberAnswer(reply: FastifyReply, text: string, repeatable: Re
   const connection = HttpConnection.of(raw.socket);
   // A caller that expects `100 Continue` gets it from the framework.
   if (connection === undefined || smallBody === null || requestHeaders.expect !== undefined) return;
+  // A caller with a rate limit is counted, and told what is left, with every request.
+  if (reply.hasHeader(RATE_HEADER)) return;
   const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
     name === REQUEST_ID ? [] : [name, String(value)],
   );

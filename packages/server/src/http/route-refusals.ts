@@ -13,7 +13,7 @@ const ALWAYS: readonly RefusalCode[] = [
   'headers_too_large',
   'internal',
 ];
-const WITH_TOKEN: readonly RefusalCode[] = ['token_missing', 'token_invalid', 'forbidden'];
+const WITH_TOKEN: readonly RefusalCode[] = ['token_missing', 'token_invalid', 'forbidden', 'rate_limited'];
 const WITH_BODY: readonly RefusalCode[] = [
   'invalid_json',
   'duplicate_id',

@@ -14,6 +14,7 @@ import type { IdentityProviders } from '../identity/identity-providers.ts';
 import type { KeyedLimit } from '../primitives/keyed-limit.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 import type { SnapshotSlots } from './snapshot-slots.ts';
 
 /** The services that handlers of routes use. */
@@ -25,6 +26,7 @@ export interface RouteContext {
   /** The public key that browsers subscribe with. */
   readonly webPushKey: string;
   readonly limiter: LoginLimiter;
+  readonly rates: Pick<RateLimiter, 'take'>;
   readonly providers: Pick<IdentityProviders, 'names' | 'signIn'>;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;
