@@ -76,7 +76,7 @@ export class Connection {
   }
 
   static async open(options: ConnectionOptions): Promise<Connection> {
-    const created = createClient(options.address, options.name);
+    const created = createClient(options.address, options);
     const connection = new Connection(created, options);
     const errors = new OpenErrors(created.client);
     try {

@@ -22,9 +22,17 @@ export interface CreatedClient {
 type CommonOptions = ReturnType<typeof commonOptions>;
 type SentinelAddress = Extract<Address, { readonly kind: 'sentinel' }>;
 
-/** `name` is the name of the connection that `CLIENT LIST` shows. */
-export function createClient(address: Address, name: string | undefined): CreatedClient {
-  const common = { ...commonOptions(address.access), ...(name === undefined ? {} : { connectionName: name }) };
+interface ClientOptions {
+  /** The name of the connection that `CLIENT LIST` shows. */
+  readonly name?: string | undefined;
+  /** How long a reply may take. Connecting may take as long, if that is longer than usual. */
+  readonly answerMs?: number;
+}
+
+export function createClient(address: Address, { name, answerMs = 0 }: ClientOptions): CreatedClient {
+  const connectTimeout = Math.max(CONNECT_MS, answerMs);
+  const named = name === undefined ? {} : { connectionName: name };
+  const common = { ...commonOptions(address.access), connectTimeout, ...named };
   if (address.kind === 'cluster') return createCluster(address.nodes, common);
   if (address.kind === 'sentinel') return { client: createBehindSentinels(address, common), nodes: address.nodes };
   const { node, access } = address;
@@ -79,7 +87,7 @@ function clusterOptions(nodes: readonly Node[], common: CommonOptions) {
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: CLUSTER_RETRY_MS,
     retryDelayOnTryAgain: CLUSTER_RETRY_MS,
-    slotsRefreshTimeout: CONNECT_MS,
+    slotsRefreshTimeout: common.connectTimeout,
     // A node that hangs does not report that another one has taken over its slots.
     slotsRefreshInterval: SLOTS_REFRESH_MS,
     // Each node looks up its own name. If ioredis looked up all names first, one unknown name would fail all nodes.
