@@ -179,7 +179,7 @@ it('[REST-38] every operation that needs a token lists its refusals by status, w
     endpointsOf(document).map(({ operation }) => [operation.operationId, Object.keys(operation.responses)]),
   );
   expect(statuses.get('usersDelete')).toEqual(
-    ['200', '400', '401', '403', '404', '408', '409', '413', '414', '415', '422', '431', '500', '503', '507'], //
+    ['200', '400', '401', '403', '404', '408', '409', '413', '414', '415', '422', '429', '431', '500', '503', '507'], //
   );
   const withToken = endpointsOf(document).filter(({ operation }) => operation.security?.length !== 0);
   const silent = withToken.filter(({ operation }) => !['401', '403', '500'].every((one) => one in operation.responses));

@@ -1,8 +1,8 @@
 import { type Acknowledgement, type Committed, joinRanges, type Pings, type Tidemark } from '@tidemark/core';
 import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
+import type { RateLimiter } from '../auth/rate-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { RateLimiter } from '../http/rate-limiter.ts';
 import type { Timers } from '../jobs/timers.ts';
 import type { ClusterMembers } from './cluster-members.ts';
 import type { AcknowledgedState, ChangedPartition, ClusterQuery, Hint } from './hint.ts';

@@ -1,7 +1,7 @@
 import { BUS_TEXT_UNITS_MAX, type CommitRange, type PartitionKey } from '@tidemark/core';
 import { parseJson, type SyncEvents } from '@tidemark/protocol';
 import type { ActivityHint } from '../activity/activity-hub.ts';
-import type { SpentRequests } from '../http/rate-limiter.ts';
+import type { SpentRequests } from '../auth/rate-limiter.ts';
 
 /** A query to all other servers. */
 export type ClusterQuery =

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
+import type { RateLimits } from '../auth/rate-limiter.ts';
 import type { LoadBounds } from '../http/load-gauge.ts';
-import type { RateLimits } from '../http/rate-limiter.ts';
 import type { RequestLogRules } from '../logging/request-log.ts';
 import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';

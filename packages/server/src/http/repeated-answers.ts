@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { RATE_HEADER } from '../auth/rate-limiter.ts';
 import { exchangeOf } from './exchange.ts';
 import { HttpConnection } from './http-connection.ts';
 import type { LoadGauge } from './load-gauge.ts';
-import { RATE_HEADER } from './rate-limiter.ts';
 import type { RememberedAnswer } from './remembered-answer.ts';
 import type { Repeatable } from './route.ts';
 import type { EndedListeners } from './watch-answers.ts';

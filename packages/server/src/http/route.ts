@@ -7,6 +7,7 @@ import type { ActivityFact } from '../activity/activity-filter.ts';
 import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
+import type { RateLimiter } from '../auth/rate-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
 import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
 import type { EventHub } from '../events/event-hub.ts';
@@ -14,7 +15,6 @@ import type { IdentityProviders } from '../identity/identity-providers.ts';
 import type { KeyedLimit } from '../primitives/keyed-limit.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
-import type { RateLimiter } from './rate-limiter.ts';
 import type { SnapshotSlots } from './snapshot-slots.ts';
 
 /** The services that handlers of routes use. */
