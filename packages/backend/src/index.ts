@@ -5,7 +5,7 @@ export type { SessionCredentials } from './client/calls/session.ts';
 export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';
 export type { MetricRange } from './client/calls/system.ts';
 export type { TokenRequest } from './client/calls/tokens.ts';
-export type { NewUser, Ping, UserChanges } from './client/calls/users.ts';
+export type { GroupOptions, NewUser, Ping, UserChanges } from './client/calls/users.ts';
 export type { PageOptions } from './client/paging.ts';
 export type { RetryPolicy } from './client/retry-policy.ts';
 export { TidemarkClient } from './client/tidemark-client.ts';
@@ -35,7 +35,7 @@ export {
 } from './handler/source-handlers.ts';
 export { Conflict, Rejected } from './handler/verdicts.ts';
 export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from './push/objects.ts';
-export type { PushOptions, PushReport } from './push/push-calls.ts';
+export type { MoveOptions, PushOptions, PushReport } from './push/push-calls.ts';
 export type { ByteSource } from './push/read-objects.ts';
 export { idsFromJson, objectsFromJson, objectsFromNdjson } from './push/read-objects.ts';
 export type { World } from './world.ts';

@@ -5,6 +5,7 @@ import { addClients } from './commands/clients.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
 import { addExplain } from './commands/explain.ts';
+import { addGroups } from './commands/groups.ts';
 import { addInit } from './commands/init.ts';
 import { addJobs } from './commands/jobs.ts';
 import { addLogin } from './commands/login.ts';
@@ -41,7 +42,19 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
   ],
   [
     'Users, sources and data:',
-    [addLogin, addUsers, addClients, addSources, addDocs, addPush, addReceipts, addExplain, addPing, addReadState],
+    [
+      addLogin,
+      addUsers,
+      addGroups,
+      addClients,
+      addSources,
+      addDocs,
+      addPush,
+      addReceipts,
+      addExplain,
+      addPing,
+      addReadState,
+    ],
   ],
   ['Administration:', [addStats, addTail, addPings, addJobs, addTokens, addSystem]],
   ['Device:', [addDevice]],

@@ -3,6 +3,7 @@ import {
   errorMessage,
   type JsonValue,
   type Limits,
+  type MoveReport,
   parseJson,
   Refusal,
   type WriteReport,
@@ -17,12 +18,14 @@ import {
   admitDocument,
   admitScope,
   type DocumentContent,
+  type OwnerScope,
   placedScope,
 } from './admission/admit-document.ts';
 import {
   type AnswerCall,
   type FastDeleteCall,
   type FastUpdateCall,
+  type MoveCall,
   type ObjectsCall,
   type PartitionWrite,
   type ReplaceCall,
@@ -36,6 +39,7 @@ import { DeviceDelivery } from './delivery/device-delivery.ts';
 import { Freshness } from './delivery/freshness.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
+import { moveObjects } from './documents/move-objects.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
 import { type ObjectPageCall, objectPage } from './documents/object-page.ts';
 import { readObjects } from './documents/read-objects.ts';
@@ -57,11 +61,12 @@ import type { Log } from './ports/log.ts';
 import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
-import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
+import type { EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
 import { WITHOUT_PAUSE } from './primitives/work-budget.ts';
 import type { ServerIdentity } from './refresh/refresh-leases.ts';
 import { type EndedRefresh, Refresher } from './refresh/refresher.ts';
 import { isSearchable, search } from './search/search.ts';
+import type { Groups } from './sources/groups.ts';
 import { MembershipChanges } from './sources/membership-changes.ts';
 import { Sources } from './sources/sources.ts';
 import { Stats } from './stats/stats.ts';
@@ -135,8 +140,11 @@ export interface Committed {
   readonly range?: CommitRange;
 }
 
-/** `late_refresh`: a refresh ended for which devices got `refresh_pending`; it may have changed nothing. */
-export type CommitCause = 'push' | 'document' | 'refresh' | 'late_refresh' | 'upload';
+/**
+ * `late_refresh`: a refresh ended for which devices got `refresh_pending`; it may have changed nothing. `membership`: the
+ * user has become a member of other groups, so that other data is the user's.
+ */
+export type CommitCause = 'push' | 'document' | 'refresh' | 'late_refresh' | 'upload' | 'membership';
 
 /** `md` is the document that is synchronised, `cd` the part of it that a device has acknowledged. */
 const MD = 'md';
@@ -151,6 +159,7 @@ export class Tidemark {
   readonly identities: Identities;
   readonly clients: Clients;
   readonly sources: Sources;
+  readonly groups: Groups;
   readonly tokens: Tokens;
   readonly system: System;
   readonly audit: Audit;
@@ -184,7 +193,8 @@ export class Tidemark {
     this.logins = new RememberedLogins(ports);
     this.identities = new Identities(ports);
     this.clients = new Clients(ports);
-    this.sources = new Sources(ports);
+    this.sources = new Sources({ ...ports, onGroupsChanged: (user) => void this.#emitMembership(user) });
+    this.groups = this.sources.memberships.groups;
     this.tokens = new Tokens(ports);
     this.#membershipChanges = new MembershipChanges(this.sources.memberships, parts.log, (committed) =>
       this.#emitCommitted(committed),
@@ -290,6 +300,20 @@ export class Tidemark {
     return this.#write(this.#admission.fastDelete(call));
   }
 
+  /**
+   * Moves objects from one group of a source to another. A device in both groups has the object all the time, if it
+   * applies answers as the protocol says: the object is added before it is removed.
+   */
+  async moveObjects(call: MoveCall): Promise<MoveReport> {
+    const { moved, missing, from, to } = await moveObjects(this.store, this.#limits, await this.#admission.move(call));
+    for (const { partition, state, changed } of [to, from]) {
+      if (changed > 0) this.#emitCommitted({ partition, cause: 'push', range: rangeOfCommit(state, changed) });
+    }
+    const whose = { source: to.partition.source, from: customNameOf(from.partition.user) ?? '' };
+    const seqs = { from_seq: from.state.head, to_seq: to.state.head };
+    return { ...whose, to: customNameOf(to.partition.user) ?? '', moved, missing, ...seqs };
+  }
+
   /** Makes the document equal to the objects. With `since`, later commits are not undone. */
   replaceObjects(call: ReplaceCall, cause: CommitCause = 'refresh'): Promise<WriteReport> {
     return this.#write(this.#admission.replace(call), cause);
@@ -313,8 +337,12 @@ export class Tidemark {
   async search(call: {
     readonly source: unknown;
     readonly user_id: string;
+    readonly group?: string;
     readonly params: unknown;
   }): Promise<string> {
+    const grouped = await this.sources.view(call.source);
+    if (grouped.partition_type === 'group')
+      await this.sources.memberships.requireGroup(grouped, call.user_id, call.group);
     const target = await this.#admission.partition(call);
     const source = await this.sources.view(target.partition.source);
     const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };
@@ -369,7 +397,7 @@ export class Tidemark {
 
   // Documents by name
 
-  async readDocument(scope: DocumentScope, name: unknown): Promise<DocumentView> {
+  async readDocument(scope: OwnerScope, name: unknown): Promise<DocumentView> {
     const address = await admitDocument(this.#directory, scope, name);
     if (isCd(scope, address.key.name)) return { type: 'objects', objects: await this.#readCd(scope) };
     const call = await this.#mdCall(scope, address.key.name);
@@ -389,7 +417,7 @@ export class Tidemark {
   }
 
   async writeDocument(
-    scope: DocumentScope,
+    scope: OwnerScope,
     name: unknown,
     body: { readonly data: unknown; readonly append?: boolean },
   ): Promise<DocumentReport> {
@@ -403,7 +431,7 @@ export class Tidemark {
   }
 
   /** Lists documents, `md` and `cd` first. Documents that cannot be read are not listed. */
-  async documentNames(scope: DocumentScope): Promise<readonly string[]> {
+  async documentNames(scope: OwnerScope): Promise<readonly string[]> {
     await admitScope(this.#directory, scope);
     const names = await this.store.documentNames(await placedScope(this.#directory, scope));
     if (scope.kind === 'client') return [CD, ...names];
@@ -449,15 +477,20 @@ export class Tidemark {
     };
   }
 
-  /** Whether the scope asks for shared data of a source whose data belongs to users. */
-  async #isWithoutShared(scope: DocumentScope): Promise<boolean> {
-    return scope.kind === 'shared' && (await this.sources.partitionTypeOf(scope.source)) === 'user';
+  /** Whether the scope asks for shared data of a source whose data belongs to users or groups. */
+  async #isWithoutShared(scope: OwnerScope): Promise<boolean> {
+    if (scope.kind !== 'shared') return false;
+    const type = await this.sources.partitionTypeOf(scope.source);
+    return type === 'user' || type === 'group';
   }
 
-  async #mdCall(scope: DocumentScope, name: string): Promise<WriteCall | null> {
+  async #mdCall(scope: OwnerScope, name: string): Promise<WriteCall | null> {
     const call = mdCall(scope, name);
     if (call === null || !(await this.#isWithoutShared(scope))) return call;
-    throw new Refusal('doc_not_found', `the data of this source belongs to its users; there is no shared "${MD}"`);
+    throw new Refusal(
+      'doc_not_found',
+      `the data of this source belongs to its users or groups; there is no shared "${MD}"`,
+    );
   }
 
   async #write(admission: Promise<Admitted<PartitionWrite>>, cause: CommitCause = 'push'): Promise<WriteReport> {
@@ -469,7 +502,14 @@ export class Tidemark {
       const range = rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed);
       this.#emitCommitted({ partition: write.partition, cause, range });
     }
-    return { source: write.partition.source, user_id: write.user, ...outcome };
+    const group = await this.#groupOf(write.partition);
+    return { source: write.partition.source, user_id: write.user, ...(group === null ? {} : { group }), ...outcome };
+  }
+
+  /** Null: the partition is none of a group. */
+  async #groupOf({ source, user }: PartitionKey): Promise<string | null> {
+    const name = customNameOf(user);
+    return name !== null && (await this.sources.partitionTypeOf(source)) === 'group' ? name : null;
   }
 
   /** An error of a listener does not fail the write, which is already committed. */
@@ -479,6 +519,17 @@ export class Tidemark {
     // Members are told that their own partition changed, where the seqs of the custom partition mean nothing.
     if (customNameOf(partition.user) !== null) this.#membershipChanges.note({ partition, cause });
     else for (const listener of this.#listeners) this.#call(() => listener(committed));
+  }
+
+  /** Tells the devices of a user to pull the sources of groups. Events are hints, so a failure is only logged. */
+  async #emitMembership(user: string): Promise<void> {
+    try {
+      for (const source of await this.sources.listByType('group')) {
+        this.#emitCommitted({ partition: { source, user }, cause: 'membership' });
+      }
+    } catch (error) {
+      this.#log.warn('members_not_told', { user, reason: errorMessage(error) });
+    }
   }
 
   #emitOutcome(settled: SettledUpload): void {
@@ -530,15 +581,16 @@ export class Tidemark {
   };
 }
 
-type ClientScope = Extract<DocumentScope, { readonly kind: 'client' }>;
+type ClientScope = Extract<OwnerScope, { readonly kind: 'client' }>;
 
-function isCd(scope: DocumentScope, name: string): scope is ClientScope {
+function isCd(scope: OwnerScope, name: string): scope is ClientScope {
   return scope.kind === 'client' && name === CD;
 }
 
 /** Returns the partition behind the document `md`; null for other documents. */
-function mdCall(scope: DocumentScope, name: string): WriteCall | null {
+function mdCall(scope: OwnerScope, name: string): WriteCall | null {
   if (name !== MD) return null;
   if (scope.kind === 'user') return { source: scope.source, user_id: scope.user };
+  if (scope.kind === 'group') return { source: scope.source, group: scope.group };
   return scope.kind === 'shared' ? { source: scope.source } : null;
 }

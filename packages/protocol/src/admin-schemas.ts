@@ -464,11 +464,33 @@ const BehindDevice = Type.Object(
   { ...closed, title: 'BehindDevice', description: 'A device that has not acknowledged the seq.' },
 );
 
+/** The groups of a user. */
+export const UserGroups = Type.Object(
+  {
+    user_id: text('The login of the user.', 'anna'),
+    groups: texts('The groups that the user is a member of, sorted.', ['north', 'south']),
+  },
+  { ...closed, title: 'UserGroups', description: 'The groups of a user.' },
+);
+export type UserGroups = Static<typeof UserGroups>;
+
+/** The result of replacing the members of a group. */
+export const GroupMembersReport = Type.Object(
+  {
+    group: text('The group.', 'north'),
+    added: count('Users who have become members.', 2),
+    removed: count('Users who are no members any more.', 0),
+  },
+  { ...closed, title: 'GroupMembersReport', description: 'What changed about the members of a group.' },
+);
+export type GroupMembersReport = Static<typeof GroupMembersReport>;
+
 /** Which devices have acknowledged a push. */
 export const Receipt = Type.Object(
   {
     source: text('The source.', 'Product'),
     user_id: nullableText('Whose devices are counted; null: all devices.', null),
+    group: Type.Optional(text('The group whose devices are counted.', 'north')),
     seq: count('The seq that the receipt is about.', 1042),
     head: count('The newest seq of the source.', 1042),
     devices: count('All devices that are counted.', 100),
@@ -536,6 +558,7 @@ export type Explanation = Static<typeof Explanation>;
 export const SourceSync = Type.Object(
   {
     source: text('The source.', 'Product'),
+    group: Type.Optional(text('The group, if the data of the source belongs to groups.', 'north')),
     acknowledged: nullableSeq('The seq up to which the device holds every change; null: nothing.'),
     head: count('The newest seq of the source.', 1042),
     waiting: nullableSeq('Changes after that; null: the device starts over.'),

@@ -24,6 +24,7 @@ export { type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refus
 // of those who import this package, writer threads and devices among them, have no use for it.
 export type {
   Conflicts,
+  MoveReport,
   Page,
   PartialError,
   PartitionType,

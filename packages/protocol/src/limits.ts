@@ -186,6 +186,14 @@ export const UPLOADS_AT_ONCE_MAX = 8;
 export const LINK_KEPT_MS = 7_776_000_000;
 /** Earlier partitions of a user in a source whose outcomes are still reported. Older ones are forgotten. */
 export const MEMBERSHIPS_EARLIER_MAX = 8;
+/** Groups that one user can be a member of. */
+export const GROUPS_PER_USER_MAX = 1_000;
+/** Groups of one source that a device may name in one call. */
+export const GROUPS_PER_CALL_MAX = 2_000;
+/** Pages of different groups of one source in one answer. The device gets the others when it pulls again. */
+export const GROUP_PAGES_PER_PULL_MAX = 100;
+/** Users in one call that replaces the members of a group. */
+export const GROUP_MEMBERS_PER_CALL_MAX = 10_000;
 /** How long failed logins with the same address and login are counted in one fact of the audit trail: ten minutes. */
 export const AUDIT_SUMMED_MS = 600_000;
 /** Facts that are counted at a time. Beyond it, all others are one fact without actor and address. */

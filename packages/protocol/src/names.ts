@@ -1,10 +1,11 @@
 /** The kind of a name determines its length limit. */
-export type NameKind = 'login' | 'source' | 'partition' | 'document' | 'client' | 'object' | 'attribute';
+export type NameKind = 'login' | 'source' | 'partition' | 'group' | 'document' | 'client' | 'object' | 'attribute';
 
 export const NAME_BYTES_MAX: Readonly<Record<NameKind, number>> = {
   login: 255,
   source: 255,
   partition: 255,
+  group: 255,
   document: 255,
   client: 255,
   object: 512,
@@ -19,7 +20,7 @@ const NEVER_LOGINS: ReadonlySet<string> = new Set(['__shared__']);
 
 /** HTTP clients and proxies resolve these path segments before they send a request. */
 const NEVER_IN_PATHS: ReadonlySet<string> = new Set(['.', '..']);
-const KINDS_IN_PATHS: ReadonlySet<NameKind> = new Set(['login', 'source', 'document', 'client']);
+const KINDS_IN_PATHS: ReadonlySet<NameKind> = new Set(['login', 'source', 'group', 'document', 'client']);
 
 /** Returns what is wrong with a name, as the end of a sentence that begins with "the name"; null: it is valid. */
 export function nameProblem(kind: NameKind, name: string): string | null {

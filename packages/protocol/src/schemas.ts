@@ -6,9 +6,10 @@ import { closed, count, flag, nullableText, objects, text, texts } from './annot
  * value. A schema with a `title` is listed under that name in the API description.
  */
 
-export const PartitionType = Type.Union([Type.Literal('app'), Type.Literal('user')], {
+export const PartitionType = Type.Union([Type.Literal('app'), Type.Literal('user'), Type.Literal('group')], {
   title: 'PartitionType',
-  description: 'Whose data the source holds: `app` is shared by all users, `user` is separate for each user.',
+  description:
+    'Whose data the source holds: `app` is shared by all users, `user` is separate for each user, `group` is shared by the members of each group.',
 });
 export type PartitionType = Static<typeof PartitionType>;
 
@@ -133,7 +134,8 @@ export type Page = Static<typeof Page>;
 export const WriteReport = Type.Object(
   {
     source: text('The source that was written to.', 'Product'),
-    user_id: nullableText('Whose data it is; null: it is shared by all users.', 'anna'),
+    user_id: nullableText('Whose data it is; null: it is shared by users.', 'anna'),
+    group: Type.Optional(text('The group whose data it is, if the data of the source belongs to groups.', 'north')),
     changed: count('Objects that were created, changed or deleted.', 2),
     unchanged: count('Objects that already were as the call wants them.', 0),
     seq: count('The newest sequence number of the partition after the write.', 1042),
@@ -141,6 +143,21 @@ export const WriteReport = Type.Object(
   { ...closed, title: 'WriteReport', description: 'What a push changed.' },
 );
 export type WriteReport = Static<typeof WriteReport>;
+
+/** The result of a move between groups. */
+export const MoveReport = Type.Object(
+  {
+    source: text('The source.', 'Order'),
+    from: text('The group that the objects were in.', 'north'),
+    to: text('The group that they are in now.', 'south'),
+    moved: count('Objects that were moved.', 2),
+    missing: count('Ids of which there was no object in the group.', 0),
+    from_seq: count('The newest sequence number of the group that they were in.', 1042),
+    to_seq: count('The newest sequence number of the group that they are in now.', 17),
+  },
+  { ...closed, title: 'MoveReport', description: 'What a move changed.' },
+);
+export type MoveReport = Static<typeof MoveReport>;
 
 /** One resolution step of a metric. */
 export const StatStep = Type.Object(

@@ -16,8 +16,11 @@ const ClientId = text('The id of the device that the token was made for.', CLIEN
 
 /** Outcomes that the device acknowledges, by source. */
 const Acknowledged = membersOf(
-  Type.Array(Type.String()),
-  'Outcomes that the device has processed: source → `op_id`s. They are not told again.',
+  Type.Union([
+    Type.Array(Type.String()),
+    Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Group → `op_id`s.' }),
+  ]),
+  'Outcomes that the device has processed: source → `op_id`s, or source → group → `op_id`s. They are not told again.',
   { Product: [OP_ID] },
 );
 
@@ -95,6 +98,18 @@ export const PullRequest = Type.Object(
           mismatch: Type.Optional(
             flag('True: the device starts over because its objects did not match the checksum. It is only counted.'),
           ),
+          groups: Type.Optional(
+            membersOf(
+              Type.Object(
+                { token: Type.Optional(nullableToken('The token of the last page of the group that was stored.')) },
+                closed,
+              ),
+              'Needed for a source whose data belongs to groups: each group that the device holds data of, with its token.',
+              { north: { token: TOKEN } },
+            ),
+          ),
+          only: Type.Optional(texts('Groups to pull. Absent: all groups of the user.', ['north'])),
+          uploads: Type.Optional(texts('Groups in which the device waits for outcomes of its uploads.', ['north'])),
         },
         { ...closed, description: 'Where the device is in this source.' },
       ),
@@ -127,6 +142,12 @@ export const Upload = Type.Object(
   {
     op_id: text('An id the device chooses, unique among its uploads. Repeating it repeats the outcome only.', OP_ID),
     source: text('The source of the object.', 'Product'),
+    group: Type.Optional(
+      text(
+        'The group of the object, if the data of the source belongs to groups. Absent: the only one of the user.',
+        'north',
+      ),
+    ),
     op: UploadOp,
     id: text('The id of the object; of a create, a temporary id that the device chooses.', 'tmp-1'),
     attributes: Type.Optional(
@@ -156,6 +177,7 @@ export const Outcome = Type.Object(
   {
     op_id: text('The id of the upload.', OP_ID),
     source: text('The source of the object.', 'Product'),
+    group: Type.Optional(text('The group of the object, if the data of the source belongs to groups.', 'north')),
     status: OutcomeStatus,
     id: text("The object's id; not the one the device gave when the backend chose its own.", '17'),
     error: Type.Optional(PartialError),
@@ -176,10 +198,25 @@ export const Outcome = Type.Object(
 );
 export type Outcome = Static<typeof Outcome>;
 
+/** The answer to a pull for one source whose data belongs to groups. */
+export const GroupPages = Type.Object(
+  {
+    groups: Type.Record(Type.String(), Type.Union([Page, NoPage]), {
+      description: 'Group → page, of the groups that have changes or that the device does not know yet.',
+    }),
+    gone: Type.Optional(
+      texts('Groups that the device named and the user is not a member of. The device removes their data.', ['south']),
+    ),
+    more: flag('True: there are more changes in some group; pull again with the new tokens.'),
+  },
+  { ...closed, title: 'GroupPages', description: 'What changed in the groups of one source.' },
+);
+export type GroupPages = Static<typeof GroupPages>;
+
 export const PullAnswer = Type.Object(
   {
-    sources: Type.Record(Type.String(), Type.Union([Page, NoPage]), {
-      description: 'Source → page, or why there is none.',
+    sources: Type.Record(Type.String(), Type.Union([Page, GroupPages, NoPage]), {
+      description: 'Source → page, pages of its groups, or why there is none.',
     }),
     outcomes: Type.Array(Outcome, { description: 'Outcomes that the device has not acknowledged.' }),
   },
@@ -206,9 +243,17 @@ export type PushAnswer = Static<typeof PushAnswer>;
 export const AckRequest = Type.Object(
   {
     client_id: ClientId,
-    sources: membersOf(Type.String(), 'What the device holds: source → token of the last page that it has stored.', {
-      Product: TOKEN,
-    }),
+    sources: membersOf(
+      Type.Union([
+        Type.String(),
+        Type.Object(
+          { groups: membersOf(Type.String(), 'Group → token.', { north: TOKEN }) },
+          { ...closed, description: 'The tokens of the groups of a source.' },
+        ),
+      ]),
+      'What the device holds: source → token of the last page that it has stored, or of the last page of each group.',
+      { Product: TOKEN },
+    ),
   },
   { ...closed, title: 'AckRequest', description: 'The tokens of a device after a catch-up.' },
 );
@@ -229,6 +274,7 @@ export type ResetRequest = Static<typeof ResetRequest>;
 export const SearchRequest = Type.Object(
   {
     source: text('The source to search in.', 'Product'),
+    group: Type.Optional(text('The group to search in, if the data of the source belongs to groups.', 'north')),
     params: Type.Unknown({
       description: 'What to look for; the adapter says what it takes.',
       examples: [{ q: 'pump' }],

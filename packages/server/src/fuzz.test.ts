@@ -21,6 +21,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3_000);
 const WIRES = Math.min(REQUESTS, 300);
+/** Attributes of known sources. */
+const EXTRA: Readonly<Record<string, object>> = {
+  Product: { partition_type: 'app' },
+  Polled: { adapter: 'backend' },
+  Team: { partition_type: 'group' },
+};
 
 let server: TestServer;
 let library: Library;
@@ -46,7 +52,7 @@ async function populate(): Promise<void> {
   const unlessThere = (work: Promise<unknown>) => work.catch(() => undefined);
   for (const login of KNOWN.users) await tidemark.users.ensure(login);
   for (const name of KNOWN.sources) {
-    const extra = name === 'Product' ? { partition_type: 'app' } : name === 'Polled' ? { adapter: 'backend' } : {};
+    const extra = EXTRA[name] ?? {};
     await unlessThere(tidemark.sources.declare({ name, ...extra }));
   }
   for (const client_id of KNOWN.clients) await unlessThere(tidemark.clients.register('anna', { client_id }));

@@ -26,6 +26,7 @@ const OTHER_SPELLINGS = [
 ];
 
 const shared = { source: '{source_id}', user: '{user_id}' };
+const ofGroup = { source: '{source_id}', group: '{group}' };
 const ofDevice = { source: '{source_id}', client: '{client_id}' };
 
 /** Every method of the client, called with the names of the parameters in their places. */
@@ -48,6 +49,14 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'users.clients': ({ users }) => users.clients('{user_id}'),
   'users.deleteClient': ({ users }) => users.deleteClient('{user_id}', '{client_id}'),
   'users.ping': ({ users }) => users.ping({ user_id: 'x' }),
+  'groups.list': ({ groups }) => groups.list(),
+  'groups.every': ({ groups }) => groups.every().next(),
+  'groups.members': ({ groups }) => groups.members('{group}'),
+  'groups.setMembers': ({ groups }) => groups.setMembers('{group}', []),
+  'groups.of': ({ groups }) => groups.of('{user_id}'),
+  'groups.set': ({ groups }) => groups.set('{user_id}', []),
+  'groups.add': ({ groups }) => groups.add('{user_id}', []),
+  'groups.remove': ({ groups }) => groups.remove('{user_id}', '{group}'),
   'sources.list': ({ sources }) => sources.list(),
   'sources.listByType': ({ sources }) => sources.listByType('{partition_type}' as 'app'),
   'sources.get': ({ sources }) => sources.get('{source_id}'),
@@ -60,12 +69,14 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'clients.sync': ({ clients }) => clients.sync('{client_id}'),
   'clients.pending': ({ clients }) => clients.pending('{client_id}', '{source_id}'),
   'clients.explain': ({ clients }) => clients.explain('{client_id}', '{source_id}', '{object_id}'),
-  'documents.names': ({ documents }) => Promise.all([documents.names(shared), documents.names(ofDevice)]),
+  'documents.names': ({ documents }) =>
+    Promise.all([documents.names(shared), documents.names(ofGroup), documents.names(ofDevice)]),
   'documents.objects': ({ documents }) => documents.objects(shared),
   'documents.read': ({ documents }) =>
     Promise.all([
       documents.read('server', '{doc}'),
       documents.read(shared, '{doc}'),
+      documents.read(ofGroup, '{doc}'),
       documents.read(ofDevice, '{doc}'),
     ]),
   'documents.readObjects': ({ documents }) => documents.readObjects(shared, '{doc}').next(),
@@ -73,8 +84,10 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
     Promise.all([
       documents.write('server', '{doc}', ''),
       documents.write(shared, '{doc}', ''),
+      documents.write(ofGroup, '{doc}', ''),
       documents.write(ofDevice, '{doc}', ''),
     ]),
+  'push.move': ({ push }) => push.move('{source_name}', [], { from: 'a', to: 'b' }),
   'push.objects': ({ push }) => push.objects('{source_name}', {}),
   'push.deletes': ({ push }) => push.deletes('{source_name}', []),
   'push.fastInsert': ({ push }) => push.fastInsert('{source_name}', {}),
@@ -152,6 +165,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   'system.metricNames': 'systemStats',
   'system.metric': 'systemStats',
   'users.every': 'usersList',
+  'groups.every': 'groupsList',
   'tokens.every': 'tokensList',
   'audit.every': 'auditList',
   'pings.every': 'pingsList',
@@ -167,7 +181,7 @@ it('[BSDK-1] the operationId of a route is the name of its method, and of docume
     const wanted = OTHER_NAMES[name] ?? `${group}${capital}`;
     const others = [...sent]
       .map((route) => operationIds.get(route) ?? route)
-      .filter((id) => id.replace(/Of(?:Server|User|Client)$/, '') !== wanted);
+      .filter((id) => id.replace(/Of(?:Server|User|Group|Client)$/, '') !== wanted);
     expect({ name, others }).toEqual({ name, others: [] });
   }
 });

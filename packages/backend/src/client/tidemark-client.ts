@@ -1,6 +1,7 @@
 import { PushCalls } from '../push/push-calls.ts';
 import { ActivityCalls } from './calls/activity.ts';
 import { DocumentCalls } from './calls/documents.ts';
+import { GroupCalls } from './calls/groups.ts';
 import { JobCalls } from './calls/jobs.ts';
 import { PingCalls } from './calls/pings.ts';
 import { SessionCalls } from './calls/session.ts';
@@ -14,6 +15,7 @@ import { type CallOptions, type ClientOptions, Transport } from './transport.ts'
 export class TidemarkClient {
   readonly system: SystemCalls;
   readonly users: UserCalls;
+  readonly groups: GroupCalls;
   readonly sources: SourceCalls;
   readonly clients: ClientCalls;
   readonly documents: DocumentCalls;
@@ -29,6 +31,7 @@ export class TidemarkClient {
     const api = new Transport(options);
     this.system = new SystemCalls(api);
     this.users = new UserCalls(api);
+    this.groups = new GroupCalls(api);
     this.sources = new SourceCalls(api);
     this.clients = new ClientCalls(api);
     this.documents = new DocumentCalls(api);

@@ -141,7 +141,7 @@ class Desk {
     try {
       const user = await authenticate(call, context);
       if (user === null) return problemAnswer('invalid_credentials', 'login or password is wrong');
-      return Response.json(user.user_id === undefined ? {} : { user_id: user.user_id });
+      return Response.json({ user_id: user.user_id, groups: user.groups });
     } catch (error) {
       return this.#failed(error, name, null);
     }

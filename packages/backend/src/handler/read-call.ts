@@ -37,6 +37,7 @@ export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
           source: text(fields, 'source'),
           user_id: optionalText(fields, 'user_id'),
           partition: optionalText(fields, 'partition'),
+          ...group(fields),
         },
       };
     case 'search':
@@ -50,8 +51,14 @@ export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
   }
 }
 
-function target(fields: Fields): { readonly source: string; readonly user_id: string } {
-  return { source: text(fields, 'source'), user_id: text(fields, 'user_id') };
+function target(fields: Fields) {
+  return { source: text(fields, 'source'), user_id: text(fields, 'user_id'), ...group(fields) };
+}
+
+/** Only calls about sources of groups name one. */
+function group(fields: Fields): { readonly group?: string } {
+  const name = optionalText(fields, 'group');
+  return name === null ? {} : { group: name };
 }
 
 function upload(fields: Fields): UploadCall {

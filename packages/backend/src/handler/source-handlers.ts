@@ -11,14 +11,18 @@ export interface QueryCall {
   readonly source: string;
   /** The user; null when the data is shared. */
   readonly user_id: string | null;
-  /** `app` when the data is shared by all users, `user` when it is this user's; null when Tidemark does not say. */
+  /** `app` when all users share the data, `user` when it is this user's, `group` when it is a group's; null: unknown. */
   readonly partition: string | null;
+  /** The group, when the data is a group's. */
+  readonly group?: string;
 }
 
 export interface SearchCall {
   readonly source: string;
   /** The user who asks, also when the data is shared. */
   readonly user_id: string;
+  /** The group, when the data is a group's. */
+  readonly group?: string;
   /** The parameters of the device. App and backend define their form. */
   readonly params: JsonValue;
 }
@@ -27,6 +31,8 @@ export interface UploadCall {
   readonly source: string;
   /** The user who made the change, also when the data is shared. */
   readonly user_id: string;
+  /** The group, when the data is a group's. */
+  readonly group?: string;
   /** The id of the change, the same for every attempt. Store it with the effect, so that the effect happens once. */
   readonly op_id: string;
   readonly id: string;
@@ -69,11 +75,14 @@ export interface SourceHandlers<A = Attributes> {
   search?(call: SearchCall, context: CallContext): Answer<ObjectsGiven<A>>;
 }
 
-/** Null: login or password is wrong. Without `user_id`, the login is the id of the user. */
+/**
+ * Null: login or password is wrong. Without `user_id`, the login is the id of the user. `groups` replaces the groups of the
+ * user; without it they stay.
+ */
 export type Authenticate = (
   call: AuthenticateCall,
   context: CallContext,
-) => Answer<{ readonly user_id?: string | undefined } | null>;
+) => Answer<{ readonly user_id?: string | undefined; readonly groups?: readonly string[] | undefined } | null>;
 
 /** Declares handlers with a type for their attributes: `sourceHandlers<WorkOrder>({ … })`. */
 export function sourceHandlers<A extends object>(handlers: SourceHandlers<A>): SourceHandlers {

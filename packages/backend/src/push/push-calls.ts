@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type WriteReport } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, type MoveReport, type WriteReport } from '@tidemark/protocol';
 import { path } from '../client/path.ts';
 import { type PushProgress, TidemarkError } from '../client/tidemark-error.ts';
 import type { CallOptions, Transport } from '../client/transport.ts';
@@ -8,6 +8,8 @@ import { entriesOf, type IdsGiven, idText, memberText, type Objects, type Object
 export interface PushOptions extends CallOptions {
   /** Whose data it is. Not needed for sources of partition type `app`. */
   readonly user?: string;
+  /** The group whose data it is, for sources of partition type `group`. */
+  readonly group?: string;
   /** The largest body of one call. Lower it when the server's `body_bytes_max` is lower. */
   readonly chunkBytesMax?: number;
   /** Objects in one call. Lower it when the server's `objects_per_write_max` is lower. */
@@ -16,6 +18,13 @@ export interface PushOptions extends CallOptions {
   readonly atomic?: boolean;
   /** Told after each call what has been committed so far. */
   readonly onProgress?: (progress: PushProgress) => void;
+}
+
+export interface MoveOptions extends CallOptions {
+  /** The group that the objects are in. */
+  readonly from: string;
+  /** The group that they go to. */
+  readonly to: string;
 }
 
 /** What became of a push; the numbers of all its calls together, `seq` of the last one. */
@@ -74,9 +83,15 @@ export class PushCalls {
     return this.#push(source, { operation: 'fast_delete', pieces: memberPieces(data), sections: DATA }, options);
   }
 
+  /** Moves objects from one group to another. A device in both has them all the time. */
+  move(source: string, ids: readonly string[], { from, to, ...options }: MoveOptions): Promise<MoveReport> {
+    return this.#api.post(path`/app/v1/${source}/move`, { from, to, objects: ids }, 'harmless', options);
+  }
+
   async #push(source: string, { operation, pieces, sections }: Push, options: PushOptions): Promise<PushReport> {
     const where = `${path`/app/v1/${source}`}/${operation}`;
-    const envelope = options.user === undefined ? {} : { user_id: options.user };
+    const { user, group } = options;
+    const envelope = { ...(user === undefined ? {} : { user_id: user }), ...(group === undefined ? {} : { group }) };
     const bounds = {
       bytesMax: options.chunkBytesMax ?? CHUNK_BYTES_MAX,
       objectsMax: options.chunkObjectsMax ?? DEFAULT_LIMITS.objectsPerWriteMax,

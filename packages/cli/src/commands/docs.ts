@@ -10,6 +10,7 @@ import { wholeNumber } from './sources.ts';
 interface ScopeOptions {
   readonly source?: string;
   readonly user?: string;
+  readonly group?: string;
   readonly shared?: boolean;
   readonly client?: string;
 }
@@ -134,6 +135,7 @@ function withScope(command: Command): Command {
   return command
     .option('--source <source>', 'the source of the document; by default it is a document of the server')
     .option('--user <login>', 'the document of this user')
+    .option('--group <group>', 'the document of this group')
     .option('--shared', 'the document that all users share')
     .option('--client <client>', 'the document of this device');
 }
@@ -144,13 +146,14 @@ function documentPath(options: ScopeOptions, doc: string): string {
 }
 
 /** Returns the path of a source's documents; null for documents of the server. */
-function scopePath({ source, user, shared, client }: ScopeOptions): string | null {
-  const owners = [user, shared, client].filter((owner) => owner !== undefined);
+function scopePath({ source, user, group, shared, client }: ScopeOptions): string | null {
+  const owners = [user, group, shared, client].filter((owner) => owner !== undefined);
   if (source === undefined) {
-    if (owners.length > 0) throw usageFailure('--user, --shared and --client need a --source');
+    if (owners.length > 0) throw usageFailure('--user, --group, --shared and --client need a --source');
     return null;
   }
-  if (owners.length !== 1) throw usageFailure('a --source needs one of --user, --shared and --client');
+  if (owners.length !== 1) throw usageFailure('a --source needs one of --user, --group, --shared and --client');
   if (client !== undefined) return path`/rc/v1/clients/${client}/sources/${source}`;
+  if (group !== undefined) return path`/rc/v1/groups/${group}/sources/${source}`;
   return path`/rc/v1/users/${user ?? '*'}/sources/${source}`;
 }

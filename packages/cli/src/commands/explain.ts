@@ -8,6 +8,7 @@ interface ExplainOptions {
   readonly client: string;
   readonly source: string;
   readonly object: string;
+  readonly group?: string;
 }
 
 export function addExplain(program: Command, cli: Cli): void {
@@ -17,10 +18,11 @@ export function addExplain(program: Command, cli: Cli): void {
     .requiredOption('--client <id>', 'the device')
     .requiredOption('--source <source>', 'the source of the object')
     .requiredOption('--object <id>', 'the object')
+    .option('--group <group>', 'the group; needed if the data belongs to groups')
     .action(
-      cli.remote(async ({ api, print }, { client, source, object }: ExplainOptions) => {
+      cli.remote(async ({ api, print }, { client, source, object, group }: ExplainOptions) => {
         const at = path`/rc/v1/clients/${client}/sources/${source}/objects/${object}/explain`;
-        const { evidence, ...explanation } = await api.get<Explanation>(at);
+        const { evidence, ...explanation } = await api.get<Explanation>(at, group === undefined ? {} : { group });
         print.record(print.isJson ? { ...explanation, evidence } : { ...explanation, ...evidence });
       }),
     );

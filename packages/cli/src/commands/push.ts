@@ -10,6 +10,7 @@ import { wholeNumber } from './sources.ts';
 
 interface PushOptions {
   readonly user?: string;
+  readonly group?: string;
   /** False after `--no-rebuild-md`. */
   readonly rebuildMd?: boolean;
   readonly waitForDevices?: number;
@@ -94,7 +95,8 @@ function addKind(push: Command, cli: Cli, kind: PushKind): void {
     .description(kind.description)
     .argument('<source>')
     .argument('[file]', `${kind.content}; the standard input when left out or -`)
-    .option('--user <login>', 'the owner of the data; not needed for a source of partition type app');
+    .option('--user <login>', 'the owner of the data; only for a source of partition type user')
+    .option('--group <group>', 'the group of the data; only for a source of partition type group');
   command.option(
     '--wait-for-devices <seconds>',
     'wait until active devices have it, at most 60; fail if some do not',
@@ -108,16 +110,17 @@ function addKind(push: Command, cli: Cli, kind: PushKind): void {
       const report = parseJson(text) as WriteReport;
       print.record(report);
       if (options.waitForDevices === undefined) return;
-      const { user, waitForDevices: waitS } = options;
-      await waitForDevices(api, print, { source, user, seq: report.seq, waitS });
+      const { user, group, waitForDevices: waitS } = options;
+      await waitForDevices(api, print, { source, user, group, seq: report.seq, waitS });
     }),
   );
   withExamples(command, kind.example);
 }
 
-function envelopeOf({ canRebuild }: PushKind, { user, rebuildMd }: PushOptions): string {
+function envelopeOf({ canRebuild }: PushKind, { user, group, rebuildMd }: PushOptions): string {
   const userId = user === undefined ? '' : `"user_id":${JSON.stringify(user)},`;
-  return canRebuild && rebuildMd === false ? `${userId}"rebuild_md":false,` : userId;
+  const whose = group === undefined ? userId : `${userId}"group":${JSON.stringify(group)},`;
+  return canRebuild && rebuildMd === false ? `${whose}"rebuild_md":false,` : whose;
 }
 
 /** The file holds the body without the user; other members are refused. */

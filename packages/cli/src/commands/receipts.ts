@@ -9,6 +9,7 @@ import { wholeNumber } from './sources.ts';
 
 interface ReceiptOptions {
   readonly user?: string;
+  readonly group?: string;
   readonly seq?: number;
   readonly wait?: number;
 }
@@ -16,6 +17,7 @@ interface ReceiptOptions {
 interface ReceiptQuestion {
   readonly source: string;
   readonly user?: string | undefined;
+  readonly group?: string | undefined;
   readonly seq?: number | undefined;
   readonly waitS?: number | undefined;
 }
@@ -26,19 +28,20 @@ export function addReceipts(program: Command, cli: Cli): void {
     .description('Show which devices have acknowledged a push')
     .argument('<source>')
     .option('--user <login>', 'only the devices of this user; needed unless the source is shared')
+    .option('--group <group>', 'the group; needed if the data belongs to groups')
     .option('--seq <number>', 'the seq that the push answered with; the newest by default', wholeNumber)
     .option('--wait <seconds>', 'wait until active devices have it, at most 60', wholeNumber)
     .action(
-      cli.remote(async ({ api, print }, source: string, { user, seq, wait }: ReceiptOptions) => {
-        printReceipt(print, await readReceipt(api, { source, user, seq, waitS: wait }));
+      cli.remote(async ({ api, print }, source: string, { user, group, seq, wait }: ReceiptOptions) => {
+        printReceipt(print, await readReceipt(api, { source, user, group, seq, waitS: wait }));
       }),
     );
   withExamples(command, 'tidemark receipts Product', 'tidemark receipts Order --user ada --seq 1042 --wait 30');
 }
 
-function readReceipt(api: ApiClient, { source, user, seq, waitS }: ReceiptQuestion): Promise<Receipt> {
+function readReceipt(api: ApiClient, { source, user, group, seq, waitS }: ReceiptQuestion): Promise<Receipt> {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ user_id: user, seq, wait_s: waitS })) {
+  for (const [name, value] of Object.entries({ user_id: user, group, seq, wait_s: waitS })) {
     if (value !== undefined) query.set(name, String(value));
   }
   return api.get<Receipt>(`${path`/rc/v1/sources/${source}/receipts`}?${query}`);

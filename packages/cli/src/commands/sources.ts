@@ -71,7 +71,10 @@ function addList(sources: Command, cli: Cli): void {
 function addDeclare(sources: Command, cli: Cli): void {
   const command = withAttributes(sources.command('declare').description('Declare a source').argument('<source>'))
     .addOption(
-      new Option('--partition-type <type>', 'app: shared by all users; user: apart for each').choices(['app', 'user']),
+      new Option(
+        '--partition-type <type>',
+        'app: shared by all users; user: apart for each; group: shared by groups',
+      ).choices([...['app', 'user', 'group']]),
     )
     .option('--adapter <name>', 'none, backend, or the name of a source module')
     .action(

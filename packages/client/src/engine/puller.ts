@@ -385,14 +385,15 @@ export class Puller {
     for (const source of asked.keys()) {
       const answered = Object.hasOwn(sources, source) ? sources[source] : undefined;
       if (answered !== undefined && isPage(answered)) continue;
-      if (answered?.error.code === 'snapshot_required' && !this.#notStreamed.has(source)) {
+      const error = answered !== undefined && 'error' in answered ? answered.error : undefined;
+      if (error?.code === 'snapshot_required' && !this.#notStreamed.has(source)) {
         this.#streamed.add(source);
         continue;
       }
       // The list of sources is outdated.
-      if (answered?.error.code === 'source_not_found') this.#isListStale = true;
+      if (error?.code === 'source_not_found') this.#isListStale = true;
       this.wants.fulfil(source, request);
-      this.#settle(source, answered?.error ?? { code: 'bad_answer', detail: 'the server sent no page' }, request);
+      this.#settle(source, error ?? { code: 'bad_answer', detail: 'the server sent no page' }, request);
     }
   }
 

@@ -1,5 +1,6 @@
 import type {
   DeviceSession,
+  GroupPages,
   Outcome,
   Page,
   PartialError,
@@ -58,7 +59,7 @@ export const readPage: ReadAnswer<Page> = (body) => {
 };
 
 /** A source that could not be pulled has an error and no token. */
-export function isPage(page: Page | { readonly error: PartialError }): page is Page {
+export function isPage(page: Page | GroupPages | { readonly error: PartialError }): page is Page {
   return 'token' in page;
 }
 

@@ -34,7 +34,7 @@ export function Source() {
               <Command label="curl" text={pushCurl(name, exampleOf(source))} />
               <Command
                 label="command line"
-                text={`tidemark --url ${SERVER_URL} push objects ${quoted(name)}${source.partition_type === 'user' ? ' --user ada' : ''} objects.json`}
+                text={`tidemark --url ${SERVER_URL} push objects ${quoted(name)}${OWNER_OPTION[source.partition_type]} objects.json`}
               />
             </Section>
           </>
@@ -44,9 +44,13 @@ export function Source() {
   );
 }
 
+/** How the command line names the owner of the data. */
+const OWNER_OPTION = { app: '', user: ' --user ada', group: ' --group north' } as const;
+
 function exampleOf({ name, partition_type }: SourceView): object {
   const objects = { '1': { title: `The first ${name}` } };
-  return partition_type === 'user' ? { user_id: 'ada', objects } : { objects };
+  const owner = { app: {}, user: { user_id: 'ada' }, group: { group: 'north' } }[partition_type];
+  return { ...owner, objects };
 }
 
 function factsOf(source: SourceView) {
@@ -54,7 +58,7 @@ function factsOf(source: SourceView) {
     source;
   return [
     ['Data belongs to', ownerOf(partition_type), 'Users of the same owner have the same objects.'],
-    ['Objects', counts.objects?.toLocaleString('en') ?? 'counted per user'],
+    ['Objects', counts.objects?.toLocaleString('en') ?? 'counted per owner'],
     ['Filled by', adapter === 'none' ? 'pushes of a backend' : adapter],
     ['Asked again', pollWords(poll_interval), 'How often Tidemark queries the backend for this source.'],
     [

@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<Source>[] = [
 ];
 
 export function ownerOf(type: PartitionType): string {
-  return { app: 'all users', user: 'each user', custom: 'groups' }[type as string] ?? type;
+  return { app: 'all users', user: 'each user', group: 'groups of users' }[type];
 }
 
 export function Sources() {
@@ -105,6 +105,7 @@ function NewSource() {
           data={[
             { value: 'user', label: 'each user: everybody has objects of their own' },
             { value: 'app', label: 'all users: everybody has the same objects' },
+            { value: 'group', label: 'groups: the members of a group have the same objects' },
           ]}
         />
         <Switch

@@ -10,6 +10,7 @@ import type { Entry, EntryRef, EntryWrite, Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { isoTime } from '../primitives/time.ts';
+import { groupRemovals } from '../sources/groups.ts';
 import { membershipRemovals } from '../sources/memberships.ts';
 import { admitPassword, passwordProblem } from './admit-password.ts';
 import { admitNewUser, admitUserUpdate, mergedAttributes, type UserUpdate } from './admit-user.ts';
@@ -260,7 +261,11 @@ export class Users {
     const successor = record.admin ? await this.#successorOf(login) : null;
     const clients = await clientsOf(this.#store, login);
     const sources = await this.#sources();
-    const traces = [...(await loginRemovals(this.#store, login)), ...identityRemovals(record)];
+    const traces = [
+      ...(await loginRemovals(this.#store, login)),
+      ...identityRemovals(record),
+      ...(await groupRemovals(this.#store, login)),
+    ];
     for (const source of sources) traces.push(...(await membershipRemovals(this.#store, source, login)));
     const batch = userDeletion({ login, entry, owner, clients, tokens, sources, traces, successor });
     const result = await this.#store.writeEntries(batch);

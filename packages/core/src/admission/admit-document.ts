@@ -5,7 +5,7 @@ import { admitName, quoted } from './admit-name.ts';
 import { admitManyObjects } from './admit-objects.ts';
 import { lifeGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
-import type { PartitionedSource } from './custom-partition.ts';
+import { customOwner, type PartitionedSource } from './custom-partition.ts';
 
 /** Looks up the owners of documents. */
 export interface DocumentDirectory {
@@ -15,6 +15,9 @@ export interface DocumentDirectory {
   /** Returns the partition that holds the user's data of the source. */
   partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
 }
+
+/** Whose documents a call is about. Those of a group are stored with its partition. */
+export type OwnerScope = DocumentScope | { readonly kind: 'group'; readonly source: string; readonly group: string };
 
 export interface DocumentAddress {
   readonly key: DocumentKey;
@@ -30,7 +33,7 @@ export type DocumentContent =
 /** Checks the scope and the name of a document. The document itself need not exist. */
 export async function admitDocument(
   directory: DocumentDirectory,
-  scope: DocumentScope,
+  scope: OwnerScope,
   name: unknown,
 ): Promise<Admitted<DocumentAddress>> {
   const admittedName = admitName('document', name, pointer('doc'));
@@ -39,7 +42,8 @@ export async function admitDocument(
 }
 
 /** Returns the scope that stores the documents. Users of a custom partition share the documents of the partition. */
-export async function placedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
+export async function placedScope(directory: DocumentDirectory, scope: OwnerScope): Promise<DocumentScope> {
+  if (scope.kind === 'group') return { kind: 'user', source: scope.source, user: customOwner(scope.group) };
   const source = scope.kind === 'user' ? await directory.sourceOf(scope.source) : null;
   if (scope.kind !== 'user' || source === null) return scope;
   const { user } = await directory.partitionOf(source, scope.user);
@@ -47,12 +51,13 @@ export async function placedScope(directory: DocumentDirectory, scope: DocumentS
 }
 
 /** Checks that the owners of a scope exist, and returns them as guards. */
-export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly Guard[]> {
+export async function admitScope(directory: DocumentDirectory, scope: OwnerScope): Promise<readonly Guard[]> {
   if (scope.kind === 'server') return [];
   const owners: Guard[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];
   const isKnown = directory.sourceOf(scope.source).then((source) => source !== null);
   await demand('source_not_found', 'source', scope.source, isKnown);
-  if (scope.kind === 'user') {
+  if (scope.kind === 'group') await requireGroupScope(directory, scope);
+  else if (scope.kind === 'user') {
     const life = await directory.lifeOf(admitName('login', scope.user, pointer('user_id')));
     if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(scope.user)}`);
     owners.push(lifeGuard(scope.user, life));
@@ -61,6 +66,16 @@ export async function admitScope(directory: DocumentDirectory, scope: DocumentSc
     await demand('client_not_found', 'client', scope.client, directory.hasClient(scope.client));
   }
   return owners;
+}
+
+/** A group need not have members yet. */
+async function requireGroupScope(
+  directory: DocumentDirectory,
+  { source, group }: { readonly source: string; readonly group: string },
+): Promise<void> {
+  admitName('group', group, pointer('group'));
+  if ((await directory.sourceOf(source))?.partition_type === 'group') return;
+  throw new Refusal('invalid_request', `the data of ${quoted(source)} does not belong to groups`);
 }
 
 export async function admitContent(data: unknown, limits: Limits, pace: Pace): Promise<Admitted<DocumentContent>> {

@@ -7,7 +7,7 @@ import { admitAnswer } from './admit-answer.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, DocumentObjects, type ObjectTexts } from './admitted.ts';
-import { customNameOf, type PartitionedSource } from './custom-partition.ts';
+import { customNameOf, groupPartition, type PartitionedSource } from './custom-partition.ts';
 
 /** Looks up the sources and users that calls name. */
 export interface Directory {
@@ -54,10 +54,10 @@ export interface PartitionWrite {
   readonly change: ObjectsChange;
 }
 
-/** Names the partition of a call: by source and user, or, in calls the server makes itself, by its key. */
+/** Names the partition of a call: by source and user or group, or, in calls the server makes itself, by its key. */
 export type WriteCall =
-  | { readonly source: unknown; readonly user_id?: unknown; readonly partition?: never }
-  | { readonly partition: PartitionKey; readonly source?: never; readonly user_id?: never };
+  | { readonly source: unknown; readonly user_id?: unknown; readonly group?: unknown; readonly partition?: never }
+  | { readonly partition: PartitionKey; readonly source?: never; readonly user_id?: never; readonly group?: never };
 
 export type ObjectsCall = WriteCall & { readonly objects: unknown };
 export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };
@@ -69,6 +69,21 @@ export type AnswerCall = WriteCall & {
   readonly since: SeenState;
   readonly fence?: Guard;
 };
+
+/** Objects that go from one group of a source to another. */
+export interface MoveCall {
+  readonly source: unknown;
+  readonly from: unknown;
+  readonly to: unknown;
+  readonly objects: unknown;
+}
+
+export interface MoveWrite {
+  readonly from: PartitionKey;
+  readonly to: PartitionKey;
+  readonly guards: readonly Guard[];
+  readonly ids: ReadonlySet<string>;
+}
 
 /** Admits writes of every kind. It checks the objects first, because that needs no look-up. */
 export class WriteAdmission {
@@ -114,6 +129,18 @@ export class WriteAdmission {
     return call.fence === undefined ? write : asAdmitted({ ...write, guards: [...write.guards, call.fence] });
   }
 
+  async move({ source, from, to, objects }: MoveCall): Promise<Admitted<MoveWrite>> {
+    const ids = admitIds(objects, this.#limits, 'objects');
+    const [groupFrom, groupTo] = [admitName('group', from, pointer('from')), admitName('group', to, pointer('to'))];
+    if (groupFrom === groupTo) {
+      const detail = 'must be another group than from';
+      throw new Refusal('invalid_value', `to ${detail}`, [{ pointer: pointer('to'), detail }]);
+    }
+    const target = await this.partition({ source, group: groupFrom });
+    const { guards, partition } = target;
+    return asAdmitted({ from: partition, to: groupPartition(partition.source, groupTo), guards, ids });
+  }
+
   async partition(call: WriteCall): Promise<Target> {
     const given = call.partition === undefined ? call : { source: call.partition.source, user_id: call.partition.user };
     const name = admitName('source', given.source, pointer('source'));
@@ -123,6 +150,11 @@ export class WriteAdmission {
     if (call.partition !== undefined && customNameOf(call.partition.user) !== null) {
       return { partition: call.partition, guards: [sourceGuard], life: null, user: null };
     }
+    if (source.partition_type === 'group') {
+      const partition = groupPartition(name, admitGroup(name, call.group));
+      return { partition, guards: [sourceGuard], life: null, user: null };
+    }
+    refuseGroup(name, call.group);
     if (source.partition_type === 'app') {
       if (given.user_id !== undefined && given.user_id !== null) admitName('login', given.user_id, pointer('user_id'));
       return { partition: { source: name, user: null }, guards: [sourceGuard], life: null, user: null };
@@ -147,6 +179,20 @@ export class WriteAdmission {
       throw new Refusal('refresh_stale', 'the user has been deleted and made again since; query again');
     return asAdmitted({ partition, guards, change, user });
   }
+}
+
+/** The group that a call about a source of groups must name. */
+export function admitGroup(source: string, group: unknown): string {
+  if (group !== undefined && group !== null) return admitName('group', group, pointer('group'));
+  const detail = `the data of ${quoted(source)} belongs to groups: name one`;
+  throw new Refusal('group_required', detail, [{ pointer: pointer('group'), detail: 'is needed' }]);
+}
+
+/** Data of other sources belongs to no group, so a call that names one means something else. */
+function refuseGroup(source: string, group: unknown): void {
+  if (group === undefined || group === null) return;
+  const detail = `the data of ${quoted(source)} does not belong to groups`;
+  throw new Refusal('invalid_request', detail, [{ pointer: pointer('group'), detail }]);
 }
 
 /** A guard that fails once the user is deleted, even if a new user gets the same login. */

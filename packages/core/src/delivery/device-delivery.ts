@@ -1,5 +1,7 @@
 import { type Limits, OUTCOMES_WAITING_MAX, type Outcome, pointer, RECEIPT_ACTIVE_MS } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
+import { admitGroup } from '../admission/admit-write.ts';
+import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
 import type { Clients, ClientView } from '../devices/clients.ts';
 import { refs } from '../entries/refs.ts';
 import type { PageCache } from '../pages/page-cache.ts';
@@ -30,6 +32,8 @@ export interface DeviceDeliveryParts {
 /** How far a device is with one source. */
 export interface SourceSync {
   readonly source: string;
+  /** The group, if the data of the source belongs to groups. */
+  readonly group?: string;
   /** The seq up to which the device holds every change; null: nothing. */
   readonly acknowledged: number | null;
   readonly head: number;
@@ -56,18 +60,18 @@ export class DeviceDelivery {
   }
 
   /** Whether the device holds the object in its current version, and if not, why. */
-  async explain(clientId: unknown, sourceName: unknown, objectId: unknown): Promise<Explanation> {
+  async explain(clientId: unknown, sourceName: unknown, objectId: unknown, group?: string): Promise<Explanation> {
     const client = await this.#parts.clients.get(clientId);
     const source = await this.#parts.sources.view(sourceName);
     const object = admitName('object', objectId, pointer('object_id'));
-    return explain(await this.#facts(client, source, object));
+    return explain(await this.#facts(client, source, object, await this.#placeOf(client, source, group)));
   }
 
   /** The page that the device gets next, as JSON text. */
-  async pending(clientId: unknown, sourceName: unknown): Promise<string> {
+  async pending(clientId: unknown, sourceName: unknown, group?: string): Promise<string> {
     const client = await this.#parts.clients.get(clientId);
     const source = await this.#parts.sources.view(sourceName);
-    const { partition } = await this.#placeOf(client, source);
+    const { partition } = await this.#placeOf(client, source, group);
     const mark = await this.#parts.store.readTidemark(partition, client.client_id);
     return this.#nextPage(partition, mark);
   }
@@ -76,12 +80,18 @@ export class DeviceDelivery {
   async sync(clientId: unknown): Promise<readonly SourceSync[]> {
     const client = await this.#parts.clients.get(clientId);
     const sources = await this.#parts.sources.list();
-    return Promise.all(sources.map((source) => this.#syncOf(client, source)));
+    const { memberships } = this.#parts.sources;
+    const all = await Promise.all(
+      sources.map(async (source) => {
+        const partitions = await memberships.knownPartitionsOf(source, client.user_id);
+        return Promise.all(partitions.map((partition) => this.#syncOf(client, source, partition)));
+      }),
+    );
+    return all.flat();
   }
 
-  async #syncOf(client: ClientView, source: SourceView): Promise<SourceSync> {
+  async #syncOf(client: ClientView, source: SourceView, partition: PartitionKey): Promise<SourceSync> {
     const { store } = this.#parts;
-    const { partition } = await this.#placeOf(client, source);
     const [state, mark, refresh, notes] = await Promise.all([
       store.partition(partition),
       store.readTidemark(partition, client.client_id),
@@ -89,9 +99,11 @@ export class DeviceDelivery {
       store.listNotes(partition, client.client_id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
     ]);
     const acknowledged = hasAcknowledged(state, mark, 0) ? (mark?.base ?? null) : null;
-    const outcomes = notes.map((note) => outcomeOf(note.key, source.name, readOutcome(note), undefined));
+    const outcomes = notes.map((note) => outcomeOf(note.key, { source: source.name }, readOutcome(note), undefined));
+    const group = source.partition_type === 'group' ? customNameOf(partition.user) : null;
     return {
       source: source.name,
+      ...(group === null ? {} : { group }),
       ...{ acknowledged, head: state.head, waiting: acknowledged === null ? null : state.head - acknowledged },
       objects: state.size,
       next_page_bytes: new TextEncoder().encode(await this.#nextPage(partition, mark)).length,
@@ -102,9 +114,13 @@ export class DeviceDelivery {
     };
   }
 
-  async #facts(client: ClientView, source: SourceView, object: string): Promise<ExplainFacts> {
+  async #facts(
+    client: ClientView,
+    source: SourceView,
+    object: string,
+    { partition, earlier }: UserPartition,
+  ): Promise<ExplainFacts> {
     const { store, clock } = this.#parts;
-    const { partition, earlier } = await this.#placeOf(client, source);
     const id = client.client_id;
     const [read, mark, refresh, notes, before] = await Promise.all([
       store.readObjects(partition, [object]),
@@ -140,7 +156,10 @@ export class DeviceDelivery {
     return pageJson(tokenText(page.token, 0), page.body);
   }
 
-  #placeOf({ user_id }: ClientView, source: SourceView): Promise<UserPartition> {
+  async #placeOf({ user_id }: ClientView, source: SourceView, group?: string): Promise<UserPartition> {
+    if (source.partition_type === 'group') {
+      return { partition: groupPartition(source.name, admitGroup(source.name, group)), earlier: [] };
+    }
     return this.#parts.sources.memberships.knownPartitionOf(source, user_id);
   }
 }

@@ -7,6 +7,8 @@ import {
   Refusal,
 } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
+import { admitGroup } from '../admission/admit-write.ts';
+import { groupPartition } from '../admission/custom-partition.ts';
 import { readClientRecord } from '../devices/client-record.ts';
 import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
@@ -16,7 +18,7 @@ import { acknowledgedSeq } from '../ports/acknowledged-seq.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
-import type { Sources } from '../sources/sources.ts';
+import type { Sources, SourceView } from '../sources/sources.ts';
 import { type BehindRange, behindRanges, readPlace, writePlace } from './behind-ranges.ts';
 
 export interface ReceiptsParts {
@@ -33,6 +35,8 @@ export interface ReceiptCall {
   readonly source: unknown;
   /** Only the devices of this user. Needed unless the source is shared by all users. */
   readonly user_id?: unknown;
+  /** The group, for a source whose data belongs to groups. Only devices of its members are counted. */
+  readonly group?: unknown;
   /** The seq that a push answered with. Absent: the head. */
   readonly seq?: number;
   readonly after?: string;
@@ -53,6 +57,7 @@ export interface BehindDevice {
 export interface Receipt {
   readonly source: string;
   readonly user_id: string | null;
+  readonly group?: string;
   readonly seq: number;
   readonly head: number;
   readonly devices: number;
@@ -69,6 +74,7 @@ export interface Receipt {
 interface Question {
   readonly partition: PartitionKey;
   readonly user: string | null;
+  readonly group?: string;
   readonly clients: readonly string[] | null;
 }
 
@@ -109,6 +115,7 @@ export class Receipts {
     return {
       source: question.partition.source,
       user_id: question.user,
+      ...(question.group === undefined ? {} : { group: question.group }),
       ...{ seq, head: state.head },
       ...{ devices: counted.devices, delivered: counted.known - counted.behind, behind: counted.behind },
       never_synced: Math.max(0, counted.devices - counted.known),
@@ -147,13 +154,12 @@ export class Receipts {
   /** The devices of these users that have acknowledged the heads of all these sources. */
   async isCaughtUp(user: string, client: string, sources: readonly string[]): Promise<boolean> {
     for (const name of sources) {
-      const { partition } = await this.#parts.sources.memberships.knownPartitionOf(
-        await this.#parts.sources.view(name),
-        user,
-      );
-      const state = await this.#parts.store.partition(partition);
-      const mark = await this.#parts.store.readTidemark(partition, client);
-      if (!hasAcknowledged(state, mark, state.head)) return false;
+      const { sources: registry, store } = this.#parts;
+      for (const partition of await registry.memberships.knownPartitionsOf(await registry.view(name), user)) {
+        const state = await store.partition(partition);
+        const mark = await store.readTidemark(partition, client);
+        if (!hasAcknowledged(state, mark, state.head)) return false;
+      }
     }
     return true;
   }
@@ -183,9 +189,10 @@ export class Receipts {
     const heads: SourceHead[] = [];
     for (const name of sources) {
       if (!(await directory.has(name))) continue;
-      const { partition } = await directory.memberships.knownPartitionOf(await directory.view(name), user);
-      const { epoch, head } = await store.partition(partition);
-      heads.push({ partition, epoch, head });
+      for (const partition of await directory.memberships.knownPartitionsOf(await directory.view(name), user)) {
+        const { epoch, head } = await store.partition(partition);
+        heads.push({ partition, epoch, head });
+      }
     }
     return heads;
   }
@@ -209,9 +216,10 @@ export class Receipts {
     return clients === null ? this.#countAll(partition, state, seq) : this.#countSome(partition, clients, state, seq);
   }
 
-  async #questionOf({ source: name, user_id }: ReceiptCall): Promise<Question> {
+  async #questionOf({ source: name, user_id, group }: ReceiptCall): Promise<Question> {
     const { store, sources } = this.#parts;
     const source = await sources.view(name);
+    if (source.partition_type === 'group') return this.#groupQuestion(source, user_id, admitGroup(source.name, group));
     const isShared = source.partition_type === 'app';
     if (user_id === undefined && !isShared) {
       const detail = `is needed: the data of ${JSON.stringify(source.name)} belongs to its users`;
@@ -224,6 +232,23 @@ export class Receipts {
     }
     const { partition } = await sources.memberships.knownPartitionOf(source, user);
     return { partition, user, clients: await clientsOf(store, user) };
+  }
+
+  /** Devices of users who have left the group do not count, so the members are listed. */
+  async #groupQuestion(source: SourceView, userId: unknown, group: string): Promise<Question> {
+    const { store, sources } = this.#parts;
+    const partition = groupPartition(source.name, group);
+    const user = userId === undefined ? null : admitName('login', userId, pointer('user_id'));
+    const clients: string[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = { limit: MARKS_PER_READ, ...(after === undefined ? {} : { after }) };
+      const members = await sources.memberships.members(partition, page);
+      for (const member of members) {
+        if (user === null || member === user) clients.push(...(await clientsOf(store, member)));
+      }
+      after = members.at(-1);
+      if (after === undefined || members.length < MARKS_PER_READ) return { partition, user, group, clients };
+    }
   }
 
   /** All devices that follow a shared partition: counted by the index, so that only those behind are read. */

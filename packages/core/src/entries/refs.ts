@@ -6,6 +6,8 @@ export const REFRESH_AT = 'refresh_at';
 export const NOTICED = 'noticed';
 export const MEMBERSHIP = 'partition';
 export const MEMBER = 'member';
+const GROUPS = 'groups';
+export const GROUP_MEMBER = 'group_member';
 export const REMEMBERED_LOGIN = 'login';
 export const LOGIN_OF = 'login_of';
 
@@ -59,6 +61,9 @@ export const refs = {
     kind: 'setting',
     key: [MEMBER, source, partition, login],
   }),
+  /** The groups of a user, and the index from groups to users. */
+  groups: (login: string): EntryRef => ({ kind: 'setting', key: [GROUPS, login] }),
+  groupMember: (group: string, login: string): EntryRef => ({ kind: 'setting', key: [GROUP_MEMBER, group, login] }),
   /** A login that the backend has confirmed, and the index by its user. */
   rememberedLogin: (login: string): EntryRef => ({ kind: 'setting', key: [REMEMBERED_LOGIN, login] }),
   loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),

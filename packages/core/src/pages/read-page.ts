@@ -100,6 +100,11 @@ function nextToken({ restarts }: PullPosition, { token, tokenText: text }: Built
   return restarts === 0 && text !== undefined ? text : tokenText(token, restarts);
 }
 
+/** Whether a page would say nothing beyond the token that the device presented. */
+export function keepsToken(position: PullPosition): boolean {
+  return unchangedToken(position) !== null;
+}
+
 /** A device that has caught up and finds nothing new keeps its token. Null: it gets another one. */
 function unchangedToken({ hasNews, presented, token, state }: PullPosition): string | null {
   if (hasNews || token === null || token === 'unreadable') return null;

@@ -1,4 +1,4 @@
-import { parseJson } from '@tidemark/protocol';
+import { parseJson, textChecksum } from '@tidemark/protocol';
 import { ownerTouched } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
@@ -66,17 +66,24 @@ export function claimPushNotice(ports: NoticePorts, told: PartitionKey, everyMs:
   });
 }
 
-/** Returns the state of the partition that holds the user's data, which other users may share. */
+/**
+ * Returns the state of the partition that holds the user's data, which other users may share. Of a source of groups, all
+ * groups of the user count: heads only grow while the groups and their epochs are the same.
+ */
 async function stateOf(
   { store, sources }: NoticePorts,
   { source, user }: PartitionKey,
 ): Promise<Omit<PushNotice, 'atMs'>> {
-  const { partition } =
-    user === null
-      ? { partition: { source, user } }
-      : await sources.memberships.knownPartitionOf(await sources.view(source), user);
-  const { epoch, head } = await store.partition(partition);
-  return { owner: partition.user, epoch, head };
+  const partitions =
+    user === null ? [{ source, user }] : await sources.memberships.knownPartitionsOf(await sources.view(source), user);
+  const states = await Promise.all(partitions.map((partition) => store.partition(partition)));
+  const [only] = partitions;
+  if (only !== undefined && partitions.length === 1) {
+    return { owner: only.user, epoch: states[0]?.epoch ?? '', head: states[0]?.head ?? 0 };
+  }
+  const identity = partitions.map((partition, index) => [partition.user, states[index]?.epoch]);
+  const head = states.reduce((sum, state) => sum + state.head, 0);
+  return { owner: null, epoch: String(textChecksum(JSON.stringify(identity))), head };
 }
 
 /** Returns true when the notice of `last` covers the state `now`: same partition, same epoch, and no later head. */

@@ -17,6 +17,8 @@ export interface Adapter {
    * own partition. Called for sources with data of users. Absent: users have their own partitions.
    */
   partition?(call: { readonly source: string; readonly user: string }): Promise<string | null>;
+  /** Returns the groups of a user. Called for sources with data of groups. Absent: groups are those set in Tidemark. */
+  groups?(call: { readonly source: string; readonly user: string }): Promise<readonly string[]>;
 }
 
 /** Finds the adapter of a name; null when there is none. */
@@ -31,7 +33,8 @@ export interface Authenticator {
 }
 
 export type LoginAnswer =
-  | { readonly kind: 'user'; readonly user: string }
+  /** With groups, the user becomes a member of exactly these. */
+  | { readonly kind: 'user'; readonly user: string; readonly groups?: readonly string[] }
   | { readonly kind: 'refused' }
   /** The backend does not support logins, and answered with this status. */
   | { readonly kind: 'not_handled'; readonly status: number };

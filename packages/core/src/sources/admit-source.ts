@@ -35,7 +35,7 @@ export interface SourceDeclaration {
   readonly settings: Partial<SourceSettings>;
 }
 
-const PARTITION_TYPES: readonly PartitionType[] = ['app', 'user'];
+const PARTITION_TYPES: readonly PartitionType[] = ['app', 'user', 'group'];
 const SYNC_TYPES: readonly SyncType[] = ['incremental', 'bulk_only'];
 const CONFLICTS: readonly Conflicts[] = ['last_writer', 'detect'];
 const FIXED: ReadonlySet<string> = new Set(['name', 'partition_type', 'adapter']);

@@ -67,7 +67,7 @@ export class Sources {
 
   constructor(ports: SourcesPorts) {
     const { store, clock, limits } = ports;
-    this.memberships = new Memberships(ports);
+    this.memberships = new Memberships(ports, (name) => this.find(name));
     this.#store = store;
     this.#clock = clock;
     const directory = {
@@ -255,6 +255,7 @@ export class Sources {
 
   /** Returns null when the entry has changed meanwhile. */
   async #tryWrite(name: string, entry: Entry | null, record: SourceRecord): Promise<SourceView | null> {
+    if (record.partitionType === 'group' && record.syncType === 'bulk_only') throw groupsArePaged();
     const write = { ...refs.source(name), value: writeSourceRecord(record), expect: entry?.version ?? 0 };
     const result = await this.#store.writeEntries({ writes: [write], guards: [] });
     return result.status === 'written' ? viewOf(name, record) : null;
@@ -286,6 +287,11 @@ const atSource = () => pointer('source_id');
 
 function notFound(name: string): Refusal {
   return new Refusal('source_not_found', `there is no source ${quoted(name)}`);
+}
+
+function groupsArePaged(): Refusal {
+  const detail = 'cannot be bulk_only when the data belongs to groups';
+  return new Refusal('invalid_value', `sync_type ${detail}`, [{ pointer: pointer('sync_type'), detail }]);
 }
 
 function admitRefreshTime(refreshTimeS: unknown): number {

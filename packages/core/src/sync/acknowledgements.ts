@@ -1,11 +1,12 @@
-import { PULL_SOURCES_MAX, Refusal } from '@tidemark/protocol';
+import { GROUPS_PER_CALL_MAX, PULL_SOURCES_MAX, Refusal } from '@tidemark/protocol';
+import { groupPartition } from '../admission/custom-partition.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import { emptyPage } from '../pages/build-page.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
-import type { Store } from '../ports/store.ts';
-import type { Sources } from '../sources/sources.ts';
+import type { PartitionKey, Store } from '../ports/store.ts';
+import type { Sources, SourceView } from '../sources/sources.ts';
 import type { LastSeenRecorder } from './last-seen-recorder.ts';
 
 interface AcknowledgementsParts {
@@ -27,28 +28,59 @@ export class Acknowledgements {
    * Records what the device holds, by source, as a pull with the same tokens would. A token that a pull would answer with
    * `reset` acknowledges nothing and is left out. Returns the sources whose token was accepted.
    */
-  async acknowledge(device: DeviceCaller, tokens: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  async acknowledge(device: DeviceCaller, tokens: HeldTokens): Promise<readonly string[]> {
     const { sessions, lastSeen } = this.#parts;
     requireCount(tokens.size, PULL_SOURCES_MAX, 'sources');
     const own = await sessions.open(device);
     const found = await Promise.all(
-      Array.from(tokens, ([source, token]) => this.#positionOf(device.user, own, source, token)),
+      Array.from(tokens, ([source, held]) => this.#positionsOf(device.user, own, source, held)),
     );
-    const accepted = found.flatMap((position) => (position?.start.kind === 'continue' ? position : []));
+    const accepted = found.flat().filter(({ start }) => start.kind === 'continue');
     await lastSeen.record(device, own, accepted.map(emptyPage));
-    return accepted.map(({ partition }) => partition.source);
+    return [...new Set(accepted.map(({ partition }) => partition.source))];
   }
 
-  /** Null: there is no such source. The backend is not asked which partition is the user's, a pull does that. */
-  async #positionOf(user: string, own: OwnDevice, name: string, token: string): Promise<PullPosition | null> {
+  /** The backend is not asked which partition or groups are the user's, a pull does that. */
+  async #positionsOf(user: string, own: OwnDevice, name: string, held: HeldToken): Promise<readonly PullPosition[]> {
     const { store, sources } = this.#parts;
     try {
-      const { partition } = await sources.memberships.knownPartitionOf(await sources.view(name), user);
+      const source = await sources.view(name);
       const restarts = own.restarts.get(name) ?? 0;
-      return positionAt(await store.partition(partition), { partition, token, restarts });
+      const partitions = await this.#partitionsOf(source, user, held);
+      return await Promise.all(
+        partitions.map(async ({ partition, token }) =>
+          positionAt(await store.partition(partition), { partition, token, restarts }),
+        ),
+      );
     } catch (error) {
-      if (error instanceof Refusal && error.code === 'source_not_found') return null;
+      if (error instanceof Refusal && error.code === 'source_not_found') return [];
       throw error;
     }
   }
+
+  async #partitionsOf(source: SourceView, user: string, held: HeldToken): Promise<readonly HeldPartition[]> {
+    const { memberships } = this.#parts.sources;
+    if (source.partition_type !== 'group') {
+      const { partition } = await memberships.knownPartitionOf(source, user);
+      return typeof held === 'string' ? [{ partition, token: held }] : [];
+    }
+    if (typeof held === 'string') return [];
+    requireCount(held.size, GROUPS_PER_CALL_MAX, 'groups');
+    const { groups } = await memberships.knownGroupsOf(source, user);
+    return groups.flatMap((group) => {
+      const token = held.get(group);
+      return token === undefined ? [] : { partition: groupPartition(source.name, group), token };
+    });
+  }
+}
+
+/** What a device holds of a source: a token, or one for each group. */
+type HeldToken = string | ReadonlyMap<string, string>;
+
+/** By source. */
+export type HeldTokens = ReadonlyMap<string, HeldToken>;
+
+interface HeldPartition {
+  readonly partition: PartitionKey;
+  readonly token: string;
 }

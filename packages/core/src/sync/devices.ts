@@ -1,6 +1,7 @@
 import type { Limits, Outcome, SyncSource } from '@tidemark/protocol';
 import type { Tokens } from '../accounts/tokens.ts';
 import type { Users } from '../accounts/users.ts';
+import { customNameOf } from '../admission/custom-partition.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
@@ -16,7 +17,7 @@ import type { Refresher } from '../refresh/refresher.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import type { SettledUpload } from '../uploads/backend-uploads.ts';
 import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
-import { Acknowledgements } from './acknowledgements.ts';
+import { Acknowledgements, type HeldTokens } from './acknowledgements.ts';
 import { acknowledgedObjects, type Cursor, readCursor } from './device-progress.ts';
 import { LastSeenRecorder, type LastSeenRecorderParts } from './last-seen-recorder.ts';
 import { type LivePage, LivePages } from './live-pages.ts';
@@ -74,7 +75,7 @@ export class Devices {
   }
 
   /** Records the tokens that the device holds, by source. Returns the sources whose token was accepted. */
-  acknowledge(device: DeviceCaller, tokens: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  acknowledge(device: DeviceCaller, tokens: HeldTokens): Promise<readonly string[]> {
     return this.#acknowledgements.acknowledge(device, tokens);
   }
 
@@ -114,20 +115,28 @@ export class Devices {
     return restarted;
   }
 
-  /** The cursors of the device, by source. */
+  /** The cursors of the device, by source; of a source of groups, by `source/group`. */
   async cursors(device: DeviceId): Promise<Readonly<Record<string, Cursor>>> {
     const cursors: [string, Cursor][] = [];
     for (const source of await this.#parts.sources.list()) {
-      const cursor = await readCursor(this.#store, await this.#partitionOf(device, source), device.client);
-      if (cursor !== null) cursors.push([source.name, cursor]);
+      for (const partition of await this.#partitionsOf(device, source)) {
+        const cursor = await readCursor(this.#store, partition, device.client);
+        const group = source.partition_type === 'group' ? `/${customNameOf(partition.user)}` : '';
+        if (cursor !== null) cursors.push([`${source.name}${group}`, cursor]);
+      }
     }
     return Object.fromEntries(cursors);
   }
 
-  /** What the device has acknowledged of a source: the document `cd`. */
+  /** What the device has acknowledged of a source: the document `cd`. Of a source of groups, of all its groups. */
   async acknowledgedObjects(device: DeviceId, source: string): Promise<ReadonlyMap<string, string>> {
-    const partition = await this.#partitionOf(device, await this.#parts.sources.view(source));
-    return acknowledgedObjects(this.#store, partition, device.client);
+    const partitions = await this.#partitionsOf(device, await this.#parts.sources.view(source));
+    const objects = new Map<string, string>();
+    for (const partition of partitions) {
+      const some = await acknowledgedObjects(this.#store, partition, device.client);
+      for (const [id, text] of some) if (!objects.has(id)) objects.set(id, text);
+    }
+    return objects;
   }
 
   async sources(): Promise<readonly SyncSource[]> {
@@ -137,16 +146,18 @@ export class Devices {
 
   /** From now on the device has acknowledged nothing, and needs the tombstones that are made from now on. */
   async #resetTidemark(device: DeviceId, source: SourceView): Promise<void> {
-    const partition = await this.#partitionOf(device, source);
-    if ((await this.#store.readTidemark(partition, device.client)) === null) return;
-    const { epoch, head } = await this.#store.partition(partition);
-    const mark = { client: device.client, epoch, seq: 0, base: null, start: head, seenAtMs: this.#parts.clock.nowMs() };
-    await this.#store.noteTidemark(partition, mark, [{ kind: 'client', key: [device.client] }]);
+    const { client } = device;
+    for (const partition of await this.#partitionsOf(device, source)) {
+      if ((await this.#store.readTidemark(partition, client)) === null) continue;
+      const { epoch, head } = await this.#store.partition(partition);
+      const mark = { client, epoch, seq: 0, base: null, start: head, seenAtMs: this.#parts.clock.nowMs() };
+      await this.#store.noteTidemark(partition, mark, [{ kind: 'client', key: [client] }]);
+    }
   }
 
-  /** The partition that the adapter named last. Questions about a device are not worth asking a backend. */
-  async #partitionOf({ user }: DeviceId, source: SourceView): Promise<PartitionKey> {
-    return (await this.#parts.sources.memberships.knownPartitionOf(source, user)).partition;
+  /** The partitions that the adapter named last. Questions about a device are not worth asking a backend. */
+  #partitionsOf({ user }: DeviceId, source: SourceView): Promise<readonly PartitionKey[]> {
+    return this.#parts.sources.memberships.knownPartitionsOf(source, user);
   }
 }
 

@@ -51,6 +51,8 @@ export class LivePages {
     const source = await this.#parts.sources.find(name);
     if (source === null || source.sync_type === 'bulk_only') return false;
     if (source.partition_type === 'app') return user === null;
+    // Only a pull checks whether the user is still a member of the group.
+    if (source.partition_type === 'group') return false;
     return user !== null && !this.#parts.sources.memberships.areCustom(source);
   }
 }

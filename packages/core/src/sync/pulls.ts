@@ -11,22 +11,40 @@ import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/sources.ts';
 import type { Acknowledged, Uploads } from '../uploads/uploads.ts';
+import {
+  type FoundGroups,
+  findGroups,
+  type GroupedPages,
+  type GroupTokens,
+  groupedPages,
+  haveMoved,
+  type NoPage,
+  withoutRevoked,
+} from './group-pull.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
-import { isUnchanged, type QuietSource, type UnchangedPullParts } from './unchanged-pull.ts';
+import {
+  isUnchanged,
+  type QuietGroups,
+  type QuietPull,
+  type QuietSource,
+  type UnchangedPullParts,
+} from './unchanged-pull.ts';
 
 export interface PullsParts extends PageReaderParts, Pick<UnchangedPullParts, 'clock' | 'clients'> {
-  readonly uploads: Pick<Uploads, 'acknowledge' | 'waiting'>;
+  readonly uploads: Pick<Uploads, 'acknowledge' | 'waiting' | 'waitingInGroup'>;
 }
 
 export interface DevicePullCall {
-  /** Source → the token the device holds; null: none. */
-  readonly sources: ReadonlyMap<string, string | null>;
+  /** Source → the token the device holds; null: none. Of a source of groups, the tokens of its groups. */
+  readonly sources: ReadonlyMap<string, string | null | GroupTokens>;
   readonly objectsMax?: number;
   readonly acknowledged?: Acknowledged;
 }
 
 export interface DevicePull {
   readonly pages: readonly { readonly source: string; readonly page: RenderedPage | NoPage }[];
+  /** The sources whose data belongs to groups. */
+  readonly grouped: readonly { readonly source: string; readonly pages: GroupedPages }[];
   readonly outcomes: readonly Outcome[];
   /** Resolves when what the device presented is recorded. Trimming uses it as a hint, so no caller has to wait. */
   readonly noted: Promise<void>;
@@ -37,19 +55,17 @@ export interface DevicePull {
   readonly isUnchanged?: () => Promise<boolean>;
 }
 
-/** Why there is no page of a source. */
-export interface NoPage {
-  readonly error: PartialError;
-}
-
 /** One source of a call, and the device that asks for it. */
 interface SourceRequest {
   readonly device: DeviceId;
   /** Resolves when the device is known to be the user's own. */
   readonly opened: Promise<OwnDevice>;
   readonly name: string;
-  readonly token: string | null;
+  readonly presented: string | null | GroupTokens;
 }
+
+/** The same for a source that has one page. */
+type PageRequest = Omit<SourceRequest, 'presented'> & { readonly token: string | null };
 
 /** Reads of one partition that have begun. */
 interface PartitionReads {
@@ -64,9 +80,15 @@ type FoundSource = {
   /** Outcomes that wait for the device; a source that is not delivered in pages has them, too. */
   readonly waiting: readonly Outcome[];
 } & (
-  | { readonly position: null; readonly error: PartialError }
+  | { readonly kind: 'refused'; readonly error: PartialError }
   /** With an error, the backend could not be asked, and the page has what is stored. */
-  | { readonly position: PullPosition; readonly error: PartialError | null; readonly view: SourceView }
+  | {
+      readonly kind: 'page';
+      readonly position: PullPosition;
+      readonly error: PartialError | null;
+      readonly view: SourceView;
+    }
+  | ({ readonly kind: 'groups' } & FoundGroups)
 );
 
 /** Delivers to devices what they are missing. */
@@ -88,47 +110,77 @@ export class Pulls {
       await uploads.acknowledge(device, call.acknowledged);
     }
     // All sources are looked up at once, so that no backend and no round trip to the store waits for another.
-    const requests = Array.from(call.sources, ([name, token]) => ({ device, opened, name, token }));
-    const [own, ...sources] = await Promise.all([opened, ...requests.map((request) => this.#find(request))]);
-    const pages = await this.#readPages(sources, bounds);
-    const outcomes = sources.flatMap(({ waiting }) => waiting);
+    const requests = Array.from(call.sources, ([name, presented]) => ({ device, opened, name, presented }));
+    const [own, ...found] = await Promise.all([opened, ...requests.map((request) => this.#find(request))]);
+    const pages = await this.#readPages(found, bounds);
+    const isDelivering = found.some(hasNews);
     // Refreshes and reads took their time. A page without news says nothing beyond the token that was presented.
-    const isDelivering = outcomes.length > 0 || sources.some(({ position }) => position?.hasNews === true);
     if (isDelivering) await sessions.verify(device, own);
+    const sources = isDelivering ? await Promise.all(found.map((one) => this.#recheck(device, one))) : found;
     const quiet = isDelivering || call.acknowledged?.size ? null : quietSources(sources);
-    const noted = lastSeen.record(
-      device,
-      own,
-      pages.flatMap((page) => page ?? []),
-    );
+    const noted = lastSeen.record(device, own, presentedIn(sources, pages));
     return {
-      pages: sources.map((found, index) => ({ source: found.name, page: pageFor(found, pages[index] ?? null) })),
-      outcomes,
+      pages: sources.flatMap((one) => (one.kind === 'groups' ? [] : { source: one.name, page: pageFor(one, pages) })),
+      grouped: await this.#grouped(sources, pages),
+      outcomes: sources.flatMap(({ waiting }) => waiting),
       noted,
-      ...(quiet === null ? {} : { isUnchanged: () => isUnchanged(this.#parts, { device, own, sources: quiet }) }),
+      ...(quiet === null ? {} : { isUnchanged: () => isUnchanged(this.#parts, { device, own, ...quiet }) }),
     };
   }
 
   /** Finds out where the device stands in a source, after a refresh if one is due. */
-  async #find(request: SourceRequest): Promise<FoundSource> {
-    const { device, opened, name, token } = request;
-    const { sources, refresher } = this.#parts;
-    const ahead = this.#readAhead(device, name);
+  async #find({ device, opened, name, presented }: SourceRequest): Promise<FoundSource> {
+    const { sources } = this.#parts;
+    const ahead = isTokens(presented) ? null : this.#readAhead(device, name);
     try {
       const source = await sources.view(name);
-      const userPartition = await sources.memberships.partitionOf(source, device.user);
-      const isPaged = source.sync_type !== 'bulk_only';
-      const error = isPaged ? await ensureFresh(refresher, userPartition.partition, source, token) : null;
-      const isAheadValid = source.adapter === NO_ADAPTER && ahead?.partition.user === userPartition.partition.user;
-      const reads = ahead !== null && isAheadValid ? ahead : this.#startReads(device, name, userPartition);
-      if (!isPaged) return { name, waiting: await reads.waiting, position: null, error: snapshotRequired(name) };
-      const [waiting, state, own] = await Promise.all([reads.waiting, reads.state, opened]);
-      const restarts = own.restarts.get(name) ?? 0;
-      const position = positionAt(state, { partition: userPartition.partition, token, restarts });
-      return { name, waiting, position, error, view: source };
+      if (source.partition_type === 'group') {
+        const tokens = requireTokens(name, presented);
+        const found = await findGroups(this.#parts, { device, own: await opened, source, tokens });
+        return { kind: 'groups', name, ...found };
+      }
+      return await this.#findPage(
+        { device, opened, name, token: isTokens(presented) ? null : presented },
+        source,
+        ahead,
+      );
     } catch (error) {
-      return { name, waiting: [], position: null, error: partialErrorOf(error) };
+      return { kind: 'refused', name, waiting: [], error: partialErrorOf(error) };
     }
+  }
+
+  async #findPage(
+    { device, opened, name, token }: PageRequest,
+    source: SourceView,
+    ahead: PartitionReads | null,
+  ): Promise<FoundSource> {
+    const { sources, refresher } = this.#parts;
+    const userPartition = await sources.memberships.partitionOf(source, device.user);
+    const isPaged = source.sync_type !== 'bulk_only';
+    const error = isPaged ? await ensureFresh(refresher, userPartition.partition, source, token) : null;
+    const isAheadValid = source.adapter === NO_ADAPTER && ahead?.partition.user === userPartition.partition.user;
+    const reads = ahead !== null && isAheadValid ? ahead : this.#startReads(device, name, userPartition);
+    if (!isPaged) return { kind: 'refused', name, waiting: await reads.waiting, error: snapshotRequired(name) };
+    const [waiting, state, own] = await Promise.all([reads.waiting, reads.state, opened]);
+    const restarts = own.restarts.get(name) ?? 0;
+    const position = positionAt(state, { partition: userPartition.partition, token, restarts });
+    return { kind: 'page', name, waiting, position, error, view: source };
+  }
+
+  /** Looks up memberships again after the pages were read, so that a user who was removed meanwhile gets nothing. */
+  async #recheck({ user }: DeviceId, found: FoundSource): Promise<FoundSource> {
+    if (found.kind !== 'groups' || !hasNews(found)) return found;
+    return { ...found, ...(await withoutRevoked(this.#parts, user, found)) };
+  }
+
+  #grouped(sources: readonly FoundSource[], pages: Pages): Promise<DevicePull['grouped']> {
+    const grouped = sources.flatMap((found) => (found.kind === 'groups' ? found : []));
+    return Promise.all(
+      grouped.map(async (found) => {
+        const hasMoved = hasNews(found) && (await haveMoved(this.#parts.store, found, pages));
+        return { source: found.name, pages: groupedPages(found, pages, hasMoved) };
+      }),
+    );
   }
 
   /**
@@ -138,36 +190,57 @@ export class Pulls {
    */
   #readAhead(device: DeviceId, name: string): PartitionReads | null {
     const known = this.#parts.sources.lastSeen(name);
-    if (known === null || known.adapter !== NO_ADAPTER) return null;
+    if (known === null || known.adapter !== NO_ADAPTER || known.partition_type === 'group') return null;
     const partition: PartitionKey = { source: name, user: known.partition_type === 'app' ? null : device.user };
     return this.#startReads(device, name, { partition, earlier: [] });
   }
 
   /** Outcomes are read before the state, so that the state, and the page read later, include what the outcomes tell. */
   #startReads({ client }: DeviceId, source: string, userPartition: UserPartition): PartitionReads {
-    const waiting = this.#parts.uploads.waiting({ source, client, ...userPartition });
+    const waiting = this.#parts.uploads.waiting({ source, group: null, client, ...userPartition });
     const state = this.#parts.store.partition(userPartition.partition);
     // Reads whose result turns out not to be needed must not be unhandled rejections.
     for (const read of [waiting, state]) read.catch(() => undefined);
     return { partition: userPartition.partition, waiting, state };
   }
 
-  /** Null for a source that has no page. */
-  async #readPages(sources: readonly FoundSource[], bounds: PageBounds): Promise<readonly (BuiltPage | null)[]> {
+  async #readPages(sources: readonly FoundSource[], bounds: PageBounds): Promise<Pages> {
     const { store, cache } = this.#parts;
-    const budget = new PageBudget(bounds, sources.filter(({ position }) => position?.hasNews === true).length);
-    const pages: (BuiltPage | null)[] = [];
-    for (const { position } of sources) {
-      if (position === null) pages.push(null);
-      else if (!position.hasNews) pages.push(emptyPage(position));
+    const positions = sources.flatMap(toldPositions);
+    const budget = new PageBudget(bounds, positions.filter((position) => position.hasNews).length);
+    const pages = new Map<PullPosition, BuiltPage>();
+    for (const position of positions) {
+      if (!position.hasNews) pages.set(position, emptyPage(position));
       else {
         const page = await readPage(store, position, budget.next(), cache);
         budget.spend(page);
-        pages.push(page);
+        pages.set(position, page);
       }
     }
     return pages;
   }
+}
+
+type Pages = ReadonlyMap<PullPosition, BuiltPage>;
+
+/** The positions of a source that get a page in this answer. */
+function toldPositions(found: FoundSource): readonly PullPosition[] {
+  if (found.kind === 'groups') return found.told.map(({ position }) => position);
+  return found.kind === 'page' ? [found.position] : [];
+}
+
+/** Whether the answer says anything that the device does not know. */
+function hasNews(found: FoundSource): boolean {
+  if (found.waiting.length > 0 || toldPositions(found).some((position) => position.hasNews)) return true;
+  return found.kind === 'groups' && (found.told.length > 0 || found.gone.length > 0);
+}
+
+/** What the device has presented: of a group without news, that it holds everything. */
+function presentedIn(sources: readonly FoundSource[], pages: Pages): readonly BuiltPage[] {
+  const positions = sources.flatMap((found) =>
+    found.kind === 'groups' ? found.all.map(({ position }) => position) : toldPositions(found),
+  );
+  return positions.flatMap((position) => pages.get(position) ?? (position.hasNews ? [] : emptyPage(position)));
 }
 
 /**
@@ -201,20 +274,34 @@ class PageBudget {
   }
 }
 
-function pageFor(found: FoundSource, page: BuiltPage | null): RenderedPage | NoPage {
-  if (found.position === null) return { error: found.error };
-  if (page === null) throw new Error('a source with a position has a page');
+function pageFor(found: Exclude<FoundSource, { kind: 'groups' }>, pages: Pages): RenderedPage | NoPage {
+  if (found.kind === 'refused') return { error: found.error };
+  const page = pages.get(found.position);
+  if (page === undefined) throw new Error('a source with a position has a page');
   return rendered(found.position, page, found.error);
 }
 
 /** Null unless all sources could be pulled without asking a backend. */
-function quietSources(sources: readonly FoundSource[]): readonly QuietSource[] | null {
+function quietSources(sources: readonly FoundSource[]): Pick<QuietPull, 'sources' | 'groups'> | null {
   const quiet: QuietSource[] = [];
+  const groups: QuietGroups[] = [];
   for (const found of sources) {
-    if (found.position === null || found.view.adapter !== NO_ADAPTER) return null;
-    quiet.push({ view: found.view, position: found.position });
+    if (found.kind === 'refused' || found.view.adapter !== NO_ADAPTER) return null;
+    if (found.kind === 'page') quiet.push({ view: found.view, position: found.position });
+    else if (found.tokens.uploads?.length) return null;
+    else groups.push({ ...found, positions: found.all.map(({ position }) => position) });
   }
-  return quiet;
+  return { sources: quiet, groups };
+}
+
+function isTokens(presented: string | null | GroupTokens): presented is GroupTokens {
+  return typeof presented === 'object' && presented !== null;
+}
+
+/** A device that does not know of groups must not take their pages for pages of the source. */
+function requireTokens(name: string, presented: string | null | GroupTokens): GroupTokens {
+  if (isTokens(presented)) return presented;
+  throw new Refusal('group_required', `the data of ${JSON.stringify(name)} belongs to groups: send a token for each`);
 }
 
 function snapshotRequired(name: string): PartialError {

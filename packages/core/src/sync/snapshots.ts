@@ -1,4 +1,5 @@
-import type { PartialError } from '@tidemark/protocol';
+import { type PartialError, Refusal } from '@tidemark/protocol';
+import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceCaller } from '../devices/device-sessions.ts';
 import type { BuiltPage } from '../pages/build-page.ts';
@@ -6,6 +7,7 @@ import { type PullPosition, positionAt } from '../pages/pull-position.ts';
 import { cachedPage, type PageBounds, pageBounds, type RenderedPage, readPage, rendered } from '../pages/read-page.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
+import type { SourceView } from '../sources/sources.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
 
 export interface SnapshotsParts extends PageReaderParts {
@@ -15,6 +17,8 @@ export interface SnapshotsParts extends PageReaderParts {
 
 export interface SnapshotCall {
   readonly source: string;
+  /** The group, if the data of the source belongs to groups. Absent: the only one of the user. */
+  readonly group?: string;
   /** What the device holds already; null: nothing. */
   readonly token: string | null;
   readonly objectsMax?: number;
@@ -63,14 +67,22 @@ export class Snapshots {
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await sessions.open(device);
     const source = await sources.view(call.source);
-    const { partition } = await sources.memberships.partitionOf(source, device.user);
+    const partition = await this.#partitionOf(source, device.user, call.group);
     const error = await ensureFresh(refresher, partition, source, call.token);
     const reader: Reader = { device, partition, bounds, own, partitionCheckedAtMs: this.#clock.nowMs() };
     const first = await this.#read(reader, await store.partition(partition), call.token, error);
     reader.own = await sessions.verify(device, own);
+    if (!(await this.#isStillMember(reader)))
+      throw new Refusal('not_a_member', 'the user has left the group meanwhile');
     // The device has presented only this token. Trimming must not pass it until the snapshot ends.
     void lastSeen.record(device, own, [first.page]);
     return this.#pages(reader, first);
+  }
+
+  async #partitionOf(source: SourceView, user: string, group: string | undefined): Promise<PartitionKey> {
+    const { memberships } = this.#parts.sources;
+    if (source.partition_type !== 'group') return (await memberships.partitionOf(source, user)).partition;
+    return groupPartition(source.name, await memberships.requireGroup(source, user, group));
   }
 
   /** Reads each page when the ones before it have been sent, so that a slow device takes no memory. */
@@ -87,6 +99,7 @@ export class Snapshots {
       const line = await this.#next(reader, last);
       lines = [line, ...this.#cachedAfter(reader, line)];
       reader.own = await this.#parts.sessions.verify(reader.device, reader.own);
+      if (!(await this.#isStillMember(reader))) return;
     }
   }
 
@@ -95,9 +108,23 @@ export class Snapshots {
     const { sources } = this.#parts;
     const { device, partition } = reader;
     if (this.#clock.nowMs() - reader.partitionCheckedAtMs < PARTITION_CHECK_MS) return true;
-    const userPartition = await sources.memberships.partitionOf(await sources.view(partition.source), device.user);
+    const source = await sources.view(partition.source);
     reader.partitionCheckedAtMs = this.#clock.nowMs();
+    if (source.partition_type === 'group') {
+      const { groups } = await sources.memberships.groupsOf(source, device.user);
+      return groups.includes(customNameOf(partition.user) ?? '');
+    }
+    const userPartition = await sources.memberships.partitionOf(source, device.user);
     return userPartition.partition.user === partition.user;
+  }
+
+  /** Called after a page of a group was read and before it is delivered. The adapter is not asked. */
+  async #isStillMember({ device, partition }: Reader): Promise<boolean> {
+    const { sources } = this.#parts;
+    const group = customNameOf(partition.user);
+    const source = group === null ? null : await sources.find(partition.source);
+    if (group === null || source?.partition_type !== 'group') return true;
+    return (await sources.memberships.knownGroupsOf(source, device.user)).groups.includes(group);
   }
 
   async #next(reader: Reader, last: Line): Promise<Line> {

@@ -2,14 +2,14 @@ import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../devices/cli
 import type { DeviceId } from '../devices/device-id.ts';
 import type { PullPosition } from '../pages/pull-position.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import type { PartitionState, Store } from '../ports/store.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 
 export interface UnchangedPullParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly clients: Pick<Clients, 'isUnchanged'>;
-  readonly sources: Pick<Sources, 'view'>;
+  readonly sources: Pick<Sources, 'view' | 'memberships'>;
 }
 
 /** What a pull without news was answered from. None of its sources has a backend. */
@@ -17,6 +17,15 @@ export interface QuietPull {
   readonly device: DeviceId;
   readonly own: OwnDevice;
   readonly sources: readonly QuietSource[];
+  readonly groups: readonly QuietGroups[];
+}
+
+/** A source of groups, with where the device stands in each of them. No outcomes were asked for. */
+export interface QuietGroups {
+  readonly view: SourceView;
+  /** The version of the user's memberships. */
+  readonly version: number;
+  readonly positions: readonly PullPosition[];
 }
 
 export interface QuietSource {
@@ -29,9 +38,11 @@ export interface QuietSource {
  * was made from, so it is right at every server without anybody telling it of a change. False if the sync must be
  * recorded, or if the store cannot tell.
  */
-export async function isUnchanged(parts: UnchangedPullParts, { device, own, sources }: QuietPull): Promise<boolean> {
+export async function isUnchanged(parts: UnchangedPullParts, pull: QuietPull): Promise<boolean> {
+  const { device, own, sources, groups } = pull;
   if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, parts.clock.nowMs()) >= LAST_SYNC_EVERY_MS) return false;
   const checks = sources.map((source) => isSourceUnchanged(parts, device, source));
+  checks.push(...groups.map((source) => areGroupsUnchanged(parts, device, source)));
   checks.push(parts.clients.isUnchanged(device.client, own.version));
   const results = await Promise.all(checks).catch(() => [false]);
   return results.every((isSame) => isSame);
@@ -48,6 +59,23 @@ async function isSourceUnchanged(
     store.partition(partition),
     sources.view(view.name),
   ]);
-  const isSameState = now.epoch === state.epoch && now.head === state.head && now.floor === state.floor;
-  return isSameState && outcomes.length === 0 && source === view;
+  return isSameState(state, now) && outcomes.length === 0 && source === view;
+}
+
+async function areGroupsUnchanged(
+  { store, sources }: UnchangedPullParts,
+  { user }: DeviceId,
+  { view, version, positions }: QuietGroups,
+): Promise<boolean> {
+  const [memberships, source, ...states] = await Promise.all([
+    sources.memberships.knownGroupsOf(view, user),
+    sources.view(view.name),
+    ...positions.map(({ partition }) => store.partition(partition)),
+  ]);
+  if (memberships.version !== version || source !== view) return false;
+  return positions.every(({ state }, index) => isSameState(state, states[index] as PartitionState));
+}
+
+function isSameState(left: PartitionState, right: PartitionState): boolean {
+  return left.epoch === right.epoch && left.head === right.head && left.floor === right.floor;
 }

@@ -72,11 +72,16 @@ export function includesCurrent({ status }: KeptOutcome): boolean {
 }
 
 /** The outcome as devices get it. */
-export function outcomeOf(opId: string, source: string, kept: KeptOutcome, stored: StoredObject | undefined): Outcome {
+export function outcomeOf(
+  opId: string,
+  whose: Pick<Outcome, 'source' | 'group'>,
+  kept: KeptOutcome,
+  stored: StoredObject | undefined,
+): Outcome {
   const { status, id, error, conflicting } = kept;
   return {
     op_id: opId,
-    source,
+    ...whose,
     status,
     id,
     ...(error === undefined ? {} : { error }),

@@ -1,5 +1,6 @@
 import { type Conflicts, Refusal } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
+import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { DeviceSessions, RegisteredDevice } from '../devices/device-sessions.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
@@ -12,6 +13,8 @@ import type { UploadJob } from './upload-job.ts';
 /** Where the uploads of one device to one source go. */
 export interface UploadTarget extends UserPartition, RegisteredDevice {
   readonly source: string;
+  /** The group of the partition; null: it is none of a group. */
+  readonly group: string | null;
   readonly conflicts: Conflicts;
   readonly isReadOnly: boolean;
   /** Attribute → the partition of the objects that the attribute refers to. */
@@ -42,16 +45,34 @@ export class UploadTargets {
     this.#parts = parts;
   }
 
-  /** Asks the adapter which partition the user is in: uploads go nowhere else. */
-  async current(device: RegisteredDevice, name: string): Promise<UploadTarget> {
+  /** Asks the adapter which partition or groups the user is in: uploads go nowhere else. */
+  async current(device: RegisteredDevice, name: string, group?: string): Promise<UploadTarget> {
+    const { memberships } = this.#parts.sources;
     const source = await this.#parts.sources.view(name);
-    return this.#target(device, source, await this.#parts.sources.memberships.partitionOf(source, device.user));
+    if (source.partition_type !== 'group') {
+      return this.#target(device, source, await memberships.partitionOf(source, device.user));
+    }
+    const partition = groupPartition(name, await memberships.requireGroup(source, device.user, group));
+    return this.#target(device, source, { partition, earlier: [] });
   }
 
-  /** Takes the partition that the adapter named last, without asking it. */
-  async lastKnown(device: RegisteredDevice, name: string): Promise<UploadTarget> {
+  /**
+   * Takes the partition that the adapter named last, without asking it. Of a source of groups, the given groups, which the
+   * user may have left: a device always gets at its own outcomes.
+   */
+  async lastKnown(
+    device: RegisteredDevice,
+    name: string,
+    groups?: readonly string[],
+  ): Promise<readonly UploadTarget[]> {
+    const { memberships } = this.#parts.sources;
     const source = await this.#parts.sources.view(name);
-    return this.#target(device, source, await this.#parts.sources.memberships.knownPartitionOf(source, device.user));
+    if (source.partition_type !== 'group') {
+      return [await this.#target(device, source, await memberships.knownPartitionOf(source, device.user))];
+    }
+    const named = groups ?? (await memberships.knownGroupsOf(source, device.user)).groups;
+    const partitions = named.map((group) => groupPartition(name, group));
+    return Promise.all(partitions.map((partition) => this.#target(device, source, { partition, earlier: [] })));
   }
 
   /** The partition that the job names: the user may be in another one by now. */
@@ -69,13 +90,15 @@ export class UploadTargets {
   async #target(device: RegisteredDevice, source: SourceView, userPartition: UserPartition): Promise<UploadTarget> {
     const { user, client, registration } = device;
     const { name, conflicts, read_only: isReadOnly, cud_queue, queue } = source;
+    const group = source.partition_type === 'group' ? customNameOf(userPartition.partition.user) : null;
     return {
       ...device,
       ...userPartition,
       source: name,
+      group,
       conflicts,
       isReadOnly,
-      references: await this.#references(source, user),
+      references: await this.#references(source, user, group),
       adapter: adapterOf(this.#parts.adapters, source),
       queue: cud_queue ?? queue,
       guards: [
@@ -85,13 +108,24 @@ export class UploadTargets {
     };
   }
 
-  /** References to a source that does not exist yet are left out: it has no objects. */
-  async #references({ references }: SourceView, user: string): Promise<ReadonlyMap<string, PartitionKey>> {
+  /**
+   * References to a source that does not exist yet are left out: it has no objects. References to a source of groups mean
+   * objects of the same group.
+   */
+  async #references(
+    { references }: SourceView,
+    user: string,
+    group: string | null,
+  ): Promise<ReadonlyMap<string, PartitionKey>> {
     const { sources } = this.#parts;
     const partitions = new Map<string, PartitionKey>();
     for (const [attribute, name] of Object.entries(references)) {
       const source = await sources.find(name);
       if (source === null) continue;
+      if (source.partition_type === 'group') {
+        if (group !== null) partitions.set(attribute, groupPartition(name, group));
+        continue;
+      }
       partitions.set(attribute, (await sources.memberships.knownPartitionOf(source, user)).partition);
     }
     return partitions;

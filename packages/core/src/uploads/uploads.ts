@@ -9,6 +9,7 @@ import {
   UPLOADS_PER_PUSH_MAX,
   type Upload,
 } from '@tidemark/protocol';
+import { groupPartition } from '../admission/custom-partition.ts';
 import { bytesMaxOf } from '../admission/quota.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { DeviceCaller, RegisteredDevice } from '../devices/device-sessions.ts';
@@ -33,8 +34,8 @@ import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upl
 
 export interface UploadsParts extends BackendUploadsPorts, UploadTargetsParts {}
 
-/** Op ids by source. */
-export type Acknowledged = ReadonlyMap<string, readonly string[]>;
+/** Op ids by source; of a source of groups, by group. */
+export type Acknowledged = ReadonlyMap<string, readonly string[] | ReadonlyMap<string, readonly string[]>>;
 
 export interface DevicePushCall {
   readonly changes: readonly Upload[];
@@ -69,7 +70,7 @@ export class Uploads {
     const outcomes: Outcome[] = [];
     for (const indexes of await this.#groupsOf(changes)) {
       const uploads = indexes.map((index) => changes[index] as Upload);
-      const applied = await this.#applyToSource(device, uploads[0]?.source ?? '', uploads);
+      const applied = await this.#applyToSource(device, uploads);
       for (const [at, index] of indexes.entries()) outcomes[index] = applied[at] as Outcome;
     }
     return outcomes;
@@ -99,6 +100,21 @@ export class Uploads {
     return [...here, ...before.flat()];
   }
 
+  /**
+   * The same in one group. A user who has left the group gets what became of the uploads, and nothing of the objects that
+   * the group has.
+   */
+  async waitingInGroup(
+    { source, client, group }: { readonly source: string; readonly client: string; readonly group: string },
+    isMember: boolean,
+  ): Promise<readonly Outcome[]> {
+    const partition = groupPartition(source, group);
+    const outcomes = await this.#waitingIn({ source, client, group, partition, earlier: [] }, partition);
+    return isMember
+      ? outcomes
+      : outcomes.map((outcome) => ('current' in outcome ? { ...outcome, current: null } : outcome));
+  }
+
   async #waitingIn(target: WaitingTarget, partition: PartitionKey): Promise<readonly Outcome[]> {
     const list = { kind: 'outcome', limit: OUTCOMES_PER_PULL_MAX } as const;
     const notes = await this.#store.listNotes(partition, target.client, list);
@@ -107,16 +123,21 @@ export class Uploads {
   }
 
   async #acknowledge(device: RegisteredDevice, acknowledged: Acknowledged = new Map()): Promise<void> {
-    requireCount([...acknowledged.values()].flat().length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
-    for (const [name, opIds] of acknowledged) {
-      for (const [index, opId] of opIds.entries()) requireOpId(opId, pointer('acknowledged', name, index));
+    const lists = [...acknowledged].flatMap(([source, given]) => acknowledgedIn(source, given));
+    requireCount(lists.flatMap(({ opIds }) => opIds).length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
+    requireCount(lists.length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
+    for (const { at, opIds } of lists) {
+      for (const [index, opId] of opIds.entries()) requireOpId(opId, pointer('acknowledged', ...at, index));
     }
-    for (const [name, opIds] of acknowledged) {
+    for (const { source, groups, opIds } of lists) {
       // The outcomes of a deleted source went with it.
-      if (opIds.length === 0 || !(await this.#parts.sources.has(name))) continue;
-      const target = await this.#targets.lastKnown(device, name);
+      if (opIds.length === 0 || !(await this.#parts.sources.has(source))) continue;
       const refs = [...new Set(opIds)].map((key): NoteRef => ({ kind: 'outcome', key }));
-      for (const partition of [target.partition, ...target.earlier]) await this.#settle({ ...target, partition }, refs);
+      for (const target of await this.#targets.lastKnown(device, source, groups)) {
+        for (const partition of [target.partition, ...target.earlier]) {
+          await this.#settle({ ...target, partition }, refs);
+        }
+      }
     }
   }
 
@@ -132,16 +153,18 @@ export class Uploads {
   }
 
   /**
-   * The indexes of changes that are applied together: all of one source. Where a backend may name objects, changes of
+   * The indexes of changes that are applied together: all of one source and group. Where a backend may name objects, changes of
    * different sources keep their order, so that a reference comes after the create it refers to.
    */
   async #groupsOf(changes: readonly Upload[]): Promise<readonly (readonly number[])[]> {
     const bySource = new Map<string, number[]>();
     const inOrder: number[][] = [];
-    for (const [index, { source }] of changes.entries()) {
-      bySource.set(source, [...(bySource.get(source) ?? []), index]);
+    const keyOf = ({ source, group }: Upload) => JSON.stringify([source, group]);
+    for (const [index, upload] of changes.entries()) {
+      const key = keyOf(upload);
+      bySource.set(key, [...(bySource.get(key) ?? []), index]);
       const last = inOrder.at(-1);
-      if (last !== undefined && changes[last[0] ?? 0]?.source === source) last.push(index);
+      if (last !== undefined && keyOf(changes[last[0] ?? 0] as Upload) === key) last.push(index);
       else inOrder.push([index]);
     }
     const { sources, adapters } = this.#parts;
@@ -150,19 +173,17 @@ export class Uploads {
     return hasBackend ? inOrder : [...bySource.values()];
   }
 
-  /** An unknown source rejects its own uploads; every other refusal is one of the whole call. */
-  async #applyToSource(
-    device: RegisteredDevice,
-    source: string,
-    uploads: readonly Upload[],
-  ): Promise<readonly Outcome[]> {
+  /** `uploads` have the same source and group. Those of an unknown source or group are rejected by themselves. */
+  async #applyToSource(device: RegisteredDevice, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+    const { source = '', group } = uploads[0] ?? {};
     try {
-      return await this.#apply(await this.#targets.current(device, source), uploads);
+      return await this.#apply(await this.#targets.current(device, source, group), uploads);
     } catch (error) {
       if (!(error instanceof Refusal) || !REFUSED_BY_SOURCE.has(error.code)) throw error;
       const { code, message: detail } = error;
+      const whose = { source, ...(group === undefined ? {} : { group }) };
       return uploads.map(({ op_id, id }) => {
-        return { op_id, source, status: 'rejected', id, error: { code, detail }, current: null };
+        return { op_id, ...whose, status: 'rejected', id, error: { code, detail }, current: null };
       });
     }
   }
@@ -238,18 +259,42 @@ export class Uploads {
   }
 
   /** The outcomes as devices get them: one that was not applied comes with the object as it is in the current partition. */
-  async #outcomesFor({ partition, source }: WaitingTarget, outcomes: Outcomes): Promise<readonly Outcome[]> {
+  async #outcomesFor({ partition, source, group }: WaitingTarget, outcomes: Outcomes): Promise<readonly Outcome[]> {
     const ids = new Set([...outcomes.values()].filter(includesCurrent).map(({ id }) => id));
     const legal = [...ids].filter((id) => nameProblem('object', id) === null);
     const objects = legal.length === 0 ? NO_OBJECTS : (await this.#store.readObjects(partition, legal)).objects;
-    return Array.from(outcomes, ([opId, outcome]) => outcomeOf(opId, source, outcome, objects.get(outcome.id)));
+    const whose = { source, ...(group === null ? {} : { group }) };
+    return Array.from(outcomes, ([opId, outcome]) => outcomeOf(opId, whose, outcome, objects.get(outcome.id)));
   }
 }
 
 /** The partitions in which outcomes of a device wait. */
-type WaitingTarget = Pick<UploadTarget, 'source' | 'client' | 'partition' | 'earlier'>;
+type WaitingTarget = Pick<UploadTarget, 'source' | 'group' | 'client' | 'partition' | 'earlier'>;
+
+/** The acknowledged op ids of one source, or of one group of it. */
+interface AcknowledgedList {
+  readonly source: string;
+  /** Absent: the source has no groups, or the device means all of them. */
+  readonly groups?: readonly string[];
+  /** Where the list is in the request. */
+  readonly at: readonly string[];
+  readonly opIds: readonly string[];
+}
+
+function acknowledgedIn(
+  source: string,
+  given: readonly string[] | ReadonlyMap<string, readonly string[]>,
+): readonly AcknowledgedList[] {
+  if (!(given instanceof Map)) return [{ source, at: [source], opIds: given as readonly string[] }];
+  return Array.from(given, ([group, opIds]) => ({ source, groups: [group], at: [source, group], opIds }));
+}
 
 const NO_OBJECTS: ReadonlyMap<string, StoredObject> = new Map();
 /** A job whose source, user or device does not exist any more is dropped. */
 const GONE: ReadonlySet<string> = new Set(['source_not_found', 'user_not_found', 'client_not_found']);
-const REFUSED_BY_SOURCE: ReadonlySet<string> = new Set(['source_not_found', 'invalid_name']);
+const REFUSED_BY_SOURCE: ReadonlySet<string> = new Set([
+  'source_not_found',
+  'invalid_name',
+  'group_required',
+  'not_a_member',
+]);

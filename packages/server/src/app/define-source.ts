@@ -9,7 +9,7 @@ export type Objects = Readonly<Record<string, Attributes>>;
 export interface SourceCall {
   /** The user whose data it is. Null if the source is shared by all users, and in queries of a custom partition. */
   readonly user: string | null;
-  /** The name that `partition` returned for the user. Null if the partition is the user's own. */
+  /** The name that `partition` returned for the user, or the group if the data belongs to groups. Null if the partition is the user's own. */
   readonly partition: string | null;
 }
 
@@ -43,10 +43,15 @@ export interface SourceDefinition extends Partial<Omit<SourceSetting, 'name' | '
   readonly delete?: (call: ChangeCall) => void | Promise<void>;
   /**
    * Returns the name of the partition for the data of a user. Users with the same name share one query and one copy.
-   * Null: the user's own partition. Only for sources with the `partition_type` `user`. It is called whenever a device
+   * Null: the user's own partition, or with the `partition_type` `group` no group. It is called whenever a device
    * syncs, so it should be fast.
    */
   readonly partition?: (user: string) => string | null | Promise<string | null>;
+  /**
+   * Returns the groups of a user, instead of those set in Tidemark. Only for sources with the `partition_type` `group`. It
+   * is called whenever a device syncs, so it should be fast.
+   */
+  readonly groups?: (user: string) => readonly string[] | Promise<readonly string[]>;
   readonly search?: (call: PersonalSourceCall & { readonly params: JsonValue }) => Objects | Promise<Objects>;
 }
 

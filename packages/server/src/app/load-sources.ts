@@ -19,7 +19,7 @@ class BadSource extends Error {
 }
 
 const KINDS: ReadonlySet<string> = new Set(['.js', '.mjs', '.ts']);
-const OPERATIONS = ['query', 'create', 'update', 'delete', 'search', 'partition'] as const;
+const OPERATIONS = ['query', 'create', 'update', 'delete', 'search', 'partition', 'groups'] as const;
 /** Adapter names that a module must not have. */
 const RESERVED_NAMES: ReadonlySet<string> = new Set(['none', 'backend']);
 
@@ -83,6 +83,9 @@ function problemOf(name: unknown, definition: object): string | null {
   if (!('query' in definition)) return 'query is missing';
   if ('partition' in definition && 'partition_type' in definition && definition.partition_type === 'app') {
     return 'a shared source must not have a partition()';
+  }
+  if ('groups' in definition && !('partition_type' in definition && definition.partition_type === 'group')) {
+    return "groups() needs the partition_type 'group'";
   }
   const attributes = members.filter(([member]) => !operations.includes(member));
   const unknown = attributes.find(([member]) => member === 'adapter' || !(member in SourceSetting.properties));

@@ -21,7 +21,7 @@ export interface ModuleAdapterParts extends ModuleTimes {
   readonly log: Log;
 }
 
-type Operation = 'query' | 'create' | 'update' | 'delete' | 'search' | 'partition';
+type Operation = 'query' | 'create' | 'update' | 'delete' | 'search' | 'partition' | 'groups';
 
 /**
  * Calls a source module through the port of a backend: with a time-out, and with its results checked like those of a
@@ -29,7 +29,7 @@ type Operation = 'query' | 'create' | 'update' | 'delete' | 'search' | 'partitio
  */
 export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleAdapterParts): Adapter {
   const { timeoutMs, queryTimeoutMs, timers = systemTimers, log } = parts;
-  const { search, partition: partitionOf } = definition;
+  const { search, partition: partitionOf, groups: groupsOf } = definition;
   const within = <T>(operation: Operation, work: () => T | Promise<T>): Promise<T> => {
     const ms = operation === 'query' ? queryTimeoutMs : timeoutMs;
     return withTimeout(ms, timers, work).catch((error: unknown) => {
@@ -69,6 +69,12 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
       : {
           partition: ({ user }: { readonly user: string }) =>
             within<string | null>('partition', async () => partitionOf(user)),
+        }),
+    ...(groupsOf === undefined
+      ? {}
+      : {
+          groups: ({ user }: { readonly user: string }) =>
+            within<readonly string[]>('groups', async () => groupsOf(user)),
         }),
   };
 }

@@ -14,6 +14,8 @@ export interface DeviceUser {
   readonly stamp?: string;
   /** The identity that was verified, if an identity provider vouches for the user. */
   readonly identity?: Identity;
+  /** The groups that the backend or the identity provider names. Absent: the groups of the user stay. */
+  readonly groups?: readonly string[];
 }
 
 const RETRY_AFTER_S = 5;
@@ -43,7 +45,7 @@ export async function deviceUser(parts: DeviceUserParts, login: string, password
     case 'user': {
       const name = await users.ensure(answer.user);
       await logins.remember(credentials, name);
-      return { login: name };
+      return { login: name, ...(answer.groups === undefined ? {} : { groups: answer.groups }) };
     }
   }
 }

@@ -6,6 +6,7 @@ import { type TSchema, Type } from 'typebox';
 
 const ActingUser = text('The user who asks, also if the source is shared.', 'anna');
 const Source = text('The name of the source.', 'Product');
+const Group = Type.Optional(text('The group, if the data of the source belongs to groups.', 'north'));
 const OpId = text(
   'Identifies the change. It is the same at every repetition, so that a change is not applied twice.',
   'f47ac10b58cc4372a5670e02b2c3d479',
@@ -45,6 +46,12 @@ export const BACKEND_CALLS = {
     answer: Type.Object(
       {
         user_id: Type.Optional(nullableText('The id of the user; absent or null: it is the login.', 'anna')),
+        groups: Type.Optional(
+          Type.Union([Type.Array(Type.String()), Type.Null()], {
+            description: 'The groups of the user, which replace those before; absent or null: they stay.',
+            examples: [['north', 'south']],
+          }),
+        ),
       },
       { title: 'Authenticated', description: 'The login is right.' },
     ),
@@ -55,13 +62,14 @@ export const BACKEND_CALLS = {
     },
   },
   query: {
-    summary: 'Return all objects of a source, or of a source and user',
+    summary: 'Return all objects of a source, or of a source and user or group',
     description: 'The answer replaces the data: what is missing in it is deleted.',
     request: Type.Object(
       {
         source: Source,
-        user_id: nullableText('Whose data it is; null when the source is shared by all users.', 'anna'),
+        user_id: nullableText('Whose data it is; null when users share the data.', 'anna'),
         partition: PartitionType,
+        group: Group,
       },
       { ...closed, title: 'QueryRequest', description: 'What to query.' },
     ),
@@ -75,6 +83,7 @@ export const BACKEND_CALLS = {
       {
         source: Source,
         user_id: ActingUser,
+        group: Group,
         op_id: OpId,
         id: text("The device's temporary id.", 'tmp-1'),
         attributes: attributes('All attributes of the object.', { name: 'Pump', price: 9.5 }),
@@ -94,6 +103,7 @@ export const BACKEND_CALLS = {
       {
         source: Source,
         user_id: ActingUser,
+        group: Group,
         op_id: OpId,
         id: ObjectId,
         attributes: attributes('The changed attributes.', { price: 10 }),
@@ -108,7 +118,7 @@ export const BACKEND_CALLS = {
     summary: 'Delete an object',
     description: AT_LEAST_ONCE,
     request: Type.Object(
-      { source: Source, user_id: ActingUser, op_id: OpId, id: ObjectId },
+      { source: Source, user_id: ActingUser, group: Group, op_id: OpId, id: ObjectId },
       { ...closed, title: 'DeleteRequest', description: 'An object to delete.' },
     ),
     answer: Done,
@@ -121,6 +131,7 @@ export const BACKEND_CALLS = {
       {
         source: Source,
         user_id: ActingUser,
+        group: Group,
         params: Type.Unknown({
           description: 'The parameters of the search, as the device sent them.',
           examples: [{ q: 'pump' }],

@@ -1,4 +1,4 @@
-import { LoggedFailure, type SourceView, type Tidemark } from '@tidemark/core';
+import { LoggedFailure, type QueryCall, type SourceView, type Tidemark } from '@tidemark/core';
 import { errorMessage } from '@tidemark/protocol';
 import type { AppserverCheck, AppserverChecks } from '@tidemark/protocol/admin-schemas';
 import { BACKEND_CHECK_SOURCES_MAX } from '../limits.ts';
@@ -6,7 +6,7 @@ import { SignatureRefused } from './answer-refusal.ts';
 import type { HttpBackend } from './http-backend.ts';
 
 export interface CheckBackendParts {
-  readonly tidemark: Pick<Tidemark, 'system' | 'sources' | 'users' | 'checkAnswer'>;
+  readonly tidemark: Pick<Tidemark, 'system' | 'sources' | 'groups' | 'users' | 'checkAnswer'>;
   readonly backend: Pick<HttpBackend, 'probe'>;
   /** The user whose data is queried, for sources with data of users. */
   readonly user: string;
@@ -65,7 +65,7 @@ const WRONG_SECRET =
 
 /** Checks that the backend refuses a wrong signature: otherwise it gives its data to anybody. */
 async function checkSignature(
-  { backend, user }: CheckBackendParts,
+  parts: CheckBackendParts,
   logins: readonly AppserverCheck[],
   source: SourceView | undefined,
 ): Promise<AppserverCheck> {
@@ -73,9 +73,9 @@ async function checkSignature(
   if (known !== undefined) return known;
   const name = 'signature';
   if (source === undefined) return { name, status: 'ok', detail: 'is accepted' };
-  const unsigned = backend.probe(`a secret that nobody has ${randomName()}`);
+  const unsigned = parts.backend.probe(`a secret that nobody has ${randomName()}`);
   try {
-    await readAll(await unsigned.query({ source: source.name, user: userOf(source, user) }));
+    await readAll(await unsigned.query(await queryOf(parts, source)));
   } catch (error) {
     if (isSignatureRefused(error)) return { name, status: 'ok', detail: 'is accepted, and a wrong one is refused' };
     return { name, status: 'ok', detail: 'is accepted' };
@@ -87,19 +87,24 @@ async function checkSignature(
 
 async function checkSource(parts: CheckBackendParts, source: SourceView): Promise<AppserverCheck> {
   const name = `source ${source.name}`;
-  const user = userOf(source, parts.user);
-  const whose = user === null ? '' : ` for ${user}`;
+  const call = await queryOf(parts, source);
+  const whose = call.partition ?? call.user;
+  const forWhom = whose === null ? '' : ` for ${whose}`;
   try {
-    const answer = await parts.backend.probe().query({ source: source.name, user });
+    const answer = await parts.backend.probe().query(call);
     const count = await parts.tidemark.checkAnswer(answer);
-    return { name, status: 'ok', detail: `query${whose} returned ${count} objects` };
+    return { name, status: 'ok', detail: `query${forWhom} returned ${count} objects` };
   } catch (error) {
-    return { name, status: 'failed', detail: `query${whose}: ${errorMessage(error)}` };
+    return { name, status: 'failed', detail: `query${forWhom}: ${errorMessage(error)}` };
   }
 }
 
-function userOf({ partition_type }: SourceView, user: string): string | null {
-  return partition_type === 'app' ? null : user;
+/** A source of groups is queried for the first group that has members. */
+async function queryOf({ tidemark, user }: CheckBackendParts, source: SourceView): Promise<QueryCall> {
+  const { name, partition_type } = source;
+  if (partition_type !== 'group') return { source: name, user: partition_type === 'app' ? null : user };
+  const [group = 'group'] = await tidemark.groups.list({ limit: 1 });
+  return { source: name, user: null, partition: group };
 }
 
 async function readAll(answer: Awaited<ReturnType<HttpBackend['query']>>): Promise<void> {

@@ -14,7 +14,7 @@ import {
   type UpdateCall,
   type UploadCall,
 } from '@tidemark/core';
-import { type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
+import { GROUPS_PER_USER_MAX, type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
 import { BlockedAddress } from '../outbound/checked-lookup.ts';
 import type { BreakerState, BreakerView } from '../outbound/circuit-breaker.ts';
@@ -115,14 +115,16 @@ export class HttpBackend implements Adapter, Authenticator {
     return answer;
   }
 
-  query({ source, user }: QueryCall): Promise<ObjectsAnswer> {
-    const partition = user === null ? 'app' : 'user';
-    return this.#objects('query', { source, user_id: user, partition }, this.#parts.queryTimeoutMs);
+  query({ source, user, partition: group }: QueryCall): Promise<ObjectsAnswer> {
+    const partition = group === undefined ? (user === null ? 'app' : 'user') : 'group';
+    const body = { source, user_id: user, partition, ...(group === undefined ? {} : { group }) };
+    return this.#objects('query', body, this.#parts.queryTimeoutMs);
   }
 
   search(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer> {
-    const { source, user, params } = call;
-    return this.#objects('search', { source, user_id: user, params }, this.#parts.timeoutMs);
+    const { source, user, partition: group, params } = call;
+    const body = { source, user_id: user, ...(group === undefined ? {} : { group }), params };
+    return this.#objects('search', body, this.#parts.timeoutMs);
   }
 
   async create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string> {
@@ -323,12 +325,21 @@ function isWorse(one: BreakerView, other: BreakerView): boolean {
   return (one.untilMs ?? 0) > (other.untilMs ?? 0) || one.failures > other.failures;
 }
 
-function loginAnswer(login: string, { answer: { user_id }, status }: AnswerRead): LoginAnswer {
+function loginAnswer(login: string, { answer: { user_id, groups }, status }: AnswerRead): LoginAnswer {
   if (isNoSuchCall(status)) return { kind: 'not_handled', status };
   if (!isSuccess(status)) return { kind: 'refused' };
   const user = user_id ?? login;
-  if (typeof user === 'string' && nameProblem('login', user) === null) return { kind: 'user', user };
-  throw unusableAnswer('user_id is not a valid login');
+  if (typeof user !== 'string' || nameProblem('login', user) !== null) {
+    throw unusableAnswer('user_id is not a valid login');
+  }
+  if (groups === undefined || groups === null) return { kind: 'user', user };
+  if (isGroupList(groups)) return { kind: 'user', user, groups };
+  throw unusableAnswer(`groups is not a list of at most ${GROUPS_PER_USER_MAX} names of groups`);
+}
+
+function isGroupList(groups: unknown): groups is readonly string[] {
+  if (!Array.isArray(groups) || groups.length > GROUPS_PER_USER_MAX) return false;
+  return groups.every((group) => typeof group === 'string' && nameProblem('group', group) === null);
 }
 
 /** Masks the password in a message of the backend, so that it does not get into the log. */
@@ -336,8 +347,8 @@ function reasonWithoutPassword({ said, body: { password = '' } }: PendingCall): 
   return password === '' ? said : (said?.replaceAll(password, '***') ?? null);
 }
 
-function uploadOf({ source, user, opId, id }: UploadCall) {
-  return { source, user_id: user, op_id: opId, id };
+function uploadOf({ source, user, partition: group, opId, id }: UploadCall) {
+  return { source, user_id: user, ...(group === undefined ? {} : { group }), op_id: opId, id };
 }
 
 function requireJson({ headers }: Exchange): void {

@@ -58,6 +58,7 @@ export const IssuerSetting = Type.Object(
       Type.Integer({ minimum: 0, maximum: SKEW_S_MAX, rule: `must be a whole number from 0 to ${SKEW_S_MAX}` }),
     ),
     user_claim: Type.Optional(shortText(NAME_RULE)),
+    groups_claim: Type.Optional(shortText(NAME_RULE)),
     create_users: Type.Optional(Type.Boolean({ rule: YES_OR_NO })),
     adopt_users: Type.Optional(Type.Boolean({ rule: YES_OR_NO })),
     required_claims: Type.Optional(
@@ -88,6 +89,8 @@ export interface IssuerConfig {
   readonly keys: IssuerKeys;
   readonly clockSkewS: number;
   readonly userClaim: string;
+  /** The claim that names the groups of a user; null: tokens do not decide about groups. */
+  readonly groupsClaim: string | null;
   readonly createsUsers: boolean;
   readonly adoptsUsers: boolean;
   /** The values that each required claim may have. */
@@ -111,6 +114,7 @@ export function issuerOf(setting: IssuerSetting): IssuerConfig {
     keys: keysOf(setting),
     clockSkewS: setting.clock_skew_s ?? CLOCK_SKEW_S_DEFAULT,
     userClaim: setting.user_claim ?? 'sub',
+    groupsClaim: setting.groups_claim ?? null,
     createsUsers: setting.create_users ?? true,
     adoptsUsers: setting.adopt_users ?? false,
     requiredClaims: new Map(Object.entries(claims).map(([claim, value]) => [claim, [value].flat()])),

@@ -23,7 +23,7 @@ export const SourceSetting = Type.Object(
         rule: `must be a whole number of seconds from -1 to ${INTERVAL_S_MAX}`,
       }),
     ),
-    partition_type: Type.Optional(Type.Union(PartitionType.anyOf, { rule: 'must be one of app, user' })),
+    partition_type: Type.Optional(Type.Union(PartitionType.anyOf, { rule: 'must be one of app, user, group' })),
     sync_type: Type.Optional(Type.Union(SyncType.anyOf, { rule: 'must be one of incremental, bulk_only' })),
     queue: queue(),
     query_queue: queue(),

@@ -30,6 +30,7 @@ const BY_PARAM: Readonly<Record<string, readonly RefusalCode[]>> = {
   source_name: ['invalid_name', 'source_not_found'],
   name: ['invalid_name', 'source_not_found'],
   client_id: ['invalid_name', 'client_not_found'],
+  group: ['invalid_name'],
   doc: ['invalid_name', 'doc_not_found'],
   partition_type: ['invalid_value'],
   token_id: ['token_not_found'],

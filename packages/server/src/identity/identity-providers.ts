@@ -53,10 +53,11 @@ export class IdentityProviders {
   /** Returns the user whom the token stands for, who may be created by this. Refuses every other token. */
   async signIn(token: ProviderToken): Promise<DeviceUser> {
     const { issuer, keys } = this.#providerOf(token.text);
-    const { subject, login } = await verifyToken(token, issuer, keys, this.#clock.nowMs());
+    const { subject, login, groups } = await verifyToken(token, issuer, keys, this.#clock.nowMs());
     const identity = { issuer: issuer.issuer, subject };
     const { createsUsers: mayCreate, adoptsUsers: mayAdopt } = issuer;
-    return { login: await this.#identities.userOf({ ...identity, login, mayCreate, mayAdopt }), identity };
+    const user = await this.#identities.userOf({ ...identity, login, mayCreate, mayAdopt });
+    return { login: user, identity, ...(groups === undefined ? {} : { groups }) };
   }
 
   /** The issuer is not verified yet: it only decides whose keys the token is checked with. */

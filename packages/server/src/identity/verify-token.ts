@@ -1,4 +1,4 @@
-import { nameProblem, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { GROUPS_PER_USER_MAX, nameProblem, Refusal, type RefusalCode } from '@tidemark/protocol';
 import { errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import type { IssuerConfig } from '../config/issuer-settings.ts';
 import type { KeySet } from './key-set.ts';
@@ -25,6 +25,8 @@ const SUBJECT_UNITS_MAX = 255;
 export interface TokenUser {
   readonly subject: string;
   readonly login: string;
+  /** The groups of the user; absent: the token does not name them. */
+  readonly groups?: readonly string[];
 }
 
 /** Verifies signature and claims of a token of this issuer. */
@@ -41,7 +43,7 @@ export async function verifyToken(
   requireIssued(payload, issuer.clockSkewS, nowMs);
   if (kind === 'id_token') requireAuthorizedParty(payload, issuer.audiences);
   requireClaims(payload, issuer);
-  return userIn(payload, issuer.userClaim);
+  return { ...userIn(payload, issuer.userClaim), ...groupsIn(payload, issuer.groupsClaim) };
 }
 
 async function verified(
@@ -120,6 +122,17 @@ function userIn({ sub, ...claims }: JWTPayload, userClaim: string): TokenUser {
   const problem = nameProblem('login', login);
   if (problem !== null) throw claimMissing(userClaim, `${problem}, so it cannot be a login`);
   return { subject: sub, login };
+}
+
+/** A text is one group. A token without the claim leaves the groups of the user as they are. */
+function groupsIn(payload: JWTPayload, claim: string | null): Pick<TokenUser, 'groups'> {
+  const given = claim === null ? undefined : payload[claim];
+  if (claim === null || given === undefined || given === null) return {};
+  const groups: readonly unknown[] = [given].flat();
+  const isGroup = (group: unknown): group is string =>
+    typeof group === 'string' && nameProblem('group', group) === null;
+  if (groups.every(isGroup) && groups.length <= GROUPS_PER_USER_MAX) return { groups };
+  throw claimMissing(claim, `is not a list of at most ${GROUPS_PER_USER_MAX} names of groups`);
 }
 
 function claimMissing(claim: string, why: string): Refusal {

@@ -4,6 +4,7 @@ import { auditRoutes } from './audit.ts';
 import { clientRoutes } from './clients.ts';
 import { deliveryRoutes } from './delivery.ts';
 import { storeRoutes } from './documents.ts';
+import { groupRoutes } from './groups.ts';
 import { jobRoutes } from './jobs.ts';
 import { pingRoutes } from './pings.ts';
 import { pushRoutes } from './push.ts';
@@ -27,6 +28,7 @@ export const allRoutes: readonly Route[] = [
   ...systemRoutes,
   ...storeRoutes,
   ...userRoutes,
+  ...groupRoutes,
   ...readStateRoutes,
   ...sourceRoutes,
   ...receiptRoutes,

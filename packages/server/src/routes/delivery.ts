@@ -3,7 +3,9 @@ import { closed, text } from '@tidemark/protocol/annotated';
 import { Page } from '@tidemark/protocol/schemas';
 import { Type } from 'typebox';
 import { JsonText, route } from '../http/route.ts';
-import { ClientId, SourceId } from './shapes.ts';
+import { ClientId, GroupId, SourceId } from './shapes.ts';
+
+const GroupQuery = Type.Object({ group: Type.Optional(GroupId) }, closed);
 
 const explain = route({
   method: 'GET',
@@ -12,9 +14,11 @@ const explain = route({
   scope: 'read',
   summary: 'Why a device holds an object, or does not',
   params: Type.Object({ client_id: ClientId, source_id: SourceId, object_id: text('The id of the object.', '17') }),
+  query: GroupQuery,
+  refusals: ['group_required', 'invalid_name'],
   answer: Explanation,
-  handle: ({ context, params }) =>
-    context.tidemark.delivery.explain(params.client_id, params.source_id, params.object_id),
+  handle: ({ context, params, query }) =>
+    context.tidemark.delivery.explain(params.client_id, params.source_id, params.object_id, query.group),
 });
 
 const sync = route({
@@ -39,9 +43,11 @@ const pending = route({
   summary: 'The page that a device gets next',
   description: 'Reads what the next pull of the device would bring, by what it has acknowledged. Nothing is recorded.',
   params: Type.Object({ client_id: ClientId, source_id: SourceId }),
+  query: GroupQuery,
+  refusals: ['group_required', 'invalid_name'],
   answer: Page,
-  handle: async ({ context, params }) =>
-    new JsonText(await context.tidemark.delivery.pending(params.client_id, params.source_id)),
+  handle: async ({ context, params, query }) =>
+    new JsonText(await context.tidemark.delivery.pending(params.client_id, params.source_id, query.group)),
 });
 
 export const deliveryRoutes = [explain, sync, pending];

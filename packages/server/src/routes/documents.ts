@@ -1,4 +1,4 @@
-import type { DocumentScope, DocumentView } from '@tidemark/core';
+import type { DocumentView, OwnerScope } from '@tidemark/core';
 import { DocumentReport } from '@tidemark/protocol/admin-schemas';
 import { text } from '@tidemark/protocol/annotated';
 import { type TProperties, Type } from 'typebox';
@@ -11,6 +11,7 @@ import { Document, DocumentBody, names } from './shapes.ts';
 interface OwnerParams {
   readonly user_id?: string;
   readonly client_id?: string;
+  readonly group?: string;
   readonly source_id?: string;
 }
 
@@ -23,7 +24,7 @@ export interface DocumentOwner {
   /** The path of its documents. */
   readonly path: string;
   readonly params: TProperties;
-  readonly scopeOf: (params: OwnerParams) => DocumentScope;
+  readonly scopeOf: (params: OwnerParams) => OwnerScope;
 }
 
 /** The routes that read and write documents, which are the same for all owners. */

@@ -1,5 +1,5 @@
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
-import { WriteReport } from '@tidemark/protocol/schemas';
+import { MoveReport, WriteReport } from '@tidemark/protocol/schemas';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
 import { documentedAs } from '../http/documented-schema.ts';
@@ -12,6 +12,13 @@ import { IgnoredToken, SourceId } from './shapes.ts';
 const envelope = {
   user_id: Type.Optional(
     Type.Unknown(documentedAs(text('The user whose data it is. Required unless the source is shared.', 'anna'))),
+  ),
+  group: Type.Optional(
+    Type.Unknown(
+      documentedAs(
+        text('The group whose data it is, instead of the user. Required if data belongs to groups.', 'north'),
+      ),
+    ),
   ),
   api_token: IgnoredToken,
 };
@@ -32,7 +39,7 @@ const OPERATION_IDS = {
   fast_delete: 'pushFastDelete',
 } as const;
 
-type Target = { readonly source: string; readonly user_id?: unknown };
+type Target = { readonly source: string; readonly user_id?: unknown; readonly group?: unknown };
 
 /** `rebuild_md` is accepted and has no effect, because the document is always exact. */
 function push<B extends TSchema>(
@@ -47,7 +54,7 @@ function push<B extends TSchema>(
     operationId: OPERATION_IDS[operation],
     scope: 'push',
     summary,
-    refusals: ['user_not_found', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
+    refusals: ['user_not_found', 'group_required', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
     params: Type.Object({ source_name: SourceId }),
     body,
     answer: WriteReport,
@@ -56,8 +63,9 @@ function push<B extends TSchema>(
       { fact: pushFact(operation, answer as WriteReport), data: () => dataOf(given as ObjectsGiven) },
     ],
     handle: ({ context, params, body: given }) => {
-      const { user_id } = given as { readonly user_id?: unknown };
-      return handle(context, { source: params.source_name, ...(user_id === undefined ? {} : { user_id }) }, given);
+      const { user_id, group } = given as { readonly user_id?: unknown; readonly group?: unknown };
+      const whose = { ...(user_id === undefined ? {} : { user_id }), ...(group === undefined ? {} : { group }) };
+      return handle(context, { source: params.source_name, ...whose }, given);
     },
   });
 }
@@ -100,6 +108,37 @@ const FastDeleteBody = Type.Object(
   { ...closed, title: 'FastDelete', description: 'Data to remove.' },
 );
 
+const MoveBody = Type.Object(
+  {
+    from: Type.Unknown(documentedAs(text('The group that the objects are in.', 'north'))),
+    to: Type.Unknown(documentedAs(text('The group that they go to.', 'south'))),
+    objects: Type.Unknown(documentedAs(texts('Ids of objects.', ['1', '2']))),
+    api_token: IgnoredToken,
+  },
+  { ...closed, title: 'Move', description: 'Objects to move between two groups.' },
+);
+
+const move = route({
+  method: 'POST',
+  path: '/app/v1/:source_name/move',
+  operationId: 'pushMove',
+  scope: 'push',
+  summary: 'Move objects from one group to another',
+  description:
+    'The objects are added to the one group before they are removed from the other. A device in both has them all the time. A repetition changes nothing.',
+  refusals: OBJECT_REFUSALS,
+  params: Type.Object({ source_name: SourceId }),
+  body: MoveBody,
+  answer: MoveReport,
+  activity: (_request, answer) => [{ fact: moveFact(answer as MoveReport) }],
+  handle: ({ context, params, body }) => context.tidemark.moveObjects({ source: params.source_name, ...body }),
+});
+
+function moveFact({ source, moved, missing, to_seq }: MoveReport): ActivityFact {
+  const counts = { changed: moved, unchanged: missing, seq: to_seq };
+  return { kind: 'push', user_id: null, client_id: null, source, operation: 'move', ...counts };
+}
+
 export const pushRoutes = [
   push('push_objects', 'Add objects, or update existing ones', ObjectsBody, ({ tidemark }, target, body) =>
     tidemark.pushObjects({ ...target, objects: body.objects }),
@@ -116,4 +155,5 @@ export const pushRoutes = [
   push('fast_delete', 'Remove the given data', FastDeleteBody, ({ tidemark }, target, body) =>
     tidemark.fastDelete({ ...target, data: body.data }),
   ),
+  move,
 ];

@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
-import { pageQuery, SourceId, UserId } from './shapes.ts';
+import { GroupId, pageQuery, SourceId, UserId } from './shapes.ts';
 
 const WaitS = Type.Integer({
   minimum: 0,
@@ -22,19 +22,21 @@ const receipts = route({
   summary: 'Which devices have acknowledged a push',
   description:
     'Counts the devices that have acknowledged a `seq`, which every push answers with, and lists those that have not. Only what a device presented as its token counts.',
-  refusals: ['source_not_found', 'user_not_found', 'invalid_name', 'invalid_value', 'overloaded'],
+  refusals: ['source_not_found', 'user_not_found', 'invalid_name', 'invalid_value', 'group_required', 'overloaded'],
   params: Type.Object({ source_id: SourceId }),
   query: pageQuery('the `next` of it', '0.1040.c3f1a2b4', {
     user_id: Type.Optional(UserId),
+    group: Type.Optional(GroupId),
     seq: Type.Optional(Type.String(documentedAs(count('The seq of the push. Absent: the newest.', 1042)))),
     wait_s: Type.Optional(Type.String(documentedAs(WaitS))),
   }),
   answer: Receipt,
   handle: ({ context, params, query, hasHungUp }) => {
-    const { user_id, seq, wait_s } = query;
+    const { user_id, group, seq, wait_s } = query;
     const call = {
       source: params.source_id,
       ...(user_id === undefined ? {} : { user_id }),
+      ...(group === undefined ? {} : { group }),
       ...(seq === undefined ? {} : { seq: wholeNumber('seq', seq, Number.MAX_SAFE_INTEGER) }),
       ...pageOf(query),
     };

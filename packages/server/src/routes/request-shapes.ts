@@ -52,7 +52,7 @@ export const SourceChanges = Type.Object(Settings, {
   description: 'Attributes to change. Name, partition type and adapter cannot change.',
 });
 
-export const PartitionTypeParam = Type.Enum(['app', 'user'], { description: 'The partition type.' });
+export const PartitionTypeParam = Type.Enum(['app', 'user', 'group'], { description: 'The partition type.' });
 
 export const TokenScopes = Type.Array(Type.Enum([...SCOPES]), {
   minItems: 1,

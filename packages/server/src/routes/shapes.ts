@@ -6,6 +6,7 @@ import { documentedAs } from '../http/documented-schema.ts';
 /** Parameters and schemas that several routes share. */
 export const UserId = text('The login of the user.', 'anna');
 export const SourceId = text('The name of the source.', 'Product');
+export const GroupId = text('The name of the group.', 'north');
 export const ClientId = text('The id of the device.', 'c3f1a2b4');
 
 export function names(description: string, example: readonly string[]) {

@@ -1,6 +1,7 @@
 import { clientCases } from './cases/client-cases.ts';
 import { deviceCases } from './cases/device-cases.ts';
 import { documentCases } from './cases/document-cases.ts';
+import { groupCases } from './cases/group-cases.ts';
 import { httpCases } from './cases/http-cases.ts';
 import { jobCases } from './cases/job-cases.ts';
 import { pingCases } from './cases/ping-cases.ts';
@@ -17,6 +18,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...documentCases,
   ...userCases,
   ...pingCases,
+  ...groupCases,
   ...sourceCases,
   ...clientCases,
   ...pushCases,

@@ -1,6 +1,17 @@
-import { type Committed, type DeviceId, pageJson, type RenderedPage, type Tidemark } from '@tidemark/core';
+import {
+  acknowledgedIn,
+  type Committed,
+  type DeviceId,
+  type GroupedPages,
+  heldIn,
+  pageJson,
+  presentedIn,
+  type RenderedPage,
+  type Tidemark,
+} from '@tidemark/core';
 import {
   type AckRequest,
+  type GroupPages,
   type Outcome,
   type Page,
   type PullRequest,
@@ -121,23 +132,24 @@ export class InProcessSync {
   }
 
   async #pull({ client_id, sources, max_objects, acknowledged }: PullRequest, { user }: Session): Promise<Response> {
-    const tokens = Object.entries(sources).map(([source, { token }]) => [source, token ?? null] as const);
+    const tokens = Object.entries(sources).map(([source, asked]) => [source, presentedIn(asked)] as const);
     const answer = await this.#tidemark.devices.pull(
       { user, client: client_id },
       {
         sources: new Map(tokens),
         ...(max_objects === undefined ? {} : { objectsMax: max_objects }),
-        ...(acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(acknowledged)) }),
+        ...(acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(acknowledged) }),
       },
     );
     await answer.noted;
     const pages = answer.pages.map(({ source, page }) => [source, 'error' in page ? page : pageOf(page)] as const);
-    return json({ sources: Object.fromEntries(pages), outcomes: answer.outcomes });
+    const grouped = answer.grouped.map((one) => [one.source, groupsOf(one.pages)] as const);
+    return json({ sources: Object.fromEntries([...pages, ...grouped]), outcomes: answer.outcomes });
   }
 
   async #acknowledge({ client_id, sources }: AckRequest, { user }: Session): Promise<Response> {
-    const tokens = new Map(Object.entries(sources));
-    return json({ acknowledged: await this.#tidemark.devices.acknowledge({ user, client: client_id }, tokens) });
+    const device = { user, client: client_id };
+    return json({ acknowledged: await this.#tidemark.devices.acknowledge(device, heldIn(sources)) });
   }
 
   async #push({ client_id, changes, acknowledged }: PushRequest, { user }: Session): Promise<Response> {
@@ -145,7 +157,7 @@ export class InProcessSync {
       { user, client: client_id },
       {
         changes,
-        ...(acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(acknowledged)) }),
+        ...(acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(acknowledged) }),
       },
     );
     return json({ outcomes });
@@ -153,7 +165,8 @@ export class InProcessSync {
 
   async #snapshot(source: string, { user, client }: Session, url: URL): Promise<Response> {
     const lines: string[] = [];
-    const call = { source, token: url.searchParams.get('token') };
+    const group = url.searchParams.get('group');
+    const call = { source, token: url.searchParams.get('token'), ...(group === null ? {} : { group }) };
     for await (const pages of await this.#tidemark.devices.snapshot({ user, client }, call)) {
       for (const { token, body } of pages) lines.push(`${pageJson(token, body)}\n`);
     }
@@ -196,6 +209,11 @@ export class InProcessSync {
     const live = range === undefined ? null : await this.#tidemark.devices.livePage(partition, range);
     return live === null ? { source } : { source, from: live.from, page: pageOf(live.page) };
   }
+}
+
+function groupsOf({ groups, gone, more }: GroupedPages): GroupPages {
+  const pages = groups.map(({ group, page }) => [group, 'error' in page ? page : pageOf(page)] as const);
+  return { groups: Object.fromEntries(pages), ...(gone.length === 0 ? {} : { gone: [...gone] }), more };
 }
 
 function pageOf({ token, body }: RenderedPage): Page {

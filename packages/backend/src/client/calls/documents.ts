@@ -5,10 +5,11 @@ import { path } from '../path.ts';
 import type { Repetition } from '../retry-policy.ts';
 import type { CallOptions, Transport } from '../transport.ts';
 
-/** The owner of documents: the server, a user or a device in a source, or all users of a source. */
+/** The owner of documents: the server, a user, a group or a device in a source, or all users of a source. */
 export type DocumentOwner =
   | 'server'
   | { readonly source: string; readonly user: string }
+  | { readonly source: string; readonly group: string }
   | { readonly source: string; readonly client: string }
   | { readonly source: string; readonly shared: true };
 
@@ -77,5 +78,6 @@ function documentPath(owner: DocumentOwner, doc: string): string {
 
 function sourcePath(owner: SourceDocumentOwner): string {
   if ('client' in owner) return path`/rc/v1/clients/${owner.client}/sources/${owner.source}`;
+  if ('group' in owner) return path`/rc/v1/groups/${owner.group}/sources/${owner.source}`;
   return path`/rc/v1/users/${'user' in owner ? owner.user : '*'}/sources/${owner.source}`;
 }

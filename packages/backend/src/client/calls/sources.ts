@@ -20,6 +20,8 @@ export interface RefreshOptions extends CallOptions {
 export interface ReceiptOptions extends CallOptions {
   /** Only the devices of this user. Needed unless the source is shared by all users. */
   readonly user?: string;
+  /** The group, for a source whose data belongs to groups. */
+  readonly group?: string;
   /** The seq that a push answered with. Absent: the newest. */
   readonly seq?: number;
   /** Waits up to so many seconds, at most 60, until all active devices have it. */
@@ -59,8 +61,11 @@ export class SourceCalls {
   }
 
   /** Which devices have acknowledged a push. */
-  receipts(source: string, { user, waitS, seq, after, limit, ...options }: ReceiptOptions = {}): Promise<Receipt> {
-    const query = { user_id: user, seq, wait_s: waitS, after, limit };
+  receipts(
+    source: string,
+    { user, group, waitS, seq, after, limit, ...options }: ReceiptOptions = {},
+  ): Promise<Receipt> {
+    const query = { user_id: user, group, seq, wait_s: waitS, after, limit };
     return this.#api.get(path`/rc/v1/sources/${source}/receipts`, options, query);
   }
 

@@ -97,6 +97,11 @@ export class UserCalls {
   }
 }
 
+export interface GroupOptions extends CallOptions {
+  /** The group, for a source whose data belongs to groups. */
+  readonly group?: string;
+}
+
 /** Devices. `Users` lists and deletes the devices of a user. */
 export class ClientCalls {
   readonly #api: Transport;
@@ -115,12 +120,18 @@ export class ClientCalls {
   }
 
   /** The page that the device gets next. */
-  pending(client: string, source: string, options?: CallOptions): Promise<Page> {
-    return this.#api.get(path`/rc/v1/clients/${client}/sources/${source}/pending`, options);
+  pending(client: string, source: string, { group, ...options }: GroupOptions = {}): Promise<Page> {
+    return this.#api.get(path`/rc/v1/clients/${client}/sources/${source}/pending`, options, { group });
   }
 
   /** Why the device holds an object, or does not. */
-  explain(client: string, source: string, object: string, options?: CallOptions): Promise<Explanation> {
-    return this.#api.get(path`/rc/v1/clients/${client}/sources/${source}/objects/${object}/explain`, options);
+  explain(
+    client: string,
+    source: string,
+    object: string,
+    { group, ...options }: GroupOptions = {},
+  ): Promise<Explanation> {
+    const where = path`/rc/v1/clients/${client}/sources/${source}/objects/${object}/explain`;
+    return this.#api.get(where, options, { group });
   }
 }

@@ -1,4 +1,13 @@
-import { type Bearer, type DevicePull, pageJson, type RenderedPage } from '@tidemark/core';
+import {
+  acknowledgedIn,
+  type Bearer,
+  type DevicePull,
+  type GroupedPages,
+  heldIn,
+  pageJson,
+  presentedIn,
+  type RenderedPage,
+} from '@tidemark/core';
 import { parseJson } from '@tidemark/protocol';
 import { AckAnswer, AckRequest, PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
 import type { ActivityFact } from '../../activity/activity-filter.ts';
@@ -33,9 +42,9 @@ const pull = route({
   handle: async ({ context, body, bearer }) => {
     const startedMs = performance.now();
     const pulled = await context.tidemark.devices.pull(actingDevice(bearer, body.client_id), {
-      sources: new Map(Object.entries(body.sources).map(([name, { token = null }]) => [name, token])),
+      sources: new Map(Object.entries(body.sources).map(([name, asked]) => [name, presentedIn(asked)])),
       ...(body.max_objects === undefined ? {} : { objectsMax: body.max_objects }),
-      ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
+      ...(body.acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(body.acknowledged) }),
     });
     countPages(context, pulled, performance.now() - startedMs);
     countMismatches(context, body, pulled);
@@ -55,11 +64,18 @@ const acknowledge = route({
   body: AckRequest,
   answer: AckAnswer,
   handle: async ({ context, body, bearer }) => {
-    const tokens = new Map(Object.entries(body.sources));
     const device = actingDevice(bearer, body.client_id);
-    return { acknowledged: await context.tidemark.devices.acknowledge(device, tokens) };
+    return { acknowledged: await context.tidemark.devices.acknowledge(device, heldIn(body.sources)) };
   },
 });
+
+/** All pages of an answer, those of groups among them. */
+function* pagesIn({ pages, grouped }: DevicePull): Iterable<{ readonly source: string; readonly page: RenderedPage }> {
+  for (const { source, page } of pages) if (!('error' in page)) yield { source, page };
+  for (const { source, pages: ofGroups } of grouped) {
+    for (const { page } of ofGroups.groups) if (!('error' in page)) yield { source, page };
+  }
+}
 
 /** A pull without news may be answered again as long as everything that it was answered from is as it was. */
 function repeatableOf(context: RouteContext, pulled: DevicePull, bearer: Bearer | null): Repeatable | null {
@@ -79,9 +95,8 @@ function repeatableOf(context: RouteContext, pulled: DevicePull, bearer: Bearer 
 }
 
 /** Counts only sources that exist, since there is a page of them: strangers cannot grow the set of metrics. */
-function countPages({ tidemark, metrics, nowMs }: RouteContext, { pages }: DevicePull, elapsedMs: number): void {
-  for (const { source, page } of pages) {
-    if ('error' in page) continue;
+function countPages({ tidemark, metrics, nowMs }: RouteContext, pulled: DevicePull, elapsedMs: number): void {
+  for (const { source, page } of pagesIn(pulled)) {
     tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
     const reason = page.start.kind === 'reset' ? page.start.reason : null;
     metrics.pageSent(source, { entries: page.entries, bytes: page.body.units, reason });
@@ -105,9 +120,9 @@ class PullParts extends JsonParts {
 }
 
 /** Pages without changes are not shown. */
-function shownPages(bearer: Bearer | null, { pages }: DevicePull): readonly ShownFact[] {
-  return pages.flatMap(({ source, page }) => {
-    if ('error' in page || page.entries === 0) return [];
+function shownPages(bearer: Bearer | null, pulled: DevicePull): readonly ShownFact[] {
+  return [...pagesIn(pulled)].flatMap(({ source, page }) => {
+    if (page.entries === 0) return [];
     const device = { user_id: bearer?.user ?? null, client_id: bearer?.client ?? null };
     const { entries: objects, more, start } = page;
     const reset = start.kind === 'reset' ? start.reason : null;
@@ -121,15 +136,29 @@ function dataOf({ body }: RenderedPage): unknown {
 }
 
 /** Pages are text already; only the text between them is written here. */
-function partsOf({ pages, outcomes }: DevicePull): readonly TextPart[] {
+function partsOf({ pages, grouped, outcomes }: DevicePull): readonly TextPart[] {
   const parts: TextPart[] = [];
   for (const { source, page } of pages) {
     parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
     if ('error' in page) parts.push(JSON.stringify(page));
     else parts.push(...partsOfPage(page));
   }
+  for (const { source, pages: ofGroups } of grouped) {
+    parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`, ...partsOfGroups(ofGroups));
+  }
   if (parts.length === 0) parts.push('{"sources":{');
   parts.push(`},"outcomes":${JSON.stringify(outcomes)}}`);
+  return parts;
+}
+
+function partsOfGroups({ groups, gone, more }: GroupedPages): readonly TextPart[] {
+  const parts: TextPart[] = ['{"groups":{'];
+  for (const [index, { group, page }] of groups.entries()) {
+    parts.push(`${index === 0 ? '' : ','}${JSON.stringify(group)}:`);
+    if ('error' in page) parts.push(JSON.stringify(page));
+    else parts.push(...partsOfPage(page));
+  }
+  parts.push(`},${gone.length === 0 ? '' : `"gone":${JSON.stringify(gone)},`}"more":${more}}`);
   return parts;
 }
 

@@ -1,4 +1,4 @@
-import type { Bearer } from '@tidemark/core';
+import { acknowledgedIn, type Bearer } from '@tidemark/core';
 import type { Outcome, Upload } from '@tidemark/protocol';
 import { PushAnswer, PushRequest } from '@tidemark/protocol/sync-schemas';
 import { type RouteContext, route, type ShownFact } from '../../http/route.ts';
@@ -19,7 +19,7 @@ const push = route({
     const startedMs = performance.now();
     const outcomes = await context.tidemark.devices.push(actingDevice(bearer, body.client_id), {
       changes: body.changes,
-      ...(body.acknowledged === undefined ? {} : { acknowledged: new Map(Object.entries(body.acknowledged)) }),
+      ...(body.acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(body.acknowledged) }),
     });
     countUploads(context, body.changes, outcomes, performance.now() - startedMs);
     return { outcomes };

@@ -14,6 +14,8 @@ const search = route({
   refusals: [
     'source_not_found',
     'search_not_available',
+    'group_required',
+    'not_a_member',
     ...OBJECT_REFUSALS,
     'backend_error',
     'backend_unavailable',
@@ -29,7 +31,10 @@ const search = route({
     const { user, client } = actingDevice(bearer);
     const startedMs = performance.now();
     const found = await context.searches.run(client, () =>
-      context.tidemark.search({ source: body.source, user_id: user, params: body.params }),
+      context.tidemark.search({
+        ...{ source: body.source, user_id: user, params: body.params },
+        ...(body.group === undefined ? {} : { group: body.group }),
+      }),
     );
     context.tidemark.stats.record(`sources:search:${body.source}`, performance.now() - startedMs, context.nowMs());
     return new JsonText(`{"objects":${found}}`);

@@ -40,6 +40,7 @@ const login = route({
   handle: async ({ context, body, address }) => {
     const { client = null } = body;
     const user = await userOf(context, body, address);
+    if (user.groups !== undefined) await context.tidemark.groups.set(user.login, user.groups);
     const known = await ownClient(context, user.login, client);
     const client_id = known ?? (await context.tidemark.clients.register(user.login, {})).client_id;
     const { token, expires_at } = await context.tidemark.tokens.issue({

@@ -6,7 +6,7 @@ import { mapEach } from '../../http/coding/map-each.ts';
 import type { TextPart } from '../../http/coding/text-parts.ts';
 import { JsonLines, route } from '../../http/route.ts';
 import { MEMBERSHIP_REFUSALS } from '../../http/route-refusals.ts';
-import { SourceId } from '../shapes.ts';
+import { GroupId, SourceId } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
 import { partsOfPage } from './pull.ts';
 
@@ -16,10 +16,13 @@ const snapshot = route({
   operationId: 'deviceSnapshot',
   scope: 'device',
   summary: 'All pages of a source in one stream',
-  refusals: ['client_not_found', 'user_not_found', ...MEMBERSHIP_REFUSALS],
+  refusals: ['client_not_found', 'user_not_found', 'group_required', 'not_a_member', ...MEMBERSHIP_REFUSALS],
   params: Type.Object({ name: SourceId }),
   query: Type.Object(
-    { token: Type.Optional(text('The token to continue from; absent: the device holds nothing.', 'AAECAwQFBgc')) },
+    {
+      token: Type.Optional(text('The token to continue from; absent: the device holds nothing.', 'AAECAwQFBgc')),
+      group: Type.Optional(GroupId),
+    },
     closed,
   ),
   answer: Page,
@@ -28,7 +31,8 @@ const snapshot = route({
     const device = actingDevice(bearer);
     const giveBack = context.snapshots.take(device.client);
     try {
-      const call = { source: params.name, token: query.token || null };
+      const { token, group } = query;
+      const call = { source: params.name, token: token || null, ...(group === undefined ? {} : { group }) };
       return new JsonLines(mapEach(await context.tidemark.devices.snapshot(device, call), linesOf), giveBack);
     } catch (error) {
       giveBack();

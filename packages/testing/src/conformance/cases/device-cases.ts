@@ -1,50 +1,11 @@
-import type { ConformanceCase, Exchange, Sent } from '../conformance-case.ts';
-import { ANY_TEXT, keep, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
+import type { ConformanceCase, Sent } from '../conformance-case.ts';
+import { ANY_TEXT, keep, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_ID } from '../matcher.ts';
 import { del, each, events, get, json, lines, path, post, put, refused, withoutToken } from '../requests.ts';
+import { byDevice, kept, page, pull, pulled, signsIn } from './device-requests.ts';
 import { aSource, aUser, clientView, PASSWORD, push } from './fixtures.ts';
-
-/** Signs a device of the user in, and keeps its token and id as `device` and `client`, or under another name. */
-function signsIn(user: string, as = ''): Exchange {
-  return [
-    withoutToken(post('/sync/v1/login', { login: user, password: PASSWORD })),
-    json({
-      token: keep(`device${as}`, TOKEN),
-      user_id: user,
-      client_id: keep(`client${as}`, ANY_TEXT),
-      expires_at: MOMENT,
-    }),
-  ];
-}
-
-/** Returns the same request, sent by the device instead of the administrator. */
-function byDevice(sent: Sent, as = ''): Sent {
-  return withoutToken({ ...sent, headers: { ...sent.headers, authorization: `Bearer {device${as}}` } });
-}
-
-function pull(sources: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}, as = ''): Sent {
-  return byDevice(post('/sync/v1/pull', { client_id: `{client${as}}`, sources, ...more }), as);
-}
 
 function upload(...changes: readonly unknown[]): Sent {
   return byDevice(post('/sync/v1/push', { client_id: '{client}', changes }));
-}
-
-/** Returns the last page of a source. */
-function page(name: string, changes: Readonly<Record<string, unknown>>) {
-  return {
-    token: keep(`token ${name}`.replaceAll(/\W/g, '_'), ANY_TEXT),
-    more: false,
-    checksum: wholeNumber(0),
-    ...changes,
-  };
-}
-
-function pulled(sources: Readonly<Record<string, unknown>>, outcomes: readonly unknown[] = []) {
-  return json({ sources, outcomes });
-}
-
-function kept(name: string): string {
-  return `{${`token ${name}`.replaceAll(/\W/g, '_')}}`;
 }
 
 /** An object with these members, among others. */

@@ -5,7 +5,8 @@ import { junkText, junkValue } from './junk.ts';
 /** Names that exist on the server, so that many requests get past the first look-up. */
 export const KNOWN = {
   users: ['anna', 'bob', 'a/b', '🌊'],
-  sources: ['Order', 'Product', 'a*b', 'Polled'],
+  sources: ['Order', 'Product', 'a*b', 'Polled', 'Team'],
+  groups: ['north', 'a/b', '🌊'],
   documents: ['md', 'notes', 'hash', '*x'],
   clients: ['phone', 'tablet'],
   objects: ['1', '2', 'constructor', 'é'],
@@ -18,12 +19,17 @@ const BY_NAME: Readonly<Record<string, Draw>> = {
   user_id: (dice) => dice.pick(KNOWN.users),
   user: (dice) => dice.pick(KNOWN.users),
   after: (dice) => dice.pick(KNOWN.users),
+  group: (dice) => dice.pick([null, null, ...KNOWN.groups]),
+  groups: (dice) => [dice.pick(KNOWN.groups), dice.pick(KNOWN.groups)],
+  members: (dice) => [dice.pick(KNOWN.users)],
+  from: (dice) => dice.pick(KNOWN.groups),
+  to: (dice) => dice.pick(KNOWN.groups),
   source_id: (dice) => dice.pick(KNOWN.sources),
   source_name: (dice) => dice.pick(KNOWN.sources),
   client_id: (dice) => dice.pick(KNOWN.clients),
   doc: (dice) => dice.pick(KNOWN.documents),
   token_id: () => '0123456789abcdef',
-  partition_type: (dice) => dice.pick(['app', 'user']),
+  partition_type: (dice) => dice.pick(['app', 'user', 'group']),
   limit: (dice) => String(dice.between(1, 20)),
   start: (dice) => String(dice.between(-3, 3)),
   finish: (dice) => String(dice.between(-3, 3)),
@@ -91,7 +97,13 @@ function objects(dice: Dice): Record<string, unknown> {
 
 function pulled(dice: Dice): Record<string, unknown> {
   const names = Array.from({ length: dice.below(4) }, () => dice.pick(KNOWN.sources));
-  return Object.fromEntries(names.map((name) => [name, dice.pick([{}, { token: null }, { token: junkText(dice) }])]));
+  return Object.fromEntries(
+    names.map((name) => [name, dice.pick([{}, { token: null }, { token: junkText(dice) }, { groups: groups(dice) }])]),
+  );
+}
+
+function groups(dice: Dice): Record<string, unknown> {
+  return { [dice.pick(KNOWN.groups)]: { token: dice.pick([null, junkText(dice)]) } };
 }
 
 function upload(dice: Dice): Record<string, unknown> {
@@ -101,6 +113,7 @@ function upload(dice: Dice): Record<string, unknown> {
     op: dice.pick(['create', 'update', 'delete']),
     id: dice.pick(KNOWN.objects),
     attributes: attributes(dice),
+    ...(dice.chance(30) ? { group: dice.pick(KNOWN.groups) } : {}),
     ...(dice.chance(30) ? { seen: dice.pick([null, junkText(dice)]) } : {}),
   };
 }

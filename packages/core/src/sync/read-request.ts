@@ -1,0 +1,32 @@
+import type { AckRequest, PullRequest } from '@tidemark/protocol';
+import type { Acknowledged } from '../uploads/uploads.ts';
+import type { HeldTokens } from './acknowledgements.ts';
+import type { GroupTokens } from './group-pull.ts';
+
+/** What a device presents to one source in the body of a pull. */
+export function presentedIn(asked: PullRequest['sources'][string]): string | null | GroupTokens {
+  const { token = null, groups, only, uploads } = asked;
+  if (groups === undefined) return token;
+  return {
+    groups: new Map(Object.entries(groups).map(([group, held]) => [group, held.token ?? null])),
+    ...(only === undefined ? {} : { only }),
+    ...(uploads === undefined ? {} : { uploads }),
+  };
+}
+
+/** The acknowledged op ids of a pull or push, by source, or by source and group. */
+export function acknowledgedIn(given: NonNullable<PullRequest['acknowledged']>): Acknowledged {
+  return new Map(
+    Object.entries(given).map(([source, ids]) => [source, Array.isArray(ids) ? ids : new Map(Object.entries(ids))]),
+  );
+}
+
+/** The tokens in the body of an acknowledgement. */
+export function heldIn(sources: AckRequest['sources']): HeldTokens {
+  return new Map(
+    Object.entries(sources).map(([source, held]) => [
+      source,
+      typeof held === 'string' ? held : new Map(Object.entries(held.groups)),
+    ]),
+  );
+}
