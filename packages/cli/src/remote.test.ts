@@ -634,7 +634,7 @@ describe.concurrent('usage', () => {
     [['users', 'list', '--timeout', 'soon'], /--timeout must be a number/],
     [['docs', 'list'], /documents of the server are not listed/],
     [['docs', 'get', 'x', '--user', 'ada'], /need a --source/],
-    [['docs', 'get', 'x', '--source', 'P'], /needs one of --user, --shared and --client/],
+    [['docs', 'get', 'x', '--source', 'P'], /needs one of --user, --group, --shared and --client/],
     [['docs', 'get', 'x', '--source', 'P', '--user', 'a', '--shared'], /needs one of/],
     [['docs', 'set', 'x', 'gone.json'], /gone.json cannot be read \(ENOENT\)/],
     [['push', 'objects', 'P'], /the standard input is not JSON/],

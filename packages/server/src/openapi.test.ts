@@ -228,6 +228,8 @@ const GOOD_CALLS = [
   `call('usersList', { query: { limit: 10, after: 'anna' } });`,
   `call('tokensCreate', { body: { name: 'backend', scopes: ['push'], expires_at: null } });`,
   `call('devicePull', { body: { client_id: 'c', sources: { Product: { token: null }, Order: {} } } });`,
+  `call('devicePull', { body: { client_id: 'c', sources: { Visit: { groups: { north: { token: null } } } } } });`,
+  `call('groupsSet', { path: { user_id: 'anna' }, body: { groups: ['north'] } });`,
 ];
 const BAD_CALLS = [
   `call('pushObjects', { path: { source_name: 'Product' }, body: { objects: 'x' } });`,
@@ -239,10 +241,10 @@ const BAD_CALLS = [
   `call('pushDeletes', { path: { source_name: 'Product' }, body: { objects: { '1': {} } } });`,
   `call('pushFastUpdate', { path: { source_name: 'Product' }, body: { data: {} } });`,
   `call('documentsWriteOfServer', { path: { doc: 'notes' }, body: { data: 7 } });`,
-  `call('sourcesDeclare', { body: { name: 'Product', partition_type: 'group' } });`,
+  `call('sourcesDeclare', { body: { name: 'Product', partition_type: 'team' } });`,
   `call('sourcesDeclare', { body: { partition_type: 'app' } });`,
   `call('sourcesUpdate', { path: { source_id: 'Product' }, body: { data: { partition_type: 'app' } } });`,
-  `call('sourcesListByType', { path: { partition_type: 'group' } });`,
+  `call('sourcesListByType', { path: { partition_type: 'team' } });`,
   `call('usersCreate', { body: { attributes: { login: 'anna' } } });`,
   `call('usersPing', { body: { user_id: 7 } });`,
   `call('usersList', { query: { limit: 'ten' } });`,

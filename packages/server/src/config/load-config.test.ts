@@ -141,7 +141,8 @@ describe('issuers', () => {
     expect(load().config.issuers).toEqual([
       {
         ...{ name: 'company', issuer: 'https://id.example', audiences: ['app'], keys: { kind: 'discovery' } },
-        ...{ clockSkewS: 60, userClaim: 'sub', createsUsers: true, adoptsUsers: false, requiredClaims: new Map() },
+        ...{ clockSkewS: 60, userClaim: 'sub', groupsClaim: null, createsUsers: true, adoptsUsers: false },
+        requiredClaims: new Map(),
       },
     ]);
   });
@@ -442,7 +443,7 @@ describe('the file', () => {
     const at = (index: number) => `sources in tidemark.config.json, source ${index}:`;
     expect(problemsOf({})).toEqual([
       `${at(1)} "poll_intervall" is not an attribute of a source; did you mean poll_interval?`,
-      `${at(1)} partition_type must be one of app, user, not "shared"`,
+      `${at(1)} partition_type must be one of app, user, group, not "shared"`,
       `${at(2)} has no name`,
       `${at(3)} must be an object`,
       `${at(4)} name must be a name of 1 to 255 bytes without control characters, not "*"`,

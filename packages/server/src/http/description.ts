@@ -16,6 +16,7 @@ const TAGS = [
   { name: 'system', description: 'Login of administrators, licence, backend address, statistics, reset.' },
   { name: 'store', description: 'Documents of the server.' },
   { name: 'users', description: 'Users, their devices and documents, and pings to them.' },
+  { name: 'groups', description: 'Groups of users, their members and documents.' },
   { name: 'read_state', description: 'When the data of a source is due to be refreshed. All four routes do the same.' },
   { name: 'sources', description: 'Sources and their attributes.' },
   { name: 'clients', description: 'Devices and their documents.' },
