@@ -64,6 +64,12 @@ const RULES = [
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',
   '[REST-36] jobs',
+  '[GROUP-2] groups of a push',
+  '[GROUP-3] groups of a device',
+  '[GROUP-9] groups that are refused',
+  '[GROUP-10] members of groups',
+  '[GROUP-13] documents of groups',
+  '[GROUP-16] moves between groups',
 ];
 
 /** Routes that need a backend, which this server does not have. */
