@@ -408,7 +408,7 @@ export class Tidemark {
   }
 
   /** Returns a page of the objects of `md` as JSON text, with the seqs at which they changed. */
-  async listObjects(scope: DocumentScope, page: ObjectPageCall): Promise<string> {
+  async listObjects(scope: OwnerScope, page: ObjectPageCall): Promise<string> {
     await admitScope(this.#directory, scope);
     const call = await this.#mdCall(scope, MD);
     if (call === null) throw new Error('only the data of a source can be listed');

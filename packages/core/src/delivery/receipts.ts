@@ -174,6 +174,8 @@ export class Receipts {
   }): Promise<{ readonly clients: readonly string[]; readonly next: string | null }> {
     const { store, clock } = this.#parts;
     const { source, user, limit, seenWithinMs } = call;
+    const view = await this.#parts.sources.view(source);
+    if (view.partition_type === 'group') return this.#behindInGroups(view, user, seenWithinMs);
     const { partition, clients } = await this.#questionOf({ source, ...(user === null ? {} : { user_id: user }) });
     const state = await store.partition(partition);
     const counted = await this.#count(partition, clients, state, state.head);
@@ -181,6 +183,26 @@ export class Receipts {
     const nowMs = clock.nowMs();
     const seen = marks.filter(({ seenAtMs }) => elapsedMs(seenAtMs, nowMs) < seenWithinMs);
     return { clients: seen.map(({ client }) => client), next };
+  }
+
+  /** The same of a source of groups, whose notices are always about one user: a device may be behind in any group. */
+  async #behindInGroups(source: SourceView, user: string | null, seenWithinMs: number) {
+    const { store, clock, sources } = this.#parts;
+    const clients: string[] = [];
+    if (user === null) return { clients, next: null };
+    const partitions = await sources.memberships.knownPartitionsOf(source, user);
+    const states = await Promise.all(partitions.map((partition) => store.partition(partition)));
+    for (const client of await clientsOf(store, user)) {
+      const marks = await Promise.all(partitions.map((partition) => store.readTidemark(partition, client)));
+      const isBehind = marks.some((mark, index) => {
+        const state = states[index];
+        if (mark === null || state === undefined || isValidUpTo(state, mark.epoch) === null) return false;
+        const isSeen = elapsedMs(mark.seenAtMs, clock.nowMs()) < seenWithinMs;
+        return isSeen && !hasAcknowledged(state, mark, state.head);
+      });
+      if (isBehind) clients.push(client);
+    }
+    return { clients, next: null };
   }
 
   /** What these sources hold for a user now. Sources that are gone are left out. */
