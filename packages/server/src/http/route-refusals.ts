@@ -26,7 +26,7 @@ const WITH_STRAY_BODY: readonly RefusalCode[] = ['invalid_json', 'too_deep', 'du
 const WRITING: readonly RefusalCode[] = ['write_conflict', 'store_full'];
 const BY_PARAM: Readonly<Record<string, readonly RefusalCode[]>> = {
   user_id: ['invalid_name', 'user_not_found'],
-  source_id: ['invalid_name', 'source_not_found'],
+  source_id: ['invalid_name', 'source_not_found', 'group_required'],
   source_name: ['invalid_name', 'source_not_found'],
   name: ['invalid_name', 'source_not_found'],
   client_id: ['invalid_name', 'client_not_found'],
