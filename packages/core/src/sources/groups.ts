@@ -162,7 +162,7 @@ export class Groups {
 }
 
 /** Checks a list of groups. A group given twice counts once. */
-export function admitGroups(groups: unknown): readonly string[] {
+function admitGroups(groups: unknown): readonly string[] {
   const names = admitNames('group', groups, 'groups', GROUPS_PER_USER_MAX);
   return [...new Set(names)].sort();
 }
