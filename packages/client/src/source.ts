@@ -4,7 +4,7 @@ import type { Query } from './queries/query.ts';
 import type { Include, QueriedObject, QueryOptions } from './queries/query-options.ts';
 import type { SourceQueries } from './queries/source-queries.ts';
 import type { Attributes } from './state/rows.ts';
-import type { Draft } from './uploads/draft.ts';
+import type { CreateOptions, Draft } from './uploads/draft.ts';
 import type { SyncedObject } from './view/source-view.ts';
 
 /** The objects of one source as the app sees them: the state of the server with the local changes applied. */
@@ -53,7 +53,7 @@ export class Source<A extends object = Attributes> implements Observable<readonl
    * The object is visible before this call returns. Resolves when it is stored; it is uploaded when there is a
    * network.
    */
-  async create(attributes: A, options: { readonly id?: string } = {}): Promise<SyncedObject<A>> {
+  async create(attributes: A, options: CreateOptions = {}): Promise<SyncedObject<A>> {
     const id = await this.#write((draft) => draft.create(this.name, attributes, options));
     return this.#found(id);
   }

@@ -1,4 +1,5 @@
 import {
+  type GroupPages,
   type LiveChange,
   type Page,
   type PartialError,
@@ -10,15 +11,18 @@ import {
 import { ClientError, clientError } from '../client-error.ts';
 import { HEALS_IN_A_ROW_MAX, SNAPSHOT_FROM_OBJECTS, SOURCES_FRESH_MS, STREAM_SILENCE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
-import { applyPage, foldStaged, type PageAsked, type PageEffect, tokenOf } from '../pull/apply-page.ts';
+import { applyPage, dropIncluded, foldStaged, type PageAsked, type PageEffect, tokenOf } from '../pull/apply-page.ts';
 import { applySources } from '../pull/apply-sources.ts';
 import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
+import { dropGroup, rebuildUnion, updateUnion } from '../pull/group-union.ts';
 import { WantedSources } from '../pull/wanted-sources.ts';
-import type { Transaction } from '../state/local-state.ts';
+import { rowsOf } from '../state/group-rows.ts';
+import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
+import type { SourceRow } from '../state/rows.ts';
 import { linesOf } from '../transport/lines.ts';
 import { pauseMs } from '../transport/pause-ms.ts';
-import { isPage, readPage, readPull, readSources } from '../transport/read-answer.ts';
+import { isGroups, isPage, readPage, readPull, readSources } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { timeLimit } from '../transport/wire.ts';
 import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
@@ -247,7 +251,8 @@ export class Puller {
       signal: scope.signal,
     });
     const pages = pagesOf(answer, asked);
-    const { outcomeEffects, effects } = await transactIn(this.#replica, scope, (tx) => {
+    const grouped = groupsIn(answer, asked);
+    const { outcomeEffects, effects, groupEffects } = await transactIn(this.#replica, scope, (tx) => {
       dropSent(tx, acks);
       const nowMs = this.#platform.nowMs();
       const settled = answer.outcomes.flatMap((outcome) =>
@@ -258,12 +263,95 @@ export class Puller {
         }),
       );
       const applied = [...pages].map(([source, page]) => this.#applyPage(tx, asked.get(source) as PageAsked, page));
-      return { outcomeEffects: settled, effects: applied };
+      const ofGroups = grouped.map(({ ask, groups }) => this.#applyGroups(tx, ask, groups));
+      return { outcomeEffects: settled, effects: applied, groupEffects: ofGroups };
     });
     this.#hooks.onOutcomes(outcomeEffects);
     for (const [index, [source, page]] of [...pages].entries()) this.#conclude(source, page, effects[index], request);
+    for (const [index, { ask, groups }] of grouped.entries()) {
+      this.#concludeGroups(ask.source, groups, groupEffects[index] ?? [], request);
+    }
     this.#recordTroubles(answer, asked, request);
     this.#pauseIfHealingFails();
+  }
+
+  /** The tokens of the groups of a source, and where outcomes may wait. */
+  #presentedGroups(source: string): object {
+    const { reader } = this.#replica;
+    const held = [...reader.entries('sources', source)].map(([group, row]) => {
+      const of = tokenOf(row);
+      return [group, of === null ? {} : { token: of }] as const;
+    });
+    const waiting = [...reader.entries('uploads', '')].flatMap(([, upload]) =>
+      upload.source === source && upload.state === 'queued' ? (upload.group ?? []) : [],
+    );
+    return {
+      groups: Object.fromEntries(held),
+      ...(waiting.length === 0 ? {} : { uploads: [...new Set(waiting)] }),
+    };
+  }
+
+  /**
+   * Applies the pages of each group, and shows them together once all groups are complete. So an object that moves from
+   * one group to another is never missing.
+   */
+  #applyGroups(tx: Transaction, ask: PageAsked, { groups, gone = [], more }: GroupPages): readonly GroupEffect[] {
+    const { source, settledBefore } = ask;
+    const row = tx.get('sources', ['', source]);
+    if (row === undefined) return [];
+    const changed = new Map<string, readonly string[]>(gone.map((group) => [group, dropGroup(tx, source, group)]));
+    const effects: GroupEffect[] = [];
+    for (const [group, page] of Object.entries(groups)) {
+      if (!isPage(page)) continue;
+      const token = groupToken(tx, row, group);
+      requireProgress({ source, group, token, settledBefore }, page);
+      const effect = this.#applyPage(tx, { source, group, token, settledBefore }, page);
+      effects.push({ group, effect });
+      if (effect.kind === 'complete') changed.set(group, effect.changed);
+    }
+    const isWhole = !more && effects.every(({ effect }) => effect.kind === 'complete');
+    if (isWhole) this.#showUnion(tx, ask, row, changed);
+    else if (row.staging === null) tx.put('sources', ['', source], { ...row, staging: UNION_IS_BEHIND });
+    return effects;
+  }
+
+  #showUnion(
+    tx: Transaction,
+    { source, settledBefore }: PageAsked,
+    row: SourceRow,
+    changed: ReadonlyMap<string, readonly string[]>,
+  ): void {
+    if (row.staging === null) updateUnion(tx, source, changed);
+    else rebuildUnion(tx, source);
+    dropIncluded(tx, source, settledBefore);
+    const isNews = row.staging !== null || row.syncedAtMs === null || changed.size > 0;
+    if (isNews) tx.put('sources', ['', source], { ...row, staging: null, syncedAtMs: this.#platform.nowMs() });
+  }
+
+  #concludeGroups(
+    source: string,
+    { groups, gone = [], more }: GroupPages,
+    effects: readonly GroupEffect[],
+    request: number,
+  ): void {
+    for (const group of gone) {
+      this.#measures.delete(rowsOf({ source, group }));
+      this.#folds.delete(rowsOf({ source, group }));
+    }
+    for (const { group, effect } of effects) {
+      const rows = rowsOf({ source, group });
+      if (effect.kind === 'staged') this.#folds.set(rows, effect.fold);
+      else if (effect.kind === 'complete') this.#measures.set(rows, effect.measured);
+      else if (effect.kind === 'healed') this.#recordHealed(source, effect.reason);
+    }
+    if (more || effects.some(({ effect }) => effect.kind !== 'complete')) {
+      this.wants.postpone(source);
+      return;
+    }
+    this.#healsInARow.delete(source);
+    this.wants.fulfil(source, request);
+    const errors = Object.values(groups).flatMap(({ error }) => error ?? []);
+    this.#settle(source, errors.find(({ code }) => code === PENDING) ?? errors[0] ?? null, request);
   }
 
   /** Each line is a page. Pages are staged as they arrive, so a broken stream continues where it stopped. */
@@ -310,11 +398,11 @@ export class Puller {
   }
 
   #applyPage(tx: Transaction, asked: PageAsked, page: Page): PageEffect {
-    const { source } = asked;
-    const fold = this.#folds.get(source) ?? foldStaged(tx, source);
+    const rows = rowsOf(asked);
+    const fold = this.#folds.get(rows) ?? foldStaged(tx, asked);
     // The fold is consumed even if the transaction fails; then it is computed again from the staged pages.
-    this.#folds.delete(source);
-    const held = () => this.#measures.get(source) ?? measureAll(this.#replica.reader, source);
+    this.#folds.delete(rows);
+    const held = () => this.#measures.get(rows) ?? measureAll(this.#replica.reader, rows);
     return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
   }
 
@@ -334,6 +422,7 @@ export class Puller {
 
   /** Tells once, with the pull that starts over, that the objects did not match. */
   #presented({ source, token }: PageAsked) {
+    if (isGrouped(this.#replica.reader, source)) return this.#presentedGroups(source);
     if (token !== null) return { token };
     return this.#mismatched.delete(source) ? { mismatch: true } : {};
   }
@@ -384,8 +473,8 @@ export class Puller {
   #recordTroubles({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>, request: number): void {
     for (const source of asked.keys()) {
       const answered = Object.hasOwn(sources, source) ? sources[source] : undefined;
-      if (answered !== undefined && isPage(answered)) continue;
-      const error = answered !== undefined && 'error' in answered ? answered.error : undefined;
+      if (answered !== undefined && (isPage(answered) || isGroups(answered))) continue;
+      const error = answered?.error;
       if (error?.code === 'snapshot_required' && !this.#notStreamed.has(source)) {
         this.#streamed.add(source);
         continue;
@@ -433,6 +522,40 @@ function pagesOf({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>)
     pages.set(source, page);
   }
   return pages;
+}
+
+/** What became of a page of a group. */
+interface GroupEffect {
+  readonly group: string;
+  readonly effect: PageEffect;
+}
+
+/** A group whose first page is being applied. */
+const NEVER_PULLED = { seen: null, token: null, staging: null, syncedAtMs: null, heals: 0 };
+
+/** Marks a source whose objects are not those of all its groups yet. */
+const UNION_IS_BEHIND = { token: '', pages: 0 };
+
+function isGrouped(reader: Reader, source: string): boolean {
+  return reader.get('sources', ['', source])?.description.partition_type === 'group';
+}
+
+/** The token of a group. A group that is new to the device gets its row. */
+function groupToken(tx: Transaction, row: SourceRow, group: string): string | null {
+  const { name } = row.description;
+  const known = tx.get('sources', [name, group]);
+  if (known === undefined) tx.put('sources', [name, group], { ...row, ...NEVER_PULLED });
+  return known === undefined ? null : tokenOf(known);
+}
+
+function groupsIn(
+  { sources }: PullAnswer,
+  asked: ReadonlyMap<string, PageAsked>,
+): readonly { readonly ask: PageAsked; readonly groups: GroupPages }[] {
+  return [...asked].flatMap(([source, ask]) => {
+    const answered = Object.hasOwn(sources, source) ? sources[source] : undefined;
+    return answered !== undefined && isGroups(answered) ? [{ ask, groups: answered }] : [];
+  });
 }
 
 /** Refuses a page that would make the device ask for the same page forever. */

@@ -7,7 +7,10 @@ import type { JsonValue } from '@tidemark/protocol';
  * |---|---|---|
  * | facts | '', name | the session, the id of the device, when it was last up to date |
  * | sources | '', source | description, token, progress of a catch-up |
+ * | sources | source, group | the same of one group of the source |
  * | objects | source, id | attributes as the server has them |
+ * | objects | source + U+001F + group, id | the same of one group of the source |
+ * | objects | source + U+001E, id | the groups that have the object |
  * | staged | source, number | a page of a catch-up that is not complete yet |
  * | uploads | '', op_id | a change made here that is not part of the objects yet |
  * | problems | '', op_id | an upload that was rejected or is in conflict, until the app has handled it |

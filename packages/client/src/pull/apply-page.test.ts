@@ -62,7 +62,7 @@ describe('a page', () => {
     state.apply(first.changes);
     const second = take(state, 't2', { token: 't3', more: true, size: 1, reset: true, put: { c: { n: 3 } } });
     state.apply(second.changes);
-    expect(foldStaged(state, 'Order')).toEqual({ isFresh: true, objects: new Map([['c', { n: 3 }]]) });
+    expect(foldStaged(state, { source: 'Order' })).toEqual({ isFresh: true, objects: new Map([['c', { n: 3 }]]) });
   });
 
   it('[SDK-8] a page that changes an unknown object makes the source start over, and leaves the view', () => {

@@ -1,4 +1,5 @@
 import type { Page } from '@tidemark/protocol';
+import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -8,14 +9,19 @@ export type PageEffect =
   /** The page was staged, because more pages follow. */
   | { readonly kind: 'staged'; readonly fold: Fold }
   /** The source is complete; the app sees all changes at once. `isNews`: the device holds another token than before. */
-  | { readonly kind: 'complete'; readonly measured: SizeAndChecksum; readonly isNews: boolean }
+  | {
+      readonly kind: 'complete';
+      readonly measured: SizeAndChecksum;
+      readonly isNews: boolean;
+      /** The ids of the objects that the pages mention, and of those that are gone. */
+      readonly changed: readonly string[];
+    }
   /** The data differs from the server, so the source starts over. The app keeps its view meanwhile. */
   | { readonly kind: 'healed'; readonly reason: string }
   /** The page was requested with a token that is outdated. */
   | { readonly kind: 'ignored' };
 
-export interface PageAsked {
-  readonly source: string;
+export interface PageAsked extends RowPlace {
   /** The token that the page was requested with. */
   readonly token: string | null;
   /** Outcomes received before the page was requested: their changes are included in it. */
@@ -37,66 +43,70 @@ export function tokenOf(row: SourceRow): string | null {
 
 /** Applies a page in the transaction. */
 export function applyPage(tx: Transaction, asked: PageAsked, page: Page, context: PageContext): PageEffect {
-  const row = tx.get('sources', ['', asked.source]);
+  const row = tx.get('sources', rowKey(asked));
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
-    const fold = foldPage(tx, asked.source, context.fold, page);
+    const fold = foldPage(tx, rowsOf(asked), context.fold, page);
     return page.more
       ? stage(tx, row, page, { ...asked, fold })
       : complete(tx, row, page, { ...asked, ...context, fold });
   } catch (error) {
     if (!(error instanceof InconsistentPage)) throw error;
-    return heal(tx, asked.source, row, error.message);
+    return heal(tx, asked, row, error.message);
   }
 }
 
 /** Folds the staged pages again, after a restart or a failed transaction. */
-export function foldStaged(reader: Reader, source: string): Fold {
+export function foldStaged(reader: Reader, place: RowPlace): Fold {
+  const rows = rowsOf(place);
   let fold: Fold = { ...EMPTY_FOLD, objects: new Map() };
-  for (const [, page] of reader.entries('staged', source)) fold = foldPage(reader, source, fold, page);
+  for (const [, page] of reader.entries('staged', rows)) fold = foldPage(reader, rows, fold, page);
   return fold;
 }
 
 /** Drops the token of the source, so that it starts over. */
-function heal(tx: Transaction, source: string, row: SourceRow, reason: string): PageEffect {
-  dropStaged(tx, source);
-  tx.put('sources', ['', source], { ...row, token: null, staging: null, heals: row.heals + 1 });
+function heal(tx: Transaction, place: RowPlace, row: SourceRow, reason: string): PageEffect {
+  dropStaged(tx, rowsOf(place));
+  tx.put('sources', rowKey(place), { ...row, token: null, staging: null, heals: row.heals + 1 });
   return { kind: 'healed', reason };
 }
 
-function stage(tx: Transaction, row: SourceRow, page: Page, { source, fold }: PageAsked & { fold: Fold }): PageEffect {
-  if (page.reset === true) dropStaged(tx, source);
+function stage(tx: Transaction, row: SourceRow, page: Page, asked: PageAsked & { fold: Fold }): PageEffect {
+  const rows = rowsOf(asked);
+  if (page.reset === true) dropStaged(tx, rows);
   const pages = page.reset === true ? 0 : (row.staging?.pages ?? 0);
-  tx.put('staged', [source, String(pages)], page);
-  tx.put('sources', ['', source], { ...row, staging: { token: page.token, pages: pages + 1 } });
-  return { kind: 'staged', fold };
+  tx.put('staged', [rows, String(pages)], page);
+  tx.put('sources', rowKey(asked), { ...row, staging: { token: page.token, pages: pages + 1 } });
+  return { kind: 'staged', fold: asked.fold };
 }
 
 function complete(tx: Transaction, row: SourceRow, page: Page, context: PageAsked & PageContext): PageEffect {
-  const { source, settledBefore, fold, held, nowMs } = context;
-  const measured = measureFolded(tx, source, fold, held);
+  const { source, group, settledBefore, fold, held, nowMs } = context;
+  const rows = rowsOf(context);
+  const measured = measureFolded(tx, rows, fold, held);
   const isRight = measured.size === page.size && measured.checksum === (page.checksum ?? measured.checksum);
-  if (!isRight) return heal(tx, source, row, differenceOf(measured, page));
-  writeObjects(tx, source, fold);
-  dropStaged(tx, source);
-  dropIncluded(tx, source, settledBefore);
+  if (!isRight) return heal(tx, context, row, differenceOf(measured, page));
+  const changed = writeObjects(tx, rows, fold);
+  dropStaged(tx, rows);
+  // Uploads to groups stay in the overlay until the union shows what all groups have.
+  if (group === undefined) dropIncluded(tx, source, settledBefore);
   const { token } = page;
   // Most pulls bring no change and should not write to the disk.
   const isNews = row.staging !== null || row.token !== token || row.seen !== token;
-  if (isNews) tx.put('sources', ['', source], { ...row, token, seen: token, staging: null, syncedAtMs: nowMs });
-  return { kind: 'complete', measured, isNews };
+  if (isNews) tx.put('sources', rowKey(context), { ...row, token, seen: token, staging: null, syncedAtMs: nowMs });
+  return { kind: 'complete', measured, isNews, changed };
 }
 
-function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fold): void {
-  if (isFresh) {
-    const gone = [...tx.entries('objects', source)].filter(([id]) => !objects.has(id));
-    for (const [id] of gone) tx.delete('objects', [source, id]);
-  }
+function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fold): readonly string[] {
+  const before = isFresh ? [...tx.entries('objects', source)].map(([id]) => id) : [];
+  const gone = before.filter((id) => !objects.has(id));
+  for (const id of gone) tx.delete('objects', [source, id]);
   for (const [id, attributes] of objects) {
     const before = tx.get('objects', [source, id]);
     if (attributes === null) tx.delete('objects', [source, id]);
     else if (!isSame(before, attributes)) tx.put('objects', [source, id], attributes);
   }
+  return [...gone, ...objects.keys()];
 }
 
 /** Equal objects are neither written nor rendered again. */
@@ -108,7 +118,7 @@ function isSame(before: Attributes | undefined, after: Attributes): boolean {
  * Uploads stay in the overlay until a catch-up includes them. An upload whose outcome was known before the last page
  * was requested is included in that page, so the app sees no flicker.
  */
-function dropIncluded(tx: Transaction, source: string, settledBefore: number): void {
+export function dropIncluded(tx: Transaction, source: string, settledBefore: number): void {
   const included = [...tx.entries('uploads', '')].filter(
     ([, upload]) => upload.source === source && upload.settled !== null && upload.settled < settledBefore,
   );

@@ -4,6 +4,7 @@ import type { LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-sto
 import { addUpload } from '../uploads/merge-upload.ts';
 import { byOrder, Pending } from '../uploads/pending.ts';
 import { SourceView } from '../view/source-view.ts';
+import { ownersOf } from './group-rows.ts';
 import { type Change, LocalState, type Reader, type Transaction, writesOf } from './local-state.ts';
 import type { SourceRow, UploadRow } from './rows.ts';
 import { sameJson } from './same-json.ts';
@@ -430,7 +431,7 @@ function concernsAll(source: string, { table, key, before, after }: Change): boo
 }
 
 function idsIn(source: string, { table, key, before, after }: Change): readonly string[] {
-  if (table === 'objects') return key[0] === source ? [key[1]] : [];
+  if (table === 'objects') return key[0] === source || key[0] === ownersOf(source) ? [key[1]] : [];
   if (table !== 'uploads') return [];
   const rows = [before, after] as readonly (UploadRow | undefined)[];
   return rows.flatMap((row) => (row?.source === source ? [row.id] : []));

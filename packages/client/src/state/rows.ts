@@ -33,6 +33,8 @@ export interface UploadRow {
   /** Uploads are sent in this order. */
   readonly order: number;
   readonly source: string;
+  /** The group of the object, if the data of the source belongs to groups. */
+  readonly group?: string;
   readonly op: UploadOp;
   readonly id: string;
   readonly attributes: Attributes | null;
@@ -52,6 +54,8 @@ export interface ProblemRow {
   readonly op: UploadOp;
   readonly id: string;
   readonly attributes: Attributes | null;
+  /** The group of the object, if the data of the source belongs to groups. */
+  readonly group?: string;
   /** The attributes that the update would have removed. */
   readonly removed?: readonly string[];
   readonly status: 'rejected' | 'conflict';

@@ -63,10 +63,22 @@ export function isPage(page: Page | GroupPages | { readonly error: PartialError 
   return 'token' in page;
 }
 
+export function isGroups(page: Page | GroupPages | { readonly error: PartialError }): page is GroupPages {
+  return 'groups' in page;
+}
+
 function readPageOrTrouble(body: unknown): void {
-  const { token, error } = members(body, 'a page');
-  if (token !== undefined) readPage(body);
+  const { token, groups, error } = members(body, 'a page');
+  if (groups !== undefined) readGroups(body);
+  else if (token !== undefined) readPage(body);
   else text(members(error, 'error').code, 'code');
+}
+
+function readGroups(body: unknown): void {
+  const { groups, gone, more } = members(body, 'the groups');
+  for (const page of Object.values(members(groups, 'groups'))) readPageOrTrouble(page);
+  texts(gone ?? [], 'gone');
+  if (typeof more !== 'boolean') throw wrong('more', 'true or false');
 }
 
 function readOutcome(body: unknown): Outcome {

@@ -1,7 +1,8 @@
 import { ACKNOWLEDGED_PER_CALL } from '../limits.ts';
+import { placeIn } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 
-/** Outcomes to acknowledge with the next call: source by op_id. */
+/** Outcomes to acknowledge with the next call: source and group by op_id, as `placeText` writes them. */
 export type Acknowledgements = ReadonlyMap<string, string>;
 
 export function acknowledgementsToSend(reader: Reader): Acknowledgements {
@@ -13,12 +14,24 @@ export function acknowledgementsToSend(reader: Reader): Acknowledgements {
   return taken;
 }
 
-/** Returns the member of the request: op_ids by source, or no member if there is nothing to acknowledge. */
-export function acknowledgedMember(acks: Acknowledgements): { readonly acknowledged?: Record<string, string[]> } {
+/** Op ids by source, or by source and group. */
+type AcknowledgedMember = Record<string, string[] | Record<string, string[]>>;
+
+/** Returns the member of the request, or no member if there is nothing to acknowledge. */
+export function acknowledgedMember(acks: Acknowledgements): { readonly acknowledged?: AcknowledgedMember } {
   if (acks.size === 0) return {};
-  const bySource = new Map<string, string[]>();
-  for (const [opId, source] of acks) bySource.set(source, [...(bySource.get(source) ?? []), opId]);
-  return { acknowledged: Object.fromEntries(bySource) };
+  const plain = new Map<string, string[]>();
+  const grouped = new Map<string, Map<string, string[]>>();
+  for (const [opId, text] of acks) {
+    const { source, group } = placeIn(text);
+    if (group === undefined) plain.set(source, [...(plain.get(source) ?? []), opId]);
+    else {
+      const ofSource = grouped.get(source) ?? new Map<string, string[]>();
+      grouped.set(source, ofSource.set(group, [...(ofSource.get(group) ?? []), opId]));
+    }
+  }
+  const byGroup = [...grouped].map(([source, groups]) => [source, Object.fromEntries(groups)] as const);
+  return { acknowledged: { ...Object.fromEntries(plain), ...Object.fromEntries(byGroup) } };
 }
 
 /** Removes acknowledgements that the server has received. */

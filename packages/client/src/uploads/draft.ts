@@ -4,6 +4,7 @@ import { UPLOADS_WAITING_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { Schemas } from '../schemas/standard-schema.ts';
 import { frozen } from '../state/frozen.ts';
+import { groupsHeld, groupsWith, rowKey } from '../state/group-rows.ts';
 import type { NewUpload, Replica } from '../state/replica.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -11,6 +12,13 @@ import { admitAttributes, admitName, admitRemoved } from './admit-attributes.ts'
 import { realId, withRealReferences } from './links.ts';
 import { changed } from './merge-upload.ts';
 import { randomId } from './random-id.ts';
+
+export interface CreateOptions {
+  /** The id of the new object. Absent: a random one. */
+  readonly id?: string;
+  /** The group of the new object, if the data of the source belongs to groups. Absent: the only one of the device. */
+  readonly group?: string;
+}
 
 /**
  * Changes that belong together: the app sees all of them or none, and they are uploaded in order. A refused call
@@ -35,7 +43,7 @@ export class Draft {
   }
 
   /** Returns the id of the new object, which is generated unless the app passes one. */
-  create(source: string, attributes: object, options: { readonly id?: string } = {}): string {
+  create(source: string, attributes: object, options: CreateOptions = {}): string {
     this.#requireWritable(source);
     const id = admitName('object', options.id ?? randomId(this.#platform));
     if (this.#current(source, id) !== undefined) {
@@ -43,7 +51,7 @@ export class Draft {
     }
     const admitted = this.#admit(source, this.#schemas.admit(source, attributes));
     if (Object.keys(admitted).length === 0) throw withoutAttributes();
-    this.#add('create', source, id, { attributes: admitted });
+    this.#add('create', source, id, { attributes: admitted, ...this.#groupOfNew(source, options.group) });
     this.#touch(source, id, admitted);
     return id;
   }
@@ -66,18 +74,18 @@ export class Draft {
     const change = { attributes, ...(removed.length === 0 ? {} : { removed }) };
     const after = changed(current, change);
     if (Object.keys(after).length === 0) throw withoutAttributes();
-    this.#add('update', source, id, change);
+    this.#add('update', source, id, { ...change, ...this.#groupOf(source, id) });
     this.#touch(source, id, after);
   }
 
   delete(source: string, givenId: string): void {
     this.#requireWritable(source);
     const { id } = this.#require(source, givenId);
-    this.#add('delete', source, id, { attributes: null });
+    this.#add('delete', source, id, { attributes: null, ...this.#groupOf(source, id) });
     this.#touch(source, id, null);
   }
 
-  #add(op: UploadOp, source: string, id: string, change: Pick<UploadRow, 'attributes' | 'removed'>): void {
+  #add(op: UploadOp, source: string, id: string, change: Pick<UploadRow, 'attributes' | 'removed' | 'group'>): void {
     if (this.#replica.uploadsStored + this.#uploads.length >= UPLOADS_WAITING_MAX) {
       throw new ClientError('limit_exceeded', `${UPLOADS_WAITING_MAX} changes wait to be uploaded already`);
     }
@@ -87,12 +95,35 @@ export class Draft {
       op,
       id,
       ...change,
-      seen: this.#replica.reader.get('sources', ['', source])?.seen ?? null,
+      seen: this.#replica.reader.get('sources', rowKey({ source, ...change }))?.seen ?? null,
       state: 'waiting',
       settled: null,
       madeAtMs: this.#platform.nowMs(),
     };
     this.#uploads.push([randomId(this.#platform), row]);
+  }
+
+  /** A new object goes to the group that the app names, or to the only one of the device. */
+  #groupOfNew(source: string, group: string | undefined): Pick<UploadRow, 'group'> {
+    const { reader } = this.#replica;
+    if (reader.get('sources', ['', source])?.description.partition_type !== 'group') return {};
+    if (group !== undefined) return { group };
+    const [only, ...others] = groupsHeld(reader, source);
+    if (others.length === 0) return only === undefined ? {} : { group: only };
+    throw new ClientError(
+      'group_required',
+      `${source} has ${others.length + 1} groups: name the one of the new object`,
+    );
+  }
+
+  /** An object in several groups is changed in the group that its attributes are from. */
+  #groupOf(source: string, id: string): Pick<UploadRow, 'group'> {
+    const [stored] = groupsWith(this.#replica.reader, source, id);
+    const made = [...this.#replica.uploads(), ...this.#uploads].findLast(
+      ([, row]) => row.source === source && row.id === id && row.op === 'create',
+    );
+    const group = stored ?? made?.[1].group;
+    return group === undefined ? {} : { group };
   }
 
   #admit(source: string, attributes: object): Attributes {

@@ -26,8 +26,8 @@ export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[]
  */
 const SEEN_NOTHING = 'nothing';
 
-function uploadOf(opId: string, { source, op, id, attributes, removed, seen }: UploadRow): Upload {
-  const what = { op_id: opId, source, op, id };
+function uploadOf(opId: string, { source, group, op, id, attributes, removed, seen }: UploadRow): Upload {
+  const what = { op_id: opId, source, ...(group === undefined ? {} : { group }), op, id };
   if (op === 'create') return { ...what, attributes: attributes ?? {} };
   return {
     ...what,

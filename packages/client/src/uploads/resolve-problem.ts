@@ -2,6 +2,7 @@ import type { JsonValue } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
 import { frozen } from '../state/frozen.ts';
+import { rowKey } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
@@ -38,9 +39,10 @@ export function requireProblem(tx: Transaction, opId: string): ProblemRow {
 
 /** Makes the same change again. Returns the op_id of the new upload. */
 export function retryProblem(parts: ResolveParts, opId: string): string {
-  const { source, op, id, attributes, removed } = requireProblem(parts.tx, opId);
+  const { source, group, op, id, attributes, removed } = requireProblem(parts.tx, opId);
   parts.tx.delete('problems', ['', opId]);
-  return add(parts, { source, op, id, attributes, ...(removed === undefined ? {} : { removed }) });
+  const whose = { source, ...(group === undefined ? {} : { group }) };
+  return add(parts, { ...whose, op, id, attributes, ...(removed === undefined ? {} : { removed }) });
 }
 
 /**
@@ -50,21 +52,22 @@ export function retryProblem(parts: ResolveParts, opId: string): string {
 export function resolveProblem(parts: ResolveParts, opId: string, given: object): string | null {
   const { tx, replica } = parts;
   const problem = requireProblem(tx, opId);
-  const { source } = problem;
+  const { source, group } = problem;
+  const whose = { source, ...(group === undefined ? {} : { group }) };
   const attributes = frozen(withRealReferences(tx, source, admitAttributes(given)));
   const id = realId(tx, source, problem.id);
   const current = replica.view(source).get(id)?.attributes;
   tx.delete('problems', ['', opId]);
   if (current === undefined) {
     const whole = frozen({ ...problem.attributes, ...attributes });
-    if (Object.keys(whole).length > 0) return add(parts, { source, op: 'create', id, attributes: whole });
+    if (Object.keys(whole).length > 0) return add(parts, { ...whose, op: 'create', id, attributes: whole });
     throw new ClientError('invalid_value', 'an object needs at least one attribute');
   }
   const differing = Object.entries(attributes).filter(([name, value]) => !isSet(current, name, value));
   const removed = admitRemoved(given).filter((name) => Object.hasOwn(current, name));
   if (differing.length === 0 && removed.length === 0) return null;
   const change = { attributes: frozen(Object.fromEntries(differing)), ...(removed.length === 0 ? {} : { removed }) };
-  return add(parts, { source, op: 'update', id, ...change });
+  return add(parts, { ...whose, op: 'update', id, ...change });
 }
 
 /** Returns what the app's merge function says to a conflict. */
@@ -75,10 +78,10 @@ export function merged(tx: Transaction, problem: ProblemRow, merge: MergeFunctio
 
 function add(
   { tx, replica, platform }: ResolveParts,
-  change: Pick<UploadRow, 'source' | 'op' | 'id' | 'attributes' | 'removed'>,
+  change: Pick<UploadRow, 'source' | 'group' | 'op' | 'id' | 'attributes' | 'removed'>,
 ): string {
   const opId = randomId(platform);
-  const seen = tx.get('sources', ['', change.source])?.seen ?? null;
+  const seen = tx.get('sources', rowKey(change))?.seen ?? null;
   const order = replica.takeOrder();
   tx.put('uploads', ['', opId], {
     ...change,

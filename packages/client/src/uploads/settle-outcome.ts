@@ -1,6 +1,7 @@
 import type { Outcome } from '@tidemark/protocol';
 import { PROBLEMS_MAX } from '../limits.ts';
 import { frozen } from '../state/frozen.ts';
+import { placeText } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
@@ -23,13 +24,13 @@ export interface OutcomeMoment {
  * acknowledged each time and counts once.
  */
 export function settleOutcome(tx: Transaction, outcome: Outcome, moment: OutcomeMoment): readonly OutcomeEffects[] {
-  const { op_id: opId, source, status } = outcome;
+  const { op_id: opId, status } = outcome;
   const upload = tx.get('uploads', ['', opId]);
   if (status === 'queued') {
     if (upload?.state === 'waiting') tx.put('uploads', ['', opId], { ...upload, state: 'queued' });
     return [];
   }
-  tx.put('acknowledgements', ['', opId], source);
+  tx.put('acknowledgements', ['', opId], placeText(outcome));
   if (upload === undefined || upload.state === 'applied') return [];
   return status === 'applied' ? settleApplied(tx, upload, outcome, moment) : [rollBack(tx, upload, outcome, moment)];
 }
@@ -54,12 +55,13 @@ function settleApplied(
  */
 function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, moment: OutcomeMoment): OutcomeEffects {
   const { op_id: opId, error, current, conflicting } = outcome;
-  const { source, op, id } = upload;
+  const { source, group, op, id } = upload;
   const isPartial = op === 'update' && outcome.status === 'conflict' && conflicting !== undefined;
   const names = new Set(conflicting);
   if (isPartial) uploadRest(tx, upload, names, moment.newOpId);
   const problem: ProblemRow = {
     source,
+    ...(group === undefined ? {} : { group }),
     op,
     id,
     ...(isPartial ? partOf(upload, (name) => names.has(name)) : partOf(upload, () => true)),

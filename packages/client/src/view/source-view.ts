@@ -1,4 +1,5 @@
 import { frozen } from '../state/frozen.ts';
+import { groupsWith } from '../state/group-rows.ts';
 import type { LocalState } from '../state/local-state.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -12,6 +13,8 @@ export interface SyncedObject<A = Attributes> {
   readonly attributes: A;
   /** True if it contains unconfirmed changes. */
   readonly isPending: boolean;
+  /** The groups that have it, sorted. Absent: the data of the source does not belong to groups. */
+  readonly groups?: readonly string[];
 }
 
 /** An object before and after a change; undefined: it did not exist. */
@@ -99,17 +102,29 @@ export class SourceView {
     return { id, before, after };
   }
 
+  #groupsOf(id: string, uploads: readonly UploadRow[]): readonly string[] {
+    const stored = groupsWith(this.#state, this.#source, id);
+    return stored.length > 0 ? stored : uploads.flatMap(({ group }) => group ?? []).slice(0, 1);
+  }
+
   #compute(id: string): SyncedObject | undefined {
     const uploads = this.#pending.of(this.#source, id);
     const seen = overlay(this.#state.get('objects', [this.#source, id]), uploads);
     if (seen === undefined) return undefined;
     const attributes = frozen(withRealReferences(this.#state, this.#source, seen));
-    return Object.freeze({ id, attributes, isPending: uploads.some(isOpen) });
+    const groups = this.#groupsOf(id, uploads);
+    return Object.freeze({
+      id,
+      attributes,
+      isPending: uploads.some(isOpen),
+      ...(groups.length === 0 ? {} : { groups }),
+    });
   }
 }
 
 function isSame(left: SyncedObject, right: SyncedObject): boolean {
-  return left.isPending === right.isPending && sameJson(left.attributes, right.attributes);
+  if (left.isPending !== right.isPending || !sameJson(left.attributes, right.attributes)) return false;
+  return left.groups === right.groups || sameJson([...(left.groups ?? [])], [...(right.groups ?? [])]);
 }
 
 /** Returns the object as the app sees it: the state of the server with the local changes applied. */

@@ -1,0 +1,133 @@
+import type { Device } from '@tidemark/client';
+import type { PullRequest } from '@tidemark/protocol';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { LocalStore } from '../ports/local-store.ts';
+import { memoryStore } from '../stores/memory-store.ts';
+
+type Objects = Record<string, Record<string, unknown>>;
+
+async function setUp(
+  groups: readonly string[],
+  options: { readonly store?: LocalStore; readonly pageObjects?: number } = {},
+) {
+  const world = await newDeviceWorld();
+  const { tidemark } = world;
+  await tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+  await tidemark.groups.set('ada', groups);
+  const push = (group: string, objects: Objects) => tidemark.pushObjects({ source: 'Visit', group, objects });
+  const device = await world.open({ sources: ['Visit'], ...options });
+  const sync = () => world.finish(device.sync());
+  return { world, tidemark, push, device, sync };
+}
+
+const seen = (device: Device) =>
+  Object.fromEntries(
+    device
+      .source('Visit')
+      .list()
+      .map(({ id, attributes, groups }) => [id, { ...attributes, groups }]),
+  );
+
+const stateOf = async (world: DeviceWorld, group: string) =>
+  Object.fromEntries(await world.tidemark.readObjects({ source: 'Visit', group }));
+
+describe('a source of groups on a device', () => {
+  it('[GROUP-19] shows the union of the groups, and follows grants and revokes', async () => {
+    const { tidemark, push, device, sync } = await setUp(['north', 'south']);
+    await push('north', { n: { a: 1 }, both: { a: 'north' } });
+    await push('south', { both: { a: 'south' } });
+    await push('west', { w: { a: 1 } });
+    await sync();
+    expect(seen(device)).toEqual({
+      n: { a: 1, groups: ['north'] },
+      both: { a: 'north', groups: ['north', 'south'] },
+    });
+    await tidemark.groups.set('ada', ['south', 'west']);
+    await sync();
+    expect(seen(device)).toEqual({ both: { a: 'south', groups: ['south'] }, w: { a: 1, groups: ['west'] } });
+    await tidemark.pushDeletes({ source: 'Visit', group: 'south', objects: ['both'] });
+    await push('west', { w: { a: 2 } });
+    await sync();
+    expect(seen(device)).toEqual({ w: { a: 2, groups: ['west'] } });
+    await tidemark.groups.set('ada', []);
+    await sync();
+    expect(seen(device)).toEqual({});
+  });
+
+  it('[GROUP-20] an object that moves between two groups of the device is never missing', async () => {
+    const { tidemark, push, device, sync } = await setUp(['a', 'b'], { pageObjects: 1 });
+    const many: Objects = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`o${index}`, { n: index }]));
+    await push('b', many);
+    await sync();
+    expect(Object.keys(seen(device))).toEqual(Object.keys(many));
+    const sizes = new Set<number>();
+    device.source('Visit').subscribe(() => sizes.add(device.source('Visit').list().length));
+    await tidemark.moveObjects({ source: 'Visit', from: 'b', to: 'a', objects: Object.keys(many) });
+    await sync();
+    expect([...sizes]).toEqual([6]);
+    expect(seen(device).o3).toEqual({ n: 3, groups: ['a'] });
+  });
+
+  it('[GROUP-21] a catch-up of many groups that is interrupted continues, also after a restart', async () => {
+    const kept = memoryStore();
+    const store = { load: () => kept.load(), commit: kept.commit.bind(kept), close: async () => undefined };
+    const groups = Array.from({ length: 8 }, (_, index) => `g${index}`);
+    const { world, push, device } = await setUp(groups, { store, pageObjects: 3 });
+    for (const group of groups) await push(group, { [`${group}-1`]: { a: 1 }, [`${group}-2`]: { a: 1 } });
+    let pulls = 0;
+    world.intercept = ({ path }) => {
+      if (path !== '/pull' || ++pulls < 2) return undefined;
+      return Promise.reject(new TypeError('the connection broke'));
+    };
+    await world.finish(device.sync()).catch(() => undefined);
+    expect(seen(device)).toEqual({});
+    await device.close();
+    world.intercept = () => undefined;
+    const again = await world.open({ sources: ['Visit'], store, pageObjects: 3 });
+    await world.finish(again.sync());
+    expect(Object.keys(seen(again))).toHaveLength(16);
+  });
+
+  it('[GROUP-22] a new object names its group unless there is just one, and changes go to the group of the object', async () => {
+    const { world, tidemark, push, device, sync } = await setUp(['north']);
+    await push('north', { n: { a: 1 } });
+    await sync();
+    const visits = device.source<Record<string, unknown>>('Visit');
+    await visits.create({ a: 1 }, { id: 'x' });
+    await sync();
+    expect(await stateOf(world, 'north')).toEqual({ n: { a: 1 }, x: { a: 1 } });
+    await tidemark.groups.set('ada', ['north', 'south']);
+    await sync();
+    await expect(visits.create({ a: 1 }, { id: 'y' })).rejects.toMatchObject({ code: 'group_required' });
+    await visits.create({ a: 1 }, { id: 'y', group: 'south' });
+    await visits.update('y', { a: 2 });
+    await visits.delete('n');
+    await sync();
+    expect([await stateOf(world, 'north'), await stateOf(world, 'south')]).toEqual([{ x: { a: 1 } }, { y: { a: 2 } }]);
+    expect(seen(device)).toEqual({ x: { a: 1, groups: ['north'] }, y: { a: 2, groups: ['south'] } });
+    expect(device.uploads.getSnapshot()).toEqual([]);
+  });
+
+  it('[GROUP-22] an upload to a group that the user has left is rejected, and acknowledged outcomes end', async () => {
+    const { world, tidemark, push, device, sync } = await setUp(['north', 'south']);
+    await push('north', { n: { a: 1 } });
+    await sync();
+    device.goOffline();
+    await device.source<Record<string, unknown>>('Visit').update('n', { a: 2 });
+    await tidemark.groups.set('ada', ['south']);
+    device.goOnline();
+    await sync();
+    expect(device.problems.getSnapshot()).toMatchObject([{ id: 'n', error: { code: 'not_a_member' } }]);
+    expect(seen(device)).toEqual({});
+    const asked: PullRequest[] = [];
+    world.intercept = ({ path, body }) => {
+      if (path === '/pull') asked.push(body as PullRequest);
+      return undefined;
+    };
+    await device.source<Record<string, unknown>>('Visit').create({ a: 1 }, { id: 's' });
+    await sync();
+    await sync();
+    expect(asked.some(({ acknowledged }) => JSON.stringify(acknowledged)?.includes('"south"'))).toBe(true);
+  });
+});

@@ -1,0 +1,47 @@
+import type { LocalKey } from '../ports/local-store.ts';
+import type { Reader } from './local-state.ts';
+
+/** Separates a source from a group. Names contain no control characters. */
+const GROUP_MARK = '\u001f';
+const OWNERS_MARK = '\u001e';
+
+/** Where the rows of a source are, or of one of its groups. */
+export interface RowPlace {
+  readonly source: string;
+  readonly group?: string;
+}
+
+/** The key of the row in `sources`. */
+export function rowKey({ source, group }: RowPlace): LocalKey {
+  return group === undefined ? ['', source] : [source, group];
+}
+
+/** The first part of the keys of its objects and staged pages. The objects of the source itself are those of all its groups. */
+export function rowsOf({ source, group }: RowPlace): string {
+  return group === undefined ? source : `${source}${GROUP_MARK}${group}`;
+}
+
+/** The first part of the keys of the rows that say which groups have an object. */
+export function ownersOf(source: string): string {
+  return `${source}${OWNERS_MARK}`;
+}
+
+/** The groups of the device that have the object, sorted; none if the data of the source does not belong to groups. */
+export function groupsWith(reader: Reader, source: string, id: string): readonly string[] {
+  return (reader.get('objects', [ownersOf(source), id])?.groups ?? []) as readonly string[];
+}
+
+/** The groups that the device has data of, or has begun to pull. */
+export function groupsHeld(reader: Reader, source: string): readonly string[] {
+  return [...reader.entries('sources', source)].map(([group]) => group);
+}
+
+/** The source and group of an acknowledgement, as one text. */
+export function placeText({ source, group }: RowPlace): string {
+  return rowsOf(group === undefined ? { source } : { source, group });
+}
+
+export function placeIn(text: string): RowPlace {
+  const [source = '', group] = text.split(GROUP_MARK);
+  return group === undefined ? { source } : { source, group };
+}
