@@ -12,6 +12,7 @@ const packages = [
   'server',
   'cli',
   'client',
+  'client-testing',
   'backend',
   'react',
   'testing',
@@ -44,7 +45,7 @@ export default defineConfig({
       { find: /^@tidemark\/server\/open-log$/, replacement: source('server/src/logging/open-log') },
       { find: /^@tidemark\/server\/dry-call$/, replacement: source('server/src/pings/notifiers/dry-call') },
       {
-        find: /^@tidemark\/client\/(file-store|indexeddb-store)$/,
+        find: /^@tidemark\/client\/(file-store|indexeddb-store|key-value-store)$/,
         replacement: source('client/src/stores/$1'),
       },
       { find: /^@tidemark\/backend\/activity$/, replacement: source('backend/src/client/calls/activity') },

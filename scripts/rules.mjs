@@ -34,7 +34,7 @@ export function readRules(root) {
 
 export function readTests(root) {
   // The test of this script holds titles in strings, which are no tests.
-  const pattern = /(?<!scripts\/rules)\.test\.(?:ts|tsx|mjs)$|^packages\/testing\/src\/contracts\/.*\.ts$/;
+  const pattern = /(?<!scripts\/rules)\.test\.(?:ts|tsx|mjs)$|^packages\/(?:client-)?testing\/src\/contracts\/.*\.ts$/;
   return readTree(root, ['packages', 'bench', 'scripts', 'examples'], pattern);
 }
 

@@ -12,6 +12,7 @@ import { fleetFirstSync } from './scenarios/fleet-first-sync.ts';
 import { fleetNoChange } from './scenarios/fleet-no-change.ts';
 import { listening } from './scenarios/listening.ts';
 import { liveDelivery } from './scenarios/live-delivery.ts';
+import { liveQuery } from './scenarios/live-query.ts';
 import { noChange } from './scenarios/no-change.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfAttributes } from './scenarios/page-of-attributes.ts';
@@ -33,7 +34,7 @@ const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API; also core, pushes, refresh,
-                                       devices, live, servers, valkey, pings, receipts
+                                       devices, live, queries, servers, valkey, pings, receipts
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
@@ -157,6 +158,13 @@ async function measureLive(): Promise<readonly Row[]> {
   return rows;
 }
 
+async function measureQueries(): Promise<readonly Row[]> {
+  say('queries of a device');
+  const rows = await liveQuery();
+  rows.forEach(sayRow);
+  return rows;
+}
+
 async function measurePushes(): Promise<readonly Row[]> {
   say('pushes over HTTP');
   const rows = await pushes();
@@ -196,7 +204,19 @@ async function measureCore(objects: number): Promise<readonly Row[]> {
   return rows;
 }
 
-const USUAL_PARTS = ['core', 'pushes', 'refresh', 'devices', 'live', 'servers', 'valkey', 'rest', 'pings', 'receipts'];
+const USUAL_PARTS = [
+  'core',
+  'pushes',
+  'refresh',
+  'devices',
+  'live',
+  'queries',
+  'servers',
+  'valkey',
+  'rest',
+  'pings',
+  'receipts',
+];
 
 const PARTS = {
   all: measureAll,
@@ -205,6 +225,7 @@ const PARTS = {
   refresh: measureRefresh,
   devices: measureDevices,
   live: measureLive,
+  queries: measureQueries,
   valkey: measureValkey,
   rest: measureRest,
   pings: measurePings,

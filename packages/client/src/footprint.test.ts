@@ -26,7 +26,7 @@ function importsOf(text: string): readonly string[] {
 }
 
 it('[SDK-13] the SDK and its browser store have no dependencies outside of the package', async () => {
-  for (const entry of ['index.js', 'stores/indexeddb-store.js']) {
+  for (const entry of ['index.js', 'stores/indexeddb-store.js', 'stores/key-value-store.js']) {
     expect([...(await loadedBy(new URL(`../dist/${entry}`, import.meta.url)))], entry).toEqual([]);
   }
 });

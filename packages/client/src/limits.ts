@@ -62,3 +62,7 @@ export const TAB_PING_MS = 500;
 export const TAB_PINGS_UNANSWERED_MAX = 3;
 /** Rows in one message to another tab. */
 export const TAB_ROWS_PER_MESSAGE = 2_000;
+/** Commits in the log of a key-value store. Exceeded: the log is folded into the rows. */
+export const KEY_VALUE_LOG_MAX = 32;
+/** Text in one key of a key-value store, in UTF-16 units. AsyncStorage of Android cannot read rows of more than 2 MB. */
+export const KEY_VALUE_UNITS_MAX = 400_000;

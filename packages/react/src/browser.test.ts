@@ -104,6 +104,20 @@ it('[REACT-1] the app of the guide shows queries that follow the server, and wor
   await page.getByText('Ann').waitFor({ state: 'detached' });
 });
 
+it('[REACT-3] a controlled input keeps every character and its caret while somebody types into its middle', async () => {
+  const page = await openApp('cem', { 1: { customer: 'Ann', total: 10 } });
+  await page.getByText('Ann 10').click();
+  const input = page.getByLabel('Customer');
+  await input.focus();
+  await input.evaluate((element) =>
+    (element as unknown as { setSelectionRange(from: number, to: number): void }).setSelectionRange(1, 1),
+  );
+  await page.keyboard.type('bcdefghijklmnopqrst');
+  expect(await input.inputValue()).toBe('Abcdefghijklmnopqrstnn');
+  expect(await input.evaluate((element) => (element as unknown as { selectionStart: number }).selectionStart)).toBe(20);
+  await page.getByText('Abcdefghijklmnopqrstnn 10').waitFor();
+});
+
 it('[REACT-1] a failed mutation shows its error, and the data of the device is there after a reload', async () => {
   const page = await openApp('bob', { 1: { customer: 'Ann', total: 10 } });
   await page.reload();

@@ -8,11 +8,7 @@ export {
 } from './contracts/adapter-contract.ts';
 export type { JobsCase, JobsEngine, JobsFixture, JobsOptions, OpenJobs } from './contracts/jobs/jobs-case.ts';
 export { jobsContract } from './contracts/jobs-contract.ts';
-export {
-  type LocalStoreEngine,
-  type LocalStoreLocation,
-  localStoreContract,
-} from './contracts/local-store-contract.ts';
+export { localStoreContract } from './contracts/local-store-contract.ts';
 export type { MovingEngine } from './contracts/moving/moving-case.ts';
 export { movingContract } from './contracts/moving-contract.ts';
 export type { StoreCapabilities, StoreCase, StoreEngine, StoreFixture } from './contracts/store/store-case.ts';

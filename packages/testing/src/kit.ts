@@ -1,6 +1,14 @@
 // What programs outside vitest may use: index.ts adds the contract suites, which register tests.
 
 export {
+  Dice,
+  InProcessSync,
+  type MemoryStoreOptions,
+  openMemoryStore,
+  type SyncExchange,
+  seededRandom,
+} from '@tidemark/client-testing';
+export {
   type ApiDocument,
   type ApiOperation,
   type ApiResponse,
@@ -33,11 +41,9 @@ export {
 export { OIDC_CLIENT, OIDC_RESOURCE, type OidcServer, openOidcServer } from './identity/oidc-server.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
-export { Dice } from './kit/dice.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { PING_TARGET } from './kit/ping-target.ts';
 export { refusalOf } from './kit/refusal-of.ts';
-export { seededRandom } from './kit/seeded-random.ts';
 export { ServerProcess, type ServerProcessOptions, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
@@ -52,7 +58,6 @@ export {
 } from './kit/valkey-server.ts';
 export { weakPasswords } from './kit/weak-passwords.ts';
 export { type MemoryJobsOptions, openMemoryJobs } from './memory-jobs/open-memory-jobs.ts';
-export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
 export {
   type ApnsBehaviour,
   type ApnsRequest,
@@ -79,5 +84,4 @@ export {
 } from './push-services/web-push-stand-in.ts';
 export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
 export { type DeviceWorld, type Interceptor, newDeviceWorld } from './sync/device-world.ts';
-export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
 export { VirtualPlatform } from './sync/virtual-platform.ts';

@@ -40,6 +40,8 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   #version: number | null = null;
   #rows: readonly SyncedObject[] = Object.freeze([]);
   #isStale = false;
+  /** False: a change of the whole result, which needs no comparison with the last one. */
+  #mayBeSame = true;
   /** What subscribers were told last. */
   #toldRows = this.#rows;
   #toldTotal = 0;
@@ -63,7 +65,8 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     if (this.#isStale) {
       this.#isStale = false;
       const rows = this.#list.rows(this.#from, this.#to);
-      if (!sameMembers(rows, this.#rows)) this.#rows = Object.freeze(rows);
+      if (!this.#mayBeSame || !sameMembers(rows, this.#rows)) this.#rows = Object.freeze(rows);
+      this.#mayBeSame = this.#isPart;
     }
     return this.#rows as readonly unknown[] as readonly T[];
   };
@@ -156,6 +159,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     }
     this.#list.fill(entries);
     this.#isStale = true;
+    this.#mayBeSame = true;
   }
 
   #changeOne(before: SyncedObject | undefined, after: SyncedObject | undefined): void {
@@ -181,7 +185,12 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   }
 
   #rankOf(entry: Entry): number {
-    return this.#from === 0 && this.#to === Number.POSITIVE_INFINITY ? 0 : this.#list.rankOf(entry);
+    return this.#isPart ? this.#list.rankOf(entry) : 0;
+  }
+
+  /** True: `limit` or `offset` leave something out. */
+  get #isPart(): boolean {
+    return this.#from > 0 || this.#to !== Number.POSITIVE_INFINITY;
   }
 
   #isLarge(changes: readonly ViewChange[]): boolean {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { seededRandom } from '@tidemark/client-testing';
 import { type Clock, type Finding, type Jobs, type Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { collectingLog } from '../kit/collecting-log.ts';
-import { seededRandom } from '../kit/seeded-random.ts';
 import { weakPasswords } from '../kit/weak-passwords.ts';
 
 /** Direct access to the data of a running server, for actions and checks that no route offers. */

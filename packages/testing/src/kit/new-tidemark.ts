@@ -1,8 +1,7 @@
+import { openMemoryStore, seededRandom } from '@tidemark/client-testing';
 import { type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
 import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
-import { openMemoryStore } from '../memory-store/open-memory-store.ts';
 import { type CollectingLog, collectingLog } from './collecting-log.ts';
-import { seededRandom } from './seeded-random.ts';
 import { type SettableClock, settableClock } from './settable-clock.ts';
 import { weakPasswords } from './weak-passwords.ts';
 

@@ -1,5 +1,5 @@
+import { seededRandom } from '@tidemark/client-testing';
 import { expect, it } from 'vitest';
-import { seededRandom } from './seeded-random.ts';
 import { weakPasswords } from './weak-passwords.ts';
 
 it('a password is verified by its hash and by no other', async () => {

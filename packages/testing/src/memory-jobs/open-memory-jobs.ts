@@ -1,3 +1,4 @@
+import { compareUtf8 } from '@tidemark/client-testing';
 import {
   acknowledgeAllProblem,
   type Clock,
@@ -21,7 +22,6 @@ import {
   timeProblem,
 } from '@tidemark/core';
 import { DEAD_JOBS_PER_QUEUE_MAX, JOBS_PER_QUEUE_MAX, Refusal } from '@tidemark/protocol';
-import { compareUtf8 } from '../memory-store/tuples.ts';
 import { type MemoryJob, rankOf, stateOf, viewOf } from './memory-job.ts';
 
 export interface MemoryJobsOptions {

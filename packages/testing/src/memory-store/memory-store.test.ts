@@ -1,7 +1,6 @@
+import { openMemoryStore, seededRandom } from '@tidemark/client-testing';
 import { movingContract } from '../contracts/moving-contract.ts';
 import { storeContract } from '../contracts/store-contract.ts';
-import { seededRandom } from '../kit/seeded-random.ts';
-import { openMemoryStore } from './open-memory-store.ts';
 
 const capabilities = { tombstonesPerTrimMax: 4, rowsPerTrimMax: 3 };
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
+import { commitChanges } from '../../../client-testing/src/memory-store/commit-changes.ts';
+import { trimGraves } from '../../../client-testing/src/memory-store/journal.ts';
+import { type MemoryPartition, newData, partitionOf } from '../../../client-testing/src/memory-store/memory-data.ts';
+import { verifyPartition } from '../../../client-testing/src/memory-store/verify-partition.ts';
 import { put, readRecord, remove } from '../contracts/store/change.ts';
-import { commitChanges } from './commit-changes.ts';
-import { trimGraves } from './journal.ts';
-import { type MemoryPartition, newData, partitionOf } from './memory-data.ts';
-import { verifyPartition } from './verify-partition.ts';
 
 const KEY = { source: 'Order', user: 'ann' };
 

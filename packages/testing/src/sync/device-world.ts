@@ -1,8 +1,8 @@
 import { type Device, type DeviceOptions, openDevice } from '@tidemark/client';
+import { InProcessSync, type SyncExchange } from '@tidemark/client-testing';
 import type { Tidemark } from '@tidemark/core';
 import { type Limits, parseJson } from '@tidemark/protocol';
 import { newTidemark } from '../kit/new-tidemark.ts';
-import { InProcessSync, type SyncExchange } from './in-process-sync.ts';
 import { VirtualPlatform } from './virtual-platform.ts';
 
 /** Intercepts a request. `forward` sends it to the server and resolves to the answer; undefined lets it pass. */

@@ -1,5 +1,5 @@
 import type { NetworkHints, Platform } from '@tidemark/client';
-import { seededRandom } from '../kit/seeded-random.ts';
+import { seededRandom } from '@tidemark/client-testing';
 
 interface Timer {
   readonly atMs: number;

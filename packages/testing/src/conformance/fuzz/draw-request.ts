@@ -1,4 +1,4 @@
-import type { Dice } from '../../kit/dice.ts';
+import type { Dice } from '@tidemark/client-testing';
 import type { ApiParameter, Endpoint, Schema } from '../api-document.ts';
 import { segment } from '../requests.ts';
 import type { Outgoing } from '../sender.ts';

@@ -1,4 +1,4 @@
-import type { Dice } from '../../kit/dice.ts';
+import type { Dice } from '@tidemark/client-testing';
 import type { Schema } from '../api-document.ts';
 import { junkText, junkValue } from './junk.ts';
 

@@ -1,6 +1,5 @@
+import { Dice, seededRandom } from '@tidemark/client-testing';
 import { errorMessage, REFUSALS } from '@tidemark/protocol';
-import { Dice } from '../../kit/dice.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
 import type { AnswerChecker } from '../answer-checker.ts';
 import type { Endpoint } from '../api-document.ts';
 import type { Answer, Outgoing, Sender } from '../sender.ts';

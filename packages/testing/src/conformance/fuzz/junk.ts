@@ -1,4 +1,4 @@
-import type { Dice } from '../../kit/dice.ts';
+import type { Dice } from '@tidemark/client-testing';
 
 /** Returns a text that is likely to cause trouble where a text is expected. */
 const TEXTS: readonly string[] = [

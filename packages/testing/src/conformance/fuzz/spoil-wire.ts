@@ -1,4 +1,4 @@
-import type { Dice } from '../../kit/dice.ts';
+import type { Dice } from '@tidemark/client-testing';
 
 /** Damages the bytes of a request in a few places, as a broken or malicious client would. */
 export function spoilWire(request: string, dice: Dice): Buffer {

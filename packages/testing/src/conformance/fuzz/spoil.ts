@@ -1,4 +1,4 @@
-import type { Dice } from '../../kit/dice.ts';
+import type { Dice } from '@tidemark/client-testing';
 import { junkObject, junkText, junkValue } from './junk.ts';
 
 /** Replaces one part of a value: a member, an item, or the whole. */

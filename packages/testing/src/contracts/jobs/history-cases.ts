@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice } from '../../kit/dice.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
+import { Dice, seededRandom } from '@tidemark/client-testing';
 import { openMemoryJobs } from '../../memory-jobs/open-memory-jobs.ts';
 import { JOBS_BOUNDS, type JobsCase, jobsCase } from './jobs-case.ts';
 import { idsIn, LEASE_MS, leased, newJob, QUEUE, workOff } from './new-job.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Dice } from '@tidemark/client-testing';
 import { JOB_STATES, type Jobs, type LeasedJob, type NewJob } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import type { Dice } from '../../kit/dice.ts';
 import type { SettableClock } from '../../kit/settable-clock.ts';
 
 const QUEUES = ['one', 'two'] as const;

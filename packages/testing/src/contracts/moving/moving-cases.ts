@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { openMemoryStore, seededRandom } from '@tidemark/client-testing';
 import {
   compareExports,
   compareKeys,
@@ -9,9 +10,7 @@ import {
   PORTION_UNITS_MAX,
   pieceKey,
 } from '@tidemark/core';
-import { seededRandom } from '../../kit/seeded-random.ts';
 import { settableClock } from '../../kit/settable-clock.ts';
-import { openMemoryStore } from '../../memory-store/open-memory-store.ts';
 import { LEASE_MS, leased, newJob, workOff } from '../jobs/new-job.ts';
 import { put, readRecord, remove } from '../store/change.ts';
 import { observeStore } from '../store/observe-store.ts';

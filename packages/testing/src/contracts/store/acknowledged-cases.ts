@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
+import { Dice, seededRandom } from '@tidemark/client-testing';
 import { acknowledgedSeq, type DeviceTidemark, type PartitionKey, type Store } from '@tidemark/core';
-import { Dice } from '../../kit/dice.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
 import { put } from './change.ts';
 import { assertPaging, committed, ORDERS } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
+import { Dice, seededRandom } from '@tidemark/client-testing';
 import type { Entry, EntryKind, EntryRef, EntryWrite, Store } from '@tidemark/core';
-import { Dice } from '../../kit/dice.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
 import { observeStore } from './observe-store.ts';
 import { POPULATED_ENTRIES, populateStore } from './populate-store.ts';
 import { assertPaging, sortByBytes } from './store-assertions.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
+import { Dice, seededRandom } from '@tidemark/client-testing';
 import type { JournalRange, JournalSlice, Store } from '@tidemark/core';
-import { Dice } from '../../kit/dice.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
 import type { PartitionModel } from './partition-model.ts';
 import { randomHistory } from './random-history.ts';
 import { assertSlice, ORDERS, trimFully, WHOLE } from './store-assertions.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
+import { Dice, seededRandom } from '@tidemark/client-testing';
 import type { Change, PartitionKey, Store } from '@tidemark/core';
-import { Dice } from '../../kit/dice.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
 import { recordOf, remove } from './change.ts';
 import { PartitionModel } from './partition-model.ts';
 import { ORDERS } from './store-assertions.ts';

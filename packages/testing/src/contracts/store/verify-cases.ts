@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
+import { Dice, seededRandom } from '@tidemark/client-testing';
 import type { Finding, RecordReader, Store } from '@tidemark/core';
 import { textChecksum } from '@tidemark/protocol';
-import { Dice } from '../../kit/dice.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
 import { put, readRecord, remove } from './change.ts';
 import { populateStore } from './populate-store.ts';
 import { committed, ORDERS, trimFully } from './store-assertions.ts';

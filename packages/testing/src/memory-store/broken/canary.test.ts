@@ -1,9 +1,8 @@
+import { openMemoryStore, seededRandom } from '@tidemark/client-testing';
 import { describe, expect, it } from 'vitest';
 import type { StoreEngine } from '../../contracts/store/store-case.ts';
 import { runStoreCase } from '../../contracts/store/store-case.ts';
 import { storeCases } from '../../contracts/store/store-cases.ts';
-import { seededRandom } from '../../kit/seeded-random.ts';
-import { openMemoryStore } from '../open-memory-store.ts';
 import { brokenCommits } from './broken-commits.ts';
 import { brokenDocuments } from './broken-documents.ts';
 import { brokenEntries } from './broken-entries.ts';

@@ -1,0 +1,164 @@
+import { type LocalRow, type LocalStore, type LocalWrite, TABLES } from '@tidemark/client';
+import { Dice } from '../random/dice.ts';
+import { seededRandom } from '../random/seeded-random.ts';
+
+/** A storage location for one device. */
+export interface LocalStoreLocation {
+  /** Opens the store, also after it was closed. */
+  open(): Promise<LocalStore>;
+  remove(): Promise<void>;
+}
+
+export interface LocalStoreEngine {
+  /** True: data survives closing the store. */
+  readonly isDurable: boolean;
+  newPlace(): Promise<LocalStoreLocation>;
+}
+
+/** One promise of the local store port. `run` rejects if the engine breaks it, so any test runner can run it. */
+export interface LocalStoreCase {
+  readonly title: string;
+  readonly run: (engine: LocalStoreEngine) => Promise<void>;
+}
+
+const AWKWARD = [
+  '',
+  'a',
+  'a:b',
+  '__proto__',
+  'constructor',
+  '\u0000',
+  '"\n\\',
+  'é',
+  '😀',
+  '\ud800',
+  '0',
+  '*',
+  'x'.repeat(2_000),
+];
+
+/** The contract of a local store, case by case: register each as a test for your own store. */
+export const localStoreCases: readonly LocalStoreCase[] = [
+  {
+    title: '[LOCAL-1] keys are pairs of texts and are returned unchanged, whatever they contain',
+    run: inPlace(async (place) => {
+      const store = await place.open();
+      const writes = AWKWARD.flatMap((first) =>
+        AWKWARD.map((second) => ({ table: 'objects', key: [first, second], value: { first, second } }) as const),
+      );
+      await store.commit(writes);
+      await expectRows(store, writes);
+      await store.close();
+    }),
+  },
+  {
+    title: '[LOCAL-2] values are JSON and are returned unchanged',
+    run: inPlace(async (place) => {
+      const store = await place.open();
+      const values = [null, true, false, 0, -1.5, 2 ** 53 - 1, '', '\ud800', 'a\nb', [], {}, [[1], { constructor: 1 }]];
+      const writes = values.map((value, index): LocalWrite => ({ table: 'facts', key: ['', String(index)], value }));
+      await store.commit(writes);
+      await expectRows(store, writes);
+      await store.close();
+    }),
+  },
+  {
+    title: '[LOCAL-3] one commit may write to any tables, and of two writes to one key the later counts',
+    run: inPlace(async (place) => {
+      const store = await place.open();
+      await store.commit(TABLES.map((table) => ({ table, key: ['s', 'k'], value: 1 })));
+      await store.commit([
+        { table: 'objects', key: ['s', 'k'], value: 2 },
+        { table: 'objects', key: ['s', 'k'] },
+        { table: 'links', key: ['s', 'k'] },
+        { table: 'links', key: ['s', 'k'], value: 3 },
+        { table: 'uploads', key: ['', 'never there'] },
+      ]);
+      const rest = TABLES.filter((table) => table !== 'objects' && table !== 'links');
+      await expectRows(store, [...rest.map((table) => row(table, 's', 'k', 1)), row('links', 's', 'k', 3)]);
+      await store.close();
+    }),
+  },
+  {
+    title: '[LOCAL-4] after close every call is refused, and closing again is no error',
+    run: inPlace(async (place) => {
+      const store = await place.open();
+      await store.close();
+      await store.close();
+      await expectClosed(store.load());
+      await expectClosed(store.commit([row('facts', '', 'x', 1)]));
+    }),
+  },
+  {
+    title: '[LOCAL-5] after any sequence of commits the store holds what a plain map would hold, also after reopening',
+    run: inPlace(async (place, { isDurable }) => {
+      const dice = new Dice(seededRandom(7));
+      const oracle = new Map<string, LocalRow>();
+      let store = await place.open();
+      for (let round = 0; round < 60; round++) {
+        const writes = drawWrites(dice);
+        await store.commit(writes);
+        applyWrites(oracle, writes);
+        if (isDurable && dice.chance(20)) {
+          await store.close();
+          store = await place.open();
+        }
+        await expectRows(store, [...oracle.values()]);
+      }
+      await store.close();
+    }),
+  },
+];
+
+/** Runs a case in a new location, which is removed afterwards. */
+function inPlace(run: (place: LocalStoreLocation, engine: LocalStoreEngine) => Promise<void>): LocalStoreCase['run'] {
+  return async (engine) => {
+    const place = await engine.newPlace();
+    try {
+      await run(place, engine);
+    } finally {
+      await place.remove();
+    }
+  };
+}
+
+async function expectRows(store: LocalStore, expected: readonly LocalWrite[]): Promise<void> {
+  const [found, wanted] = [sorted(await store.load()), sorted(expected)];
+  for (let index = 0; index < Math.max(found.length, wanted.length); index++) {
+    if (found[index] !== wanted[index]) {
+      throw new Error(`the store holds ${found[index] ?? 'no row'}, expected ${wanted[index] ?? 'no row'}`);
+    }
+  }
+}
+
+async function expectClosed(call: Promise<unknown>): Promise<void> {
+  const code = await call.then(
+    () => 'no error',
+    (error: { readonly code?: unknown }) => error.code,
+  );
+  if (code !== 'closed') throw new Error(`a closed store answered with ${String(code)}, expected the code "closed"`);
+}
+
+function applyWrites(oracle: Map<string, LocalRow>, writes: readonly LocalWrite[]): void {
+  for (const { table, key, value } of writes) {
+    const name = JSON.stringify([table, key]);
+    if (value === undefined) oracle.delete(name);
+    else oracle.set(name, { table, key, value });
+  }
+}
+
+function drawWrites(dice: Dice): readonly LocalWrite[] {
+  return Array.from({ length: dice.between(0, 6) }, () => {
+    const place = { table: dice.pick(TABLES), key: [dice.pick(['', 'a']), dice.pick(['x', 'y', 'z'])] } as const;
+    return dice.chance(30) ? place : { ...place, value: dice.below(1_000) };
+  });
+}
+
+function row(table: LocalRow['table'], first: string, second: string, value: LocalRow['value']): LocalRow {
+  return { table, key: [first, second], value };
+}
+
+/** Rows as texts, in an order that does not depend on the store. */
+function sorted(rows: readonly LocalWrite[]): readonly string[] {
+  return rows.map(({ table, key, value }) => JSON.stringify([table, key, value])).sort();
+}

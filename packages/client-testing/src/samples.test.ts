@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises';
+import { memoryStore } from '@tidemark/client';
+import { expect, it } from 'vitest';
+import { type LocalStoreEngine, localStoreCases, openTestServer } from './index.ts';
+
+it('[KIT-4] the sample about testing an app runs', async () => {
+  const server = await openTestServer({ sources: [{ name: 'Order', conflicts: 'detect' }], users: ['ada'] });
+  await server.push('Order', { o1: { total: 1 } }, { user: 'ada' });
+  const device = await server.openDevice({ user: 'ada' });
+  await device.sync();
+
+  server.network.goOffline();
+  await device.source('Order').update('o1', { total: 2 });
+  expect(device.uploads.list()).toHaveLength(1);
+
+  server.network.goOnline();
+  await device.sync();
+  expect(await server.objects('Order', { user: 'ada' })).toEqual({ o1: { total: 2 } });
+  await server.close();
+});
+
+const engine: LocalStoreEngine = {
+  isDurable: false,
+  newPlace: async () => ({ open: async () => memoryStore(), remove: async () => undefined }),
+};
+for (const { title, run } of localStoreCases) it(title, () => run(engine));
+
+it('[KIT-4] every sample of the page about testing is run by a test', async () => {
+  const text = await readFile(new URL('../../../docs/sdk/testing.md', import.meta.url), 'utf8');
+  const here = squeezed(await readFile(new URL(import.meta.url), 'utf8'));
+  const samples = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, sample = '']) => squeezed(sample));
+  expect(samples).toHaveLength(2);
+  for (const sample of samples) expect(here).toContain(sample);
+});
+
+function squeezed(text: string): string {
+  return text.replace(/\s*\n\s*/g, '\n').trim();
+}

@@ -1,0 +1,147 @@
+import { memoryStore } from '@tidemark/client';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { localStoreCases, openTestServer } from './index.ts';
+
+async function start(options: Partial<Parameters<typeof openTestServer>[0]> = {}) {
+  const server = await openTestServer({ sources: [{ name: 'Order' }], users: ['ada', 'bob'], ...options });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** Resolves when the condition holds for what the device shows. */
+function until(device: Awaited<ReturnType<typeof open>>, condition: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (condition()) resolve();
+    };
+    device.source('Order').subscribe(look);
+    device.status.subscribe(look);
+    device.problems.subscribe(look);
+    look();
+  });
+}
+
+async function open(server: Awaited<ReturnType<typeof start>>, user = 'ada') {
+  const device = await server.openDevice({ user });
+  await device.sync();
+  return device;
+}
+
+describe('the test server', () => {
+  it('[KIT-1] what a device changes offline is on the server once it is online', async () => {
+    const server = await start();
+    const device = await open(server);
+    server.network.goOffline();
+    const order = await device.source('Order').create({ total: 12 });
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'offline', pendingUploads: 1 });
+    expect(await server.objects('Order', { user: 'ada' })).toEqual({});
+    server.network.goOnline();
+    await device.sync();
+    expect(await server.objects('Order', { user: 'ada' })).toEqual({ [order.id]: { total: 12 } });
+    expect(await server.objects('Order', { user: 'bob' })).toEqual({});
+  });
+
+  it('[KIT-1] devices of one user see what the server and others change, as it happens', async () => {
+    const server = await start();
+    const [phone, laptop] = [await open(server), await open(server)];
+    await until(laptop, () => laptop.status.getSnapshot().isLive);
+    await phone.source('Order').create({ total: 1 }, { id: 'o1' });
+    await until(laptop, () => laptop.source('Order').get('o1')?.attributes.total === 1);
+    await server.push('Order', { o1: { total: 2 } }, { user: 'ada' });
+    await until(laptop, () => laptop.source('Order').get('o1')?.attributes.total === 2);
+    await server.remove('Order', ['o1'], { user: 'ada' });
+    await until(laptop, () => laptop.source('Order').get('o1') === undefined);
+  });
+
+  it('[KIT-2] on a slow network that loses and doubles messages every change is applied exactly once', async () => {
+    const server = await start({ seed: 5 });
+    const device = await open(server);
+    server.network.set({ delayMs: 200, lostRequests: 0.2, lostAnswers: 0.2, doubledRequests: 0.3 });
+    const ids: string[] = [];
+    for (let number = 0; number < 8; number++) {
+      ids.push((await device.source('Order').create({ number })).id);
+      await until(device, () => device.status.getSnapshot().pendingUploads === 0);
+    }
+    server.network.reset();
+    await device.sync();
+    expect(Object.keys(await server.objects('Order', { user: 'ada' })).sort()).toEqual(ids.sort());
+    expect(device.problems.list()).toEqual([]);
+  });
+
+  it('[KIT-2] a lost answer leaves the change on the server and in the queue of the device; a doubled request is applied once', async () => {
+    const server = await start();
+    const device = await open(server);
+    const pushes = () => server.requests.filter(({ path }) => path === '/push').length;
+    server.network.set({ lostAnswers: 1 });
+    await device.source('Order').create({ total: 1 }, { id: 'o1' });
+    const held = () => server.objects('Order', { user: 'ada' });
+    await expect.poll(held, { interval: 5 }).toEqual({ o1: { total: 1 } });
+    await until(device, () => device.status.getSnapshot().error !== null);
+    expect(device.uploads.list()).toHaveLength(1);
+    server.network.set({ lostAnswers: 0, doubledRequests: 1 });
+    await until(device, () => device.status.getSnapshot().pendingUploads === 0);
+    const before = pushes();
+    await device.source('Order').create({ total: 2 }, { id: 'o2' });
+    await until(device, () => device.status.getSnapshot().pendingUploads === 0);
+    expect(pushes() - before).toBeGreaterThanOrEqual(2);
+    expect(await held()).toEqual({ o1: { total: 1 }, o2: { total: 2 } });
+    expect(device.problems.list()).toEqual([]);
+  });
+
+  it('[KIT-2] a cut stops what is under way, and the device tries again by itself', async () => {
+    const server = await start();
+    const device = await open(server);
+    await until(device, () => device.status.getSnapshot().isLive);
+    server.network.set({ delayMs: 50_000 });
+    const sync = device.sync().catch((error) => error.code);
+    await expect.poll(() => server.network.underWay, { interval: 5 }).toBeGreaterThanOrEqual(2);
+    server.network.cut();
+    expect(await sync).toBe('unreachable');
+    server.network.set({ delayMs: 0 });
+    await server.push('Order', { o1: { total: 2 } }, { user: 'ada' });
+    await until(device, () => device.source('Order').get('o1') !== undefined);
+  });
+
+  it('[KIT-1] conflicts, read-only sources and ended sessions are those of the real server', async () => {
+    const server = await start({
+      sources: [
+        { name: 'Order', conflicts: 'detect' },
+        { name: 'Product', partition: 'app', readOnly: true },
+      ],
+    });
+    await server.push('Product', { p1: { name: 'Compass' } });
+    await server.push('Order', { o1: { total: 1 } }, { user: 'ada' });
+    const device = await open(server);
+    expect(device.source('Product').get('p1')?.attributes).toEqual({ name: 'Compass' });
+    await expect(device.source('Product').delete('p1')).rejects.toMatchObject({ code: 'source_read_only' });
+    server.network.goOffline();
+    await device.source('Order').update('o1', { total: 2 });
+    await server.push('Order', { o1: { total: 3 } }, { user: 'ada' });
+    server.network.goOnline();
+    await until(device, () => device.problems.list().length === 1);
+    expect(device.problems.list()[0]).toMatchObject({ status: 'conflict', current: { total: 3 } });
+    server.endSessions();
+    device.sync().catch(() => undefined);
+    await until(device, () => device.status.getSnapshot().mode === 'needs_sign_in');
+  });
+});
+
+describe('the contract of local stores', () => {
+  it('[KIT-3] a store that loses a deletion or answers after close breaks a case', async () => {
+    const broken = () => {
+      const store = memoryStore();
+      return {
+        load: () => store.load(),
+        commit: (writes: Parameters<typeof store.commit>[0]) =>
+          store.commit(writes.filter(({ value }) => value !== undefined)),
+        close: async () => undefined,
+      };
+    };
+    const failed: string[] = [];
+    for (const { title, run } of localStoreCases) {
+      const place = { open: async () => broken(), remove: async () => undefined };
+      await run({ isDurable: false, newPlace: async () => place }).catch(() => failed.push(title.slice(1, 8)));
+    }
+    expect(failed).toEqual(['LOCAL-3', 'LOCAL-4', 'LOCAL-5']);
+  });
+});

@@ -1,0 +1,153 @@
+import { type Device, type DeviceOptions, openDevice, type Platform } from '@tidemark/client';
+import { type Passwords, Tidemark } from '@tidemark/core';
+import { DEFAULT_LIMITS, type JsonValue } from '@tidemark/protocol';
+import { openMemoryStore } from './memory-store/open-memory-store.ts';
+import { TestNetwork } from './network/test-network.ts';
+import { seededRandom } from './random/seeded-random.ts';
+import { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
+
+export interface TestSource {
+  readonly name: string;
+  /** `user`: every user has objects of their own; `app`: all share them. Default: `user`. */
+  readonly partition?: 'user' | 'app';
+  /** `detect`: changes of the same attribute are conflicts. Default: the last one wins. */
+  readonly conflicts?: 'detect' | 'last_writer';
+  /** True: devices cannot change it. */
+  readonly readOnly?: boolean;
+  /** Attributes that refer to objects of another source. */
+  readonly references?: Readonly<Record<string, string>>;
+}
+
+export interface TestServerOptions {
+  readonly sources: readonly TestSource[];
+  /** Logins; the password of each is `password`. */
+  readonly users: readonly string[];
+  /** How much faster the time of devices passes, so that pauses after failures take milliseconds. Default: 100. */
+  readonly speed?: number;
+  /** For ids and for what the network loses: the same seed does the same. Default: 1. */
+  readonly seed?: number;
+}
+
+export interface TestDeviceOptions extends Partial<Omit<DeviceOptions, 'url' | 'platform'>> {
+  /** Signs in as this user; without one, nobody is signed in. */
+  readonly user?: string;
+}
+
+/** The owner of objects; none for sources that all share. */
+interface Owner {
+  readonly user?: string;
+}
+
+/** A Tidemark server in this process, with a network that the test controls. */
+export interface TestServer {
+  /** For `openDevice` of the app, with `platform`. */
+  readonly url: string;
+  readonly platform: Platform;
+  readonly network: TestNetwork;
+  readonly password: string;
+  /** Every request that reached the server, in order. */
+  readonly requests: readonly SyncExchange[];
+  /** Opens a device, which `close` closes. */
+  openDevice(options?: TestDeviceOptions): Promise<Device>;
+  /** Writes objects as a backend does; attributes that are not named stay. */
+  push(source: string, objects: Readonly<Record<string, object>>, owner?: Owner): Promise<void>;
+  /** Deletes objects as a backend does. */
+  remove(source: string, ids: readonly string[], owner?: Owner): Promise<void>;
+  /** Returns what the server holds. */
+  objects(source: string, owner?: Owner): Promise<Readonly<Record<string, Readonly<Record<string, JsonValue>>>>>;
+  /** Ends all sessions, as an administrator or a changed password does. */
+  endSessions(): void;
+  /** Closes the server and the devices it opened. */
+  close(): Promise<void>;
+}
+
+const URL_OF_TESTS = 'http://tidemark.test';
+const PASSWORD = 'password';
+const SPEED = 100;
+
+/** Starts a server. It takes a few milliseconds and needs no port. */
+export async function openTestServer(options: TestServerOptions): Promise<TestServer> {
+  const { speed = SPEED, seed = 1 } = options;
+  const random = seededRandom(seed);
+  const clock = fastClock(speed);
+  const store = openMemoryStore({ random });
+  const log = { debug: noLog, info: noLog, warn: noLog, error: noLog };
+  const tidemark = new Tidemark({ store, clock, random, passwords: PLAIN, log, limits: DEFAULT_LIMITS });
+  for (const source of options.sources) await tidemark.sources.declare(declarationOf(source));
+  for (const login of options.users) await tidemark.users.create({ attributes: { login, password: PASSWORD } });
+  const sync = new InProcessSync(tidemark, clock.nowMs);
+  sync.sendsPages = true;
+  const network = new TestNetwork(sync.fetch, clock.after, seed);
+  const platform: Platform = {
+    nowMs: clock.nowMs,
+    after: clock.after,
+    randomBytes: (count) => random.bytes(count),
+    fetch: network.fetch,
+    network: network.hints,
+  };
+  const devices = new Set<Device>();
+  return {
+    url: URL_OF_TESTS,
+    platform,
+    network,
+    password: PASSWORD,
+    requests: sync.log,
+    async openDevice({ user, ...rest } = {}) {
+      const device = await openDevice({ ...rest, url: URL_OF_TESTS, platform });
+      devices.add(device);
+      if (user !== undefined) await device.signIn({ login: user, password: PASSWORD });
+      return device;
+    },
+    async push(source, objects, { user } = {}) {
+      await tidemark.pushObjects({
+        source,
+        objects: objects as never,
+        ...(user === undefined ? {} : { user_id: user }),
+      });
+    },
+    async remove(source, ids, { user } = {}) {
+      await tidemark.pushDeletes({ source, objects: ids, ...(user === undefined ? {} : { user_id: user }) });
+    },
+    async objects(source, { user } = {}) {
+      return Object.fromEntries(
+        await tidemark.readObjects({ source, ...(user === undefined ? {} : { user_id: user }) }),
+      ) as never;
+    },
+    endSessions: () => sync.endSessions(),
+    async close() {
+      await Promise.all([...devices].map((device) => device.close()));
+      await store.close();
+    },
+  };
+}
+
+function declarationOf({ name, partition = 'user', conflicts, readOnly, references }: TestSource) {
+  return {
+    name,
+    partition_type: partition,
+    ...(conflicts === undefined ? {} : { conflicts }),
+    ...(readOnly === undefined ? {} : { read_only: readOnly }),
+    ...(references === undefined ? {} : { references }),
+  };
+}
+
+/** A clock that begins now and runs faster than the real one. */
+function fastClock(speed: number): Pick<Platform, 'nowMs' | 'after'> {
+  const startMs = Date.now();
+  return {
+    nowMs: () => startMs + Math.round((Date.now() - startMs) * speed),
+    after: (delayMs, callback) => {
+      const timer = setTimeout(callback, delayMs / speed);
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+/** Passwords of tests protect nothing, so they are not hashed. */
+const PLAIN: Passwords = {
+  hash: async (password) => password,
+  verify: async (password, hash) => password === hash,
+  isOutdated: () => false,
+};
+
+function noLog(): void {}
