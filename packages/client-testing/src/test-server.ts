@@ -84,6 +84,7 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
     randomBytes: (count) => random.bytes(count),
     fetch: network.fetch,
     network: network.hints,
+    tabs: null,
   };
   const devices = new Set<Device>();
   return {
