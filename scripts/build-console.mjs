@@ -8,6 +8,7 @@ import { isEntry, ROOT } from './processes.mjs';
 const INPUTS = [
   'packages/console',
   'packages/backend/src',
+  'packages/client/src',
   'packages/protocol/src',
   'scripts/build-console.mjs',
   'package-lock.json',
@@ -43,7 +44,7 @@ export async function buildConsole(root = ROOT) {
     resolve: {
       alias: [
         { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/client/transport') },
-        { find: /^@tidemark\/(backend|protocol)$/, replacement: join(root, 'packages/$1/src/index.ts') },
+        { find: /^@tidemark\/(backend|client|protocol)$/, replacement: join(root, 'packages/$1/src/index.ts') },
       ],
     },
     build: {

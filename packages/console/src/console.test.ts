@@ -1,12 +1,16 @@
+import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { type Page, useBrowser } from '@tidemark/testing';
 import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 const FIRST_LOAD_BYTES_MAX = 300_000;
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e"\'&amp;';
+/** Ends a wait that hangs; it does not measure speed. */
+const PATIENCE = { timeout: 600_000 };
 const HOSTILE_SOURCE = '<b onclick=alert(2)>';
 const BUILT = fileURLToPath(new URL('../../server/console/', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -45,6 +49,12 @@ async function newDevice(login: string, source: string): Promise<string> {
   return client_id;
 }
 
+async function objectsOf(source: string): Promise<Readonly<Record<string, unknown>>> {
+  const url = `${server.url}/rc/v1/users/*/sources/${source}/docs/md`;
+  const response = await fetch(url, { headers: { authorization: `Bearer ${server.token}` } });
+  return (await response.json()) as Record<string, unknown>;
+}
+
 async function signIn(page: Page, password = ADMIN_PASSWORD): Promise<void> {
   await page.getByLabel('Password').fill(password);
   await page.keyboard.press('Enter');
@@ -61,6 +71,62 @@ it('[CONSOLE-6] the first load is at most 300 kB, compressed', () => {
   expect(bytes.length).toBeGreaterThan(2);
   expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(FIRST_LOAD_BYTES_MAX);
 });
+
+describe('on an empty server', () => {
+  const browser = useBrowser();
+
+  it('[CONSOLE-18] a newcomer makes a source and a user, pushes by the shown curl, sees it arrive, and learns why an object is missing', async () => {
+    const fresh = await startTestServer();
+    onTestFinished(() => fresh.close());
+    const page = await browser.openPage(`${fresh.url}/`);
+    await signIn(page);
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    await page.getByRole('button', { name: 'Try it' }).click();
+    const sample = page.getByRole('region', { name: 'Simulated device' });
+    await sample.getByRole('list', { name: 'Objects of Example' }).getByText('Hello').waitFor();
+
+    await page.getByRole('link', { name: 'Sources' }).first().click();
+    await page.getByRole('button', { name: 'New source' }).click();
+    await page.getByLabel('Name').fill('Order');
+    await page.getByRole('button', { name: 'Create source' }).click();
+    await heading(page, 'Order');
+    const curl = (await page.locator('pre', { hasText: 'push_objects' }).textContent()) ?? '';
+    await page.getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('button', { name: 'New user' }).click();
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Login' }).fill('ada');
+    await page.getByRole('dialog').getByLabel('Password').first().fill('sea-urchin-4410');
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await heading(page, 'ada');
+
+    await page.getByRole('button', { name: 'Simulate a device' }).click();
+    await page.getByLabel('Password of ada').fill('sea-urchin-4410');
+    await page.getByRole('button', { name: 'Start the device' }).click();
+    const device = page.getByRole('region', { name: 'Simulated device' });
+    await device.getByText('live', { exact: true }).waitFor();
+    await runShell(curl, fresh.token);
+    await device.getByRole('list', { name: 'Objects of Order' }).getByText('The first Order').waitFor();
+
+    await device.getByRole('button', { name: 'Go offline' }).click();
+    await runShell(curl.replace('"1"', '"2"'), fresh.token);
+    const opened = page.context().waitForEvent('page');
+    await device.getByRole('link').click({ modifiers: ['Control'] });
+    const inspector = await opened;
+    await inspector.getByLabel('Source', { exact: true }).selectOption('Order');
+    await inspector.getByLabel('Object id').fill('2');
+    await inspector.getByRole('button', { name: 'Explain' }).click();
+    await inspector.getByText(/at its next pull|has never synchronised|is starting over/).waitFor();
+    await inspector.getByRole('status').getByRole('button', { name: 'Ping' }).click();
+    await inspector.getByRole('button', { name: 'Send ping' }).click();
+    await inspector.getByText(/^To \d device/).waitFor();
+    await device.getByRole('button', { name: 'Go online' }).click();
+    await device.getByRole('list', { name: 'Objects of Order' }).getByText('2', { exact: true }).waitFor();
+  });
+});
+
+/** Runs a command as somebody who copies it into a shell. */
+async function runShell(command: string, token: string): Promise<void> {
+  await promisify(execFile)('sh', ['-c', command], { env: { ...process.env, TOKEN: token } });
+}
 
 describe('in a browser', () => {
   const browser = useBrowser();
@@ -204,6 +270,132 @@ describe('in a browser', () => {
     expect(await page.getByRole('table', { name: 'Activity' }).locator('tbody tr').count()).toBe(1);
   });
 
+  it('[CONSOLE-14] objects are added, edited after a review of the difference, filtered and deleted', async () => {
+    await post('/rc/v1/sources', { name: 'Boat', partition_type: 'app' });
+    await post('/app/v1/Boat/push_objects', { objects: { b1: { name: 'Ada', seats: 4 }, b2: { name: HOSTILE } } });
+    const page = await browser.openPage(`${server.url}/console/data?source=Boat`, { expectedErrors: REFUSED });
+    await signIn(page);
+    const grid = page.getByRole('grid', { name: 'Objects' });
+    await grid.getByText(HOSTILE).waitFor();
+    await grid.getByRole('row', { name: /b1/ }).click();
+    await page.getByLabel('Attributes as JSON').fill('{"name": "Ada II", "sails": 2}');
+    await page.getByRole('button', { name: 'Review' }).click();
+    const difference = page.getByRole('list', { name: 'Difference' });
+    expect(await difference.getByRole('listitem').allTextContents()).toEqual([
+      'name"Ada""Ada II"',
+      'seats4removed',
+      'sails2',
+    ]);
+    await page.getByRole('button', { name: 'Show as curl' }).click();
+    expect(await page.getByRole('dialog').locator('pre').textContent()).toContain('"delete_data":{"b1":{"seats":4}}');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await grid.getByText('Ada II').waitFor();
+    expect(await objectsOf('Boat')).toEqual({ b1: { name: 'Ada II', sails: 2 }, b2: { name: HOSTILE } });
+    await page.getByRole('button', { name: 'From the beginning' }).click();
+    await page.getByLabel('Filter').fill('name=ada');
+    await page.getByText('1 match. Searched 2 of 2 objects.').waitFor();
+    await page.getByLabel('Filter').fill('');
+    await page.getByRole('button', { name: 'Add object' }).click();
+    await page.getByRole('textbox', { name: 'Id', exact: true }).fill('__proto__');
+    await page.getByLabel('Attributes as JSON').fill('{"name": "Proto"}');
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/The server refused/).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByLabel('Select b2').check();
+    await page.getByRole('button', { name: 'Delete 1' }).click();
+    await page.getByLabel(/to confirm/).fill('b2');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('1 objects').waitFor();
+    expect(Object.keys(await objectsOf('Boat'))).toEqual(['b1']);
+  });
+
+  it('[CONSOLE-15] a CSV is imported after a preview', async () => {
+    await post('/rc/v1/sources', { name: 'Harbour', partition_type: 'app' });
+    const page = await browser.openPage(`${server.url}/console/data?source=Harbour`);
+    await signIn(page);
+    await page.getByRole('heading', { name: 'No objects yet' }).waitFor();
+    await page.getByRole('button', { name: 'Import' }).click();
+    await page.getByLabel('Or paste it here').fill('no,name,secret\n1,Kiel,x\n2,Bremen,y\n');
+    await page.getByRole('button', { name: 'secret' }).click();
+    await page.getByRole('region', { name: 'Preview' }).getByText('"name": "Kiel"').waitFor();
+    await page.getByRole('button', { name: 'Import 2 objects' }).click();
+    await page.getByRole('grid', { name: 'Objects' }).getByText('Bremen').waitFor();
+    expect(await objectsOf('Harbour')).toEqual({ 1: { name: 'Kiel' }, 2: { name: 'Bremen' } });
+  });
+
+  it('[CONSOLE-16] 100,000 objects are scrolled through page by page, and never downloaded as a whole', async () => {
+    await post('/rc/v1/sources', { name: 'Sea', partition_type: 'app' });
+    const objects = Object.fromEntries(Array.from({ length: 100_000 }, (_, id) => [`o${id}`, { n: id }]));
+    await post('/app/v1/Sea/push_objects', { objects });
+    const page = await browser.openPage(`${server.url}/console/data?source=Sea`);
+    const fetched: string[] = [];
+    page.on('request', (request) => fetched.push(request.url()));
+    await signIn(page);
+    const grid = page.getByRole('grid', { name: 'Objects' });
+    await grid.getByText('o0', { exact: true }).waitFor();
+    expect(fetched.filter((url) => url.includes('/objects?')).length).toBeLessThanOrEqual(2);
+    expect(await grid.getByRole('row').count()).toBeLessThan(60);
+    await grid.focus();
+    for (let jumps = 0; jumps < 4; jumps++) {
+      const reached = Number(await grid.getAttribute('aria-rowcount')) - 1;
+      await page.keyboard.press('End');
+      await grid.getByText(`o${reached - 1}`, { exact: true }).waitFor();
+      await expect
+        .poll(async () => Number(await grid.getAttribute('aria-rowcount')), PATIENCE)
+        .toBeGreaterThan(reached + 1);
+    }
+    await page.getByLabel('Jump to id').fill('o99990');
+    await page.getByRole('button', { name: 'Jump', exact: true }).click();
+    await grid.getByText('o99999', { exact: true }).waitFor();
+    expect(fetched.some((url) => url.endsWith('/docs/md'))).toBe(false);
+  });
+
+  it('[CONSOLE-17] the palette opens screens and names by the keyboard alone', async () => {
+    await post('/rc/v1/sources', { name: 'Quay', partition_type: 'app' });
+    const page = await browser.openPage(`${server.url}/console/`);
+    await page.getByLabel('Password').waitFor();
+    await page.keyboard.type(ADMIN_PASSWORD);
+    await page.keyboard.press('Enter');
+    await heading(page, 'Overview');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('option', { name: /Overview/, selected: true }).waitFor();
+    await page.keyboard.type('quay data');
+    await page.getByRole('option', { name: /Quay\s*data/, selected: true }).waitFor();
+    await page.keyboard.press('Enter');
+    await heading(page, 'Data');
+    await page.getByRole('heading', { name: 'No objects yet' }).waitFor();
+    await page.getByRole('button', { name: 'Add object' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('textbox', { name: 'Id', exact: true }).waitFor();
+    await page.keyboard.type('q1');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('list', { name: 'Difference' }).waitFor();
+    await page.getByRole('button', { name: 'Save' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('grid', { name: 'Objects' }).getByText('q1').waitFor();
+    expect(Object.keys(await objectsOf('Quay'))).toEqual(['q1']);
+  });
+
+  it('[CONSOLE-19] a server that is stopped, and comes back, is told in words', async () => {
+    const other = await startTestServer();
+    const page = await browser.openPage(`${other.url}/console/`, { expectedErrors: [...REFUSED, /ERR_|Failed to/] });
+    await signIn(page);
+    await heading(page, 'Overview');
+    await page.context().setOffline(true);
+    await page.getByRole('link', { name: 'Sources' }).first().click();
+    await page.getByText('The server does not answer').first().waitFor();
+    await page.context().setOffline(false);
+    await page.getByRole('button', { name: 'Try again' }).first().click();
+    await heading(page, 'Sources');
+    await other.close();
+    await page.getByRole('link', { name: 'Users' }).click();
+    await page.getByText('The server does not answer').first().waitFor();
+  });
+
   it.each(['light', 'dark'] as const)(
     '[CONSOLE-10] no screen has a serious accessibility problem, %s',
     async (colorScheme) => {
@@ -222,7 +414,11 @@ describe('in a browser', () => {
         'users',
         `users/${name}`,
         `devices/${device}?source=${name}&object=1`,
+        `data?source=${name}`,
         'pings',
+        'backend',
+        'stats',
+        'api',
         'activity',
         'jobs',
         'jobs/uploads',
@@ -233,7 +429,7 @@ describe('in a browser', () => {
       for (const path of paths) {
         await page.goto(`${server.url}/console/${path}`);
         await page.getByRole('heading', { level: 1 }).waitFor();
-        await page.waitForFunction(`document.querySelector('[aria-label="Loading"]') === null`);
+        await expect.poll(() => page.getByLabel('Loading').count(), PATIENCE).toBe(0);
         problems.push(await axe(page, path));
       }
       await page.goto(`${server.url}/console/sources`);

@@ -1,11 +1,6 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  type RouteComponent,
-} from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, type RouteComponent } from '@tanstack/react-router';
 import { Empty } from './components/command.tsx';
+import { lazyScreen } from './components/lazy-screen.tsx';
 import { Shell } from './components/shell.tsx';
 import { Overview } from './screens/overview.tsx';
 
@@ -14,19 +9,23 @@ const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 /** Every screen has an address of its own. Screens beyond the first are loaded when they are opened. */
 const SCREENS: Readonly<Record<string, RouteComponent>> = {
   '/': Overview,
-  '/sources': lazyRouteComponent(() => import('./screens/sources.tsx'), 'Sources'),
-  '/sources/$name': lazyRouteComponent(() => import('./screens/source.tsx'), 'Source'),
-  '/users': lazyRouteComponent(() => import('./screens/users.tsx'), 'Users'),
-  '/users/$login': lazyRouteComponent(() => import('./screens/user.tsx'), 'User'),
-  '/devices/$id': lazyRouteComponent(() => import('./screens/device.tsx'), 'Device'),
-  '/jobs': lazyRouteComponent(() => import('./screens/jobs.tsx'), 'Jobs'),
-  '/jobs/$queue': lazyRouteComponent(() => import('./screens/jobs.tsx'), 'Queue'),
-  '/pings': lazyRouteComponent(() => import('./screens/pings.tsx'), 'Pings'),
-  '/pings/$id': lazyRouteComponent(() => import('./screens/pings.tsx'), 'PingResults'),
-  '/activity': lazyRouteComponent(() => import('./screens/activity.tsx'), 'Activity'),
-  '/tokens': lazyRouteComponent(() => import('./screens/tokens.tsx'), 'Tokens'),
-  '/audit': lazyRouteComponent(() => import('./screens/audit.tsx'), 'Audit'),
-  '/system': lazyRouteComponent(() => import('./screens/system.tsx'), 'System'),
+  '/sources': lazyScreen(async () => (await import('./screens/sources.tsx')).Sources),
+  '/sources/$name': lazyScreen(async () => (await import('./screens/source.tsx')).Source),
+  '/data': lazyScreen(async () => (await import('./screens/data.tsx')).Data),
+  '/users': lazyScreen(async () => (await import('./screens/users.tsx')).Users),
+  '/users/$login': lazyScreen(async () => (await import('./screens/user.tsx')).User),
+  '/devices/$id': lazyScreen(async () => (await import('./screens/device.tsx')).Device),
+  '/jobs': lazyScreen(async () => (await import('./screens/jobs.tsx')).Jobs),
+  '/jobs/$queue': lazyScreen(async () => (await import('./screens/jobs.tsx')).Queue),
+  '/pings': lazyScreen(async () => (await import('./screens/pings.tsx')).Pings),
+  '/pings/$id': lazyScreen(async () => (await import('./screens/pings.tsx')).PingResults),
+  '/backend': lazyScreen(async () => (await import('./screens/backend.tsx')).Backend),
+  '/stats': lazyScreen(async () => (await import('./screens/stats.tsx')).Stats),
+  '/api': lazyScreen(async () => (await import('./screens/api.tsx')).Api),
+  '/activity': lazyScreen(async () => (await import('./screens/activity.tsx')).Activity),
+  '/tokens': lazyScreen(async () => (await import('./screens/tokens.tsx')).Tokens),
+  '/audit': lazyScreen(async () => (await import('./screens/audit.tsx')).Audit),
+  '/system': lazyScreen(async () => (await import('./screens/system.tsx')).System),
 };
 
 const screens = Object.entries(SCREENS).map(([path, component]) =>
@@ -36,7 +35,6 @@ const screens = Object.entries(SCREENS).map(([path, component]) =>
 export const router = createRouter({
   routeTree: root.addChildren(screens),
   basepath: '/console',
-  defaultPreload: 'intent',
   // Names such as 017 or true stay texts.
   parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
   stringifySearch: (search) => {

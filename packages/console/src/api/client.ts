@@ -1,5 +1,6 @@
 import { TidemarkClient } from '@tidemark/backend';
 import { Transport } from '@tidemark/backend/transport';
+import { parseJson } from '@tidemark/protocol';
 
 /** The address of the server, which also served this page. */
 export const SERVER_URL = window.location.origin;
@@ -35,14 +36,42 @@ export const client = new TidemarkClient(options);
 
 const service = new Transport(options);
 
+/** The state of the calls to the backend. */
+interface Breaker {
+  readonly state: string;
+  readonly failures: number;
+  readonly until?: string | null;
+}
+
 /** What `/readyz` answers to callers who may read. */
 export interface Readiness {
   readonly status: string;
   readonly durability?: string;
   readonly checks?: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
-  readonly backend?: { readonly state: string; readonly failures: number };
+  readonly backend?: Breaker & { readonly calls?: Readonly<Record<string, Breaker>> };
 }
 
 export function readiness(): Promise<Readiness> {
   return service.get('/readyz');
+}
+
+export function openApiDocument(): Promise<unknown> {
+  return service.get('/openapi.json');
+}
+
+/** Makes any call of the API with the session. */
+export async function callApi(method: string, path: string, body: string | null): Promise<ApiAnswer> {
+  const outgoing = {
+    method: method as 'GET',
+    path,
+    repetition: 'harmful' as const,
+    ...(body === null ? {} : { body }),
+  };
+  const { text, isJson } = await service.text(outgoing);
+  return { status: 200, body: isJson ? parseJson(text) : text };
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: unknown;
 }

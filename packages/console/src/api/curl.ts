@@ -29,8 +29,8 @@ export function curlOf(call: ApiCall): string {
 }
 
 /** Returns a push as a curl command. The SDK splits pushes into parts, so that its calls are not known beforehand. */
-export function pushCurl(source: string, body: object): string {
-  const url = `${SERVER_URL}/app/v1/${encodeURIComponent(source)}/push_objects`;
+export function pushCurl(source: string, body: object, operation = 'push_objects'): string {
+  const url = `${SERVER_URL}/app/v1/${encodeURIComponent(source)}/${operation}`;
   return curlLine(url, 'POST', JSON.stringify(body));
 }
 

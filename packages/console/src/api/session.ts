@@ -8,7 +8,10 @@ const SESSION = ['session'] as const;
 const FRESH_MS = 5_000;
 
 export const queries = new QueryClient({
-  defaultOptions: { queries: { staleTime: FRESH_MS, retry: false, refetchOnWindowFocus: true } },
+  defaultOptions: {
+    // Also without a network the calls are made, so that their failure is shown.
+    queries: { staleTime: FRESH_MS, retry: false, refetchOnWindowFocus: true, networkMode: 'always' },
+  },
 });
 
 export function useSession() {

@@ -14,6 +14,8 @@ interface ActionProps {
   /** The words on the button that acts. */
   readonly verb: string;
   readonly call: ApiCall;
+  /** The call as curl, where it cannot be found out by making it. */
+  readonly curl?: string;
   /** Called with the answer of the server. The dialog closes unless it returns true; a promise is waited for. */
   readonly onDone?: (answer: unknown) => unknown;
   readonly children?: ReactNode;
@@ -40,7 +42,17 @@ export function Action({ label, title, button, ...dialog }: ActionProps) {
 
 type ActionFormProps = Omit<ActionProps, 'label' | 'title' | 'button'> & { readonly onClose: () => void };
 
-function ActionForm({ verb, call, onDone, children, typedName, isDisabled = false, onClose }: ActionFormProps) {
+/** A form that makes one call of the API. */
+export function ActionForm({
+  verb,
+  call,
+  curl,
+  onDone,
+  children,
+  typedName,
+  isDisabled = false,
+  onClose,
+}: ActionFormProps) {
   const [typed, setTyped] = useState('');
   const { run, error, isBusy } = useAction(call, async (answer) => {
     if ((await onDone?.(answer)) !== true) onClose();
@@ -63,7 +75,7 @@ function ActionForm({ verb, call, onDone, children, typedName, isDisabled = fals
           />
         )}
         {error !== null && <Failure error={error} />}
-        <AsCurl call={call} />
+        <AsCurl text={() => curl ?? curlOf(call)} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             Cancel
@@ -105,7 +117,7 @@ function useAction(call: ApiCall, onDone: (answer: unknown) => Promise<void>) {
 }
 
 /** Shows the call behind an action. */
-function AsCurl({ call }: { readonly call: ApiCall }) {
+function AsCurl({ text }: { readonly text: () => string }) {
   const [isShown, setShown] = useState(false);
   return (
     <Stack gap={6}>
@@ -119,7 +131,7 @@ function AsCurl({ call }: { readonly call: ApiCall }) {
       >
         {isShown ? 'Hide curl' : 'Show as curl'}
       </Anchor>
-      {isShown && <Command label="curl" text={curlOf(call)} />}
+      {isShown && <Command label="curl" text={text()} />}
       {isShown && (
         <Text size="xs" c="dimmed">
           TOKEN is a token of this server. The screen Tokens makes one.

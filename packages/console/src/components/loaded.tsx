@@ -23,7 +23,7 @@ export function Loaded<T>({ query, children }: LoadedProps<T>) {
   return failure ?? <Waiting />;
 }
 
-function Waiting() {
+export function Waiting() {
   return (
     <output aria-label="Loading">
       <Stack gap="sm">

@@ -5,6 +5,7 @@ import { client } from '../api/client.ts';
 import { setSession, useIsAdmin, useSession } from '../api/session.ts';
 import icon from '../icon.svg';
 import { Icon, type IconName } from './icons.tsx';
+import { Palette } from './palette.tsx';
 
 interface MenuItem {
   readonly to: string;
@@ -20,6 +21,7 @@ const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = 
     'Data',
     [
       { to: '/sources', title: 'Sources', icon: 'sources' },
+      { to: '/data', title: 'Data', icon: 'data' },
       { to: '/users', title: 'Users', icon: 'users' },
     ],
   ],
@@ -28,12 +30,14 @@ const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = 
     [
       { to: '/pings', title: 'Pings', icon: 'pings' },
       { to: '/jobs', title: 'Jobs', icon: 'jobs' },
+      { to: '/backend', title: 'Backend', icon: 'backend' },
     ],
   ],
   [
     'Watch',
     [
       { to: '/activity', title: 'Activity', icon: 'activity' },
+      { to: '/stats', title: 'Stats', icon: 'stats' },
       { to: '/audit', title: 'Audit', icon: 'audit', isForAdmins: true },
     ],
   ],
@@ -42,9 +46,12 @@ const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = 
     [
       { to: '/tokens', title: 'Tokens', icon: 'tokens', isForAdmins: true },
       { to: '/system', title: 'System', icon: 'system' },
+      { to: '/api', title: 'API', icon: 'api' },
     ],
   ],
 ];
+
+const SCREENS = MENU.flatMap(([, items]) => items);
 
 /** The frame around all screens: menu, account, and the screen itself. */
 export function Shell() {
@@ -69,6 +76,7 @@ export function Shell() {
         >
           <Icon name="jobs" />
         </ActionIcon>
+        <Palette screens={SCREENS} />
         <nav className="nav" aria-label="Screens" data-open={isOpen}>
           {MENU.map(([group, items]) => (
             <MenuGroup key={group} title={group} items={items} onOpen={() => setOpen(false)} />

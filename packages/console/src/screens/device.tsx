@@ -19,6 +19,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { ActivityLines } from './activity-lines.tsx';
 import { Explain } from './explain.tsx';
 import { PingUser } from './ping-user.tsx';
+import { SimulateButton } from './simulate-button.tsx';
 
 const REFRESH_MS = 10_000;
 
@@ -34,6 +35,7 @@ export function Device() {
   const user = device.data?.user_id;
   const actions = isAdmin && user !== undefined && (
     <>
+      <SimulateButton login={user} />
       <PingUser login={user} />
       <DeleteDevice id={id} user={user} />
     </>

@@ -1,16 +1,19 @@
 import { Alert, Anchor, Badge, Group, Stack, Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { JobQueue, Receipt, Source, StatStep } from '@tidemark/protocol';
+import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
 import { useActivity } from '../api/activity.ts';
 import { client, type Readiness, readiness } from '../api/client.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { Bars } from '../components/bars.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Gauge } from '../components/gauge.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { durationOf, Moment } from '../components/moment.tsx';
+import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page, Section } from '../components/page.tsx';
+import { FirstRun } from './first-run.tsx';
 
 const REFRESH_MS = 10_000;
 const RATE_MS = 10_000;
@@ -20,7 +23,6 @@ const RECEIPTS_MAX = 20;
 /** A device that was not seen for so long is worth a look. */
 const OLD_MS = 86_400_000;
 const STEPS_SHOWN = 60;
-const STEP_S = 60;
 const CHARTS = [
   { metric: 'http:POST:/sync/v1/pull', title: 'Pulls of devices' },
   { metric: 'http:POST:/app/v1/:source_name/push_objects', title: 'Pushes of backends' },
@@ -33,9 +35,14 @@ export function Overview() {
   const ready = useQuery({ queryKey: ['readiness'], queryFn: readiness, refetchInterval: REFRESH_MS });
   const receipts = useReceipts(sources.data ?? []);
   const rates = useRates();
+  // The first steps stay until the screen is left, also when they have filled the server.
+  const [wasEmpty, setWasEmpty] = useState(false);
+  const isFirstRun = useIsAdmin() && (wasEmpty || sources.data?.length === 0);
+  if (isFirstRun && !wasEmpty) setWasEmpty(true);
   return (
     <Page title="Overview" about="How this server is doing.">
       <Insights insights={insightsOf({ ready: ready.data, queues: queues.data, receipts })} />
+      {isFirstRun && <FirstRun />}
       <div className="tiles">
         <Tile title="Sources" value={sources.data?.length} to="/sources" />
         <Tile title="Devices" value={license.data?.devices} to="/users" />
@@ -168,7 +175,8 @@ function insightsOf({ ready, queues = [], receipts }: Known): readonly Insight[]
           {
             title: 'The backend does not answer',
             remedy: `${backend.failures} calls in a row failed. “Check the backend” tells why.`,
-            ...system,
+            to: '/backend',
+            at: 'Backend',
           },
         ]
       : []),
@@ -191,8 +199,8 @@ function insightsOf({ ready, queues = [], receipts }: Known): readonly Insight[]
     ...receipts.filter(isOld).map(({ source, behind }) => ({
       title: `${behind} ${behind === 1 ? 'device is' : 'devices are'} behind in “${source}”`,
       remedy: 'At least one has not synced for a day. Ping those that are behind.',
-      to: '/users',
-      at: 'Users',
+      to: '/pings',
+      at: 'Pings',
     })),
   ];
 }
@@ -255,40 +263,5 @@ function Chart({ metric, title }: { readonly metric: string; readonly title: str
     <Section title={title}>
       <Loaded query={query}>{(steps) => <Bars steps={steps} title={title} />}</Loaded>
     </Section>
-  );
-}
-
-function Bars({ steps, title }: { readonly steps: readonly StatStep[]; readonly title: string }) {
-  const lastAt = Math.floor(Date.now() / 1_000 / STEP_S) * STEP_S;
-  const byAt = new Map(steps.map((step) => [step.at, step]));
-  const minutes = Array.from({ length: STEPS_SHOWN }, (_, index) => {
-    const at = lastAt - (STEPS_SHOWN - 1 - index) * STEP_S;
-    return { at, count: byAt.get(at)?.count ?? 0 };
-  });
-  const max = Math.max(1, ...minutes.map(({ count }) => count));
-  const shown = steps.filter(({ at }) => at > lastAt - STEPS_SHOWN * STEP_S);
-  const count = shown.reduce((sum, step) => sum + step.count, 0);
-  const meanMs = count === 0 ? 0 : shown.reduce((sum, step) => sum + step.sum, 0) / count;
-  const words =
-    count === 0
-      ? 'none in the last hour'
-      : `${count.toLocaleString('en')} in the last hour, ${durationOf(meanMs)} on average`;
-  return (
-    <div className="card">
-      <svg
-        className="bars"
-        viewBox={`0 0 ${STEPS_SHOWN * 4} 40`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${title}: ${words}`}
-      >
-        {minutes.map(({ at, count: value }, index) => (
-          <rect key={at} x={index * 4} width={3} y={39 - (value / max) * 38} height={(value / max) * 38 + 1} />
-        ))}
-      </svg>
-      <Text size="sm" c="dimmed">
-        {words}
-      </Text>
-    </div>
   );
 }

@@ -1,6 +1,6 @@
-import { Badge, NativeSelect, Stack, Switch } from '@mantine/core';
+import { Badge, Button, NativeSelect, Stack, Switch } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Conflicts, Source as SourceView } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
@@ -12,6 +12,7 @@ import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
+import { Receipts } from './receipts.tsx';
 import { ownerOf } from './sources.tsx';
 
 export function Source() {
@@ -20,6 +21,9 @@ export function Source() {
   const isAdmin = useIsAdmin();
   const actions = isAdmin && query.data !== undefined && (
     <>
+      <Button size="sm" component={Link} {...({ to: '/data', search: { source: name } } as { readonly to: string })}>
+        Data
+      </Button>
       <EditSource source={query.data} key={query.data.updated_at} />
       <DropSource name={name} />
     </>
@@ -30,6 +34,11 @@ export function Source() {
         {(source) => (
           <>
             <Facts facts={factsOf(source)} />
+            {source.partition_type === 'app' && (
+              <Section title="Receipts">
+                <Receipts source={name} />
+              </Section>
+            )}
             <Section title="Push objects to it">
               <Command label="curl" text={pushCurl(name, exampleOf(source))} />
               <Command

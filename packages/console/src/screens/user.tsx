@@ -14,6 +14,7 @@ import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { PingUser } from './ping-user.tsx';
+import { SimulateButton } from './simulate-button.tsx';
 
 const DEVICES: readonly Column<string>[] = [
   {
@@ -29,6 +30,7 @@ export function User() {
   const isAdmin = useIsAdmin();
   const actions = isAdmin && user.data !== undefined && (
     <>
+      <SimulateButton login={login} />
       <PingUser login={login} />
       <SetPassword login={login} />
       <SetAttribute login={login} />

@@ -1,0 +1,132 @@
+import { Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type KeyboardEvent, useEffect, useState } from 'react';
+import { client } from '../api/client.ts';
+import { Dialog } from './dialog.tsx';
+import { TextField } from './fields.tsx';
+
+interface Item {
+  readonly title: string;
+  readonly kind: string;
+  readonly to: string;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly search?: Readonly<Record<string, string>>;
+}
+
+interface PaletteProps {
+  /** The screens of the menu. */
+  readonly screens: readonly { readonly to: string; readonly title: string }[];
+}
+
+const ITEMS_MAX = 12;
+const USERS_MAX = 100;
+
+/** Finds screens, sources, users and devices. Ctrl+K or ⌘K opens it. */
+export function Palette({ screens }: PaletteProps) {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const onKey = (event: globalThis.KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      setOpen((before) => !before);
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <>
+      <button type="button" className="find" onClick={() => setOpen(true)}>
+        Find <kbd>Ctrl K</kbd>
+      </button>
+      <Dialog title="Find" isOpen={isOpen} onClose={() => setOpen(false)}>
+        <Finder screens={screens} onClose={() => setOpen(false)} />
+      </Dialog>
+    </>
+  );
+}
+
+function Finder({ screens, onClose }: PaletteProps & { readonly onClose: () => void }) {
+  const [text, setText] = useState('');
+  const [active, setActive] = useState(0);
+  const navigate = useNavigate();
+  const items = useItems(screens, text);
+  const open = ({ to, params = {}, search = {} }: Item) => {
+    onClose();
+    void navigate({ to, params, search } as never);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const item = items[active];
+    if (step !== undefined) setActive(Math.max(0, Math.min(items.length - 1, active + step)));
+    else if (event.key === 'Enter' && item !== undefined) open(item);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <>
+      <TextField
+        label="Screen, source, user or device"
+        value={text}
+        onText={(typed) => {
+          setText(typed);
+          setActive(0);
+        }}
+        onKeyDown={onKeyDown}
+        role="combobox"
+        aria-expanded
+        aria-controls="found"
+        aria-activedescendant={items.length === 0 ? undefined : `found-${active}`}
+        data-autofocus
+      />
+      <div id="found" role="listbox" aria-label="Found" className="found" tabIndex={-1}>
+        {items.map((item, index) => (
+          // biome-ignore lint/a11y/useFocusableInteractive lint/a11y/useKeyWithClickEvents: the field has the focus and the keys
+          <div
+            key={`${item.kind} ${item.title}`}
+            id={`found-${index}`}
+            role="option"
+            aria-selected={index === active}
+            onClick={() => open(item)}
+          >
+            <span className="name">{item.title}</span>
+            <Text size="xs" c="dimmed" component="span">
+              {item.kind}
+            </Text>
+          </div>
+        ))}
+      </div>
+      {items.length === 0 && (
+        <Text size="sm" c="dimmed">
+          Nothing has this name.
+        </Text>
+      )}
+    </>
+  );
+}
+
+function useItems(screens: PaletteProps['screens'], text: string): readonly Item[] {
+  const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
+  const users = useQuery({
+    queryKey: ['users', 'suggested'],
+    queryFn: () => client.users.list({ limit: USERS_MAX }),
+  });
+  const all: readonly Item[] = [
+    ...screens.map(({ to, title }) => ({ title, kind: 'screen', to })),
+    ...(sources.data ?? []).flatMap(({ name }) => [
+      { title: name, kind: 'source', to: '/sources/$name', params: { name } },
+      { title: name, kind: 'data', to: '/data', search: { source: name } },
+    ]),
+    ...(users.data ?? []).map((login) => ({ title: login, kind: 'user', to: '/users/$login', params: { login } })),
+  ];
+  const wanted = text.trim().toLowerCase();
+  const found = all.filter(({ title, kind }) => `${title} ${kind}`.toLowerCase().includes(wanted)).slice(0, ITEMS_MAX);
+  if (wanted === '' || found.length === ITEMS_MAX) return found;
+  // Names that were not loaded can be opened as they are typed.
+  const typed = text.trim();
+  return [
+    ...found,
+    { title: typed, kind: 'open user', to: '/users/$login', params: { login: typed } },
+    { title: typed, kind: 'open device', to: '/devices/$id', params: { id: typed } },
+  ];
+}

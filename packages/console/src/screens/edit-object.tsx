@@ -1,0 +1,181 @@
+import { Button, Group, Stack, Text, Textarea } from '@mantine/core';
+import { type JsonValue, parseJson } from '@tidemark/protocol';
+import { useState } from 'react';
+import { type ApiCall, pushCurl } from '../api/curl.ts';
+import type { ObjectOwner, ObjectRow } from '../api/object-pages.ts';
+import { useIsAdmin } from '../api/session.ts';
+import { ActionForm } from '../components/action.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { TextField } from '../components/fields.tsx';
+import { JsonView } from '../components/json-view.tsx';
+import { ownerBody, ownerOptions } from './object-owner.ts';
+
+type Attributes = Readonly<Record<string, JsonValue>>;
+
+interface EditObjectProps {
+  readonly owner: ObjectOwner;
+  /** Null: the editor is closed. */
+  readonly object: ObjectRow | 'new' | null;
+  readonly newId: string;
+  readonly onClose: () => void;
+  /** Called with the id of the object; null: it was deleted. */
+  readonly onSaved: (id: string | null) => Promise<void>;
+}
+
+/** Edits an object as JSON. What differs is shown before it is saved. */
+export function EditObject({ owner, object, newId, onClose, onSaved }: EditObjectProps) {
+  const isAdmin = useIsAdmin();
+  const title = object === 'new' ? 'Add object' : `Object ${object?.id ?? ''}`;
+  return (
+    <Dialog title={title} isOpen={object !== null} onClose={onClose} size="xl">
+      {object !== null && object !== 'new' && <History object={object} />}
+      {object !== null && !isAdmin && object !== 'new' && <JsonView label="Attributes" value={object.attributes} />}
+      {object !== null && isAdmin && (
+        <Editor owner={owner} object={object} newId={newId} onClose={onClose} onSaved={onSaved} />
+      )}
+    </Dialog>
+  );
+}
+
+/** Which attributes changed at which seq. */
+function History({ object: { created_seq, seq, changed } }: { readonly object: ObjectRow }) {
+  const marks = Object.entries(changed).sort(([, a], [, b]) => b - a);
+  return (
+    <Text size="sm" c="dimmed" className="long" mb="sm">
+      Created or replaced at {created_seq.toLocaleString('en')}, last change at {seq.toLocaleString('en')}.
+      {marks.length > 0 && ` Changed since: ${marks.map(([name, at]) => `${name} (${at})`).join(', ')}.`}
+    </Text>
+  );
+}
+
+type EditorProps = Omit<EditObjectProps, 'object'> & { readonly object: ObjectRow | 'new' };
+
+function Editor({ owner, object, newId, onClose, onSaved }: EditorProps) {
+  const old: Attributes = object === 'new' ? {} : (object.attributes as Attributes);
+  const [id, setId] = useState(object === 'new' ? newId : object.id);
+  const [text, setText] = useState(object === 'new' ? '{\n  "title": ""\n}' : JSON.stringify(old, null, 2));
+  const [reviewed, setReviewed] = useState<Attributes | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const review = () => {
+    const read = readAttributes(text);
+    setProblem(typeof read === 'string' ? read : null);
+    setReviewed(typeof read === 'string' ? null : read);
+  };
+  if (reviewed !== null) {
+    const difference = differenceOf(old, reviewed);
+    const { call, curl } = saving(owner, id, difference);
+    return (
+      <ActionForm
+        verb="Save"
+        call={call}
+        curl={curl}
+        isDisabled={difference.length === 0 && object !== 'new'}
+        onDone={() => onSaved(id)}
+        onClose={onClose}
+      >
+        <Difference id={id} difference={difference} />
+        <Group>
+          <Button size="compact-sm" variant="default" onClick={() => setReviewed(null)}>
+            Edit again
+          </Button>
+        </Group>
+      </ActionForm>
+    );
+  }
+  return (
+    <Stack gap="md">
+      {object === 'new' && <TextField label="Id" value={id} onText={setId} required data-autofocus />}
+      <Textarea
+        label="Attributes as JSON"
+        className="code"
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+        error={problem}
+        rows={14}
+        spellCheck={false}
+        data-autofocus={object !== 'new'}
+      />
+      <Group justify="flex-end" gap="xs">
+        <Button variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button onClick={review} disabled={id === ''}>
+          Review
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+/** Returns the attributes, or what is wrong with the text. */
+function readAttributes(text: string): Attributes | string {
+  try {
+    const value = parseJson(text) as JsonValue;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Attributes;
+    return 'It must be an object of attributes, such as {"name": "Pump"}.';
+  } catch (error) {
+    return `It is not JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+interface Change {
+  readonly name: string;
+  /** Undefined: there was none. */
+  readonly before: JsonValue | undefined;
+  /** Undefined: it is removed. */
+  readonly after: JsonValue | undefined;
+}
+
+function differenceOf(old: Attributes, next: Attributes): readonly Change[] {
+  const names = [...new Set([...Object.keys(old), ...Object.keys(next)])];
+  const valueIn = (attributes: Attributes, name: string) =>
+    Object.hasOwn(attributes, name) ? attributes[name] : undefined;
+  return names
+    .map((name) => ({ name, before: valueIn(old, name), after: valueIn(next, name) }))
+    .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after));
+}
+
+/** Saves only what differs, so that changes that others make meanwhile stay. */
+function saving(owner: ObjectOwner, id: string, difference: readonly Change[]): { call: ApiCall; curl: string } {
+  const set = Object.fromEntries(difference.flatMap(({ name, after }) => (after === undefined ? [] : [[name, after]])));
+  const removed = Object.fromEntries(
+    difference.flatMap(({ name, before, after }) =>
+      after === undefined && before !== undefined ? [[name, before]] : [],
+    ),
+  );
+  const options = ownerOptions(owner);
+  if (Object.keys(removed).length === 0) {
+    return {
+      call: (api) => api.push.objects(owner.source, { [id]: set }, options),
+      curl: pushCurl(owner.source, { ...ownerBody(owner), objects: { [id]: set } }),
+    };
+  }
+  const states = { previous: { [id]: removed }, next: { [id]: set } };
+  return {
+    call: (api) => api.push.fastUpdate(owner.source, states, options),
+    curl: pushCurl(
+      owner.source,
+      { ...ownerBody(owner), delete_data: states.previous, data: states.next },
+      'fast_update',
+    ),
+  };
+}
+
+function Difference({ id, difference }: { readonly id: string; readonly difference: readonly Change[] }) {
+  return (
+    <Stack gap={6}>
+      <Text size="sm" fw={600} className="long">
+        {difference.length === 0 ? `Nothing differs in ${id}.` : `What changes in ${id}:`}
+      </Text>
+      <ul className="difference" aria-label="Difference">
+        {difference.map(({ name, before, after }) => (
+          <li key={name}>
+            <b className="long">{name}</b>
+            {before !== undefined && <del>{JSON.stringify(before)}</del>}
+            {after !== undefined ? <ins>{JSON.stringify(after)}</ins> : <span>removed</span>}
+          </li>
+        ))}
+      </ul>
+    </Stack>
+  );
+}

@@ -1,0 +1,59 @@
+import { Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Receipt } from '@tidemark/protocol';
+import { client } from '../api/client.ts';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Gauge } from '../components/gauge.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
+import { Facts } from '../components/page.tsx';
+
+const REFRESH_MS = 5_000;
+const DEVICES_SHOWN = 50;
+
+const COLUMNS: readonly Column<Receipt['behind_devices'][number]>[] = [
+  { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
+  { title: 'User', cell: ({ user_id }) => <NameLink kind="user" name={user_id} /> },
+  { title: 'Missing', cell: ({ missing }) => missing.toLocaleString('en'), isNumber: true },
+  { title: 'Last contact', cell: ({ last_contact }) => <Moment at={last_contact} />, isWide: true },
+];
+
+/** Which devices have acknowledged the newest push of a source, and which have not. */
+export function Receipts({ source }: { readonly source: string }) {
+  const query = useQuery({
+    queryKey: ['receipts', source, 'devices'],
+    queryFn: () => client.sources.receipts(source, { limit: DEVICES_SHOWN }),
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <Loaded query={query}>
+      {({ seq, devices, delivered, behind, never_synced, behind_devices }) => (
+        <>
+          <Facts
+            isDense
+            facts={[
+              ['Newest change', seq.toLocaleString('en')],
+              ['Devices that have it', <Gauge key="gauge" part={delivered} whole={devices} />],
+              ['Behind', behind.toLocaleString('en')],
+              ['Never synced', never_synced.toLocaleString('en')],
+            ]}
+          />
+          {behind_devices.length > 0 && (
+            <DataTable
+              label="Devices behind"
+              rows={behind_devices}
+              keyOf={({ client_id }) => client_id}
+              columns={COLUMNS}
+            />
+          )}
+          {behind > behind_devices.length && (
+            <Text size="sm" c="dimmed">
+              The {DEVICES_SHOWN} that are furthest behind are listed.
+            </Text>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
