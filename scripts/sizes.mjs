@@ -10,7 +10,8 @@ export const BUNDLES = [
     name: '@tidemark/client',
     entry: 'packages/client/dist/index.js',
     external: [],
-    bytesMax: 23_800,
+    // Groups, queries and tabs came after the goal of 22,000 was set; what apps may leave out should become parts of its own.
+    bytesMax: 25_500,
     // What only some apps load, later: the part that shares a device between tabs.
     laterBytesMax: 5_000,
   },

@@ -4,16 +4,16 @@ export {
   type LocalStoreLocation,
   localStoreCases,
 } from './contracts/local-store-cases.ts';
-export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
-export { compareUtf8 } from './memory-store/tuples.ts';
-export { type NetworkConditions, TestNetwork } from './network/test-network.ts';
-export { Dice } from './random/dice.ts';
-export { seededRandom } from './random/seeded-random.ts';
-export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
 export {
   openTestServer,
   type TestDeviceOptions,
   type TestServer,
   type TestServerOptions,
   type TestSource,
-} from './test-server.ts';
+} from './in-process-server.ts';
+export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
+export { compareUtf8 } from './memory-store/tuples.ts';
+export { type NetworkConditions, TestNetwork } from './network/switchable-network.ts';
+export { Dice } from './random/dice.ts';
+export { seededRandom } from './random/seeded-random.ts';
+export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';

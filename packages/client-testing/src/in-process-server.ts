@@ -2,7 +2,7 @@ import { type Device, type DeviceOptions, openDevice, type Platform } from '@tid
 import { type Passwords, Tidemark } from '@tidemark/core';
 import { DEFAULT_LIMITS, type JsonValue } from '@tidemark/protocol';
 import { openMemoryStore } from './memory-store/open-memory-store.ts';
-import { TestNetwork } from './network/test-network.ts';
+import { TestNetwork } from './network/switchable-network.ts';
 import { seededRandom } from './random/seeded-random.ts';
 import { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
 
