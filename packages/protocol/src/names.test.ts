@@ -35,7 +35,7 @@ describe('names', () => {
 
   it('[NAME-7] "." and ".." are no names where names stand in URLs', () => {
     for (const kind of KINDS) {
-      const isInPaths = ['login', 'source', 'document', 'client'].includes(kind);
+      const isInPaths = ['login', 'source', 'group', 'document', 'client'].includes(kind);
       for (const name of ['.', '..']) expect(nameProblem(kind, name)).toBe(isInPaths ? 'cannot stand in a URL' : null);
       for (const name of ['...', '.a', 'a.', '../a']) expect(nameProblem(kind, name)).toBeNull();
     }

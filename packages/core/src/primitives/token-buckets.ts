@@ -35,10 +35,10 @@ export class TokenBuckets {
     return Math.min(perWindow, bucket.tokens + (passedMs * perWindow) / windowMs);
   }
 
-  /** How long until the bucket holds one token. */
+  /** How long until the bucket holds one token. Asking counts as use, so that a caller who must wait is not evicted. */
   waitMs(key: string): number {
     const { perWindow, windowMs } = this.#bounds;
-    return (Math.max(0, 1 - this.tokensOf(key)) * windowMs) / perWindow;
+    return (Math.max(0, 1 - this.spend(key, 0)) * windowMs) / perWindow;
   }
 
   /** Takes tokens out, but no more than there are. Returns what is left. */
