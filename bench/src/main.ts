@@ -10,6 +10,7 @@ import { firstSync } from './scenarios/first-sync.ts';
 import { fleetChanges } from './scenarios/fleet-changes.ts';
 import { fleetFirstSync } from './scenarios/fleet-first-sync.ts';
 import { fleetNoChange } from './scenarios/fleet-no-change.ts';
+import { groups } from './scenarios/groups.ts';
 import { listening } from './scenarios/listening.ts';
 import { liveDelivery } from './scenarios/live-delivery.ts';
 import { liveQuery } from './scenarios/live-query.ts';
@@ -34,7 +35,8 @@ const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API; also core, pushes, refresh,
-                                       devices, live, queries, servers, valkey, pings, receipts
+                                       devices, live, queries, groups, servers, valkey, pings,
+                                       receipts
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
@@ -172,6 +174,13 @@ async function measurePushes(): Promise<readonly Row[]> {
   return rows;
 }
 
+async function measureGroups(): Promise<readonly Row[]> {
+  say('groups');
+  const rows = await groups();
+  rows.forEach(sayRow);
+  return rows;
+}
+
 async function measureValkey(): Promise<readonly Row[]> {
   say('the engine on Valkey or Redis');
   const rows = await valkey();
@@ -211,6 +220,7 @@ const USUAL_PARTS = [
   'devices',
   'live',
   'queries',
+  'groups',
   'servers',
   'valkey',
   'rest',
@@ -226,6 +236,7 @@ const PARTS = {
   devices: measureDevices,
   live: measureLive,
   queries: measureQueries,
+  groups: measureGroups,
   valkey: measureValkey,
   rest: measureRest,
   pings: measurePings,
