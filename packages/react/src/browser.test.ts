@@ -42,7 +42,8 @@ async function buildApp(url: string): Promise<string> {
       },
     ],
     define: { 'process.env.NODE_ENV': '"development"' },
-    build: { write: false, minify: false, rolldownOptions: { input: 'app.tsx' } },
+    // One script: the part for tabs would be a file of its own.
+    build: { write: false, minify: false, rolldownOptions: { input: 'app.tsx', output: { codeSplitting: false } } },
   });
   const [{ output }] = (Array.isArray(result) ? result : [result]) as [{ output: readonly { code?: string }[] }];
   return output[0]?.code ?? '';

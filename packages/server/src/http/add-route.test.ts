@@ -45,6 +45,7 @@ it('[REST-34] a change is answered as made when only its audit entry could not b
     nowMs: clock.nowMs,
     metrics: new Metrics(),
     cluster: { announce: () => undefined },
+    rates: { take: () => null },
   } as unknown as RouteContext;
   const app = await buildHttp({ bodyBytesMax: 1_000, logger }, (http) => {
     addServiceRoutes(http, context, { dataFolder: '.', isMetricsPublic: true, isReady: () => true });
