@@ -136,7 +136,7 @@ describe('calls', () => {
 });
 
 describe('signatures', () => {
-  it('[BSDK-10] are those of Standard Webhooks', async () => {
+  it('[BSDK-10] signatures are those of Standard Webhooks', async () => {
     const text = JSON.stringify(query);
     const id = 'msg_1';
     const made = new Webhook(SECRET).sign(id, new Date(nowMs), text);
@@ -447,7 +447,7 @@ describe('objects', () => {
     await expect((await objects({ 1: { a: Number.NaN } })).text()).rejects.toThrow('could not be read to the end');
   });
 
-  it('[BSDK-14] are asked for as they are read', async () => {
+  it('[BSDK-14] the objects of a query are asked for as the answer is read', async () => {
     let read = 0;
     let isClosed = false;
     async function* endless(): AsyncGenerator<ObjectEntry, void> {

@@ -33,7 +33,7 @@ const stateOf = async (world: DeviceWorld, group: string) =>
   Object.fromEntries(await world.tidemark.readObjects({ source: 'Visit', group }));
 
 describe('a source of groups on a device', () => {
-  it('[GROUP-19] shows the union of the groups, and follows grants and revokes', async () => {
+  it('[GROUP-19] a device shows the union of its groups, and follows grants and revokes', async () => {
     const { tidemark, push, device, sync } = await setUp(['north', 'south']);
     await push('north', { n: { a: 1 }, both: { a: 'north' } });
     await push('south', { both: { a: 'south' } });
