@@ -9,16 +9,26 @@ import { type RoundReport, replayCommand, runCrashes } from './run-crashes.ts';
 
 const ROUNDS = 12;
 const SEED = 1;
+/** On a slow machine all kills of one run may find their writes applied; then there is another run. */
+const RUNS_MAX = 5;
 
 describe(`${ROUNDS} kills of a working server, in one folder (${replayCommand({ rounds: ROUNDS, seed: SEED })})`, () => {
   let reports: readonly RoundReport[];
   let kept = '';
 
+  const sum = (count: (report: RoundReport) => number) => reports.reduce((total, report) => total + count(report), 0);
+  const hitBothKinds = () =>
+    sum(({ settlement }) => settlement.applied) > 0 && sum(({ settlement }) => settlement.notApplied) > 0;
+
   beforeAll(async () => {
-    const folder = await temporaryFolder();
-    reports = await runCrashes({ rounds: ROUNDS, seed: SEED, folder: folder.path });
-    kept = `the folder was kept: ${folder.path}`;
-    return reports.every(({ problems }) => problems.length === 0) ? folder.remove : undefined;
+    reports = [];
+    for (let run = 0; run < RUNS_MAX && !hitBothKinds(); run++) {
+      const folder = await temporaryFolder();
+      const more = await runCrashes({ rounds: ROUNDS, seed: SEED + run, folder: folder.path });
+      reports = [...reports, ...more];
+      if (more.every(({ problems }) => problems.length === 0)) await folder.remove();
+      else kept += `the folder was kept: ${folder.path}`;
+    }
   });
 
   const expectNone = (rule: CrashRule) => {
@@ -57,11 +67,9 @@ describe(`${ROUNDS} kills of a working server, in one folder (${replayCommand({ 
     expectNone('CRASH-7');
   });
 
-  it('the kills hit running writes', () => {
-    const sum = (count: (report: RoundReport) => number) => reports.reduce((total, report) => total + count(report), 0);
-    expect(reports).toHaveLength(ROUNDS);
-    expect(sum(({ settlement: { applied, notApplied } }) => applied + notApplied)).toBeGreaterThan(0);
-    expect(sum(({ acknowledged }) => acknowledged)).toBeGreaterThan(ROUNDS);
+  it('the kills hit running writes, of which some were applied and some were not', () => {
+    expect(hitBothKinds()).toBe(true);
+    expect(sum(({ acknowledged }) => acknowledged)).toBeGreaterThan(reports.length);
   });
 });
 
