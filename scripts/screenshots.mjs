@@ -10,6 +10,22 @@ const LOOKS = {
   narrow: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
 };
 const SETTLE_MS = 600;
+const THINGS = ['Compass', 'Sea chart', 'Barometer', 'Signal lamp', 'Anchor chain', 'Life jacket', 'Sextant', 'Winch'];
+const MAKES = ['brass', 'steel', 'folding', 'spare', 'light', 'heavy'];
+const PRODUCTS = Array.from({ length: 240 }, (_, id) => [
+  `p${id}`,
+  {
+    name: `${THINGS[id % THINGS.length]}, ${MAKES[id % MAKES.length]}`,
+    price: Math.round(900 + ((id * 7_919) % 24_000)) / 100,
+    stock: (id * 37) % 120,
+    depot: id % 3 === 0 ? 'north' : 'south',
+  },
+]);
+const ORDERS = (user) =>
+  Array.from({ length: 12 + user * 5 }, (_, id) => [
+    `${2_600 + user * 100 + id}`,
+    { product: `p${(id * 13) % 240}`, quantity: 1 + (id % 4), status: id % 3 === 0 ? 'delivered' : 'open' },
+  ]);
 const EXECUTABLE = process.env.TIDEMARK_CHROMIUM ?? '/usr/bin/chromium';
 
 await setup();
@@ -21,8 +37,8 @@ const empty = await startTestServer();
 const filled = await startTestServer();
 const browser = await chromium.launch({ executablePath: EXECUTABLE, chromiumSandbox: process.getuid?.() !== 0 });
 try {
-  const device = await fill(filled);
-  for (const [look, options] of Object.entries(LOOKS)) await takeAll(look, options, device);
+  const shown = await fill(filled);
+  for (const [look, options] of Object.entries(LOOKS)) await takeAll(look, options, shown);
   process.stdout.write(`The pictures are in ${FOLDER}\n`);
 } finally {
   await browser.close();
@@ -30,7 +46,7 @@ try {
 }
 
 /** Takes a picture of every screen. */
-async function takeAll(look, options, device) {
+async function takeAll(look, options, { device, ping }) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const take = async (name) => {
@@ -46,16 +62,22 @@ async function takeAll(look, options, device) {
     overview: '',
     sources: 'sources',
     source: 'sources/Product',
+    data: 'data?source=Product',
+    'data-of-user': 'data?source=Order&user=ada',
     users: 'users',
     user: 'users/ada',
     device: `devices/${device}`,
-    explain: `devices/${device}?source=Product&object=p1`,
+    explain: `devices/${device}?source=Product&object=p3`,
     pings: 'pings',
+    ping: `pings/${ping}`,
     jobs: 'jobs',
+    backend: 'backend',
     activity: 'activity',
+    stats: 'stats',
     tokens: 'tokens',
     audit: 'audit',
     system: 'system',
+    api: 'api',
   };
   for (const [name, path] of Object.entries(screens)) {
     await page.goto(`${filled.url}/console/${path}`);
@@ -84,34 +106,55 @@ async function signIn(page) {
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }
 
-/** Fills a server with data to look at. Returns the id of a device. */
+/** Fills a server with data to look at. Returns the id of a device and of a ping. */
 async function fill({ url, token }) {
-  const post = async (path, body, bearer = token) => {
+  const call = async (path, body, bearer = token, method = 'POST') => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` };
-    const response = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (response.status !== 200) throw new Error(`${path}: ${await response.text()}`);
+    const response = await fetch(`${url}${path}`, { method, headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
     return response.json();
   };
-  await post('/rc/v1/sources', { name: 'Product', partition_type: 'app', read_only: true });
-  await post('/rc/v1/sources', { name: 'Order', partition_type: 'user', push_notify: true });
-  await post('/rc/v1/sources', { name: 'Customer', partition_type: 'user', conflicts: 'detect' });
-  for (const login of ['ada', 'bob', 'carl', 'dora', 'emil']) {
-    await post('/rc/v1/users', { attributes: { login, password: 'sea-urchin-4410', team: 'north' } });
+  await call('/rc/v1/sources', { name: 'Product', partition_type: 'app', read_only: true });
+  await call('/rc/v1/sources', { name: 'Order', partition_type: 'user', push_notify: true });
+  await call('/rc/v1/sources', { name: 'Depot', partition_type: 'group', conflicts: 'detect' });
+  await call('/app/v1/Product/push_objects', { objects: Object.fromEntries(PRODUCTS) });
+  const sessions = [];
+  for (const [index, login] of ['ada', 'bob', 'carl', 'dora', 'emil'].entries()) {
+    const password = 'sea-urchin-4410';
+    await call('/rc/v1/users', { attributes: { login, password, team: index % 2 === 0 ? 'north' : 'south' } });
+    await call(
+      `/rc/v1/users/${login}/groups`,
+      { groups: index % 2 === 0 ? ['north'] : ['south', 'harbour'] },
+      token,
+      'PUT',
+    );
+    await call('/app/v1/Order/push_objects', { user_id: login, objects: Object.fromEntries(ORDERS(index)) });
+    sessions.push(await enrol(call, { login, password }));
   }
-  const objects = Object.fromEntries(Array.from({ length: 240 }, (_, id) => [`p${id}`, { name: `Product ${id}` }]));
-  await post('/app/v1/Product/push_objects', { objects });
-  const session = await post('/sync/v1/login', { login: 'ada', password: 'sea-urchin-4410' });
-  const registered = await post(
-    '/sync/v1/clients',
-    { device_type: 'android', device_app_id: 'org.example.field', device_app_version: '2.4.0' },
-    session.token,
-  );
-  const { client_id } = registered;
-  const pull = (sources) => post('/sync/v1/pull', { client_id, sources }, session.token);
-  const { sources } = await pull({ Product: {}, Order: {} });
-  await pull({ Product: { token: sources.Product.token }, Order: { token: sources.Order.token } });
-  await post('/app/v1/Product/push_objects', { objects: { p1: { name: 'A better product' } } });
-  await post('/rc/v1/tokens', { name: 'backend', scopes: ['push'] });
-  await post('/rc/v1/jobs/uploads/pause', {});
-  return client_id;
+  await call('/app/v1/Depot/push_objects', { group: 'north', objects: { d1: { name: 'North quay', stock: 412 } } });
+  for (const { pull } of sessions) await pull();
+  // All but the first device get the correction.
+  await call('/app/v1/Product/push_objects', { objects: { p3: { price: 19.9, stock: 0 } } });
+  for (const { pull } of sessions.slice(1)) await pull();
+  const [{ client_id }] = sessions;
+  const { ping_id } = await call('/rc/v1/users/ping', { user_id: ['ada', 'bob'], message: 'New orders for today' });
+  await call('/rc/v1/tokens', { name: 'backend', scopes: ['push'] });
+  await call('/rc/v1/jobs/uploads/pause', {});
+  return { device: client_id, ping: ping_id };
+}
+
+/** Signs a device in. Its pulls present the tokens of the answers before. */
+async function enrol(call, { login, password }) {
+  const { token } = await call('/sync/v1/login', { login, password });
+  const kind = { device_type: 'android', device_app_id: 'org.example.field', device_app_version: '2.4.0' };
+  const { client_id } = await call('/sync/v1/clients', kind, token);
+  let sources = { Product: {}, Order: {} };
+  const pull = async () => {
+    for (let page = 0; page < 2; page++) {
+      const answer = await call('/sync/v1/pull', { client_id, sources }, token);
+      const tokens = Object.entries(answer.sources).map(([name, { token: next }]) => [name, { token: next }]);
+      sources = { ...sources, ...Object.fromEntries(tokens) };
+    }
+  };
+  return { client_id, pull };
 }

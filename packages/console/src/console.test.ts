@@ -49,11 +49,12 @@ async function newDevice(login: string, source: string): Promise<string> {
   return client_id;
 }
 
-async function objectsOf(source: string): Promise<Readonly<Record<string, unknown>>> {
-  const url = `${server.url}/rc/v1/users/*/sources/${source}/docs/md`;
-  const response = await fetch(url, { headers: { authorization: `Bearer ${server.token}` } });
+async function read(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${server.token}` } });
   return (await response.json()) as Record<string, unknown>;
 }
+
+const objectsOf = (source: string) => read(`/rc/v1/users/*/sources/${source}/docs/md`);
 
 async function signIn(page: Page, password = ADMIN_PASSWORD): Promise<void> {
   await page.getByLabel('Password').fill(password);
@@ -396,6 +397,30 @@ describe('in a browser', () => {
     await page.getByText('The server does not answer').first().waitFor();
   });
 
+  it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {
+    await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
+    const page = await browser.openPage(`${server.url}/console/groups`);
+    await signIn(page);
+    await heading(page, 'Groups');
+    await page.getByRole('button', { name: 'Add member' }).click();
+    await page.getByLabel('Group', { exact: true }).fill('harbour');
+    await page.getByLabel('Login of the user').fill('gwen');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add member' }).click();
+    await heading(page, 'harbour');
+    await page.getByRole('table', { name: 'Members' }).getByRole('link', { name: 'gwen' }).click();
+    await heading(page, 'gwen');
+    await page.getByRole('link', { name: 'harbour' }).waitFor();
+    await page.getByRole('button', { name: 'Set groups' }).click();
+    await page.getByLabel('Groups', { exact: true }).fill('north\nsouth');
+    await page.getByRole('dialog').getByRole('button', { name: 'Set groups' }).click();
+    await page.getByRole('link', { name: 'south' }).click();
+    await heading(page, 'south');
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('button', { name: 'Remove member' }).click();
+    await page.getByText('Nobody is in this group').waitFor();
+    expect(await read('/rc/v1/users/gwen/groups')).toEqual({ user_id: 'gwen', groups: ['north'] });
+  });
+
   it.each(['light', 'dark'] as const)(
     '[CONSOLE-10] no screen has a serious accessibility problem, %s',
     async (colorScheme) => {
@@ -403,6 +428,7 @@ describe('in a browser', () => {
       await post('/rc/v1/sources', { name, partition_type: 'app' });
       await post(`/app/v1/${name}/push_objects`, { objects: { 1: { a: 1 } } });
       const device = await newDevice(name, name);
+      await post(`/rc/v1/users/${name}/groups`, { groups: [name] });
       const page = await browser.openPage(`${server.url}/console/`, { colorScheme });
       const problems = [await axe(page, 'sign-in')];
       await signIn(page);
@@ -413,6 +439,8 @@ describe('in a browser', () => {
         `sources/${name}`,
         'users',
         `users/${name}`,
+        'groups',
+        `groups/${name}`,
         `devices/${device}?source=${name}&object=1`,
         `data?source=${name}`,
         'pings',

@@ -1,6 +1,7 @@
 /** How much of a whole is done. */
 export function Gauge({ part, whole }: { readonly part: number; readonly whole: number }) {
-  const percent = whole === 0 ? 100 : Math.min(100, Math.floor((part / whole) * 100));
+  if (whole === 0) return <span>none</span>;
+  const percent = Math.min(100, Math.floor((part / whole) * 100));
   return (
     <div className="gauge-cell">
       <div className="gauge" role="img" aria-label={`${percent} percent`}>

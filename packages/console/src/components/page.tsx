@@ -46,8 +46,8 @@ export function Section({ title, actions, children }: Pick<PageProps, 'title' | 
   return (
     <section>
       <Stack gap="xs">
-        <Group justify="space-between">
-          <Title order={2} size="h4">
+        <Group justify="space-between" wrap="nowrap" gap="xs">
+          <Title order={2} size="h4" className="long">
             {title}
           </Title>
           {actions}

@@ -23,6 +23,7 @@ const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = 
       { to: '/sources', title: 'Sources', icon: 'sources' },
       { to: '/data', title: 'Data', icon: 'data' },
       { to: '/users', title: 'Users', icon: 'users' },
+      { to: '/groups', title: 'Groups', icon: 'groups' },
     ],
   ],
   [

@@ -112,7 +112,7 @@ function TryCall({ endpoint }: { readonly endpoint: Endpoint }) {
           </Text>
         </Group>
         <Text size="sm" className="long">
-          {[summary, description].filter(Boolean).join('. ')}
+          <WithCode text={[summary, description].filter(Boolean).join('. ')} />
         </Text>
         {parameters
           .filter((parameter) => parameter.in !== 'header')
@@ -170,4 +170,12 @@ function curlText(method: string, url: string, body: string | null): string {
     ...(body === null ? [] : [`  -H 'Content-Type: application/json'`, `  -d ${quoted(body)}`]),
   ];
   return lines.join(' \\\n');
+}
+
+/** A text with `code` between backticks. */
+function WithCode({ text }: { readonly text: string }) {
+  return text.split('`').map((part, index) => {
+    const key = `${index} ${part}`;
+    return index % 2 === 0 ? <span key={key}>{part}</span> : <code key={key}>{part}</code>;
+  });
 }

@@ -17,6 +17,7 @@ import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { ActivityLines } from './activity-lines.tsx';
+import { appOf } from './device-facts.ts';
 import { Explain } from './explain.tsx';
 import { PingUser } from './ping-user.tsx';
 import { SimulateButton } from './simulate-button.tsx';
@@ -82,7 +83,7 @@ function factsOf(device: Client) {
     ['Last sync', <Moment key="sync" at={device.last_sync} />],
     ['Registered', <Moment key="made" at={device.created_at} />],
     ['Type', device.device_type ?? 'not told'],
-    ['App', [device.device_app_id, device.device_app_version].filter(Boolean).join(' ') || 'not told'],
+    ['App', appOf(device)],
     ['Push address', device.device_pin ?? 'none: pings reach it only while it is connected'],
   ] as const;
 }

@@ -176,7 +176,7 @@ function Remedy({ verdict, user, source, object }: RemedyProps) {
 function evidenceOf({ evidence }: Explanation) {
   const number = (seq: number | null) => (seq === null ? 'nothing' : seq.toLocaleString('en'));
   return [
-    ['Object changed at', evidence.object_seq === null ? 'not in the source' : number(evidence.object_seq)],
+    ['Seq of the object', evidence.object_seq === null ? 'not in the source' : number(evidence.object_seq)],
     ['Device acknowledged', number(evidence.acknowledged)],
     ['Newest change', number(evidence.head)],
     ['Last contact', <Moment key="contact" at={evidence.last_contact} />],

@@ -260,7 +260,7 @@ function columnsOf(
       title: name,
       cell: ({ attributes }: ObjectRow) => <span className="name">{wordsOfValue(attributes[name])}</span>,
     })),
-    { title: 'Changed at', cell: ({ seq }) => seq.toLocaleString('en') },
+    { title: 'Seq', cell: ({ seq }) => seq.toLocaleString('en') },
   ];
 }
 

@@ -66,8 +66,8 @@ function factsOf(source: SourceView) {
   const { partition_type, adapter, counts, poll_interval, conflicts, read_only, push_notify, sync_type, queue } =
     source;
   return [
-    ['Data belongs to', ownerOf(partition_type), 'Users of the same owner have the same objects.'],
-    ['Objects', counts.objects?.toLocaleString('en') ?? 'counted per owner'],
+    ['Data belongs to', ownerOf(partition_type)],
+    ['Objects', counts.objects?.toLocaleString('en') ?? `counted per ${partition_type}`],
     ['Filled by', adapter === 'none' ? 'pushes of a backend' : adapter],
     ['Asked again', pollWords(poll_interval), 'How often Tidemark queries the backend for this source.'],
     [
@@ -103,12 +103,14 @@ function pollWords(seconds: number): string {
   return seconds === 0 ? 'at every sync' : `every ${seconds} seconds`;
 }
 
+const NOTIFY = { false: false, true: true, until_delivered: 'until_delivered' } as const;
+
 function EditSource({ source }: { readonly source: SourceView }) {
   const [poll, setPoll] = useState(String(source.poll_interval));
   const [conflicts, setConflicts] = useState<Conflicts>(source.conflicts);
   const [isReadOnly, setReadOnly] = useState(source.read_only);
-  const [isNotified, setNotified] = useState(source.push_notify);
-  const changes = { poll_interval: Number(poll), conflicts, read_only: isReadOnly, push_notify: isNotified };
+  const [pushNotify, setPushNotify] = useState(source.push_notify);
+  const changes = { poll_interval: Number(poll), conflicts, read_only: isReadOnly, push_notify: pushNotify };
   return (
     <Action
       label="Edit"
@@ -140,10 +142,15 @@ function EditSource({ source }: { readonly source: SourceView }) {
           checked={isReadOnly}
           onChange={(event) => setReadOnly(event.currentTarget.checked)}
         />
-        <Switch
+        <NativeSelect
           label="Ping devices whose data a push has changed"
-          checked={isNotified !== false}
-          onChange={(event) => setNotified(event.currentTarget.checked)}
+          value={String(pushNotify)}
+          onChange={(event) => setPushNotify(NOTIFY[event.currentTarget.value as keyof typeof NOTIFY])}
+          data={[
+            { value: 'false', label: 'no' },
+            { value: 'true', label: 'once' },
+            { value: 'until_delivered', label: 'again and again, until they have the change' },
+          ]}
         />
       </Stack>
     </Action>

@@ -23,7 +23,11 @@ const COLUMNS: readonly Column<Source>[] = [
   },
   { title: 'Data belongs to', cell: ({ partition_type }) => ownerOf(partition_type) },
   { title: 'Filled by', cell: ({ adapter }) => (adapter === 'none' ? 'pushes' : adapter), isWide: true },
-  { title: 'Objects', cell: ({ counts }) => counts.objects?.toLocaleString('en') ?? 'per user', isNumber: true },
+  {
+    title: 'Objects',
+    cell: ({ counts, partition_type }) => counts.objects?.toLocaleString('en') ?? `per ${partition_type}`,
+    isNumber: true,
+  },
   {
     title: 'Devices',
     cell: ({ read_only }) => (read_only ? <StateBadge tone="plain">read only</StateBadge> : 'may change'),

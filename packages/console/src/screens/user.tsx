@@ -1,6 +1,7 @@
-import { Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Group, Stack, Text, Textarea } from '@mantine/core';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
+import type { Client, UserGroups } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { quoted } from '../api/curl.ts';
@@ -13,13 +14,26 @@ import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
+import { appOf } from './device-facts.ts';
 import { PingUser } from './ping-user.tsx';
 import { SimulateButton } from './simulate-button.tsx';
 
-const DEVICES: readonly Column<string>[] = [
+/** Devices that are shown with what is known of them; of the others only the ids. */
+const DEVICES_READ_MAX = 50;
+
+interface DeviceRow {
+  readonly id: string;
+  /** Undefined: it is being loaded, or not read. */
+  readonly device: Client | undefined;
+}
+
+const DEVICES: readonly Column<DeviceRow>[] = [
+  { title: 'Device', cell: ({ id }) => <NameLink kind="device" name={id} /> },
+  { title: 'Type', cell: ({ device }) => device?.device_type ?? '–' },
+  { title: 'App', cell: ({ device }) => (device === undefined ? '–' : appOf(device)), isWide: true },
   {
-    title: 'Device',
-    cell: (id) => <NameLink kind="device" name={id} />,
+    title: 'Last sync',
+    cell: ({ device }) => (device === undefined ? '–' : <Moment at={device.last_sync} />),
   },
 ];
 
@@ -27,6 +41,7 @@ export function User() {
   const { login } = useParams({ strict: false }) as { readonly login: string };
   const user = useQuery({ queryKey: ['users', 'one', login], queryFn: () => client.users.get(login) });
   const devices = useQuery({ queryKey: ['devices of', login], queryFn: () => client.users.clients(login) });
+  const groups = useQuery({ queryKey: ['groups of', login], queryFn: () => client.groups.of(login) });
   const isAdmin = useIsAdmin();
   const actions = isAdmin && user.data !== undefined && (
     <>
@@ -52,6 +67,9 @@ export function User() {
           />
         )}
       </Loaded>
+      <Section title="Groups" actions={isAdmin && groups.data !== undefined && <SetGroups groups={groups.data} />}>
+        <Loaded query={groups}>{({ groups: names }) => <GroupNames names={names} />}</Loaded>
+      </Section>
       <Section title="Devices">
         <Loaded query={devices}>
           {(ids) =>
@@ -60,12 +78,64 @@ export function User() {
                 A device appears here when it logs in for the first time. This command runs one for a try.
               </Empty>
             ) : (
-              <DataTable label="Devices" rows={ids} keyOf={(id) => id} columns={DEVICES} />
+              <Devices ids={ids} />
             )
           }
         </Loaded>
       </Section>
     </Page>
+  );
+}
+
+function Devices({ ids }: { readonly ids: readonly string[] }) {
+  const results = useQueries({
+    queries: ids
+      .slice(0, DEVICES_READ_MAX)
+      .map((id) => ({ queryKey: ['devices', id], queryFn: () => client.clients.get(id) })),
+  });
+  const rows = ids.map((id, index) => ({ id, device: results[index]?.data }));
+  return <DataTable label="Devices" rows={rows} keyOf={({ id }) => id} columns={DEVICES} />;
+}
+
+function GroupNames({ names }: { readonly names: readonly string[] }) {
+  if (names.length === 0) {
+    return (
+      <Text size="sm" c="dimmed" className="card">
+        The user is in no group.
+      </Text>
+    );
+  }
+  return (
+    <Group className="card" gap="md">
+      {names.map((name) => (
+        <NameLink key={name} kind="group" name={name} />
+      ))}
+    </Group>
+  );
+}
+
+function SetGroups({ groups: { user_id, groups } }: { readonly groups: UserGroups }) {
+  const [typed, setTyped] = useState(groups.join('\n'));
+  const names = [...new Set(typed.split('\n').map((line) => line.trim()))].filter((name) => name !== '');
+  return (
+    <Action
+      key={groups.join('\n')}
+      label="Set groups"
+      title="Set the groups"
+      verb="Set groups"
+      button={{ variant: 'default', size: 'compact-sm' }}
+      call={(api) => api.groups.set(user_id, names)}
+    >
+      <Textarea
+        label="Groups"
+        description="One name in each line. Devices get the objects of new groups and remove those of former ones."
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        autosize
+        minRows={3}
+        data-autofocus
+      />
+    </Action>
   );
 }
 
