@@ -42,6 +42,14 @@ const FIRST_BYTE_MS_MAX = 500;
 /** Streams and open sockets end by themselves within this time. */
 const SETTLE_MS = 2_500;
 const SETTLE_ATTEMPTS_MAX = 20;
+const COLLECT_GARBAGE: NodeJS.Signals = 'SIGUSR2';
+/** Makes a process collect its garbage when it gets the signal, so that what its heap still holds is in use. */
+const GARBAGE_COLLECTOR = `data:text/javascript,${encodeURIComponent(`
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+setFlagsFromString('--expose-gc');
+process.on('${COLLECT_GARBAGE}', runInNewContext('gc'));
+`)}`;
 /** Routes that would delete the data of the test, or call another host. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['/rc/v1/system/reset', '/rc/v1/system/appserver']);
 
@@ -53,6 +61,7 @@ export async function runTornSockets({ store, seed, isEnough }: TornOptions): Pr
   const server = await startServerProcess({
     TIDEMARK_LOG_LEVEL: 'silent',
     TIDEMARK_DEVICES_HEARTBEAT_S: '1',
+    NODE_OPTIONS: `--import=${GARBAGE_COLLECTOR}`,
     ...storeSetting,
   });
   try {
@@ -71,8 +80,10 @@ async function tearAndCompare(
   const { admin, devices, target } = await populate(server);
   const [listener] = devices;
   if (listener === undefined) throw new Error('there is no device');
-  const ordinaryRequest = () => pullAll(listener);
-  const measure = () => leastUsage(admin, ordinaryRequest);
+  const measure = () => {
+    process.kill(server.pid, COLLECT_GARBAGE);
+    return leastUsage(admin, () => pullAll(listener));
+  };
   await tearSockets(server, target, dice, (torn) => torn >= WARM_UP);
   const before = await settled(measure);
   const torn = await tearSockets(server, target, dice, isEnough);
