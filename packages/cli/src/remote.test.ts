@@ -172,6 +172,12 @@ const ROWS: readonly Row[] = [
     out: 'deleted  c1\n',
   },
   {
+    args: ['clients', 'wipe', 'c1', '--yes'],
+    call: 'POST /rc/v1/clients/c1/wipe',
+    answer: { ordered_at: 'T1', confirmed_at: null },
+    out: 'ordered_at    T1\nconfirmed_at  -\n',
+  },
+  {
     args: ['sources', 'list'],
     call: 'GET /rc/v1/sources',
     answer: [SOURCE],
@@ -655,6 +661,7 @@ describe.concurrent('usage', () => {
     ['reset', []],
     ['users', ['delete', 'ada']],
     ['clients', ['delete', 'c1', '--user', 'ada']],
+    ['clients', ['wipe', 'c1']],
     ['sources', ['drop', 'P']],
     ['tokens', ['revoke', '0a']],
   ])('[CLI-6] %s does nothing irreversible where nobody can be asked', async (name, rest) => {

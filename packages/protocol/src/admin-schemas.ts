@@ -174,6 +174,20 @@ export const DeviceCursor = Type.Object(
 export type DeviceCursor = Static<typeof DeviceCursor>;
 
 /** A device. */
+export const WipeOrder = Type.Object(
+  {
+    ordered_at: moment('When the wipe was ordered.'),
+    ordered_by: text('The login of the administrator who ordered it.', 'admin'),
+    confirmed_at: nullableMoment('When the device confirmed that it has erased everything; null: not yet.'),
+    unsent_uploads: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: 'How many changes made on the device were lost, as the device says; null: it has not confirmed.',
+      examples: [0],
+    }),
+  },
+  { ...closed, title: 'WipeOrder', description: 'The order to erase a device.' },
+);
+export type WipeOrder = Static<typeof WipeOrder>;
+
 export const Client = Type.Object(
   {
     client_id: text('The id of the device.', CLIENT_ID),
@@ -190,6 +204,7 @@ export const Client = Type.Object(
     phone_id: nullableText('An id of the hardware, which tells reinstalled apps from other devices.', null),
     last_sync: nullableMoment('When the device last pulled; null: never.'),
     created_at: moment('When the device was registered.'),
+    wipe: Type.Union([WipeOrder, Type.Null()], { description: 'The order to erase the device; null: there is none.' }),
     cursors: Type.Record(Type.String(), DeviceCursor, {
       description: 'How far the device is: source → cursor.',
     }),

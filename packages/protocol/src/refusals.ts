@@ -52,6 +52,8 @@ export const REFUSALS = {
   type_conflict: { status: 409, title: 'The document holds content of another type' },
   write_conflict: { status: 409, title: 'Other writers kept changing the same objects' },
   refresh_stale: { status: 409, title: 'The partition was trimmed while the backend answered' },
+  wipe_not_ordered: { status: 409, title: 'Nobody has ordered to erase the device' },
+  client_wiped: { status: 410, title: 'The device must erase its data' },
   body_too_large: { status: 413, title: 'The request is too large' },
   id_token_too_large: { status: 413, title: 'The token of the identity provider is too large' },
   uri_too_long: { status: 414, title: 'The address is too long' },

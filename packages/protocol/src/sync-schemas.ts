@@ -60,6 +60,9 @@ export const DeviceSession = Type.Object(
     user_id: text('The login of the user.', 'anna'),
     client_id: text('The id of the device. Store it and send it with the next login.', CLIENT_ID),
     expires_at: moment('When the token ends.'),
+    wipe: Type.Optional(
+      flag('True: an administrator has ordered to erase the device. It erases its data and confirms with this token.'),
+    ),
   },
   { ...closed, title: 'DeviceSession', description: 'A login of a device.' },
 );
@@ -264,6 +267,19 @@ export const AckAnswer = Type.Object(
   { ...closed, title: 'AckAnswer', description: 'What was recorded.' },
 );
 export type AckAnswer = Static<typeof AckAnswer>;
+
+export const WipedReport = Type.Object(
+  {
+    unsent_uploads: Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'How many changes made on the device were lost.',
+      examples: [0],
+    }),
+  },
+  { ...closed, title: 'WipedReport', description: 'What a device says when it has erased its data.' },
+);
+export type WipedReport = Static<typeof WipedReport>;
 
 export const ResetRequest = Type.Object(
   { sources: Type.Optional(texts('The sources to start over with; absent: all.', ['Product'])) },

@@ -241,13 +241,14 @@ function newProviders({ issuers, backend }: Config, log: Log, { identities }: Ti
 function newEventHub(
   { devices }: Config,
   log: Log,
-  { tokens, devices: core }: Tidemark,
+  { tokens, clients, devices: core }: Tidemark,
   members: ClusterMembers,
 ): EventHub {
   const { heartbeatS, streamsMax } = devices;
   const onListen = (client: string, atMs: number) => members.tell({ kind: 'listens', client, atMs });
   const readLivePage: ReadLivePage = (partition, range) => core.livePage(partition, range);
-  return new EventHub({ tokens, clock, log, heartbeatMs: heartbeatS * 1_000, streamsMax, onListen, readLivePage });
+  const heartbeatMs = heartbeatS * 1_000;
+  return new EventHub({ tokens, clients, clock, log, heartbeatMs, streamsMax, onListen, readLivePage });
 }
 
 function newActivityHub(log: Log, tidemark: Tidemark, members: ClusterMembers): ActivityHub {

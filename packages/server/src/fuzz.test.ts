@@ -55,7 +55,11 @@ async function populate(): Promise<void> {
     const extra = EXTRA[name] ?? {};
     await unlessThere(tidemark.sources.declare({ name, ...extra }));
   }
-  for (const client_id of KNOWN.clients) await unlessThere(tidemark.clients.register('anna', { client_id }));
+  for (const client_id of KNOWN.clients) {
+    // A device that was wiped would refuse everything from then on.
+    if (await tidemark.clients.isWiped(client_id)) await unlessThere(tidemark.clients.delete('anna', client_id));
+    await unlessThere(tidemark.clients.register('anna', { client_id }));
+  }
 }
 
 async function issueToken(): Promise<string> {

@@ -66,6 +66,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'sources.receipts': ({ sources }) => sources.receipts('{source_id}'),
   'sources.refresh': ({ sources }) => sources.refresh('{source_id}', '{user_id}'),
   'clients.get': ({ clients }) => clients.get('{client_id}'),
+  'clients.wipe': ({ clients }) => clients.wipe('{client_id}'),
   'clients.sync': ({ clients }) => clients.sync('{client_id}'),
   'clients.pending': ({ clients }) => clients.pending('{client_id}', '{source_id}'),
   'clients.explain': ({ clients }) => clients.explain('{client_id}', '{source_id}', '{object_id}'),

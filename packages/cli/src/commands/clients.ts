@@ -10,6 +10,10 @@ interface DeleteOptions {
   readonly yes?: boolean;
 }
 
+interface WipeOptions {
+  readonly yes?: boolean;
+}
+
 export function addClients(program: Command, cli: Cli): void {
   const clients = commandGroup(
     program,
@@ -18,6 +22,7 @@ export function addClients(program: Command, cli: Cli): void {
     'tidemark users clients ada',
     'tidemark clients show 5f1c0e',
     'tidemark clients delete 5f1c0e',
+    'tidemark clients wipe 5f1c0e',
   );
   clients
     .command('show')
@@ -30,6 +35,23 @@ export function addClients(program: Command, cli: Cli): void {
       ),
     );
   addDelete(clients, cli);
+  addWipe(clients, cli);
+}
+
+function addWipe(clients: Command, cli: Cli): void {
+  clients
+    .command('wipe')
+    .description('Order a lost device to erase its data at its next call; `clients show` tells whether it has')
+    .addHelpText('before', examples('tidemark clients wipe 5f1c0e', 'tidemark clients wipe 5f1c0e --yes'))
+    .argument('<client>')
+    .option('--yes', 'do not ask for confirmation')
+    .action(
+      cli.remote(async ({ api, print, url }, client: string, { yes }: WipeOptions) => {
+        const warning = `The device ${client} at ${url} will erase all its data, with changes it has not sent. This cannot be taken back.`;
+        await confirm(cli, { warning, name: client, isConfirmed: yes === true });
+        print.record(await api.send<object>('POST', path`/rc/v1/clients/${client}/wipe`, {}));
+      }),
+    );
 }
 
 function addDelete(clients: Command, cli: Cli): void {

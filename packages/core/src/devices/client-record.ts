@@ -19,6 +19,18 @@ export interface ClientRecord {
   readonly lastSyncMs: number | null;
   /** Source → how often the device was told to start over with it. Older tokens are invalid. */
   readonly restarts: Readonly<Record<string, number>>;
+  /** The order to erase the device; absent: there is none. */
+  readonly wipe?: WipeRecord;
+}
+
+export interface WipeRecord {
+  readonly orderedAtMs: number;
+  /** The login of the administrator. */
+  readonly orderedBy: string;
+  /** Null: the device has not confirmed that it has erased its data. */
+  readonly confirmedAtMs: number | null;
+  /** Changes made on the device that were lost, as the device says. */
+  readonly unsentUploads: number | null;
 }
 
 export const BLANK_DEVICE: Device = {

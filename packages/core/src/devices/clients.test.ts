@@ -64,6 +64,7 @@ describe('register', () => {
       ...device,
       last_sync: null,
       created_at: '2023-11-14T22:13:20.000Z',
+      wipe: null,
     };
     expect(made).toEqual(view);
     expect(await clients.get(made.client_id)).toEqual(view);

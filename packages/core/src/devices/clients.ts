@@ -2,7 +2,7 @@ import { CLIENTS_PER_USER_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { tokenRemovals, tokensOf } from '../accounts/token-record.ts';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { clientsOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
+import { clientsOf, ownerRemoved, ownerTouched, ownerUnchanged, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
@@ -13,6 +13,7 @@ import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
+import { confirmedRecord, orderedRecord, type WipeView, wipeViewOf } from './wipe-order.ts';
 
 export interface ClientsPorts {
   readonly store: Store;
@@ -27,6 +28,8 @@ export interface ClientView extends Device {
   readonly user_id: string;
   readonly last_sync: string | null;
   readonly created_at: string;
+  /** The order to erase the device; null: there is none. */
+  readonly wipe: WipeView | null;
 }
 
 /** What a pull needs to know about its device. */
@@ -34,6 +37,8 @@ export interface OwnDevice {
   readonly user: string;
   readonly lastSyncMs: number | null;
   readonly restarts: ReadonlyMap<string, number>;
+  /** True: an administrator has ordered to erase the device. */
+  readonly isWiped: boolean;
   /** Stays the same while the device is registered, and differs after it was deleted and registered again. */
   readonly registration: number;
   /** Changes with everything that is stored about the device, and never comes back after the device was deleted. */
@@ -69,10 +74,6 @@ export class Clients {
     return (await this.#store.readEntry(refs.client(id))) !== null;
   }
 
-  async isOf(user: string, id: string): Promise<boolean> {
-    return (await this.#store.readEntry(refs.userClient(user, id))) !== null;
-  }
-
   /** Returns the owner of the device; null when there is no such device. */
   async userOf(id: string): Promise<string | null> {
     const entry = await this.#store.readEntry(refs.client(id));
@@ -81,20 +82,36 @@ export class Clients {
 
   async get(id: unknown): Promise<ClientView> {
     const name = admitName('client', id, pointer('client_id'));
-    const entry = await this.#store.readEntry(refs.client(name));
-    if (entry === null) throw notFound(name);
-    return viewOf(name, readClientRecord(entry.value));
+    const view = await this.find(name);
+    if (view === null) throw notFound(name);
+    return view;
+  }
+
+  /** Returns null when there is no such device. */
+  async find(id: string): Promise<ClientView | null> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    return entry === null ? null : viewOf(id, readClientRecord(entry.value));
   }
 
   async update(user: unknown, id: unknown, attributes: unknown): Promise<ClientView> {
     const login = admitName('login', user, pointer('user_id'));
     const name = admitName('client', id, pointer('client_id'));
     const device = admitDeviceUpdate(name, attributes);
-    return retryOnConflict(async () => this.#tryChange(name, await this.#own(login, name), device));
+    return retryOnConflict(async () => this.#tryChange(name, await this.#ownUnwiped(login, name), device));
   }
 
-  /** Returns the device, or refuses when it does not belong to the user. */
+  /**
+   * Returns the device, or refuses when it does not belong to the user, or is to be wiped. Every call of a device comes
+   * here before it gets an answer.
+   */
   async own(login: string, id: string): Promise<OwnDevice> {
+    const device = await this.registered(login, id);
+    if (device.isWiped) throw wiped(id);
+    return device;
+  }
+
+  /** Returns the device, also one that is to be wiped; refuses when it does not belong to the user. */
+  async registered(login: string, id: string): Promise<OwnDevice> {
     const [entry, registered] = await Promise.all([
       this.#store.readEntry(refs.client(id)),
       this.#store.readEntry(refs.userClient(login, id)),
@@ -113,7 +130,7 @@ export class Clients {
   /** Invalidates the tokens the device holds for these sources, so that it starts over. */
   async restart(login: string, id: string, sources: readonly string[]): Promise<void> {
     await retryOnConflict(async () => {
-      const entry = await this.#own(login, id);
+      const entry = await this.#ownUnwiped(login, id);
       const record = readClientRecord(entry.value);
       const restarts = new Map(Object.entries(record.restarts));
       for (const source of sources) restarts.set(source, (restarts.get(source) ?? 0) + 1);
@@ -133,6 +150,42 @@ export class Clients {
     const name = admitName('client', id, pointer('client_id'));
     await this.#requireUser(login);
     return retryOnConflict(() => this.#tryDelete(login, name));
+  }
+
+  /** Whether the device is to be wiped. False also when there is no such device. */
+  async isWiped(id: string): Promise<boolean> {
+    const entry = await this.#store.readEntry(refs.client(id));
+    return entry !== null && this.#devices.of(id, entry).isWiped;
+  }
+
+  /** Orders the device to erase itself. An order that was given before stays as it is. */
+  async orderWipe(id: unknown, orderedBy: string): Promise<ClientView> {
+    const name = admitName('client', id, pointer('client_id'));
+    return retryOnConflict(async () => {
+      const entry = await this.#store.readEntry(refs.client(name));
+      if (entry === null) throw notFound(name);
+      const old = readClientRecord(entry.value);
+      const record = orderedRecord(old, orderedBy, this.#ports.clock.nowMs());
+      return record === old || (await this.#write(name, entry, record)) ? viewOf(name, record) : null;
+    });
+  }
+
+  /** Records that the device has erased its data, and revokes its tokens in the same step. */
+  async confirmWipe(login: string, id: string, unsentUploads: number): Promise<WipeView> {
+    return retryOnConflict(async () => {
+      const owner = await readOwnerVersion(this.#store, 'client', id);
+      const entry = await this.#own(login, id);
+      const record = confirmedRecord(readClientRecord(entry.value), unsentUploads, this.#ports.clock.nowMs());
+      const tokens = (await tokensOf(this.#store, login)).filter(({ client }) => client === id);
+      const writes: EntryWrite[] = [
+        { ...refs.client(id), value: writeClientRecord(record), expect: entry.version },
+        ownerUnchanged(owner),
+        ...tokenRemovals(login, tokens),
+      ];
+      const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)] });
+      if (result.status === 'gone') throw refuseGone(result.guard);
+      return result.status === 'written' ? wipeViewOf(record.wipe) : null;
+    });
   }
 
   /** Records the time of a sync. Does nothing when the device was deleted meanwhile. */
@@ -218,6 +271,12 @@ export class Clients {
     return entry;
   }
 
+  async #ownUnwiped(login: string, id: string): Promise<Entry> {
+    const entry = await this.#own(login, id);
+    if (this.#devices.of(id, entry).isWiped) throw wiped(id);
+    return entry;
+  }
+
   async #requireUser(login: string): Promise<void> {
     if ((await this.#store.readEntry(refs.user(login))) !== null) return;
     throw new Refusal('user_not_found', `there is no user ${quoted(login)}`);
@@ -229,14 +288,18 @@ export class Clients {
   }
 }
 
-function viewOf(id: string, { user, device, createdAtMs, lastSyncMs }: ClientRecord): ClientView {
+function viewOf(id: string, { user, device, createdAtMs, lastSyncMs, wipe }: ClientRecord): ClientView {
   const times = { last_sync: isoTimeOrNull(lastSyncMs), created_at: isoTime(createdAtMs) };
-  return { client_id: id, user_id: user, ...device, ...times };
+  return { client_id: id, user_id: user, ...device, ...times, wipe: wipe === undefined ? null : wipeViewOf(wipe) };
 }
 
 function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration' | 'version'> {
-  const { user, lastSyncMs, restarts } = readClientRecord(value);
-  return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)) };
+  const { user, lastSyncMs, restarts, wipe } = readClientRecord(value);
+  return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)), isWiped: wipe !== undefined };
+}
+
+function wiped(id: string): Refusal {
+  return new Refusal('client_wiped', `an administrator has ordered to erase the client ${quoted(id)}`);
 }
 
 function notFound(id: string): Refusal {

@@ -2,7 +2,7 @@ import { type Conflicts, Refusal } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
 import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
 import type { Clients } from '../devices/clients.ts';
-import type { DeviceSessions, RegisteredDevice } from '../devices/device-sessions.ts';
+import type { RegisteredDevice } from '../devices/device-sessions.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
 import type { UserPartition } from '../sources/memberships.ts';
@@ -30,8 +30,7 @@ export interface UploadTarget extends UserPartition, RegisteredDevice {
 }
 
 export interface UploadTargetsParts {
-  readonly clients: Pick<Clients, 'userOf'>;
-  readonly sessions: DeviceSessions;
+  readonly clients: Pick<Clients, 'userOf' | 'registered'>;
   readonly sources: Sources;
   /** Absent: no source has a backend, whatever it says. */
   readonly adapters?: Adapters;
@@ -77,14 +76,15 @@ export class UploadTargets {
 
   /** The partition that the job names: the user may be in another one by now. */
   async ofJob({ source, client, registration, owner }: UploadJob): Promise<UploadTarget> {
-    const { clients, sessions, sources } = this.#parts;
+    const { clients, sources } = this.#parts;
     const user = await clients.userOf(client);
-    const device = user === null ? null : await sessions.identify({ user, client });
-    if (device === null || device.registration !== registration) {
+    // Uploads that a device sent before it was wiped are still applied.
+    const found = user === null ? null : await clients.registered(user, client);
+    if (user === null || found?.registration !== registration) {
       throw new Refusal('client_not_found', `the device of the upload, ${quoted(client)}, is gone`);
     }
-    const partition = { source, user: owner === undefined ? device.user : owner };
-    return this.#target(device, await sources.view(source), { partition, earlier: [] });
+    const partition = { source, user: owner === undefined ? user : owner };
+    return this.#target({ user, client, registration }, await sources.view(source), { partition, earlier: [] });
   }
 
   async #target(device: RegisteredDevice, source: SourceView, userPartition: UserPartition): Promise<UploadTarget> {

@@ -12,7 +12,7 @@ import {
 import { groupPartition } from '../admission/custom-partition.ts';
 import { bytesMaxOf } from '../admission/quota.ts';
 import { requireCount } from '../admission/require-count.ts';
-import type { DeviceCaller, RegisteredDevice } from '../devices/device-sessions.ts';
+import type { DeviceCaller, DeviceSessions, RegisteredDevice } from '../devices/device-sessions.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note, NoteRef, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
@@ -32,7 +32,9 @@ import { roundsOf, UploadLane } from './upload-order.ts';
 import { commitPlan, decide, planRound, retryOnConflict, seenIn } from './upload-plan.ts';
 import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upload-target.ts';
 
-export interface UploadsParts extends BackendUploadsPorts, UploadTargetsParts {}
+export interface UploadsParts extends BackendUploadsPorts, UploadTargetsParts {
+  readonly sessions: DeviceSessions;
+}
 
 /** Op ids by source; of a source of groups, by group. */
 export type Acknowledged = ReadonlyMap<string, readonly string[] | ReadonlyMap<string, readonly string[]>>;

@@ -155,6 +155,16 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect(await events.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
   });
 
+  it('[WIPE-3] a device that is ordered at one server to wipe itself gets nothing from the other, and its stream there ends', async () => {
+    const device = await openDevice(at(fleet.second), await newUser());
+    const events = await listenAt(fleet.second, device);
+    const calling = movedTo(fleet.second, device).api;
+    expect((await calling.get('/sync/v1/sources')).status).toBe(200);
+    expect((await adminAt(fleet.first).post(`/rc/v1/clients/${device.id}/wipe`, {})).status).toBe(200);
+    expect((await calling.get('/sync/v1/sources')).code).toBe('client_wiped');
+    expect(await events.rest()).toEqual([{ name: 'ended', data: { code: 'client_wiped' } }]);
+  });
+
   it('[MANY-3] a ping reaches a device that listens at another server than the one that delivers it', async () => {
     const login = await newUser();
     const device = await openDevice(at(fleet.first), login);

@@ -17,6 +17,7 @@ const READY = { name: 'ready', data: { heartbeat_s: 60 } };
 async function openHub(changes: Partial<EventHubParts> = {}) {
   const hub = new EventHub({
     tokens: { isGood: async () => true },
+    clients: { isWiped: async () => false },
     clock: { nowMs: () => 0 },
     log: quietLog(),
     heartbeatMs: 60_000,

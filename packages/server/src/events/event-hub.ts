@@ -9,6 +9,7 @@ import { type Changed, PendingChanges } from './pending-changes.ts';
 
 export interface EventHubParts {
   readonly tokens: Pick<Tidemark['tokens'], 'isGood'>;
+  readonly clients: Pick<Tidemark['clients'], 'isWiped'>;
   readonly clock: Clock;
   readonly log: Log;
   /** The longest time without an event or heartbeat. */
@@ -254,15 +255,19 @@ export class EventHub implements LiveDevices {
     if (await this.#endIfInvalid(connection)) connection.sendIfKeepingUp(HEARTBEAT);
   }
 
-  /** Returns false, and ends the stream, if its token is not valid any more. */
+  /** Returns false, and ends the stream, if its token is not valid any more or the device is to be wiped. */
   async #endIfInvalid(connection: Connection): Promise<boolean> {
-    const isGood = await this.#parts.tokens.isGood(connection.listener.tokenId, this.#parts.clock.nowMs());
+    const { tokens, clients, clock } = this.#parts;
+    const { tokenId, client } = connection.listener;
+    const [isGood, isWiped] = await Promise.all([tokens.isGood(tokenId, clock.nowMs()), clients.isWiped(client)]);
     if (!isGood) connection.end(TOKEN_ENDED);
-    return isGood;
+    else if (isWiped) connection.end(WIPED);
+    return isGood && !isWiped;
   }
 }
 
 const TOKEN_ENDED = eventBytes('ended', { code: 'token_invalid' });
+const WIPED = eventBytes('ended', { code: 'client_wiped' });
 const REPLACED = eventBytes('ended', { code: 'replaced' });
 const OUTCOMES = eventBytes('outcomes', {});
 const PULL = eventBytes('pull', {});

@@ -78,6 +78,7 @@ let admin: Caller;
 let adminToken: string;
 let deviceToken: string;
 let client: string;
+let lostClient: string;
 /** Pulls whose answer is ready and not sent, and their maximum. */
 let unsentPulls = 0;
 let unsentPullsMost = 0;
@@ -115,6 +116,7 @@ beforeAll(async () => {
   await admin.post(`/app/v1/${SOURCE}/fast_insert`, { user_id: 'anna', objects });
   const device = await openDevice(server, 'anna');
   client = device.id;
+  lostClient = (await openDevice(server, 'anna')).id;
   device.api.close();
   countAnswers();
   held = new HeldStore(context.tidemark.store);
@@ -174,7 +176,8 @@ function requestFor(method: string, template: string): Sent {
     source_name: SOURCE,
     source_id: SOURCE,
     user_id: 'anna',
-    client_id: client,
+    // The other cases need a device that is not wiped.
+    client_id: template.endsWith('/wipe') ? lostClient : client,
     name: SOURCE,
     doc: 'md',
     queue: 'none',

@@ -14,6 +14,8 @@ const ALWAYS: readonly RefusalCode[] = [
   'internal',
 ];
 const WITH_TOKEN: readonly RefusalCode[] = ['token_missing', 'token_invalid', 'forbidden', 'rate_limited'];
+/** Every call of a device checks that the device is still there, and need not erase itself. */
+const OF_DEVICE: readonly RefusalCode[] = ['client_not_found', 'client_wiped'];
 const WITH_BODY: readonly RefusalCode[] = [
   'invalid_json',
   'duplicate_id',
@@ -62,6 +64,7 @@ export function refusalsOf(operation: Operation): readonly RefusalCode[] {
     ...(ALWAYS_ANSWERED.has(path) ? [] : (['overloaded'] as const)),
     ...(scope === 'public' && method === 'GET' ? [] : (['store_unavailable'] as const)),
     ...(scope === 'public' ? [] : WITH_TOKEN),
+    ...(scope === 'device' ? OF_DEVICE : []),
     ...(body !== undefined ? WITH_BODY : method === 'GET' ? [] : WITH_STRAY_BODY),
     ...(method === 'GET' ? [] : WRITING),
     ...namesIn(params).flatMap((name) => BY_PARAM[name] ?? []),

@@ -1,8 +1,8 @@
-import { Client } from '@tidemark/protocol/admin-schemas';
+import { Client, WipeOrder } from '@tidemark/protocol/admin-schemas';
 import { Type } from 'typebox';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
-import { ClientId, SourceId } from './shapes.ts';
+import { ClientId, Empty, SourceId } from './shapes.ts';
 
 const owner: DocumentOwner = {
   name: 'a device and source',
@@ -31,4 +31,24 @@ const get = route({
   },
 });
 
-export const clientRoutes = [get, docnamesRoute(owner), ...documentRoutes(owner)];
+const wipe = route({
+  method: 'POST',
+  path: '/rc/v1/clients/:client_id/wipe',
+  operationId: 'clientsWipe',
+  scope: 'admin',
+  summary: 'Order a device to erase itself',
+  description:
+    'The device gets no more data. At its next call it erases all data, unsent uploads and its token, and confirms. `wipe` of the device tells the state of the order. An order cannot be taken back; repeating it changes nothing.',
+  params: Type.Object({ client_id: ClientId }),
+  body: Empty,
+  answer: WipeOrder,
+  audit: 'client.wipe',
+  handle: async ({ context, params, bearer }) => {
+    const { user_id, wipe: order } = await context.tidemark.clients.orderWipe(params.client_id, bearer?.user ?? '');
+    // Ends the stream of the device, at whichever server it listens, so that it calls at once.
+    context.cluster.announce('sessions', user_id);
+    return order;
+  },
+});
+
+export const clientRoutes = [get, wipe, docnamesRoute(owner), ...documentRoutes(owner)];

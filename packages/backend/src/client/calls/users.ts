@@ -8,6 +8,7 @@ import type {
   PingReport,
   SourceSync,
   User,
+  WipeOrder,
 } from '@tidemark/protocol';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import { path } from '../path.ts';
@@ -112,6 +113,14 @@ export class ClientCalls {
 
   get(client: string, options?: CallOptions): Promise<Client> {
     return this.#api.get(path`/rc/v1/clients/${client}`, options);
+  }
+
+  /**
+   * Orders the device to erase itself at its next call. The state of the order is `wipe` of the device. Repeating the call
+   * changes nothing; an order cannot be taken back.
+   */
+  wipe(client: string, options?: CallOptions): Promise<WipeOrder> {
+    return this.#api.post(path`/rc/v1/clients/${client}/wipe`, {}, 'harmless', options);
   }
 
   /** How far the device is with each source. */

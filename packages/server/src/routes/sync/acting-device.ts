@@ -1,7 +1,19 @@
 import type { Bearer, DeviceId } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import type { RouteContext } from '../../http/route.ts';
 
 const SHOWN_UNITS_MAX = 80;
+
+/** Returns the device that the token was issued for, unless it was deleted or is to be wiped. */
+export async function ownDevice(
+  { tidemark }: Pick<RouteContext, 'tidemark'>,
+  bearer: Bearer | null,
+  named?: string,
+): Promise<DeviceId & { readonly tokenId: string }> {
+  const device = actingDevice(bearer, named);
+  await tidemark.clients.own(device.user, device.client);
+  return device;
+}
 
 /**
  * Returns the device that the token was issued for. A device can only name itself: other ids are refused as unknown.

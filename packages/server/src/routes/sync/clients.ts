@@ -1,12 +1,12 @@
-import { Deleted } from '@tidemark/protocol/admin-schemas';
+import { Deleted, WipeOrder } from '@tidemark/protocol/admin-schemas';
 import { closed } from '@tidemark/protocol/annotated';
-import { ResetRequest } from '@tidemark/protocol/sync-schemas';
+import { ResetRequest, WipedReport } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
 import { documentedAs } from '../../http/documented-schema.ts';
 import { route } from '../../http/route.ts';
 import { DeviceAttributes } from '../request-shapes.ts';
 import { ClientId, names } from '../shapes.ts';
-import { actingDevice } from './acting-device.ts';
+import { actingDevice, ownDevice } from './acting-device.ts';
 
 /** Admission checks the attributes of a device and names each mistake. */
 const Attributes = Type.Object({}, { additionalProperties: true, ...documentedAs(DeviceAttributes) });
@@ -61,7 +61,7 @@ const remove = route({
   answer: Deleted,
   audit: 'device.delete',
   handle: async ({ context, params, bearer }) => {
-    const { user, client } = actingDevice(bearer, params.client_id);
+    const { user, client } = await ownDevice(context, bearer, params.client_id);
     const answer = await context.tidemark.clients.delete(user, client);
     context.events.signOut(client);
     return answer;
@@ -87,4 +87,25 @@ const reset = route({
   },
 });
 
-export const deviceClientRoutes = [register, update, remove, reset];
+const wiped = route({
+  method: 'POST',
+  path: '/sync/v1/clients/:client_id/wiped',
+  operationId: 'deviceWiped',
+  announces: 'sessions',
+  scope: 'device',
+  summary: 'Confirm that the device has erased its data',
+  description: 'To be called after a call was refused with `client_wiped`. The tokens of the device end with it.',
+  refusals: ['wipe_not_ordered'],
+  params: ById,
+  body: WipedReport,
+  answer: WipeOrder,
+  audit: 'device.wiped',
+  handle: async ({ context, params, body, bearer }) => {
+    const { user, client } = actingDevice(bearer, params.client_id);
+    const order = await context.tidemark.clients.confirmWipe(user, client, body.unsent_uploads);
+    context.events.signOut(client);
+    return order;
+  },
+});
+
+export const deviceClientRoutes = [register, update, remove, reset, wiped];

@@ -1,7 +1,7 @@
 import { PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { Type } from 'typebox';
 import { EventStream, route } from '../../http/route.ts';
-import { actingDevice } from './acting-device.ts';
+import { ownDevice } from './acting-device.ts';
 
 const events = route({
   method: 'GET',
@@ -24,7 +24,7 @@ const events = route({
   }),
   streams: 'text/event-stream',
   handle: async ({ context, query: { pages = [] }, bearer }) => {
-    const device = actingDevice(bearer);
+    const device = await ownDevice(context, bearer);
     context.events.requireRoom(device);
     return new EventStream((response) =>
       context.events.connect(device, response, typeof pages === 'string' ? [pages] : pages),

@@ -14,7 +14,7 @@ import type { ActivityFact } from '../../activity/activity-filter.ts';
 import { ownParts, shareParts, type TextPart } from '../../http/coding/text-parts.ts';
 import { JsonParts, type Repeatable, type RouteContext, route, type ShownFact } from '../../http/route.ts';
 import { ACTIVITY_DATA_UNITS_MAX } from '../../limits.ts';
-import { actingDevice } from './acting-device.ts';
+import { actingDevice, ownDevice } from './acting-device.ts';
 
 const sources = route({
   method: 'GET',
@@ -24,7 +24,7 @@ const sources = route({
   summary: 'The sources of the device',
   answer: SyncSources,
   handle: async ({ context, bearer }) => {
-    actingDevice(bearer);
+    await ownDevice(context, bearer);
     return { sources: await context.tidemark.devices.sources() };
   },
 });

@@ -3,7 +3,7 @@ import { SearchRequest } from '@tidemark/protocol/sync-schemas';
 import { Type } from 'typebox';
 import { JsonText, route } from '../../http/route.ts';
 import { OBJECT_REFUSALS } from '../../http/route-refusals.ts';
-import { actingDevice } from './acting-device.ts';
+import { ownDevice } from './acting-device.ts';
 
 const search = route({
   method: 'POST',
@@ -28,7 +28,7 @@ const search = route({
     { ...closed, title: 'SearchAnswer', description: 'The result of a search.' },
   ),
   handle: async ({ context, body, bearer }) => {
-    const { user, client } = actingDevice(bearer);
+    const { user, client } = await ownDevice(context, bearer);
     const startedMs = performance.now();
     const found = await context.searches.run(client, () =>
       context.tidemark.search({

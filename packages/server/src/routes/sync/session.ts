@@ -5,7 +5,7 @@ import { type DeviceUser, deviceUser } from '../../auth/device-user.ts';
 import { type RouteContext, route } from '../../http/route.ts';
 import { LOGIN_BYTES_MAX } from '../../limits.ts';
 import { Empty } from '../shapes.ts';
-import { actingDevice } from './acting-device.ts';
+import { ownDevice } from './acting-device.ts';
 
 const TOKEN_REFUSALS: readonly RefusalCode[] = [
   'id_token_invalid',
@@ -42,7 +42,7 @@ const login = route({
     const user = await userOf(context, body, address);
     if (user.groups !== undefined) await context.tidemark.groups.set(user.login, user.groups);
     const known = await ownClient(context, user.login, client);
-    const client_id = known ?? (await context.tidemark.clients.register(user.login, {})).client_id;
+    const client_id = known?.id ?? (await context.tidemark.clients.register(user.login, {})).client_id;
     const { token, expires_at } = await context.tidemark.tokens.issue({
       user: user.login,
       client: client_id,
@@ -52,7 +52,7 @@ const login = route({
       ...(user.identity === undefined ? {} : { identity: user.identity }),
       isReturning: known !== null,
     });
-    return { token, user_id: user.login, client_id, expires_at };
+    return { token, user_id: user.login, client_id, expires_at, ...(known?.isWiped === true ? { wipe: true } : {}) };
   },
 });
 
@@ -75,10 +75,23 @@ function missing(field: 'login' | 'password'): Refusal {
   return new Refusal('invalid_request', `the body has no ${field}, and no id_token or access_token either`, [flaw]);
 }
 
-/** Returns the previous id of the device if it belongs to this user. */
-async function ownClient({ tidemark }: RouteContext, login: string, wanted: string | null): Promise<string | null> {
-  const isName = wanted !== null && nameProblem('client', wanted) === null;
-  return isName && (await tidemark.clients.isOf(login, wanted)) ? wanted : null;
+interface KnownClient {
+  readonly id: string;
+  /** True: the device must erase its data before anything else. */
+  readonly isWiped: boolean;
+}
+
+/** Returns the previous id of the device if it belongs to this user. A device that was wiped becomes a new one. */
+async function ownClient(
+  { tidemark }: RouteContext,
+  login: string,
+  wanted: string | null,
+): Promise<KnownClient | null> {
+  if (wanted === null || nameProblem('client', wanted) !== null) return null;
+  const found = await tidemark.clients.find(wanted);
+  if (found === null || found.user_id !== login || (found.wipe !== null && found.wipe.confirmed_at !== null))
+    return null;
+  return { id: wanted, isWiped: found.wipe !== null };
 }
 
 const renew = route({
@@ -91,7 +104,7 @@ const renew = route({
   body: Empty,
   answer: DeviceSession,
   handle: async ({ context, bearer }) => {
-    const { user, client } = actingDevice(bearer);
+    const { user, client } = await ownDevice(context, bearer);
     if (bearer === null) throw new Error('a route with a scope was called without a bearer');
     const { token, expires_at } = await context.tidemark.tokens.renew(
       bearer,
@@ -110,7 +123,7 @@ const signOut = route({
   summary: 'Sign the device out; it stays registered',
   answer: Revoked,
   handle: async ({ context, bearer }) => {
-    const { user, client, tokenId } = actingDevice(bearer);
+    const { user, client, tokenId } = await ownDevice(context, bearer);
     await context.tidemark.tokens.revokeOfClient(user, client);
     context.events.signOut(client);
     return { revoked: tokenId };

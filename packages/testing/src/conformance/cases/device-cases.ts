@@ -113,6 +113,25 @@ const signingIn: readonly ConformanceCase[] = [
     ],
   },
   {
+    rule: 'WIPE-4',
+    title: 'a device that is to be wiped gets no data, and its confirmation is kept',
+    steps: (name) => {
+      const order = { ordered_at: MOMENT, ordered_by: same('login'), confirmed_at: null, unsent_uploads: null };
+      const confirm = (unsent_uploads: number) => byDevice(post('/sync/v1/clients/{client}/wiped', { unsent_uploads }));
+      return [
+        aUser(name('anna')),
+        signsIn(name('anna')),
+        [confirm(0), refused('wipe_not_ordered')],
+        [post('/rc/v1/clients/{client}/wipe', {}), json(order)],
+        [pull({}), refused('client_wiped')],
+        [confirm(2), json({ ...order, confirmed_at: MOMENT, unsent_uploads: 2 })],
+        [byDevice(get('/sync/v1/sources')), refused('token_invalid')],
+        [post('/rc/v1/clients/{client}/wipe', {}), json({ ...order, confirmed_at: MOMENT, unsent_uploads: 2 })],
+        [post(path`/rc/v1/clients/${name('nobody')}/wipe`, {}), refused('client_not_found')],
+      ];
+    },
+  },
+  {
     rule: 'SYNC-5',
     title: 'the attributes of a device are kept until the device is deleted',
     steps: (name) => [

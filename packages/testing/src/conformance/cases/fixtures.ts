@@ -66,6 +66,7 @@ export function clientView(id: string, user: string, changes: Readonly<Record<st
     phone_id: null,
     last_sync: null,
     created_at: MOMENT,
+    wipe: null,
     cursors: {},
     ...changes,
   };
