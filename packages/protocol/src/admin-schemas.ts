@@ -204,7 +204,10 @@ export const Client = Type.Object(
     phone_id: nullableText('An id of the hardware, which tells reinstalled apps from other devices.', null),
     last_sync: nullableMoment('When the device last pulled; null: never.'),
     created_at: moment('When the device was registered.'),
-    wipe: Type.Union([WipeOrder, Type.Null()], { description: 'The order to erase the device; null: there is none.' }),
+    wipe: Type.Union([WipeOrder, Type.Null()], {
+      description: 'The order to erase the device; null: there is none.',
+      examples: [null],
+    }),
     cursors: Type.Record(Type.String(), DeviceCursor, {
       description: 'How far the device is: source → cursor.',
     }),

@@ -60,6 +60,7 @@ const RULES = [
   '[SYNC-12] uploads that are rejected',
   '[SYNC-14] searching',
   '[SYNC-16] acknowledging',
+  '[WIPE-4] a device that is to be wiped',
   '[EVENT-1] streams of events',
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',
