@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readTree } from './files.mjs';
 import { ROOT } from './processes.mjs';
+import { slugOf } from './site/markdown.mjs';
 
 const ANCHOR_LINK = /\]\((?!https?:)([^)\s#]*)#([^)\s]+)\)/g;
 const LINK = /\]\((?!https?:|mailto:|#)([^)\s#]+)(?:#[^)]*)?\)/g;
@@ -13,15 +14,16 @@ function deadLinks(path, text, exists) {
   return targets.filter((target) => !exists(join(dirname(path), target))).map((target) => `${path} → ${target}`);
 }
 
-/** The anchors of a document's headings, as GitHub makes them. */
+/** The anchors of a document: those of its headings, as GitHub makes them, and those of rules in the site. */
 function anchorsOf(text) {
-  const headings = [...text.replace(/^```.*?^```/gms, '').matchAll(/^#+ (.*)$/gm)];
-  return headings.map(([, title]) =>
-    title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_\- ]/gu, '')
-      .replaceAll(' ', '-'),
-  );
+  const headings = [...text.replace(/^```.*?^```/gms, '').matchAll(/^#+ (.*)$/gm)].map(([, title]) => slugOf(title));
+  const rules = [...text.matchAll(/^- \*\*\[([A-Z-]+\d+)\]\*\*/gm)].map(([, id]) => id.toLowerCase());
+  return [...headings, ...rules];
+}
+
+/** The pages that people write, without copies of them in the built site. */
+function readPages(folders) {
+  return new Map([...readTree(ROOT, folders, /\.md$/)].filter(([path]) => !/packages\/server\/docs\//.test(path)));
 }
 
 /** Links of a document to headings that are not there. `read` returns the text of a document, or undefined. */
@@ -36,7 +38,7 @@ function deadAnchors(path, text, read) {
 
 describe('links between documents', () => {
   it('lead somewhere', () => {
-    const pages = readTree(ROOT, ['.', 'docs', 'packages', 'examples'], /\.md$/);
+    const pages = readPages(['.', 'docs', 'packages', 'examples']);
     const own = [...pages].filter(([path]) => !path.startsWith('./') || path.split('/').length === 2);
     expect(own.length).toBeGreaterThan(30);
     expect(own.flatMap(([path, text]) => deadLinks(path, text, (file) => existsSync(join(ROOT, file))))).toEqual([]);
@@ -48,7 +50,7 @@ describe('links between documents', () => {
   });
 
   it('links to headings lead to a heading', () => {
-    const pages = readTree(ROOT, ['docs', 'packages', 'examples'], /\.md$/);
+    const pages = readPages(['docs', 'packages', 'examples']);
     for (const name of ['README.md', 'CONTRIBUTING.md']) pages.set(name, readFileSync(join(ROOT, name), 'utf8'));
     expect([...pages].flatMap(([path, text]) => deadAnchors(path, text, (file) => pages.get(file)))).toEqual([]);
   });

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildConsole } from './build-console.mjs';
+import { buildDocs } from './build-docs.mjs';
 import { isEntry, ROOT, run, withLock } from './processes.mjs';
 
 const NODE_MAJOR_MIN = 20;
@@ -40,20 +41,26 @@ async function installAndBuild(root) {
   const notice = setTimeout(() => say('building the sources'), BUILD_NOTICE_MS);
   const code = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-b'], { cwd: root, ...TO_STDERR });
   const problem =
-    code === 0 ? await consoleProblem(root) : 'the sources do not compile; fix the errors above and try again';
+    code === 0 ? await pagesProblem(root) : 'the sources do not compile; fix the errors above and try again';
   clearTimeout(notice);
   return problem;
 }
 
-/** Builds the web console where it is part of the checkout. Returns what went wrong, or null. */
-async function consoleProblem(root) {
-  if (!existsSync(join(root, 'packages/console'))) return null;
-  try {
-    await buildConsole(root);
-    return null;
-  } catch (error) {
-    return `the console could not be built: ${error.message}`;
+/** Builds the web console and the documentation where they are part of the checkout. Returns what went wrong, or null. */
+async function pagesProblem(root) {
+  const builds = [
+    ['the console', 'packages/console', buildConsole],
+    ['the documentation', 'docs', buildDocs],
+  ];
+  for (const [name, folder, build] of builds) {
+    if (!existsSync(join(root, folder))) continue;
+    try {
+      await build(root);
+    } catch (error) {
+      return `${name} could not be built: ${error.message}`;
+    }
   }
+  return null;
 }
 
 /** Returns whether npm's record of what it installed differs from the lock file. Optional packages may be missing. */

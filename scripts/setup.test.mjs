@@ -46,9 +46,11 @@ let root;
 
 beforeEach(() => {
   root = fs.mkdtempSync(join(tmpdir(), 'tidemark-setup-'));
-  for (const script of ['build-console', 'processes', 'programs', 'run', 'setup', 'test']) {
+  const pages = ['build-console', 'build-docs', 'built-files', 'files'];
+  for (const script of [...pages, 'processes', 'programs', 'run', 'setup', 'test']) {
     write(`scripts/${script}.mjs`, fs.readFileSync(join(ROOT, `scripts/${script}.mjs`)));
   }
+  fs.cpSync(join(ROOT, 'scripts/site'), join(root, 'scripts/site'), { recursive: true });
   for (const [path, text] of Object.entries(SOURCES)) {
     if (text === null) fs.mkdirSync(join(root, path));
     else write(path, text);

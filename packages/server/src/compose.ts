@@ -20,6 +20,7 @@ import { ClusterMembers } from './cluster/cluster-members.ts';
 import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
 import { addConsole } from './console/add-console.ts';
+import { addDocs } from './docs/add-docs.ts';
 import type { ReadLivePage } from './events/change-events.ts';
 import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
@@ -406,6 +407,7 @@ function buildApp(config: Config, { context, routes, log, gauge, channel }: AppP
     const isReady = () => !app.isDraining();
     addServiceRoutes(app, context, { dataFolder, isMetricsPublic, isReady, gauge, ...scrape });
     addConsole(app);
+    addDocs(app);
     for (const route of routes) addRoute(app, context, route);
   });
 }

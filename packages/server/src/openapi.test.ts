@@ -64,9 +64,9 @@ it('[REST-27] every route in the code is described, and every described route is
   expect([...described].sort()).toEqual([...new Set(inCode)].sort());
 });
 
-it('[REST-27] a route that is not described only refuses, except for the viewer and the console', async () => {
+it('[REST-27] a route that is not described only refuses, except for the documentation and the console', async () => {
   const hidden = routes.filter(
-    ({ isHidden, url, method }) => isHidden && !/^\/(?:docs|console)/.test(url) && method !== 'HEAD',
+    ({ isHidden, url, method }) => isHidden && !/^\/(?:docs|console|llms)/.test(url) && method !== 'HEAD',
   );
   expect(hidden.length).toBeGreaterThan(100);
   const statuses = new Map<string, number>();
@@ -259,7 +259,7 @@ it('[REST-40] types generated from the description accept correct calls and refu
 });
 
 it('[REST-29] the viewer works without the internet and runs only scripts of the server', async () => {
-  const response = await fetch(`${server.url}/docs/`);
+  const response = await fetch(`${server.url}/docs/api/`);
   const page = await response.text();
   expect(response.status).toBe(200);
   expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);

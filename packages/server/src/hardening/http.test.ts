@@ -188,7 +188,15 @@ describe('a request', () => {
 
   it('[HARD-57] the Host of a request does not appear in any answer', async () => {
     const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-for': 'evil.example' };
-    for (const path of ['/openapi.json', '/docs/', '/rc/v1/users', '/nowhere', '/rc/v1/system/license', '/readyz']) {
+    for (const path of [
+      '/openapi.json',
+      '/docs/',
+      '/docs/api/',
+      '/rc/v1/users',
+      '/nowhere',
+      '/rc/v1/system/license',
+      '/readyz',
+    ]) {
       const reply = await admin.get(path, headers);
       expect(reply.text + JSON.stringify(reply.headers)).not.toContain('evil');
     }
@@ -256,28 +264,34 @@ describe('a request', () => {
   });
 
   it.each([
-    '/docs/static/nothing.js',
-    '/docs/static/../../package.json',
-    '/docs/static/..%2f..%2f..%2fpackage.json',
-    '/docs/static/%2e%2e/%2e%2e/package.json',
-    '/docs/static//etc/passwd',
-    '/docs/static/..\\..\\package.json',
+    '/docs/api/static/nothing.js',
+    '/docs/api/static/../../package.json',
+    '/docs/api/static/..%2f..%2f..%2fpackage.json',
+    '/docs/api/static/%2e%2e/%2e%2e/package.json',
+    '/docs/api/static//etc/passwd',
+    '/docs/api/static/..\\..\\package.json',
     '/docs/../../etc/passwd',
-  ])('[HARD-15] %s leads to no file outside of the viewer', async (path) => {
+    '/docs/..%2f..%2fpackage.json',
+    '/docs/%2e%2e/package.json',
+    '/docs/files.json',
+    '/docs/.inputs',
+    '/docs//etc/passwd',
+    '/docs/assets/..%2f..%2fpackage.json',
+  ])('[HARD-15] %s leads to no file outside of the documentation', async (path) => {
     const answer = await rawRequest(`GET ${path} HTTP/1.1`, ['host: x']);
     expect(answer).toMatch(/^HTTP\/1\.1 4/);
     expect(answer).not.toMatch(/root:|"version"/);
   });
 
   it('[HARD-61] the viewer of the description cannot be framed by another site', async () => {
-    const { headers } = await stranger.get('/docs/');
+    const { headers } = await stranger.get('/docs/api/');
     expect(String(headers['content-security-policy'])).toMatch(/frame-ancestors 'self'/);
   });
 });
 
 describe('the description', () => {
   it('[CONN-6] the description has an ETag, and a request with it gets 304', async () => {
-    for (const path of ['/openapi.json', '/docs/json']) {
+    for (const path of ['/openapi.json', '/docs/api/json']) {
       const { status, headers, body } = await stranger.get(path);
       expect([status, (body as { openapi: string }).openapi]).toEqual([200, '3.1.0']);
       const etag = String(headers.etag);
@@ -289,7 +303,11 @@ describe('the description', () => {
   });
 
   it('[CONN-7] the viewer does not send browsers to HTTPS, which the server itself does not speak', async () => {
-    for (const path of ['/docs/', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-initializer.js']) {
+    for (const path of [
+      '/docs/api/',
+      '/docs/api/static/swagger-ui-bundle.js',
+      '/docs/api/static/swagger-initializer.js',
+    ]) {
       const { status, headers } = await stranger.get(path, { host: 'tidemark.example' });
       expect(status).toBe(200);
       expect(String(headers['content-security-policy'])).toMatch(/^default-src 'self'/);

@@ -23,7 +23,7 @@ const TURNS_MAX = 20_000;
 const CLOSING_TURNS_MAX = 200;
 /** Turns for work after the answer of the store, which must be observed before the next socket. */
 const FOLLOWING_TURNS = 20;
-const VIEWER_FILE = '/docs/static/swagger-ui-bundle.js';
+const VIEWER_FILE = '/docs/api/static/swagger-ui-bundle.js';
 
 /**
  * Holds back one answer of the store, as long as the socket needs to close. An engine over a network would delay

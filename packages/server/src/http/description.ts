@@ -32,9 +32,9 @@ const TAGS = [
 ] as const;
 
 /** The path of the viewer. */
-export const VIEWER_PATH = '/docs';
+export const VIEWER_PATH = '/docs/api';
 
-/** Describes every route that is added afterwards, at `/openapi.json`, with a viewer at `/docs/` that needs no network. */
+/** Describes every route that is added afterwards, at `/openapi.json`, with a viewer at `/docs/api/` that needs no network. */
 export async function addDescription(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     transform: ({ schema, url, route: { config } }) => ({

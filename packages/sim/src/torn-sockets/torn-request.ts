@@ -10,7 +10,7 @@ export interface TornTarget {
   readonly devices: readonly Pick<DeviceSession, 'token' | 'client_id'>[];
 }
 
-const VIEWER_FILE = '/docs/static/swagger-ui-bundle.js';
+const VIEWER_FILE = '/docs/api/static/swagger-ui-bundle.js';
 const PADDING_BYTES_MAX = 200_000;
 const AHEAD_MAX = 4;
 const AHEAD_TOO_MANY = 40;

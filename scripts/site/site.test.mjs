@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { useBrowser } from '@tidemark/testing';
+import { startTestServer } from '@tidemark/testing/server';
+import { Marked } from 'marked';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildDocs, deadLinksOf, readPages, sidebarOf } from '../build-docs.mjs';
+import { ROOT } from '../processes.mjs';
+import { highlight } from './highlight.mjs';
+import { renderPage } from './markdown.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PAGES = ['index.html', 'sdk/guide.html', 'operating/configuration.html'];
+
+describe('sidebar', () => {
+  it('[DOCS-3] every page is in the sidebar or in the index of decisions, and every entry is a page', () => {
+    const pages = readPages(ROOT);
+    const listed = sidebarOf(pages).flatMap(({ pages: own, records = [] }) => [...own, ...records]);
+    expect(listed.map(([path]) => path).sort()).toEqual([...pages.keys()].sort());
+  });
+});
+
+describe('building', () => {
+  const render = (text, known = ['other.md', 'decisions/README.md']) =>
+    renderPage(Marked, { path: 'sdk/x.md', text, known: new Set(known) });
+
+  it('[DOCS-4] HTML in a page fails the build', () => {
+    expect(() => render('# A\n\n<b>bold</b>')).toThrow('sdk/x.md: HTML is not allowed in pages: <b>');
+    expect(render('# A\n\n`<b>`').html).toContain('<code>&lt;b&gt;</code>');
+  });
+
+  it('[DOCS-4] a link to a page or a heading that does not exist is found', () => {
+    const { html, anchors } = render('# A\n\n[b](#a) [c](#b) [d](../other.md) [e](../other.md#f) ![g](h.svg)');
+    const written = new Map([
+      ['sdk/x.html', { html, anchors }],
+      ['other.html', { html: '', anchors: new Set() }],
+    ]);
+    expect(deadLinksOf(written, () => false)).toEqual([
+      'sdk/x.html → #b',
+      'sdk/x.html → ../other.html#f',
+      'sdk/x.html → h.svg',
+    ]);
+  });
+
+  it('links stay in the site where there is a page, and lead to the repository otherwise', () => {
+    const { html } = render('# A\n\n[a](../other.md#b) [c](../decisions) [d](../../packages/cli)');
+    expect([...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => href)).toEqual([
+      '../other.html#b',
+      '../decisions/index.html',
+      'https://github.com/tidemark-sync/tidemark/blob/main/packages/cli',
+    ]);
+  });
+
+  it('headings have the anchors of GitHub, also when a title occurs twice, and rules have theirs', () => {
+    const { anchors } = render('# One: `two`\n\n## Same\n\n## Same\n\n- **[PAGE-3]** x');
+    expect([...anchors]).toEqual(['one-two', 'same', 'same-1', 'page-3']);
+  });
+
+  it('code is coloured without losing a character', () => {
+    const code = 'const a = "<b>"; // 1 & 2\n';
+    const html = highlight(code, 'ts');
+    expect(html).toContain('<span class="string">&quot;&lt;b&gt;&quot;</span>');
+    expect(
+      html
+        .replace(/<[^>]*>/g, '')
+        .replaceAll('&lt;', '<')
+        .replaceAll('&gt;', '>')
+        .replaceAll('&quot;', '"')
+        .replaceAll('&amp;', '&'),
+    ).toBe(code);
+  });
+});
+
+describe('in the browser', () => {
+  const browser = useBrowser();
+  let server;
+
+  beforeAll(async () => {
+    await buildDocs();
+    server = await startTestServer();
+  });
+
+  afterAll(() => server.close());
+
+  it.each([
+    ['light', { width: 1280, height: 800 }],
+    ['dark', { width: 1280, height: 800 }],
+    ['light', { width: 390, height: 844 }],
+  ])(
+    '[SITE-5] pages have no serious accessibility problem and fit the screen, %s, %o',
+    async (colorScheme, viewport) => {
+      const page = await browser.openPage(`${server.url}/docs/`, { colorScheme, viewport });
+      const problems = [];
+      for (const path of PAGES) {
+        await page.goto(`${server.url}/docs/${path}`);
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate('axe.run()');
+        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+        problems.push(
+          ...serious.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${path}: ${id}: ${html.slice(0, 200)}`)),
+        );
+        if (await page.evaluate('document.documentElement.scrollWidth > innerWidth'))
+          problems.push(`${path}: too wide`);
+      }
+      expect(problems).toEqual([]);
+    },
+  );
+
+  it('[SITE-6] the search finds a section by its words and opens it', async () => {
+    const page = await browser.openPage(`${server.url}/docs/sdk/guide.html`);
+    await page.keyboard.press('/');
+    await page.getByRole('searchbox').fill('leader lease');
+    await page.getByRole('status').getByText('results').waitFor();
+    await page.getByRole('searchbox').fill('rejected changes');
+    const result = page.getByRole('link', { name: 'The device SDK › Rejected changes and conflicts' });
+    await result.click();
+    await page.waitForURL('**/sdk/guide.html#rejected-changes-and-conflicts');
+  });
+
+  it('[SITE-6] the choice of dark stays on the next page', async () => {
+    const page = await browser.openPage(`${server.url}/docs/`, { colorScheme: 'light' });
+    await page.getByRole('button', { name: 'Dark mode' }).click();
+    await page.goto(`${server.url}/docs/errors.html`);
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');
+    expect(await page.getByRole('button', { name: 'Dark mode' }).getAttribute('aria-pressed')).toBe('true');
+  });
+
+  it('[SITE-5] on a phone the menu shows the pages', async () => {
+    const page = await browser.openPage(`${server.url}/docs/`, { viewport: { width: 390, height: 844 } });
+    const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Queries' });
+    expect(await link.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await link.click();
+    await page.getByRole('heading', { level: 1, name: 'Queries' }).waitFor();
+  });
+});
