@@ -364,6 +364,12 @@ const ROWS: readonly Row[] = [
     out: 'license  Apache-2.0\nseats    -\n',
   },
   {
+    args: ['settings'],
+    call: 'GET /rc/v1/system/settings',
+    answer: [{ name: 'port', value: 8080, origin: 'TIDEMARK_PORT', kind: 'environment' }],
+    out: 'NAME  VALUE  ORIGIN\nport  8080   TIDEMARK_PORT\n',
+  },
+  {
     args: ['appserver', 'get'],
     call: 'GET /rc/v1/system/appserver',
     answer: { adapter_url: null },

@@ -397,6 +397,16 @@ describe('in a browser', () => {
     await page.getByText('The server does not answer').first().waitFor();
   });
 
+  it('[CONSOLE-21] the settings in force are shown with their origin, and secrets are not', async () => {
+    const page = await browser.openPage(`${server.url}/console/system`);
+    await signIn(page);
+    const settings = page.getByRole('table', { name: 'Settings' });
+    await settings.getByRole('row', { name: /^data .*TIDEMARK_DATA/ }).waitFor();
+    await page.getByLabel('Find', { exact: true }).fill('admin_password');
+    await settings.getByRole('row', { name: 'admin_password "***" TIDEMARK_ADMIN_PASSWORD' }).waitFor();
+    expect(await settings.textContent()).not.toContain(ADMIN_PASSWORD);
+  });
+
   it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {
     await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
     const page = await browser.openPage(`${server.url}/console/groups`);

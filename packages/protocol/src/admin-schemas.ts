@@ -60,6 +60,21 @@ export const License = Type.Object(
 );
 export type License = Static<typeof License>;
 
+/** A setting of the running server. */
+export const SettingInForce = Type.Object(
+  {
+    name: text('The name in the configuration file.', 'devices.retention_days'),
+    value: Type.Unknown({ description: 'The value; a secret that is set is shown as `***`.', examples: [90] }),
+    origin: text('Where the value comes from: a flag, a variable, a file, or `default`.', 'TIDEMARK_PORT'),
+    kind: Type.Enum(['default', 'file', 'environment', 'secret_file', 'flag'], {
+      description: 'The kind of origin.',
+      examples: ['environment'],
+    }),
+  },
+  { ...closed, title: 'SettingInForce', description: 'A setting with its value and its origin.' },
+);
+export type SettingInForce = Static<typeof SettingInForce>;
+
 export const ResetReport = Type.Object(
   { epoch: text('The new epoch of the store. Tokens of devices from before it start over.', 'b7Qk2x') },
   { ...closed, title: 'ResetReport', description: 'The result of a reset.' },

@@ -316,10 +316,14 @@ interface ContextParts
   readonly ping: PingService;
 }
 
-function newRouteContext({ tokenTtlS, devices, backend }: Config, { ping, ...parts }: ContextParts): RouteContext {
+function newRouteContext(
+  { tokenTtlS, devices, backend, settingsInForce: settings }: Config,
+  { ping, ...parts }: ContextParts,
+): RouteContext {
   const { pings, results, webPushKey } = ping;
   return {
     ...parts,
+    settings,
     isBackendSecretConfigured: backend.secret !== null,
     searches: new KeyedLimit(SEARCHES_PER_DEVICE_MAX, tooManySearches),
     pings,

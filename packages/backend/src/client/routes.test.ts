@@ -33,6 +33,7 @@ const ofDevice = { source: '{source_id}', client: '{client_id}' };
 const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'system.logIn': ({ system }) => system.logIn({ login: 'x', password: 'y' }),
   'system.license': ({ system }) => system.license(),
+  'system.settings': ({ system }) => system.settings(),
   'system.reset': ({ system }) => system.reset(),
   'system.appserver': ({ system }) => system.appserver(),
   'system.backendSecret': ({ system }) => system.backendSecret(),

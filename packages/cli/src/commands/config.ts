@@ -1,12 +1,13 @@
+import type { SettingInForce } from '@tidemark/protocol';
 import { ConfigProblem } from '@tidemark/server/config/config-problem';
-import type { LoadedConfig, SettledValue } from '@tidemark/server/config/load-config';
+import type { LoadedConfig } from '@tidemark/server/config/load-config';
+import { shownSetting } from '@tidemark/server/config/shown-setting';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure, EXIT } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
 import { commandGroup, examples } from '../examples.ts';
-
-const MASK = '***';
+import type { Printer } from '../printer.ts';
 
 export function addConfig(program: Command, cli: Cli): void {
   const config = commandGroup(
@@ -31,12 +32,7 @@ export function addConfig(program: Command, cli: Cli): void {
   ).action(async (_options: object, self: Command) => {
     const { values } = configOf(self, cli);
     const print = cli.printer(self);
-    const rows = values.map(rowOf);
-    print.table(print.isJson ? rows : rows.map((row) => ({ ...row, value: shown(row.value) })), [
-      'name',
-      'value',
-      'origin',
-    ]);
+    printSettings(print, values.map(shownSetting));
   });
 }
 
@@ -60,9 +56,10 @@ function attempt(load: () => LoadedConfig): LoadedConfig | ConfigProblem {
   }
 }
 
-function rowOf({ setting, value, origin }: SettledValue) {
-  const isHidden = setting.secret === true && value !== null;
-  return { name: setting.name, value: isHidden ? MASK : value, origin: origin.name, kind: origin.kind };
+/** Prints settings with their values and origins. */
+export function printSettings(print: Printer, settings: readonly SettingInForce[]): void {
+  const rows = print.isJson ? settings : settings.map((row) => ({ ...row, value: shown(row.value) }));
+  print.table(rows, ['name', 'value', 'origin']);
 }
 
 function shown(value: unknown): unknown {

@@ -1,10 +1,11 @@
-import type { AppserverChecks } from '@tidemark/protocol';
+import type { AppserverChecks, SettingInForce } from '@tidemark/protocol';
 import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { confirm } from '../input.ts';
 import { printChecks } from '../local/checks.ts';
+import { printSettings } from './config.ts';
 import { wholeNumber } from './sources.ts';
 
 interface AuditOptions {
@@ -16,6 +17,7 @@ const APPSERVER = '/rc/v1/system/appserver';
 
 export function addSystem(program: Command, cli: Cli): void {
   addLicense(program, cli);
+  addSettings(program, cli);
   addAppserver(program, cli);
   addAudit(program, cli);
   addReset(program, cli);
@@ -31,6 +33,18 @@ function addLicense(program: Command, cli: Cli): void {
       ),
     );
   withExamples(command, 'tidemark license', 'tidemark license --json');
+}
+
+function addSettings(program: Command, cli: Cli): void {
+  const command = program
+    .command('settings')
+    .description('Show every setting of the server with its value and its origin')
+    .action(
+      cli.remote(async ({ api, print }, _options: object) =>
+        printSettings(print, await api.get<readonly SettingInForce[]>('/rc/v1/system/settings')),
+      ),
+    );
+  withExamples(command, 'tidemark settings', 'tidemark settings --json');
 }
 
 function addAppserver(program: Command, cli: Cli): void {

@@ -1,16 +1,30 @@
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import type { SettingInForce } from '@tidemark/protocol';
+import { useState } from 'react';
 import { client } from '../api/client.ts';
-import { useSession } from '../api/session.ts';
+import { useIsAdmin, useSession } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
 
+const SETTINGS: readonly Column<SettingInForce>[] = [
+  { title: 'Setting', cell: ({ name }) => <code>{name}</code> },
+  { title: 'Value', cell: ({ value }) => <code className="long">{JSON.stringify(value)}</code> },
+  {
+    title: 'From',
+    cell: ({ kind, origin }) => <StateBadge tone={kind === 'default' ? 'plain' : 'busy'}>{origin}</StateBadge>,
+  },
+];
 const RESET_WORDS = 'delete all data';
 
 export function System() {
   const license = useQuery({ queryKey: ['license'], queryFn: () => client.system.license() });
+  const isAdmin = useIsAdmin();
   const mayReset = useSession().data?.session?.scopes.includes('admin:reset') === true;
   return (
     <Page title="System" about="The server itself.">
@@ -29,6 +43,11 @@ export function System() {
           )}
         </Loaded>
       </Section>
+      {isAdmin && (
+        <Section title="Settings">
+          <SettingsInForce />
+        </Section>
+      )}
       {mayReset && (
         <Section title="Reset">
           <Group className="card" justify="space-between">
@@ -47,5 +66,24 @@ export function System() {
         </Section>
       )}
     </Page>
+  );
+}
+
+/** The settings in force. Those that somebody has set come first. */
+function SettingsInForce() {
+  const [filter, setFilter] = useState('');
+  const query = useQuery({ queryKey: ['settings'], queryFn: () => client.system.settings() });
+  return (
+    <>
+      <TextField label="Find" type="search" value={filter} onText={setFilter} maw={320} />
+      <Loaded query={query}>
+        {(settings) => {
+          const found = settings.filter(({ name }) => name.includes(filter));
+          const isSet = ({ kind }: SettingInForce) => kind !== 'default';
+          const rows = [...found.filter(isSet), ...found.filter((setting) => !isSet(setting))];
+          return <DataTable label="Settings" rows={rows} keyOf={({ name }) => name} columns={SETTINGS} />;
+        }}
+      </Loaded>
+    </>
   );
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type Limits } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, type Limits, type SettingInForce } from '@tidemark/protocol';
 import type { RateLimits } from '../auth/rate-limiter.ts';
 import type { LoadBounds } from '../http/load-gauge.ts';
 import type { RequestLogRules } from '../logging/request-log.ts';
@@ -52,6 +52,8 @@ export interface Config {
   readonly ping: PingConfig;
   /** An absolute path; null: there is no app. */
   readonly appFolder: string | null;
+  /** Every setting with its origin, as it was at the start, for administrators. */
+  readonly settingsInForce: readonly SettingInForce[];
   /** True if source modules are reloaded when they change, for development. */
   readonly isAppWatched?: boolean;
   readonly backend: {
@@ -92,7 +94,7 @@ export type LogLevel = Settings['log_level'];
 export type LogFormat = Settings['log_format'];
 
 /** Maps the names of the file to those of the code. */
-export function configOf(settings: Settings): Config {
+export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
   return {
     host: settings.host,
     port: settings.port,

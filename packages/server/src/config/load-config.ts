@@ -7,8 +7,9 @@ import { type Environment, readEnvironment } from './read-environment.ts';
 import { CONFIG_FILE, readConfigFile } from './read-file.ts';
 import { type Flags, readFlags } from './read-flags.ts';
 import type { Settings } from './schema.ts';
-import type { SettingOrigin, SettingValue } from './setting-value.ts';
+import type { SettingValue, SettledValue } from './setting-value.ts';
 import { SETTINGS, type Setting } from './settings.ts';
+import { shownSetting } from './shown-setting.ts';
 
 /** The sources of a configuration. */
 export interface ConfigSources {
@@ -20,12 +21,6 @@ export interface ConfigSources {
   readonly folder?: string;
   /** Null: the system has no user ids. */
   readonly userId?: number | null;
-}
-
-export interface SettledValue {
-  readonly setting: Setting;
-  readonly value: unknown;
-  readonly origin: SettingOrigin;
 }
 
 export interface LoadedConfig {
@@ -53,7 +48,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const conflicts = settingConflicts(settings);
   if (conflicts.length > 0) throw new ConfigProblem(conflicts);
   const warnings = [...environment.warnings, ...configWarnings(settings, userId)];
-  return { config: configOf(settings), values, warnings };
+  return { config: { ...configOf(settings), settingsInForce: values.map(shownSetting) }, values, warnings };
 }
 
 function fileNamed({ env, file }: ConfigSources): { readonly path: string; readonly namedBy: string | null } {

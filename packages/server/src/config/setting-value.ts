@@ -10,6 +10,13 @@ export interface SettingOrigin {
   readonly name: string;
 }
 
+/** The value in force. */
+export interface SettledValue {
+  readonly setting: Setting;
+  readonly value: unknown;
+  readonly origin: SettingOrigin;
+}
+
 /** A given value, not checked yet. */
 export interface SettingValue {
   readonly setting: Setting;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
-import type { RefusalCode } from '@tidemark/protocol';
+import type { RefusalCode, SettingInForce } from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
@@ -41,6 +41,8 @@ export interface RouteContext {
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
   /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
+  /** Every setting with its origin. */
+  readonly settings: readonly SettingInForce[];
   /** True if the secret is set by the configuration. It is then never shown by the API. */
   readonly isBackendSecretConfigured: boolean;
 }

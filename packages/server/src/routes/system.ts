@@ -6,6 +6,7 @@ import {
   BackendSecret,
   License,
   ResetReport,
+  SettingInForce,
 } from '@tidemark/protocol/admin-schemas';
 import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { StatStep } from '@tidemark/protocol/schemas';
@@ -75,6 +76,18 @@ const license = route({
   summary: 'The licence in use',
   answer: License,
   handle: ({ context }) => context.tidemark.system.license(),
+});
+
+const settings = route({
+  method: 'GET',
+  path: '/rc/v1/system/settings',
+  operationId: 'systemSettings',
+  scope: 'admin',
+  summary: 'Every setting of this server with its value and its origin',
+  description:
+    'As they were at the start of the server process that answers. Secrets are masked. SIGHUP changes settings of the log afterwards, which is not shown.',
+  answer: Type.Array(SettingInForce),
+  handle: async ({ context }) => context.settings,
 });
 
 const reset = route({
@@ -190,4 +203,14 @@ const stats = route({
   },
 });
 
-export const systemRoutes = [login, license, reset, appserver, setAppserver, checkAppserver, backendSecret, stats];
+export const systemRoutes = [
+  login,
+  license,
+  settings,
+  reset,
+  appserver,
+  setAppserver,
+  checkAppserver,
+  backendSecret,
+  stats,
+];

@@ -48,7 +48,9 @@ const GARBAGE_COLLECTOR = `data:text/javascript,${encodeURIComponent(`
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
-process.on('${COLLECT_GARBAGE}', runInNewContext('gc'));
+const collectAll = runInNewContext('gc');
+// With an argument it would collect new objects only.
+process.on('${COLLECT_GARBAGE}', () => collectAll());
 `)}`;
 /** Routes that would delete the data of the test, or call another host. */
 const LEFT_OUT: ReadonlySet<string> = new Set([

@@ -6,6 +6,7 @@ import type {
   BackendSecret,
   License,
   ResetReport,
+  SettingInForce,
   StatStep,
   WebPushKey,
 } from '@tidemark/protocol';
@@ -37,6 +38,11 @@ export class SystemCalls {
 
   license(options?: CallOptions): Promise<License> {
     return this.#api.get('/rc/v1/system/license', options);
+  }
+
+  /** Every setting with its value and origin. Secrets are masked. */
+  settings(options?: CallOptions): Promise<readonly SettingInForce[]> {
+    return this.#api.get('/rc/v1/system/settings', options);
   }
 
   /** Deletes all users, devices and data. Needs the scope `admin:reset`. */

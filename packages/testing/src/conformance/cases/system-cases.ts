@@ -103,7 +103,25 @@ const license: readonly ConformanceCase[] = [
       ],
     ],
   },
+  {
+    rule: 'REST-2',
+    title: 'the settings are shown with their origins and without secrets, to administrators only',
+    steps: () => [
+      [get('/rc/v1/system/settings'), json(new Matcher('settings without secrets', areSettingsWithoutSecrets))],
+      [withoutToken(get('/rc/v1/system/settings')), refused('token_missing')],
+    ],
+  },
 ];
+
+function areSettingsWithoutSecrets(value: unknown): boolean {
+  const settings = value as readonly { readonly name: string; readonly value: unknown; readonly origin: string }[];
+  const shown = (name: string) => settings.find((setting) => setting.name === name)?.value;
+  return (
+    settings.every(({ name, origin }) => name !== '' && origin !== '') &&
+    typeof shown('port') === 'number' &&
+    [null, '***'].includes(shown('admin_password') as string | null)
+  );
+}
 
 const APPSERVER = '/rc/v1/system/appserver';
 
