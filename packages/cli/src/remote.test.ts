@@ -174,6 +174,7 @@ const ROWS: readonly Row[] = [
   {
     args: ['clients', 'wipe', 'c1', '--yes'],
     call: 'POST /rc/v1/clients/c1/wipe',
+    body: {},
     answer: { ordered_at: 'T1', confirmed_at: null },
     out: 'ordered_at    T1\nconfirmed_at  -\n',
   },
