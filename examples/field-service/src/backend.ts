@@ -18,16 +18,22 @@ export interface BackendOptions {
   /** Shared with Tidemark. */
   readonly secret: string;
   readonly officeToken: string;
-  /** What technicians log in with, in a database that is new. */
+  /** What technicians and the dispatcher log in with, in a database that is new. */
   readonly technicianPassword: string;
   readonly tidemark: TidemarkClient;
 }
 
 export interface Backend {
   readonly url: string;
+  readonly database: Database;
   readonly pusher: Pusher;
   close(): Promise<void>;
 }
+
+const LOGINS = `
+  SELECT password_hash FROM (SELECT login, password_hash FROM technicians UNION ALL SELECT * FROM dispatchers)
+  WHERE login = ?
+`;
 
 /** The whole backend: its database, what Tidemark may ask of it, and what the office does with it. */
 export async function startBackend(options: BackendOptions): Promise<Backend> {
@@ -47,14 +53,14 @@ export async function startBackend(options: BackendOptions): Promise<Backend> {
     await pusher.stop();
     database.close();
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, pusher, close };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, database, pusher, close };
 }
 
 function handlerOf(database: Database, secret: string, pusher: Pusher) {
   const answer = createHandler({
     secret,
     authenticate: ({ login, password }) => {
-      const found = database.get('SELECT password_hash FROM technicians WHERE login = ?', login);
+      const found = database.get(LOGINS, login);
       return found !== null && isPassword(password, String(found.password_hash)) ? { user_id: login } : null;
     },
     sources: { WorkOrder: workOrders(database), PartUse: partUses(database), Part: priceList(database) },

@@ -12,6 +12,9 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS technicians (
     login TEXT PRIMARY KEY, region TEXT NOT NULL, password_hash TEXT NOT NULL
   );
+  CREATE TABLE IF NOT EXISTS dispatchers (
+    login TEXT PRIMARY KEY, password_hash TEXT NOT NULL
+  );
   CREATE TABLE IF NOT EXISTS customers (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, address TEXT NOT NULL
   );

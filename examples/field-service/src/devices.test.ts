@@ -143,3 +143,61 @@ describe('a crew with a device', () => {
     expect([north.part('P-1010')?.price_cents, harbour.part('P-1010')?.price_cents]).toEqual([4_990, 4_990]);
   });
 });
+
+describe('the dispatcher with a device', () => {
+  it('[EXAMPLE-8] sees the work of all crews, hands an order from one to the other, and both have what is theirs', async () => {
+    const [dispatcher, north, valley] = [await crew('dispatch'), await crew('crew-north'), await crew('crew-valley')];
+    expect(dispatcher.orders.list().length).toBeGreaterThan(north.orders.list().length + valley.orders.list().length);
+    const id = north.orders.list()[0]?.id ?? '';
+    await dispatcher.orders.update(id, { technician: 'crew-valley', priority: 'low' });
+    const made = await dispatcher.orders.create({ title: 'Pump is noisy', technician: 'crew-north' });
+    await dispatcher.device.sync();
+    await backend.pusher.drain();
+    await Promise.all([north.device.sync(), valley.device.sync()]);
+    expect(north.orders.get(id)).toBeUndefined();
+    expect(valley.orders.get(id)?.attributes).toMatchObject({ technician: 'crew-valley', priority: 'low' });
+    const given = dispatcher.orders.get(made.id)?.id ?? '';
+    expect(north.orders.get(given)?.attributes).toMatchObject({ title: 'Pump is noisy', status: 'open' });
+    expect(dispatcher.device.problems.list()).toEqual([]);
+  });
+
+  it('[EXAMPLE-8] and a crew that change the same notes are in conflict, and the crew that resolves it has the last word', async () => {
+    const [dispatcher, harbour] = [await crew('dispatch'), await crew('crew-harbour')];
+    const open = harbour.orders.list().find(({ attributes }) => attributes.status === 'open');
+    const id = open?.id ?? '';
+    harbour.device.goOffline();
+    await dispatcher.orders.update(id, { notes: 'Come before noon.' });
+    await harbour.orders.update(id, { notes: 'Valve ordered.', hours: 2 });
+    await dispatcher.device.sync();
+    await backend.pusher.drain();
+    harbour.device.goOnline();
+    await harbour.device.sync();
+    const [problem] = harbour.device.problems.list();
+    expect(problem).toMatchObject({
+      status: 'conflict',
+      error: { code: 'object_changed' },
+      attributes: { notes: 'Valve ordered.' },
+    });
+    expect(problem?.attributes).not.toHaveProperty('hours');
+    await harbour.device.problems.resolve(problem?.opId ?? '', { notes: 'Come before noon. Valve ordered.' });
+    await harbour.device.sync();
+    await backend.pusher.drain();
+    await dispatcher.device.sync();
+    expect(dispatcher.orders.get(id)?.attributes).toMatchObject({
+      notes: 'Come before noon. Valve ordered.',
+      hours: 2,
+    });
+  });
+
+  it('[EXAMPLE-8] may not do the work of a crew', async () => {
+    const dispatcher = await crew('dispatch');
+    const open = dispatcher.orders.list().find(({ attributes }) => attributes.status === 'open');
+    await dispatcher.orders.update(open?.id ?? '', { status: 'done' });
+    await dispatcher.orders.create({ title: 'For nobody', technician: 'crew-nowhere' });
+    await dispatcher.device.sync();
+    expect(dispatcher.device.problems.list().map(({ error }) => error.detail)).toEqual([
+      'only the technician changes status',
+      'there is no technician crew-nowhere',
+    ]);
+  });
+});

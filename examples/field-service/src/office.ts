@@ -1,7 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isTechnician, noteForOthers } from './crews.ts';
 import type { Database } from './database.ts';
 import { note, type Pusher } from './outbox.ts';
+import { assign } from './work-orders.ts';
 
 const BODY_BYTES_MAX = 100_000;
 
@@ -13,7 +15,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export function office(database: Database, pusher: Pusher, token: string) {
   const routes: Readonly<Record<string, (fields: Fields) => object>> = {
     'POST /office/work-orders': (fields) => plan(database, fields),
-    'POST /office/assignments': (fields) => assign(database, fields),
+    'POST /office/assignments': (fields) => handOver(database, fields),
     'POST /office/prices': (fields) => price(database, fields),
   };
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -41,23 +43,17 @@ function plan(database: Database, fields: Fields): object {
   const sql = 'INSERT INTO work_orders (technician, customer_id, title, due_on) VALUES (?, ?, ?, ?)';
   const dueOn = fields.due_on === undefined ? null : text(fields, 'due_on');
   const { id } = database.run(sql, technician, Number(found.id), title, dueOn);
-  note(database, 'WorkOrder', technician, id);
+  noteForOthers(database, 'WorkOrder', { id, technician });
   return { id };
 }
 
-/** The one loses the work order with the parts on it, the other gets both. */
-function assign(database: Database, fields: Fields): object {
+function handOver(database: Database, fields: Fields): object {
   const [id, technician] = [Number(fields.id), text(fields, 'technician')];
   mustKnow(database, technician);
-  const order = database.get('SELECT technician FROM work_orders WHERE id = ?', id);
-  if (order === null) throw new BadRequest(`there is no work order ${id}`);
-  database.run('UPDATE work_orders SET technician = ? WHERE id = ?', technician, id);
-  for (const who of [String(order.technician), technician]) {
-    note(database, 'WorkOrder', who, id);
-    for (const use of database.all('SELECT id FROM part_uses WHERE work_order_id = ?', id)) {
-      note(database, 'PartUse', who, Number(use.id));
-    }
+  if (database.get('SELECT 1 FROM work_orders WHERE id = ?', id) === null) {
+    throw new BadRequest(`there is no work order ${id}`);
   }
+  assign(database, id, technician);
   return { id };
 }
 
@@ -73,9 +69,7 @@ function price(database: Database, fields: Fields): object {
 }
 
 function mustKnow(database: Database, technician: string): void {
-  if (database.get('SELECT 1 FROM technicians WHERE login = ?', technician) === null) {
-    throw new BadRequest(`there is no technician ${technician}`);
-  }
+  if (!isTechnician(database, technician)) throw new BadRequest(`there is no technician ${technician}`);
 }
 
 function text(fields: Fields, name: string): string {

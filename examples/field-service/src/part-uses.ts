@@ -1,4 +1,5 @@
 import { Rejected, type SourceHandlers, sourceHandlers } from '@tidemark/backend';
+import { noteForOthers, VISIBLE } from './crews.ts';
 import type { Database, Row } from './database.ts';
 import { once } from './once.ts';
 import { note } from './outbox.ts';
@@ -10,13 +11,13 @@ export type PartUse = {
   readonly quantity: number;
 };
 
-const SELECT = 'SELECT part_uses.* FROM part_uses JOIN work_orders ON work_orders.id = work_order_id';
+const SELECT = 'SELECT part_uses.*, technician FROM part_uses JOIN work_orders ON work_orders.id = work_order_id';
 
 /** Parts that technicians have used; each use takes from the stock. */
 export function partUses(database: Database): SourceHandlers {
   return sourceHandlers<PartUse>({
     *query({ user_id }) {
-      const rows = database.all(`${SELECT} WHERE technician = ? ORDER BY part_uses.id`, user_id);
+      const rows = database.all(`${SELECT} WHERE ${VISIBLE} ORDER BY part_uses.id`, user_id);
       for (const row of rows) yield [Number(row.id), shown(row)];
     },
 
@@ -24,19 +25,22 @@ export function partUses(database: Database): SourceHandlers {
       const { work_order_id, part_id, quantity } = call.attributes;
       if (!Number.isSafeInteger(quantity) || quantity < 1) throw new Rejected('quantity must be a whole number from 1');
       return once(database, call, () => {
-        own(database, { id: String(work_order_id), user_id: call.user_id });
+        const order = own(database, { id: String(work_order_id), user_id: call.user_id });
         take(database, String(part_id), quantity);
         const sql = 'INSERT INTO part_uses (work_order_id, part_id, quantity) VALUES (?, ?, ?)';
-        return { id: database.run(sql, Number(work_order_id), String(part_id), quantity).id };
+        const { id } = database.run(sql, Number(work_order_id), String(part_id), quantity);
+        noteForOthers(database, 'PartUse', { id, technician: String(order.technician) }, call);
+        return { id };
       });
     },
 
     delete(call) {
       once(database, call, () => {
-        const use = database.get(`${SELECT} WHERE part_uses.id = ? AND technician = ?`, Number(call.id), call.user_id);
+        const use = database.get(`${SELECT} WHERE ${VISIBLE} AND part_uses.id = ?2`, call.user_id, Number(call.id));
         if (use === null) return;
         give(database, String(use.part_id), Number(use.quantity));
         database.run('DELETE FROM part_uses WHERE id = ?', Number(call.id));
+        noteForOthers(database, 'PartUse', { id: call.id, technician: String(use.technician) }, call);
       });
     },
   });
@@ -44,7 +48,7 @@ export function partUses(database: Database): SourceHandlers {
 
 /** As devices have it. */
 export function lookAtPartUse(database: Database, user: string | null, id: string): PartUse | null {
-  const row = database.get(`${SELECT} WHERE part_uses.id = ? AND technician = ?`, Number(id), user);
+  const row = database.get(`${SELECT} WHERE ${VISIBLE} AND part_uses.id = ?2`, user, Number(id));
   return row === null ? null : shown(row);
 }
 

@@ -1,13 +1,7 @@
+import { DISPATCHER, noteForOthers, TECHNICIANS } from './crews.ts';
 import type { Database } from './database.ts';
 import { note } from './outbox.ts';
 import { hashPassword } from './passwords.ts';
-
-/** Crews rather than people. */
-export const TECHNICIANS = [
-  ['crew-north', 'Northmoor'],
-  ['crew-harbour', 'Port Alder'],
-  ['crew-valley', 'Lower Wend Valley'],
-] as const;
 
 const CUSTOMERS = [
   ['Brightwater Dairy', '4 Churn Lane, Northmoor'],
@@ -65,9 +59,11 @@ const PART_USES = [
 ] as const;
 
 /** Fills a new database, and lets Tidemark know of everything in it at every start: what it has already does not move. */
-export function seed(database: Database, technicianPassword: string): void {
+export function seed(database: Database, password: string): void {
   database.transaction(() => {
-    if (database.get('SELECT 1 FROM technicians LIMIT 1') === null) fill(database, technicianPassword);
+    if (database.get('SELECT 1 FROM technicians LIMIT 1') === null) fill(database, password);
+    const sql = 'INSERT INTO dispatchers SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM dispatchers)';
+    database.run(sql, DISPATCHER, hashPassword(password));
     noteEverything(database);
   });
 }
@@ -91,10 +87,11 @@ function fill(database: Database, technicianPassword: string): void {
 
 function noteEverything(database: Database): void {
   for (const { id } of database.all('SELECT id FROM parts')) note(database, 'Part', null, String(id));
-  for (const { id, technician } of database.all('SELECT id, technician FROM work_orders')) {
-    note(database, 'WorkOrder', String(technician), Number(id));
-    for (const use of database.all('SELECT id FROM part_uses WHERE work_order_id = ?', Number(id))) {
-      note(database, 'PartUse', String(technician), Number(use.id));
+  for (const row of database.all('SELECT id, technician FROM work_orders')) {
+    const [id, technician] = [Number(row.id), String(row.technician)];
+    noteForOthers(database, 'WorkOrder', { id, technician });
+    for (const use of database.all('SELECT id FROM part_uses WHERE work_order_id = ?', id)) {
+      noteForOthers(database, 'PartUse', { id: Number(use.id), technician });
     }
   }
 }

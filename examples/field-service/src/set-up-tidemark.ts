@@ -1,8 +1,8 @@
 import { type SourceDeclaration, type TidemarkClient, TidemarkError } from '@tidemark/backend';
-import { TECHNICIANS } from './seed.ts';
+import { DISPATCHER, TECHNICIANS } from './crews.ts';
 
 const SOURCES: readonly SourceDeclaration[] = [
-  { name: 'WorkOrder', adapter: 'backend', poll_interval: 300 },
+  { name: 'WorkOrder', adapter: 'backend', poll_interval: 300, conflicts: 'detect' },
   {
     name: 'PartUse',
     adapter: 'backend',
@@ -22,6 +22,7 @@ export async function setUpTidemark(
   for (const [login, region] of TECHNICIANS) {
     await unlessThere('user_exists', tidemark.users.create({ login, password: technicianPassword, region }));
   }
+  await unlessThere('user_exists', tidemark.users.create({ login: DISPATCHER, password: technicianPassword }));
   await tidemark.system.setAppserver(`${backendUrl}/tidemark`);
 }
 
