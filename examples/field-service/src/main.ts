@@ -42,7 +42,7 @@ const { token: readToken } = await tidemark.tokens.create({
 
 console.log(`Tidemark       ${url}   admin / ${secrets.adminPassword}
 the backend    ${backend.url}   office token ${secrets.officeToken}
-technicians    crew-north, crew-harbour, crew-valley / ${secrets.technicianPassword}
+technicians    crew-north, crew-harbour, crew-valley, dispatch / ${secrets.technicianPassword}
 everything is in ${folder}
 
 Change a price, and see it arrive in the shared price list:

@@ -1,0 +1,78 @@
+import type { SyncedObject } from '@tidemark/client';
+import { useQuery } from '@tidemark/react';
+import { useEffect, useRef } from 'react';
+import type { Seat } from './devices.ts';
+import { OrderEditor } from './order-editor.tsx';
+import { CREWS, STATUS_NAMES, type WorkOrder } from './types.ts';
+
+interface OrderListProps {
+  readonly seat: Seat;
+  readonly chosenOrder: string | null;
+  readonly onOrder: (id: string | null) => void;
+}
+
+/** The work orders of the device, from its own database. The list follows every change, made here or elsewhere. */
+export function OrderList({ seat, chosenOrder, onOrder }: OrderListProps) {
+  const orders = useQuery<WorkOrder>('WorkOrder', { orderBy: ['due_on'] });
+  return (
+    <ul className="orders" aria-label={`Work orders of ${seat.name}`}>
+      {orders.map((order) => (
+        <OrderCard
+          key={order.id}
+          seat={seat}
+          order={order}
+          isOpen={order.id === chosenOrder}
+          onToggle={() => onOrder(order.id === chosenOrder ? null : order.id)}
+        />
+      ))}
+    </ul>
+  );
+}
+
+interface OrderCardProps {
+  readonly seat: Seat;
+  readonly order: SyncedObject<WorkOrder>;
+  readonly isOpen: boolean;
+  readonly onToggle: () => void;
+}
+
+function OrderCard({ seat, order, isOpen, onToggle }: OrderCardProps) {
+  const { id, attributes, isPending } = order;
+  const card = useRef<HTMLLIElement>(null);
+  // It may have been chosen on another device.
+  useEffect(() => {
+    if (isOpen) card.current?.scrollIntoView({ block: 'nearest' });
+  }, [isOpen]);
+  // An order made on this device has only some attributes until the backend has answered.
+  const { title, technician, customer, status = 'open', priority = 'normal', notes = '' } = attributes;
+  return (
+    <li
+      ref={card}
+      className={isOpen ? 'order expanded' : 'order'}
+      data-order={id}
+      data-status={status}
+      data-pending={isPending}
+    >
+      <button type="button" className="order-head" aria-expanded={isOpen} onClick={onToggle}>
+        <span className="order-title">
+          {priority === 'high' && (
+            <span className="flag" role="img" aria-label="High priority">
+              !
+            </span>
+          )}
+          {title}
+        </span>
+        <span className="order-meta">
+          {seat.isDispatcher && technician !== undefined && (
+            <span className={`crew ${technician}`}>{CREWS[technician] ?? technician}</span>
+          )}
+          <span className={`status ${status}`}>{STATUS_NAMES[status]}</span>
+          {isPending && <span className="chip waiting">not sent</span>}
+          {customer != null && <span className="customer">{customer}</span>}
+        </span>
+        {!isOpen && notes !== '' && <span className="order-notes">{notes}</span>}
+      </button>
+      {isOpen && <OrderEditor seat={seat} order={order} />}
+    </li>
+  );
+}

@@ -1,0 +1,35 @@
+// The attributes of the backend's three sources, as this app uses them.
+
+export interface WorkOrder {
+  title: string;
+  technician: string;
+  customer?: string | null;
+  address?: string | null;
+  status: 'open' | 'in_progress' | 'done';
+  priority: 'low' | 'normal' | 'high';
+  due_on?: string | null;
+  notes: string;
+  hours: number;
+}
+
+export interface Part {
+  name: string;
+  unit: string;
+  price_cents: number;
+  stock: number;
+}
+
+export interface PartUse {
+  work_order_id: string;
+  part_id: string;
+  quantity: number;
+}
+
+export const CREWS: Readonly<Record<string, string>> = {
+  'crew-north': 'North',
+  'crew-harbour': 'Harbour',
+  'crew-valley': 'Valley',
+};
+
+export const STATUS_NAMES = { open: 'Open', in_progress: 'In progress', done: 'Done' } as const;
+export const PRIORITY_NAMES = { low: 'Low', normal: 'Normal', high: 'High' } as const;

@@ -1,0 +1,215 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { type Page, useBrowser as startBrowser } from '@tidemark/testing';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+// As `npm run demo` starts it: what was built, in a process of its own.
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** Chromium logs every request that a dead server does not answer. */
+const DEAD_SERVER = [/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/];
+
+let child: ChildProcess;
+let url: string;
+const browser = startBrowser();
+
+interface Started {
+  readonly child: ChildProcess;
+  /** What it has said; resolves when it is ready or has ended. */
+  readonly said: Promise<string>;
+}
+
+function start(port: string): Started {
+  const started = spawn(process.execPath, [MAIN], {
+    env: { ...process.env, DEMO_PORT: port },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = new Promise<string>((resolve) => {
+    let text = '';
+    for (const stream of [started.stdout, started.stderr]) {
+      stream.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+        if (text.includes('The demo is at')) resolve(text);
+      });
+    }
+    started.once('close', () => resolve(text));
+  });
+  return { child: started, said };
+}
+
+beforeAll(async () => {
+  const started = start('0');
+  child = started.child;
+  const said = await started.said;
+  [url = said] = /http:\S+/.exec(said) ?? [];
+});
+
+afterAll(async () => {
+  if (child.kill('SIGTERM')) await once(child, 'exit');
+});
+
+const device = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
+const order = (page: Page, name: string, id: number) => device(page, name).locator(`[data-order="${id}"]`);
+const notes = (page: Page, name: string, id: number) => order(page, name, id).getByLabel('Notes');
+const network = (page: Page, name: string) => page.getByRole('switch', { name: `Network of ${name}` });
+const inDatabase = (page: Page, id: number) => page.locator(`.backend tr[data-order="${id}"]`);
+/** Resolves when the server has a change that the device has not acknowledged. */
+const behind = (page: Page, name: string) => device(page, name).locator('.gauge:not([data-behind="0"])').waitFor();
+const agreed = (page: Page) => page.getByText('All devices and the backend agree').waitFor();
+
+async function openDemo(options: Parameters<typeof browser.openPage>[1] = {}): Promise<Page> {
+  const page = await browser.openPage(url, { expectedErrors: DEAD_SERVER, ...options });
+  await agreed(page);
+  return page;
+}
+
+it('[DEMO-1] offline changes on two devices, a reload, a conflict and a killed server end with the same data everywhere', async () => {
+  const page = await openDemo();
+
+  // Two crews without a network work on.
+  await network(page, 'Crew North').click();
+  await network(page, 'Crew Harbour').click();
+  await order(page, 'Crew North', 1).getByRole('button').first().click();
+  await notes(page, 'Crew North', 1).fill('Seal replaced.');
+  await order(page, 'Crew North', 1).getByRole('button', { name: 'In progress' }).click();
+  await device(page, 'Crew Harbour').getByLabel('New work order of Crew Harbour').fill('Leak under the sink');
+  await device(page, 'Crew Harbour').getByRole('button', { name: 'Add' }).click();
+  const leak = device(page, 'Crew Harbour').getByRole('listitem').filter({ hasText: 'Leak under the sink' });
+  await leak.getByLabel('Part', { exact: true }).selectOption('P-1808');
+  await leak.getByRole('button', { name: 'Book' }).click();
+  await leak.getByText('1 × Leak spray 400 ml').waitFor();
+
+  // The dispatcher changes the same notes, and the backend has them.
+  await order(page, 'Dispatch', 1).getByRole('button').first().click();
+  await notes(page, 'Dispatch', 1).fill('Customer is in after 2 pm.');
+  await inDatabase(page, 1).getByText('Customer is in after 2 pm.').waitFor();
+  await behind(page, 'Crew North');
+  expect(await notes(page, 'Crew North', 1).inputValue()).toBe('Seal replaced.');
+
+  // After a reload the devices have what they had, and are still offline.
+  await page.reload();
+  await device(page, 'Crew North').getByText('Offline. Everything still works.').waitFor();
+  expect(await network(page, 'Crew North').getAttribute('aria-checked')).toBe('false');
+  await order(page, 'Crew North', 1).getByText('Seal replaced.').waitFor();
+  await device(page, 'Crew Harbour').getByText('2 changes wait.').waitFor();
+
+  // Back online, the crew learns of the conflict, and decides.
+  await network(page, 'Crew North').click();
+  const conflict = device(page, 'Crew North').getByRole('region', { name: 'Conflict' });
+  await conflict.getByText('Customer is in after 2 pm.').waitFor();
+  await conflict.getByRole('button', { name: 'Keep both' }).click();
+  await inDatabase(page, 1).getByText('Customer is in after 2 pm. Seal replaced.').waitFor();
+
+  // The server dies. Everybody works on, also the crew that has been offline all the time.
+  await page.getByRole('button', { name: 'Kill the server' }).click();
+  await page.getByText('Server is dead').waitFor();
+  await order(page, 'Dispatch', 2).getByRole('button').first().click();
+  await order(page, 'Dispatch', 2).getByRole('button', { name: 'Harbour' }).click();
+  await order(page, 'Dispatch', 2).getByText('not sent').waitFor();
+  await network(page, 'Crew Harbour').click();
+  await page.reload();
+  await order(page, 'Dispatch', 2).getByText('not sent').waitFor();
+
+  await page.getByRole('button', { name: 'Restart the server' }).click();
+  await page.getByText('Server is running').waitFor();
+  await order(page, 'Crew Harbour', 2).waitFor();
+  await inDatabase(page, 11).getByText('Leak under the sink').waitFor();
+  await agreed(page);
+  await expect.poll(() => page.getByText(/waits?\./).count()).toBe(0);
+  await expect.poll(() => page.locator('.gauge[data-behind="0"]').count()).toBe(3);
+  expect(await order(page, 'Crew North', 2).count()).toBe(0);
+  expect(await order(page, 'Crew North', 1).textContent()).toContain('In progress');
+  await order(page, 'Dispatch', 11).getByRole('button').first().click();
+  await order(page, 'Dispatch', 11).getByText('1 × Leak spray 400 ml').waitFor();
+  expect(await page.getByRole('region', { name: /Conflict|Refused/ }).count()).toBe(0);
+});
+
+it('[DEMO-2] another web page cannot kill the server, whatever host name or origin it has', async () => {
+  const { host, port } = new URL(url);
+  const post = (path: string, headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sent = request({ host: '127.0.0.1', port, path, method: 'POST', headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sent.once('error', reject).end('{}');
+    });
+  expect(await post('/demo/kill', { host, origin: 'https://elsewhere.example' })).toBe(403);
+  expect(await post('/demo/kill', { host: `rebound.example:${port}`, origin: `http://rebound.example:${port}` })).toBe(
+    403,
+  );
+  expect(await post('/demo/kill', { host, origin: 'null' })).toBe(403);
+  expect(await post('/demo/kill', { host })).toBe(403);
+  expect((await fetch(`${url}/demo/session`, { headers: { origin: 'https://elsewhere.example' } })).status).toBe(403);
+  const page = await openDemo();
+  await page.getByText('Server is running').waitFor();
+});
+
+it('[DEMO-3] a ping is a toast on the device of the crew, and an offline crew is reported as not connected', async () => {
+  const page = await openDemo();
+  await order(page, 'Dispatch', 4).getByRole('button').first().click();
+  await device(page, 'Crew Harbour').getByText('changes arrive live').waitFor();
+  const ping = order(page, 'Dispatch', 4).getByRole('button', { name: 'Ping crew Harbour' });
+  await ping.click();
+  await device(page, 'Crew Harbour').getByRole('alert').getByText('Please look at “Cold room 3').waitFor();
+  await order(page, 'Dispatch', 4).getByText('Sent over the open connection.').waitFor();
+  expect(await device(page, 'Crew North').getByRole('alert').textContent()).toBe('');
+  await network(page, 'Crew Harbour').click();
+  await device(page, 'Crew Harbour').getByText('Offline.').waitFor();
+  await expect
+    .poll(async () => {
+      await ping.click();
+      return await order(page, 'Dispatch', 4).getByRole('status').textContent();
+    })
+    .toContain('not connected');
+});
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  it(`[DEMO-4] the ${colorScheme} page has no serious accessibility problem`, async () => {
+    const page = await openDemo({ colorScheme });
+    await page.getByRole('button', { name: 'Prepare a conflict' }).click();
+    await behind(page, 'Crew North');
+    await network(page, 'Crew North').click();
+    await device(page, 'Crew North').getByRole('region', { name: 'Conflict' }).waitFor();
+    await page.evaluate(AXE);
+    const problems = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+      };
+      const { violations } = await axe.run();
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+    });
+    expect(problems).toEqual([]);
+    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await agreed(page);
+  });
+}
+
+it('[DEMO-4] a phone shows one device at a time, without scrolling sideways', async () => {
+  const page = await openDemo({ viewport: { width: 390, height: 844 } });
+  expect(await device(page, 'Dispatch').isVisible()).toBe(true);
+  expect(await device(page, 'Crew North').isVisible()).toBe(false);
+  await page.getByRole('navigation', { name: 'Devices' }).getByRole('button', { name: 'Crew North' }).click();
+  expect(await device(page, 'Crew North').isVisible()).toBe(true);
+  expect(await device(page, 'Dispatch').isVisible()).toBe(false);
+  const [content, window] = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = (
+      globalThis as unknown as { document: { documentElement: { scrollWidth: number; clientWidth: number } } }
+    ).document.documentElement;
+    return [scrollWidth, clientWidth] as const;
+  });
+  expect(content).toBe(window);
+});
+
+it('[DEMO-5] a port that is taken ends the demo with a hint', async () => {
+  const { port } = new URL(url);
+  const second = start(port);
+  expect(await second.said).toContain(`port ${port} is taken; choose another one: DEMO_PORT=`);
+  expect(second.child.exitCode).toBe(1);
+});

@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startDemo } from './start-demo.ts';
+
+const PORT_DEFAULT = 9393;
+
+// Every start is a new beginning: the data is in a temporary folder, which goes with the demo.
+const folder = mkdtempSync(join(tmpdir(), 'tidemark-demo-'));
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+const port = Number(process.env.DEMO_PORT ?? PORT_DEFAULT);
+const demo = await startDemo({ folder, port }).catch((error: NodeJS.ErrnoException) => {
+  const isTaken = error.code === 'EADDRINUSE';
+  const hint = `port ${port} is taken; choose another one: DEMO_PORT=${port + 1} npm run demo`;
+  console.error(`demo: ${isTaken ? hint : error.stack}`);
+  process.exit(1);
+});
+console.log(
+  `The demo is at ${demo.url}\nTidemark is at ${demo.tidemarkUrl}, the backend at ${demo.backendUrl}. Ctrl-C ends all.`,
+);
+
+let isStopping = false;
+const stop = async () => {
+  if (isStopping) return;
+  isStopping = true;
+  await demo.stop();
+  process.exit(0);
+};
+process.once('SIGINT', stop);
+process.once('SIGTERM', stop);
