@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readPages as readSitePages, sidebarOf } from './build-docs.mjs';
 import { readTree } from './files.mjs';
 import { ROOT } from './processes.mjs';
 import { slugOf } from './site/markdown.mjs';
@@ -58,6 +59,12 @@ describe('links between documents', () => {
   it('links to headings that do not exist are found', () => {
     const text = '# One: two\n[a](#one-two) [b](#three) [c](d.md#e) [f](d.md#g)';
     expect(deadAnchors('docs/x.md', text, () => '## E\n')).toEqual(['docs/x.md → #three', 'docs/x.md → d.md#g']);
+  });
+
+  it('[DOCS-3] every page is in the sidebar or in the index of decisions, and every entry is a page', () => {
+    const pages = readSitePages(ROOT);
+    const listed = sidebarOf(pages).flatMap(({ pages: own, records = [] }) => [...own, ...records]);
+    expect(listed.map(([path]) => path).sort()).toEqual([...pages.keys()].sort());
   });
 
   it('the index of decisions lists every record with its title', () => {

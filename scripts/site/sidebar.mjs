@@ -5,7 +5,10 @@
 export const SIDEBAR = [
   {
     title: 'Start',
-    pages: [['README.md', 'Overview']],
+    pages: [
+      ['README.md', 'Overview'],
+      ['tutorial.md', 'Tutorial: ten minutes'],
+    ],
   },
   {
     title: 'Guides: apps',
@@ -14,8 +17,11 @@ export const SIDEBAR = [
       ['sdk/queries.md', 'Queries'],
       ['sdk/react.md', 'React'],
       ['sdk/web-app.md', 'Offline web app'],
+      ['guides/data-modelling.md', 'Data modelling'],
       ['groups.md', 'Sharing with groups'],
+      ['guides/conflicts.md', 'Conflicts'],
       ['sign-in.md', 'Sign-in and identity providers'],
+      ['guides/push-notifications.md', 'Push messages: iOS, Android, web'],
       ['sdk/web-push.md', 'Web push'],
       ['sdk/testing.md', 'Testing an app'],
     ],
@@ -27,6 +33,7 @@ export const SIDEBAR = [
       ['backend-python.md', 'Backend in Python'],
       ['backend-ruby.md', 'Backend in Ruby'],
       ['source-modules.md', 'Source modules'],
+      ['guides/import.md', 'Importing data'],
     ],
   },
   {
@@ -40,8 +47,11 @@ export const SIDEBAR = [
       ['operating/pings.md', 'Pings and push services'],
       ['operating/receipts.md', 'Delivery receipts'],
       ['operating/explain.md', 'Why is it not there?'],
+      ['operating/lost-devices.md', 'Lost devices'],
       ['operating/rate-limits.md', 'Rate limits'],
       ['operating/sizing.md', 'Sizing'],
+      ['guides/upgrading.md', 'Upgrading'],
+      ['guides/troubleshooting.md', 'Troubleshooting'],
     ],
   },
   {
@@ -59,6 +69,10 @@ export const SIDEBAR = [
   {
     title: 'Explanation',
     pages: [
+      ['explanation/how-sync-works.md', 'How sync works'],
+      ['explanation/guarantees.md', 'Guarantees'],
+      ['explanation/comparison.md', 'How Tidemark compares'],
+      ['explanation/coming-from-another-server.md', 'Coming from another server'],
       ['architecture.md', 'Architecture'],
       ['sdk/how-it-works.md', 'How the device SDK works'],
       ['decisions/README.md', 'Design decisions'],

@@ -4,21 +4,12 @@ import { useBrowser } from '@tidemark/testing';
 import { startTestServer } from '@tidemark/testing/server';
 import { Marked } from 'marked';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildDocs, deadLinksOf, readPages, sidebarOf } from '../build-docs.mjs';
-import { ROOT } from '../processes.mjs';
+import { buildDocs, deadLinksOf } from '../build-docs.mjs';
 import { highlight } from './highlight.mjs';
 import { renderPage } from './markdown.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PAGES = ['index.html', 'sdk/guide.html', 'operating/configuration.html'];
-
-describe('sidebar', () => {
-  it('[DOCS-3] every page is in the sidebar or in the index of decisions, and every entry is a page', () => {
-    const pages = readPages(ROOT);
-    const listed = sidebarOf(pages).flatMap(({ pages: own, records = [] }) => [...own, ...records]);
-    expect(listed.map(([path]) => path).sort()).toEqual([...pages.keys()].sort());
-  });
-});
 
 describe('building', () => {
   const render = (text, known = ['other.md', 'decisions/README.md']) =>
