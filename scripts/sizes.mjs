@@ -10,8 +10,8 @@ export const BUNDLES = [
     name: '@tidemark/client',
     entry: 'packages/client/dist/index.js',
     external: [],
-    // Groups, queries and tabs came after the goal of 22,000 was set; what apps may leave out should become parts of its own.
-    bytesMax: 25_500,
+    // Groups, queries, tabs, revocations and wipes came after the goal of 22,000 was set; what apps may leave out should become parts of its own.
+    bytesMax: 26_500,
     // What only some apps load, later: the part that shares a device between tabs.
     laterBytesMax: 5_000,
   },

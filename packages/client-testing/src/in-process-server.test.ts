@@ -142,6 +142,6 @@ describe('the contract of local stores', () => {
       const place = { open: async () => broken(), remove: async () => undefined };
       await run({ isDurable: false, newPlace: async () => place }).catch(() => failed.push(title.slice(1, 8)));
     }
-    expect(failed).toEqual(['LOCAL-3', 'LOCAL-4', 'LOCAL-5']);
+    expect(failed).toEqual(['LOCAL-3', 'LOCAL-8', 'LOCAL-4', 'LOCAL-5']);
   });
 });

@@ -66,3 +66,6 @@ export const TAB_ROWS_PER_MESSAGE = 2_000;
 export const KEY_VALUE_LOG_MAX = 32;
 /** Text in one key of a key-value store, in UTF-16 units. AsyncStorage of Android cannot read rows of more than 2 MB. */
 export const KEY_VALUE_UNITS_MAX = 400_000;
+
+/** Ended sessions that wait to be revoked; the oldest beyond it are forgotten. */
+export const REVOCATIONS_MAX = 10;

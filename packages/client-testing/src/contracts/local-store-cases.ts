@@ -80,6 +80,19 @@ export const localStoreCases: readonly LocalStoreCase[] = [
     }),
   },
   {
+    title: '[LOCAL-8] a commit that scrubs replaces and deletes like any other, and later commits go on from it',
+    run: inPlace(async (place) => {
+      const store = await place.open();
+      await store.commit([row('objects', 's', 'a', 'old'), row('objects', 's', 'b', 'old'), row('facts', '', 'c', 1)]);
+      await store.commit([{ table: 'objects', key: ['s', 'a'] }, row('objects', 's', 'b', 'new')], { scrubs: true });
+      await expectRows(store, [row('objects', 's', 'b', 'new'), row('facts', '', 'c', 1)]);
+      await store.commit([row('links', 's', 'd', 'later')]);
+      const rows = [row('objects', 's', 'b', 'new'), row('facts', '', 'c', 1), row('links', 's', 'd', 'later')];
+      await expectRows(store, rows);
+      await store.close();
+    }),
+  },
+  {
     title: '[LOCAL-4] after close every call is refused, and closing again is no error',
     run: inPlace(async (place) => {
       const store = await place.open();

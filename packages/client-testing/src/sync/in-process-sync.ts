@@ -19,6 +19,7 @@ import {
   parseJson,
   Refusal,
   type SyncEvents,
+  type WipedReport,
 } from '@tidemark/protocol';
 
 /** A request to the sync protocol. */
@@ -47,6 +48,8 @@ export class InProcessSync {
   readonly #tidemark: Tidemark;
   readonly #nowMs: () => number;
   readonly #sessions = new Map<string, Session>();
+  /** Tokens that were revoked. */
+  readonly #ended = new Set<string>();
   readonly #listeners = new Set<(committed: Committed) => void>();
   readonly #streams = new Set<() => void>();
   /** True: events about changes carry pages, for devices that ask for them. */
@@ -81,7 +84,7 @@ export class InProcessSync {
 
   /** Ends all sessions, as an administrator would. */
   endSessions(): void {
-    this.#sessions.clear();
+    for (const token of this.#sessions.keys()) this.#ended.add(token);
   }
 
   /** Ends all event streams, as a restart of the server would. */
@@ -96,9 +99,11 @@ export class InProcessSync {
   #handlerOf({ method, path }: SyncExchange): Handler {
     const snapshot = /^\/sources\/([^/]+)\/snapshot$/.exec(path)?.[1];
     if (snapshot !== undefined) return (_, session, url) => this.#snapshot(decodeURIComponent(snapshot), session, url);
+    if (method === 'POST' && /^\/clients\/[^/]+\/wiped$/.test(path))
+      return (call, session) => this.#wiped(call, session);
     const handlers: Readonly<Record<string, Handler>> = {
       'POST /token': async (_, session) => this.#session(session.user, session.client),
-      'DELETE /token': async () => json({ revoked: true }),
+      'DELETE /token': async (_, session) => this.#signOut(session),
       'GET /sources': async () => json({ sources: await this.#tidemark.devices.sources() }),
       'POST /pull': ({ body }, session) => this.#pull(body as PullRequest, session),
       'POST /ack': ({ body }, session) => this.#acknowledge(body as AckRequest, session),
@@ -107,26 +112,48 @@ export class InProcessSync {
     };
     const handler = handlers[`${method} ${path}`];
     if (handler === undefined) throw new Refusal('not_found', `there is nothing at ${path}`);
-    return handler;
+    return async (exchange, session, ...rest) => {
+      await this.#tidemark.clients.own(session.user, session.client);
+      return handler(exchange, session, ...rest);
+    };
+  }
+
+  async #signOut({ client }: Session): Promise<Response> {
+    this.#endSessionsOf(client);
+    return json({ revoked: true });
+  }
+
+  async #wiped({ body }: SyncExchange, { user, client }: Session): Promise<Response> {
+    const { unsent_uploads } = body as WipedReport;
+    const order = await this.#tidemark.clients.confirmWipe(user, client, unsent_uploads);
+    this.#endSessionsOf(client);
+    return json(order);
+  }
+
+  #endSessionsOf(client: string): void {
+    for (const [token, session] of this.#sessions) if (session.client === client) this.#ended.add(token);
   }
 
   async #logIn({ login, password, client }: { login: string; password: string; client?: string }): Promise<Response> {
     const user = await this.#tidemark.users.verifyPassword(login, password);
     if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
-    const known = await this.#tidemark.clients.listOf(login);
-    const isOwn = client !== undefined && known.includes(client);
-    return this.#session(login, isOwn ? client : (await this.#tidemark.clients.register(login, {})).client_id);
+    const found = client === undefined ? null : await this.#tidemark.clients.find(client);
+    const isOwn = found?.user_id === login && (found.wipe?.confirmed_at ?? null) === null;
+    const id = isOwn ? found.client_id : (await this.#tidemark.clients.register(login, {})).client_id;
+    return this.#session(login, id, isOwn && found.wipe !== null);
   }
 
-  #session(user: string, client: string): Response {
+  #session(user: string, client: string, isWiped = false): Response {
     const token = `token-${this.#sessions.size}-${client}`;
     const expiresAtMs = this.#nowMs() + TOKEN_LIFE_MS;
     this.#sessions.set(token, { user, client, expiresAtMs });
-    return json({ token, user_id: user, client_id: client, expires_at: new Date(expiresAtMs).toISOString() });
+    const expires_at = new Date(expiresAtMs).toISOString();
+    return json({ token, user_id: user, client_id: client, expires_at, ...(isWiped ? { wipe: true } : {}) });
   }
 
   #sessionOf(authorization: string | null): Session {
-    const session = this.#sessions.get(authorization?.slice('Bearer '.length) ?? '');
+    const token = authorization?.slice('Bearer '.length) ?? '';
+    const session = this.#ended.has(token) ? undefined : this.#sessions.get(token);
     if (session !== undefined && session.expiresAtMs > this.#nowMs()) return session;
     throw new Refusal('token_invalid', 'the token is not valid');
   }

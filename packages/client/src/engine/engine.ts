@@ -111,6 +111,7 @@ export class Engine {
   #error: DeviceStatus['error'] = null;
   #isLive = false;
   #isKeptOffline = false;
+  #isWiping = false;
   #syncedAtMs: number | null = null;
   #stopHints: () => void = () => undefined;
 
@@ -136,7 +137,11 @@ export class Engine {
       if (status === 'conflict' && this.#mergeFunction(source) !== null) this.#toMerge.add(opId);
     }
     const wire = new Wire(platform, options.url);
-    this.sessions = new Sessions(platform, wire, replica, options.getToken);
+    this.sessions = new Sessions({
+      ...{ platform, wire, replica, getToken: options.getToken },
+      mayUseNetwork: () => this.#mayUseNetwork(),
+      onWiped: () => void this.#wipe(),
+    });
     const caller = new SessionCaller(platform, wire, this.sessions);
     this.caller = caller;
     const onOutcomes = (outcomeEffects: readonly OutcomeEffects[]) => this.#emitOutcomes(outcomeEffects);
@@ -162,6 +167,7 @@ export class Engine {
     this.puller.wantAll();
     this.#stopHints = platform.network?.onChange(() => this.#followNetwork()) ?? (() => undefined);
     this.#perform(first);
+    void this.sessions.revoker.flush();
   }
 
   get status(): DeviceStatus {
@@ -200,18 +206,38 @@ export class Engine {
     this.puller.wantAll();
     this.#error = null;
     this.dispatch({ type: 'signed_in' });
+    void this.sessions.revoker.flush();
   }
 
   async signOut(discardUploads: boolean): Promise<void> {
-    const { isOnline, mode } = this.#state;
-    const token = await this.sessions.signOut(discardUploads);
+    await this.sessions.signOut(discardUploads);
+    this.#leave();
+    await this.sessions.revoker.flush();
+  }
+
+  /** Erases everything because the server has ordered it, then confirms. If the store fails, the next call is refused again. */
+  async #wipe(): Promise<void> {
+    const session = this.sessions.current();
+    if (session === null || this.#isWiping) return;
+    this.#isWiping = true;
+    try {
+      await this.sessions.erase(session);
+      this.#leave();
+      await this.sessions.revoker.flush();
+    } catch (error) {
+      this.#fail(asClientError(error, 'store_failed'));
+    } finally {
+      this.#isWiping = false;
+    }
+  }
+
+  #leave(): void {
     this.dispatch({ type: 'signed_out' });
     this.#acknowledger.stop();
     this.puller.forget();
     this.#error = null;
     this.#syncedAtMs = null;
     this.#refreshStatus();
-    if (token !== null && isOnline && mode !== 'offline') await this.sessions.revoke(token);
   }
 
   async close(): Promise<void> {
@@ -222,6 +248,7 @@ export class Engine {
   /** Stops all work. Resolves when the work under way has ended. */
   async stop(): Promise<void> {
     this.#stopHints();
+    this.sessions.revoker.stop();
     this.puller.stopWaiting();
     this.#acknowledger.stop();
     const { done } = this.#work ?? { done: Promise.resolve() };
@@ -296,6 +323,8 @@ export class Engine {
       this.#endSession();
       return;
     }
+    // The device is being erased.
+    if (error.code === 'client_wiped') return;
     this.#error = { code: error.code, detail: error.message, atMs: this.platform.nowMs() };
     this.#waiters.fail(error);
     this.dispatch({ type: 'failed', retryAfterMs: error.retryAfterMs });
@@ -367,6 +396,7 @@ export class Engine {
 
   #followNetwork(): void {
     this.dispatch({ type: this.#mayUseNetwork() ? 'went_online' : 'went_offline' });
+    void this.sessions.revoker.flush();
   }
 
   #mayUseNetwork(): boolean {

@@ -63,7 +63,10 @@ describe('signing in', () => {
     await device.signOut({ discardUploads: true });
     expect([ids(device), device.uploads.list()]).toEqual([[], []]);
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', userId: null, lastSyncedAtMs: null });
-    expect((await store.load()).map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
+    expect((await store.load()).map(({ table, key }) => [table, key[1]])).toEqual([
+      ['facts', 'owner'],
+      ['facts', 'revocations'],
+    ]);
   });
 
   for (const held of ['/sources', '/pull']) {

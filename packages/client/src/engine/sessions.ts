@@ -1,11 +1,12 @@
-import { clientError } from '../client-error.ts';
+import { ClientError, clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
-import { readAnything, readSession } from '../transport/read-answer.ts';
+import { readSession } from '../transport/read-answer.ts';
 import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
 import type { Wire } from '../transport/wire.ts';
+import { addRevocation, Revoker, type RevokerParts, revocationsIn } from './revoker.ts';
 
 /** What a user signs in with: a password, or a token of an identity provider. */
 export type Credentials =
@@ -26,18 +27,28 @@ const SESSION = ['', 'session'] as const;
 const OWNER = ['', 'owner'] as const;
 const ENDED = ['', 'ended'] as const;
 
+export interface SessionsParts extends RevokerParts {
+  readonly getToken: GetToken | null;
+  /** Called when the server says that the device must be erased. */
+  readonly onWiped: () => void;
+}
+
 /** Signs in and out, and stores the session. */
 export class Sessions implements SessionStore {
+  readonly revoker: Revoker;
+  readonly onWiped: () => void;
   readonly #platform: Platform;
   readonly #wire: Wire;
   readonly #replica: Replica;
   readonly #getToken: GetToken | null;
 
-  constructor(platform: Platform, wire: Wire, replica: Replica, getToken: GetToken | null) {
-    this.#platform = platform;
-    this.#wire = wire;
-    this.#replica = replica;
-    this.#getToken = getToken;
+  constructor(parts: SessionsParts) {
+    this.#platform = parts.platform;
+    this.#wire = parts.wire;
+    this.#replica = parts.replica;
+    this.#getToken = parts.getToken;
+    this.onWiped = parts.onWiped;
+    this.revoker = new Revoker(parts);
   }
 
   current(): SessionRow | null {
@@ -50,7 +61,8 @@ export class Sessions implements SessionStore {
 
   kind(): 'none' | 'ended' | 'kept' {
     if (this.current() !== null) return 'kept';
-    return this.#replica.reader.get('facts', ENDED) === true ? 'ended' : 'none';
+    // A device that was wiped has no owner any more.
+    return this.#replica.reader.get('facts', ENDED) !== undefined && this.owner() !== null ? 'ended' : 'none';
   }
 
   async keep(session: SessionRow): Promise<void> {
@@ -71,12 +83,13 @@ export class Sessions implements SessionStore {
   async renew(signal: AbortSignal): Promise<SessionRow | null> {
     const credentials = await this.#credentials();
     if (credentials === null) return null;
-    const session = await this.#logIn(credentials, signal);
+    const { session, isWiped } = await this.#logIn(credentials, signal);
     if (session.userId === this.owner()?.userId) {
       await this.keep(session);
+      if (isWiped) throw new ClientError('client_wiped', 'an administrator has ordered to erase this device');
       return session;
     }
-    await this.revoke(session.token);
+    await this.#revoke(session);
     return null;
   }
 
@@ -89,33 +102,67 @@ export class Sessions implements SessionStore {
     }
   }
 
-  async #logIn(credentials: Credentials, signal: AbortSignal): Promise<SessionRow> {
+  async #logIn(
+    credentials: Credentials,
+    signal: AbortSignal,
+  ): Promise<{ readonly session: SessionRow; readonly isWiped: boolean }> {
     const client = this.owner()?.clientId ?? null;
-    const body = { ...proofOf(credentials), ...(client === null ? {} : { client }) };
+    // The revocation ends all tokens of its device, so a device that waits for one signs in as a new one.
+    const isKnown = client !== null && !revocationsIn(this.#replica.reader).some(({ clientId }) => clientId === client);
+    const body = { ...proofOf(credentials), ...(isKnown ? { client } : {}) };
     const answer = await this.#wire.ask({ method: 'POST', path: '/login', body, read: readSession, signal });
-    return sessionRow(answer, this.#platform.nowMs());
+    return { session: sessionRow(answer, this.#platform.nowMs()), isWiped: answer.wipe === true };
   }
 
   async signIn(credentials: Credentials, discardUploads: boolean, signal: AbortSignal): Promise<void> {
-    const session = await this.#logIn(credentials, signal);
+    await this.revoker.flush();
+    let { session, isWiped } = await this.#logIn(credentials, signal);
+    if (isWiped) {
+      await this.erase(session);
+      await this.revoker.flush();
+      ({ session, isWiped } = await this.#logIn(credentials, signal));
+    }
+    const isOther = this.owner() !== null && this.owner()?.userId !== session.userId;
     try {
-      await this.#replica.transact((tx) => this.#take(tx, session, discardUploads));
+      await this.#replica.transact((tx) => this.#take(tx, session, discardUploads), { scrubs: isOther });
     } catch (error) {
-      await this.revoke(session.token);
+      await this.#revoke(session);
       throw error;
     }
   }
 
-  /** Deletes the user's data. Resolves to the token to revoke. */
-  signOut(discardUploads: boolean): Promise<string | null> {
-    return this.#replica.transact((tx) => {
-      this.#requireNothingToLose(discardUploads);
-      const token = this.current()?.token ?? null;
-      wipe(tx);
-      tx.delete('facts', SESSION);
-      tx.delete('facts', ENDED);
-      return token;
-    });
+  /** Deletes the user's data, and notes that the token must be revoked. The id of the device stays. */
+  async signOut(discardUploads: boolean): Promise<void> {
+    await this.#replica.transact(
+      (tx) => {
+        this.#requireNothingToLose(discardUploads);
+        this.#leave(tx, this.current(), false);
+        const clientId = this.owner()?.clientId;
+        if (clientId !== undefined) tx.put('facts', OWNER, { userId: '', clientId });
+      },
+      { scrubs: true },
+    );
+  }
+
+  /** Deletes everything, with the id of the device, because the server has ordered it. */
+  async erase(session: SessionRow | null): Promise<void> {
+    await this.#replica.transact(
+      (tx) => {
+        this.#leave(tx, session, true);
+        tx.put('facts', ENDED, { reason: 'wiped', atMs: this.#platform.nowMs() });
+      },
+      { scrubs: true },
+    );
+  }
+
+  /** Deletes what is stored of the user. Of the session only what its revocation needs stays. */
+  #leave(tx: Transaction, session: SessionRow | null, isWiped: boolean): void {
+    const unsentUploads = this.#replica.uploads().filter(([, { state }]) => state === 'waiting').length;
+    tx.clear('sources', 'objects', 'staged', 'uploads', 'problems', 'acknowledgements', 'links');
+    for (const key of [SESSION, OWNER, ENDED]) tx.delete('facts', key);
+    if (session === null) return;
+    const { token, clientId } = session;
+    addRevocation(tx, { token, clientId, unsentUploads, isWiped });
   }
 
   #take(tx: Transaction, session: SessionRow, discardUploads: boolean): void {
@@ -123,7 +170,7 @@ export class Sessions implements SessionStore {
     const owner = this.owner();
     if (owner !== null && owner.userId !== userId) {
       this.#requireNothingToLose(discardUploads);
-      wipe(tx);
+      this.#leave(tx, this.current(), false);
     }
     putSession(tx, session);
     tx.put('facts', OWNER, { userId, clientId });
@@ -139,11 +186,10 @@ export class Sessions implements SessionStore {
     );
   }
 
-  async revoke(token: string): Promise<void> {
-    const { signal } = new AbortController();
-    const call = { method: 'DELETE', path: '/token', token, read: readAnything, signal } as const;
-    // A token that cannot be revoked now expires by itself.
-    await this.#wire.ask(call).catch(() => undefined);
+  /** Ends a session that was never used. */
+  async #revoke({ token, clientId }: SessionRow): Promise<void> {
+    await this.#replica.transact((tx) => addRevocation(tx, { token, clientId, unsentUploads: 0, isWiped: false }));
+    await this.revoker.flush();
   }
 }
 
@@ -170,8 +216,4 @@ function proofOf(credentials: Credentials): object {
 
 function putSession(tx: Transaction, session: SessionRow): void {
   tx.put('facts', SESSION, { ...session });
-}
-
-function wipe(tx: Transaction): void {
-  tx.clear('sources', 'objects', 'staged', 'uploads', 'problems', 'acknowledgements', 'links');
 }

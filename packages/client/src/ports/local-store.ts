@@ -44,6 +44,11 @@ export interface LocalWrite {
   readonly value?: JsonValue;
 }
 
+export interface CommitOptions {
+  /** True: what is replaced or deleted must not be readable in the files of the store afterwards. */
+  readonly scrubs?: boolean;
+}
+
 /**
  * The storage of a device. It belongs to one device at a time.
  * - `load` returns every row, in any order, as of the last commit that resolved. If the process died during a commit,
@@ -52,6 +57,8 @@ export interface LocalWrite {
  *   change. Of two writes to one key the later one counts. Commits are called one at a time.
  * - Keys and values are returned exactly as given, whatever the strings contain. Neither side changes a value it was
  *   given.
+ * - After a commit with `scrubs` nothing that its writes replaced or deleted can be read from the files of the store. A
+ *   database may still keep old blocks for a while that only other programs can read.
  * - After `close` every call rejects; `close` itself may be called again.
  * - A store with `sharedAs` may be opened by several tabs under that name. It then belongs to the tab that called `load`
  *   last; commits of the others reject with `store_in_use`.
@@ -59,6 +66,6 @@ export interface LocalWrite {
 export interface LocalStore {
   readonly sharedAs?: string;
   load(): Promise<readonly LocalRow[]>;
-  commit(writes: readonly LocalWrite[]): Promise<void>;
+  commit(writes: readonly LocalWrite[], options?: CommitOptions): Promise<void>;
   close(): Promise<void>;
 }

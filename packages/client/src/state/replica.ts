@@ -1,6 +1,6 @@
 import type { Upload } from '@tidemark/protocol';
 import { asClientError, ClientError, clientError } from '../client-error.ts';
-import type { LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
+import type { CommitOptions, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
 import { addUpload } from '../uploads/merge-upload.ts';
 import { byOrder, Pending } from '../uploads/pending.ts';
 import { SourceView } from '../view/source-view.ts';
@@ -131,8 +131,8 @@ export class Replica {
    * Runs the decision when its turn comes, and commits its writes, all or none. A decision that throws changes
    * nothing.
    */
-  transact<T>(decide: (tx: Transaction) => T): Promise<T> {
-    const turn = this.#queue.then(() => this.#run(decide));
+  transact<T>(decide: (tx: Transaction) => T, options?: CommitOptions): Promise<T> {
+    const turn = this.#queue.then(() => this.#run(decide, options));
     this.#queue = turn.catch(() => undefined);
     return turn;
   }
@@ -267,23 +267,23 @@ export class Replica {
     await this.#store?.close();
   }
 
-  async #run<T>(decide: (tx: Transaction) => T): Promise<T> {
+  async #run<T>(decide: (tx: Transaction) => T, options?: CommitOptions): Promise<T> {
     if (this.#isClosed) throw clientError('closed', 'the device is closed');
     const tx = this.#state.begin();
     const result = decide(tx);
     const changes = tx.changes();
     if (changes.length === 0) return result;
-    await this.#commit(changes, []);
+    await this.#commit(changes, [], options);
     this.#notify(changes);
     return result;
   }
 
-  async #commit(changes: readonly Change[], saved: readonly string[]): Promise<void> {
+  async #commit(changes: readonly Change[], saved: readonly string[], options?: CommitOptions): Promise<void> {
     const term = this.#term;
     const writes = writesOf(changes);
     if (this.#store === null) throw inOtherTab();
     try {
-      await this.#store.commit(writes);
+      await this.#store.commit(writes, options);
     } catch (error) {
       const failure = asClientError(error, 'store_failed');
       if (failure.code === 'store_in_use') this.#hooks?.onLost();

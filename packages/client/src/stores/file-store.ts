@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { clientError } from '../client-error.ts';
-import type { LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
+import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
 import { lockFile } from './file-lock.ts';
 import { HEADER, lineOf, readLog } from './log-lines.ts';
 import { RowMap } from './row-map.ts';
@@ -71,9 +71,9 @@ class FileStore implements LocalStore {
     return this.#rows.rows();
   }
 
-  async commit(writes: readonly LocalWrite[]): Promise<void> {
+  async commit(writes: readonly LocalWrite[], { scrubs = false }: CommitOptions = {}): Promise<void> {
     this.#requireOpen();
-    const done = this.#work.then(() => this.#append(writes));
+    const done = this.#work.then(() => (scrubs ? this.#rewrite(writes) : this.#append(writes)));
     this.#work = done.catch(() => undefined).then(() => this.#compactWhenGrown());
     await done;
   }
@@ -99,6 +99,14 @@ class FileStore implements LocalStore {
     this.#rows.apply(writes);
   }
 
+  /** Applies the writes by a new file, because lines of the old one hold what was deleted. */
+  async #rewrite(writes: readonly LocalWrite[]): Promise<void> {
+    const rows = new RowMap(this.#rows.rows());
+    rows.apply(writes);
+    await this.#replaceFile(rows.rows());
+    this.#rows.apply(writes);
+  }
+
   /** Removes a line that was not written completely, or may not be on the disk. */
   async #truncate(): Promise<void> {
     try {
@@ -112,16 +120,16 @@ class FileStore implements LocalStore {
   async #compactWhenGrown(): Promise<void> {
     if (this.#end !== null || this.#bytes < this.#compactAtBytes) return;
     try {
-      await this.#compact();
+      await this.#replaceFile(this.#rows.rows());
     } catch {
       // The old file stays in use; the next attempt comes when it has doubled.
       this.#compactAtBytes = this.#bytes * 2;
     }
   }
 
-  async #compact(): Promise<void> {
+  async #replaceFile(rows: readonly LocalRow[]): Promise<void> {
     const generation = this.#generation + 1;
-    await writeFile(this.#folder, generation, this.#rows.rows());
+    await writeFile(this.#folder, generation, rows);
     const file = await open(fileOf(this.#folder, generation), 'r+');
     const { size } = await file.stat();
     const old = { file: this.#file, path: fileOf(this.#folder, this.#generation) };
@@ -129,8 +137,7 @@ class FileStore implements LocalStore {
     this.#generation = generation;
     this.#bytes = size;
     this.#compactAtBytes = Math.max(COMPACT_FROM_BYTES, size * 2);
-    await old.file.close();
-    await rm(old.path, { force: true });
+    await removeFile(old.file, old.path);
   }
 
   #requireOpen(): void {
@@ -163,6 +170,17 @@ async function removeLeftovers(folder: string): Promise<readonly number[]> {
   generations.sort((left, right) => left - right);
   for (const old of generations.slice(0, -1)) await rm(fileOf(folder, old), { force: true });
   return generations;
+}
+
+/** The file is emptied first, because some systems do not remove a file that another program has open. */
+async function removeFile(file: FileHandle, path: string): Promise<void> {
+  try {
+    await file.truncate(0);
+    await file.close();
+    await rm(path, { force: true });
+  } catch {
+    // The new file counts already; the next start removes what is left of the old one.
+  }
 }
 
 async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {

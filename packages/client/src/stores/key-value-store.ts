@@ -1,7 +1,7 @@
 import { parseJson } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import { KEY_VALUE_LOG_MAX, KEY_VALUE_UNITS_MAX } from '../limits.ts';
-import type { LocalKey, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
+import type { CommitOptions, LocalKey, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
 
 /** The part of AsyncStorage that the store uses; `expo-sqlite/kv-store` has it as well. One `multiSet` of one key must be atomic. */
 export interface KeyValueStorage {
@@ -36,6 +36,8 @@ class KeyValueStore implements LocalStore {
   /** Numbers of the entries in the log, ascending. */
   #log: number[] = [];
   #isClosed = false;
+  /** True: deleted rows may still be in the log. */
+  #mustScrub = false;
 
   constructor(storage: KeyValueStorage, name: string) {
     this.#storage = storage;
@@ -66,24 +68,32 @@ class KeyValueStore implements LocalStore {
     return [...rows].flatMap(([key, text]) => (text === null ? [] : [this.#rowOf(key, text)]));
   }
 
-  async commit(writes: readonly LocalWrite[]): Promise<void> {
+  async commit(writes: readonly LocalWrite[], { scrubs = false }: CommitOptions = {}): Promise<void> {
     this.#requireOpen();
-    const number = (this.#log.at(-1) ?? -1) + 1;
+    this.#mustScrub ||= scrubs;
     const pairs = writes.map(({ table, key, value }): [string, string | null] => [
       this.#rowPrefix + JSON.stringify([table, ...key]),
       value === undefined ? null : JSON.stringify(value),
     ]);
-    await this.#append(number, JSON.stringify(pairs));
-    this.#log.push(number);
+    await this.#append(JSON.stringify(pairs));
     // The commit is stored already: a failure to fold must not reject it, and the next one folds again.
-    if (this.#log.length > KEY_VALUE_LOG_MAX) await this.#fold().catch(() => undefined);
+    if (this.#mustScrub) await this.#scrub().catch(() => undefined);
+    else if (this.#log.length > KEY_VALUE_LOG_MAX) await this.#fold().catch(() => undefined);
+  }
+
+  /** An empty entry follows, because the last one stays when the log is folded. */
+  async #scrub(): Promise<void> {
+    await this.#append('[]');
+    await this.#fold();
+    this.#mustScrub = false;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
   }
 
-  async #append(number: number, text: string): Promise<void> {
+  async #append(text: string): Promise<void> {
+    const number = (this.#log.at(-1) ?? -1) + 1;
     let entry: LogEntry = { text };
     if (text.length > KEY_VALUE_UNITS_MAX) {
       const parts = Math.ceil(text.length / KEY_VALUE_UNITS_MAX);
@@ -94,6 +104,7 @@ class KeyValueStore implements LocalStore {
       entry = { parts };
     }
     await this.#storage.multiSet([[this.#logPrefix + number, JSON.stringify(entry)]]);
+    this.#log.push(number);
   }
 
   /** The state of the rows in the log, by key; null: deleted. */

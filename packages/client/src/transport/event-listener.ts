@@ -104,6 +104,9 @@ export class ServerEventListener {
       this.#setLive(true);
       // Changes before the stream was open are not announced.
       this.#hooks.onPull(null);
+    } else if (name === 'ended' && codeOf({ name, data }) === 'client_wiped') {
+      // The answer to the pull says the same, and is sure to be about the session of now.
+      this.#hooks.onPull(null);
     } else if (name === 'changed') this.#takeChange(data, signal);
     else if (name === 'pull' || name === 'outcomes') this.#hooks.onPull(null);
     else if (name === 'ping') {

@@ -12,6 +12,8 @@ export interface SessionStore {
   keep(session: SessionRow): Promise<void>;
   /** Signs in again as the same user, without asking the user. Null: the user has to sign in. */
   renew(signal: AbortSignal): Promise<SessionRow | null>;
+  /** Called when the server says that the device must be erased. */
+  onWiped(): void;
 }
 
 /** Codes that end the session until the user signs in again. */
@@ -47,6 +49,15 @@ export class SessionCaller {
   }
 
   async #withToken<T>(send: (token: string) => Promise<T>): Promise<T> {
+    try {
+      return await this.#tryWithToken(send);
+    } catch (error) {
+      if (error instanceof ClientError && error.code === 'client_wiped') this.#store.onWiped();
+      throw error;
+    }
+  }
+
+  async #tryWithToken<T>(send: (token: string) => Promise<T>): Promise<T> {
     const { token } = await this.#fresh();
     try {
       return await send(token);

@@ -1,7 +1,8 @@
 import { type Device, type DeviceOptions, openDevice } from '@tidemark/client';
+import type { WipeOrder } from '@tidemark/protocol';
 import { Caller, makeUser, USER_PASSWORD } from '@tidemark/testing';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 let server: TestServer;
 let admin: Caller;
@@ -69,6 +70,31 @@ describe('the SDK and the server', () => {
     }
     expect(calls.filter((path) => path.endsWith('/pull'))).toHaveLength(before);
     expect(status.getSnapshot().heals).toBe(0);
+  });
+
+  it('[WIPE-7] a listening device is wiped at once, and its old token gets 401', async () => {
+    const tokens = new Set<string>();
+    const fetched = (url: string, init: RequestInit) => {
+      tokens.add(new Headers(init.headers).get('authorization') ?? '');
+      return fetch(url, init);
+    };
+    const device = await signedIn({ live: true, platform: { fetch: fetched } });
+    await push('Order', { wiped: { total: 1 } });
+    await device.sync();
+    const { status } = device;
+    await until(device, () => status.getSnapshot().isLive && status.getSnapshot().mode === 'idle');
+    const { clientId } = status.getSnapshot();
+    expect((await admin.post(`/rc/v1/clients/${clientId}/wipe`, {})).status).toBe(200);
+    await until(device, () => status.getSnapshot().mode === 'signed_out');
+    expect(device.source('Order').list()).toEqual([]);
+    const isConfirmed = async () => {
+      const { body } = await admin.get(`/rc/v1/clients/${clientId}`);
+      return (body as { readonly wipe: WipeOrder }).wipe.confirmed_at !== null;
+    };
+    await vi.waitFor(async () => expect(await isConfirmed()).toBe(true), { timeout: 60_000 });
+    const [token = ''] = [...tokens].filter((one) => one !== '');
+    const { status: answer } = await fetch(`${server.url}/sync/v1/sources`, { headers: { authorization: token } });
+    expect(answer).toBe(401);
   });
 
   it('[VALUE-8] names that some versions of V8 confuse arrive unchanged in both directions', async () => {

@@ -1,0 +1,334 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Device, LocalStore } from '@tidemark/client';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openFileStore } from '../stores/file-store.ts';
+import { openIndexedDbStore } from '../stores/indexeddb-store.ts';
+import { type KeyValueStorage, openKeyValueStore } from '../stores/key-value-store.ts';
+
+let world: DeviceWorld;
+
+beforeEach(async () => {
+  world = await newDeviceWorld();
+});
+
+const ada = { login: 'ada', password: 'long enough' };
+const bob = { login: 'bob', password: 'long enough' };
+const SECRET = 'what nobody else may read';
+const TOKEN = /token-\d+-/;
+
+const WAIT = { timeout: 60_000, interval: 5 };
+
+/** Lets virtual time pass until the condition holds: files are written in real time. */
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  await vi.waitFor(async () => {
+    await world.platform.advance(1_000);
+    if (!(await condition())) throw new Error('not yet');
+  }, WAIT);
+}
+
+async function finish<T>(work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const end = () => {
+    isDone = true;
+  };
+  work.then(end, end);
+  await until(() => isDone);
+  return work;
+}
+
+/** Counts the commits that left nothing of what they deleted. */
+function counted(store: LocalStore): LocalStore & { scrubs: number } {
+  const watched = {
+    scrubs: 0,
+    load: () => store.load(),
+    async commit(...given: Parameters<LocalStore['commit']>) {
+      await store.commit(...given);
+      if (given[1]?.scrubs === true) watched.scrubs++;
+    },
+    close: () => store.close(),
+  };
+  return watched;
+}
+
+const modeOf = (device: Device) => device.status.getSnapshot().mode;
+
+/** A store, and all that its files hold, as text. */
+async function fileStore() {
+  const folder = await mkdtemp(join(tmpdir(), 'hygiene-'));
+  const opened = await openFileStore(folder);
+  onTestFinished(async () => {
+    await opened.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const store = counted(opened);
+  const content = async () => {
+    const names = await readdir(folder, { recursive: true });
+    return (await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))).join('\n');
+  };
+  return { store, content };
+}
+
+async function keyValueStore() {
+  const map = new Map<string, string>();
+  const storage: KeyValueStorage = {
+    getAllKeys: async () => [...map.keys()],
+    multiGet: async (keys) => keys.map((key) => [key, map.get(key) ?? null] as const),
+    multiSet: async (pairs) => {
+      for (const [key, value] of pairs) map.set(key, value);
+    },
+    multiRemove: async (keys) => {
+      for (const key of keys) map.delete(key);
+    },
+  };
+  return { store: counted(await openKeyValueStore(storage)), content: async () => JSON.stringify([...map]) };
+}
+
+interface Answering<T> {
+  readonly result: T;
+  readonly error: unknown;
+  onsuccess: unknown;
+  onerror: unknown;
+}
+
+const answered = <T>(request: Answering<T>) =>
+  new Promise<T>((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+type OpenedDb = Awaited<ReturnType<typeof import('fake-indexeddb')['IDBFactory']['prototype']['open']>>['result'];
+
+async function indexedDbStore() {
+  const { IDBFactory } = await import('fake-indexeddb');
+  const indexedDB = new IDBFactory();
+  const store = counted(await openIndexedDbStore({ indexedDB }));
+  // Not by `load`, which would take the database from the device.
+  const content = async () => {
+    const db = await answered<OpenedDb>(indexedDB.open('tidemark') as never);
+    const names = [...db.objectStoreNames];
+    const tx = db.transaction(names);
+    const stores = names.map((name) => tx.objectStore(name));
+    const rows = await Promise.all(stores.flatMap((store) => [answered(store.getAllKeys()), answered(store.getAll())]));
+    db.close();
+    return JSON.stringify(rows);
+  };
+  return { store, content };
+}
+
+const STORES = [
+  ['the file store', fileStore],
+  ['the key-value store', keyValueStore],
+  ['IndexedDB', indexedDbStore],
+] as const;
+
+/** A device with data of the server, an upload that was sent, and one that waits. */
+async function used(store: LocalStore): Promise<Device> {
+  await world.tidemark.pushObjects({
+    source: 'Order',
+    user_id: 'ada',
+    objects: { 'id-of-secret': { text: SECRET }, other: { text: SECRET } },
+  });
+  const device = await world.open({ store, user: null });
+  await finish(device.signIn(ada));
+  await finish(device.sync());
+  await device.source('Order').update('other', { more: SECRET });
+  await finish(device.sync());
+  world.platform.setOnline(false);
+  await device.source('Order').create({ text: SECRET }, { id: 'id-of-secret-2' });
+  return device;
+}
+
+function expectNothing(content: string): void {
+  expect(content).not.toContain(SECRET);
+  expect(content).not.toContain('id-of-secret');
+  expect(content).not.toContain('ada');
+}
+
+const isConfirmed = async (client: string | null) => (await wipeOf(client))?.confirmed_at !== null;
+const wipeOf = async (client: string | null) => (await world.tidemark.clients.get(client)).wipe;
+
+describe('data hygiene', () => {
+  it.each(STORES)(
+    '[HYGIENE-1] after signing out offline %s holds nothing but the token to revoke, and after the revocation no token',
+    async (_, open) => {
+      const { store, content } = await open();
+      const device = await used(store);
+      expect(await content()).toContain(SECRET);
+      await device.signOut({ discardUploads: true });
+      expectNothing(await content());
+      expect(await content()).toMatch(TOKEN);
+      world.platform.setOnline(true);
+      await until(() => store.scrubs === 2);
+      await device.close();
+      expect(await content()).not.toMatch(TOKEN);
+      expectNothing(await content());
+    },
+  );
+
+  it.each(STORES)(
+    '[HYGIENE-2] after a user change %s holds nothing of the first user, whose token is revoked',
+    async (_, open) => {
+      const { store, content } = await open();
+      const device = await used(store);
+      const { clientId } = device.status.getSnapshot();
+      world.platform.setOnline(true);
+      const tokens: string[] = [];
+      world.intercept = ({ method, path }, _go, init) => {
+        if (method === 'DELETE' && path === '/token') {
+          tokens.push(new Headers(init.headers).get('authorization') ?? '');
+        }
+        return undefined;
+      };
+      await finish(device.signIn(bob, { discardUploads: true }));
+      await finish(device.sync());
+      expect(tokens).toEqual([expect.stringContaining(`${clientId}`)]);
+      const held = await content();
+      expectNothing(held);
+      expect(held).not.toContain(clientId);
+      expect(held).toContain('bob');
+    },
+  );
+
+  it('[HYGIENE-3] a token is revoked as soon as there is a network, also after a restart and in spite of failures', async () => {
+    const { store } = await fileStore();
+    const lasting = { load: () => store.load(), commit: store.commit.bind(store), close: async () => undefined };
+    const device = await used(lasting);
+    await device.signOut({ discardUploads: true });
+    await device.close();
+    expect(world.sync.count('/token')).toBe(0);
+    world.platform.setOnline(true);
+    let failures = 0;
+    world.intercept = ({ path }) =>
+      path === '/token' && failures++ < 2 ? Promise.reject(new TypeError('no route')) : undefined;
+    const again = await world.open({ store: lasting, user: null });
+    await until(() => store.scrubs === 2);
+    expect([failures, world.sync.count('/token')]).toEqual([3, 1]);
+    expect(JSON.stringify(await store.load())).not.toMatch(TOKEN);
+    await again.close();
+  });
+
+  it('[HYGIENE-3] a sign-in before the revocation does not lose its own token to it', async () => {
+    const { store } = await fileStore();
+    const device = await used(store);
+    const { clientId } = device.status.getSnapshot();
+    await device.signOut({ discardUploads: true });
+    world.intercept = ({ method, path }) =>
+      method === 'DELETE' && path === '/token' ? Promise.reject(new TypeError('no route')) : undefined;
+    world.platform.setOnline(true);
+    await finish(device.signIn(ada));
+    world.intercept = () => undefined;
+    await until(() => world.sync.log.some(({ method, path }) => method === 'DELETE' && path === '/token'));
+    await finish(device.sync());
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada' });
+    expect(device.status.getSnapshot().clientId).not.toBe(clientId);
+    await device.close();
+  });
+});
+
+describe('remote wipe', () => {
+  it.each(STORES)(
+    '[WIPE-7] a wiped device erases %s, confirms, and reports the uploads that were lost',
+    async (_, open) => {
+      const { store, content } = await open();
+      const device = await used(store);
+      const { clientId } = device.status.getSnapshot();
+      await world.tidemark.clients.orderWipe(clientId, 'admin');
+      world.platform.setOnline(true);
+      await until(() => store.scrubs === 2);
+      expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', userId: null, clientId: null });
+      expect([device.source('Order').list(), device.uploads.list()]).toEqual([[], []]);
+      expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
+      const held = await content();
+      expectNothing(held);
+      expect(held).not.toMatch(TOKEN);
+      await device.close();
+    },
+  );
+
+  it('[WIPE-7] a wipe that could not be confirmed is confirmed after a restart', async () => {
+    const { store, content } = await fileStore();
+    const lasting = { load: () => store.load(), commit: store.commit.bind(store), close: async () => undefined };
+    const device = await used(lasting);
+    const { clientId } = device.status.getSnapshot();
+    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    world.intercept = ({ path }) => (path.endsWith('/wiped') ? Promise.reject(new TypeError('no route')) : undefined);
+    world.platform.setOnline(true);
+    await until(() => modeOf(device) === 'signed_out');
+    expectNothing(await content());
+    await device.close();
+    expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: null });
+    world.intercept = () => undefined;
+    const again = await world.open({ store: lasting, user: null });
+    await until(() => store.scrubs === 2);
+    expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
+    expect(await content()).not.toMatch(TOKEN);
+    await again.close();
+  });
+
+  it('[WIPE-8] a device whose session has ended is wiped when its user signs in, and goes on as a new device', async () => {
+    const { store, content } = await fileStore();
+    const device = await used(store);
+    const { clientId } = device.status.getSnapshot();
+    world.sync.endSessions();
+    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    world.platform.setOnline(true);
+    await until(() => modeOf(device) === 'needs_sign_in');
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in' });
+    await finish(device.signIn(ada));
+    expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
+    await finish(device.sync());
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada', pendingUploads: 0 });
+    expect(device.status.getSnapshot().clientId).not.toBe(clientId);
+    expect(await content()).not.toContain('id-of-secret-2');
+    await device.close();
+  });
+
+  it('[WIPE-8] a session that is renewed without the user is wiped, too', async () => {
+    const device = await world.open({ getToken: async () => ada });
+    await finish(device.sync());
+    const { clientId } = device.status.getSnapshot();
+    world.sync.endSessions();
+    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    await expect(finish(device.sync())).rejects.toMatchObject({ code: expect.any(String) });
+    await until(() => isConfirmed(clientId));
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', clientId: null });
+    expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String) });
+    await device.close();
+  });
+
+  it('[WIPE-9] signing out of a device that is to be wiped confirms the wipe', async () => {
+    const { store } = await fileStore();
+    const device = await used(store);
+    const { clientId } = device.status.getSnapshot();
+    await device.signOut({ discardUploads: true });
+    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    world.platform.setOnline(true);
+    await until(() => isConfirmed(clientId));
+    expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
+    await device.close();
+  });
+
+  it('[WIPE-10] a store that fails while it is erased is erased by the next attempt', async () => {
+    const { store, content } = await fileStore();
+    let failures = 0;
+    const failing = {
+      load: () => store.load(),
+      commit: (...given: Parameters<typeof store.commit>) =>
+        given[1]?.scrubs === true && failures++ < 2 ? Promise.reject(new Error('disk full')) : store.commit(...given),
+      close: () => store.close(),
+    };
+    const device = await used(failing);
+    failures = 0;
+    const { clientId } = device.status.getSnapshot();
+    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    world.platform.setOnline(true);
+    await until(() => isConfirmed(clientId));
+    expect(failures).toBeGreaterThan(2);
+    expectNothing(await content());
+    expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
+    await device.close();
+  });
+});
