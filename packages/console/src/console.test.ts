@@ -397,6 +397,23 @@ describe('in a browser', () => {
     await page.getByText('The server does not answer').first().waitFor();
   });
 
+  it('[CONSOLE-22] a lost device is wiped after its id was typed, and its confirmation is shown', async () => {
+    await post('/rc/v1/sources', { name: 'Lost', partition_type: 'app' });
+    const password = 'sea-urchin-4410';
+    await post('/rc/v1/users', { attributes: { login: 'walter', password } });
+    const { token, client_id } = await post('/sync/v1/login', { login: 'walter', password });
+    const page = await browser.openPage(`${server.url}/console/devices/${client_id}`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Wipe', exact: true }).click();
+    expect(await page.getByRole('button', { name: 'Wipe device' }).isDisabled()).toBe(true);
+    await page.getByLabel(/to confirm/).fill(client_id);
+    await page.getByRole('button', { name: 'Wipe device' }).click();
+    await page.getByText('erases its data at its next call').waitFor();
+    await post(`/sync/v1/clients/${client_id}/wiped`, { unsent_uploads: 3 }, token);
+    await page.reload();
+    await page.getByText('with 3 changes it had not sent').waitFor();
+  });
+
   it('[CONSOLE-21] the settings in force are shown with their origin, and secrets are not', async () => {
     const page = await browser.openPage(`${server.url}/console/system`);
     await signIn(page);

@@ -188,7 +188,7 @@ export const DeviceCursor = Type.Object(
 );
 export type DeviceCursor = Static<typeof DeviceCursor>;
 
-/** A device. */
+/** The order to erase a device. */
 export const WipeOrder = Type.Object(
   {
     ordered_at: moment('When the wipe was ordered.'),
@@ -203,6 +203,7 @@ export const WipeOrder = Type.Object(
 );
 export type WipeOrder = Static<typeof WipeOrder>;
 
+/** A device. */
 export const Client = Type.Object(
   {
     client_id: text('The id of the device.', CLIENT_ID),

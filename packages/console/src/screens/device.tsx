@@ -1,7 +1,7 @@
-import { Button, Group, Text } from '@mantine/core';
+import { Alert, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { Client, Outcome, SourceSync } from '@tidemark/protocol';
+import type { Client, Outcome, SourceSync, WipeOrder } from '@tidemark/protocol';
 import { useState } from 'react';
 import { useActivity } from '../api/activity.ts';
 import { client } from '../api/client.ts';
@@ -26,7 +26,11 @@ const REFRESH_MS = 10_000;
 
 export function Device() {
   const { id } = useParams({ strict: false }) as { readonly id: string };
-  const device = useQuery({ queryKey: ['devices', id], queryFn: () => client.clients.get(id) });
+  const device = useQuery({
+    queryKey: ['devices', id],
+    queryFn: () => client.clients.get(id),
+    refetchInterval: REFRESH_MS,
+  });
   const sync = useQuery({
     queryKey: ['devices', id, 'sync'],
     queryFn: () => client.clients.sync(id),
@@ -38,6 +42,7 @@ export function Device() {
     <>
       <SimulateButton login={user} />
       <PingUser login={user} />
+      {device.data?.wipe === null && <WipeDevice id={id} />}
       <DeleteDevice id={id} user={user} />
     </>
   );
@@ -51,6 +56,7 @@ export function Device() {
       }
       actions={actions}
     >
+      {device.data?.wipe != null && <Wipe order={device.data.wipe} />}
       <Loaded query={device}>{(view) => <Facts facts={factsOf(view)} isDense />}</Loaded>
       {sync.data !== undefined && user !== undefined && (
         <Section title="Why is an object not there?">
@@ -194,6 +200,41 @@ function Uploads({ outcomes }: { readonly outcomes: readonly Outcome[] }) {
 function DeviceActivity({ id }: { readonly id: string }) {
   const feed = useActivity({ client: id });
   return <ActivityLines feed={feed} empty="Pulls, uploads and pings of this device appear here as they happen." />;
+}
+
+/** Says how far the order to erase the device has got. */
+function Wipe({ order: { ordered_at, ordered_by, confirmed_at, unsent_uploads } }: { readonly order: WipeOrder }) {
+  return (
+    <Alert color={confirmed_at === null ? 'yellow' : 'green'} title={confirmed_at === null ? 'To be wiped' : 'Wiped'}>
+      <Text size="sm" className="long">
+        {ordered_by} ordered it <Moment at={ordered_at} />.{' '}
+        {confirmed_at === null ? (
+          'The device erases its data at its next call, and gets nothing until then.'
+        ) : (
+          <>
+            The device confirmed <Moment at={confirmed_at} /> that its data is erased
+            {unsent_uploads === null ? '' : `, with ${unsent_uploads} changes it had not sent`}.
+          </>
+        )}
+      </Text>
+    </Alert>
+  );
+}
+
+function WipeDevice({ id }: { readonly id: string }) {
+  return (
+    <Action
+      label="Wipe"
+      title="Wipe device"
+      verb="Wipe device"
+      button={{ variant: 'light', color: 'red' }}
+      typedName={id}
+      call={(api) => api.clients.wipe(id)}
+    >
+      For a lost device: at its next call it erases all its data, with changes it has not sent. This cannot be taken
+      back.
+    </Action>
+  );
 }
 
 function DeleteDevice({ id, user }: { readonly id: string; readonly user: string }) {
