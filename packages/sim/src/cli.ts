@@ -1,3 +1,4 @@
+import { chaosCommand } from './chaos/run-chaos.ts';
 import { crashJobsCommand } from './crash/jobs/run-jobs-crashes.ts';
 import { crashStoreCommand } from './crash/store/run-crashes.ts';
 import { crashUploadsCommand } from './crash/uploads/run-uploads-crashes.ts';
@@ -20,6 +21,7 @@ const COMMANDS: readonly Command[] = [
   crashUploadsCommand,
   serversCommand,
   tornSocketsCommand,
+  chaosCommand,
 ];
 
 process.exitCode = await main(process.argv.slice(2));

@@ -1,14 +1,12 @@
-import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Device, openDevice, type Platform } from '@tidemark/client';
-import { openFileStore } from '@tidemark/client/file-store';
+import type { Device } from '@tidemark/client';
 import type { PartitionKey } from '@tidemark/core';
-import { ServerProcess, seededRandom, type TemporaryFolder, temporaryFolder } from '@tidemark/testing/kit';
-import { type Corrupt, DEVICE_HEADER, FaultProxy } from '../faults/fault-proxy.ts';
+import { ServerProcess, type TemporaryFolder, temporaryFolder } from '@tidemark/testing/kit';
+import { type Corrupt, FaultProxy } from '../faults/fault-proxy.ts';
 import { callOf } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 import { AdminClient } from '../processes/admin-client.ts';
-import { fastPlatform } from '../processes/fast-platform.ts';
+import { DeviceProcess } from '../processes/device-process.ts';
 import {
   type Environment,
   type EnvironmentOptions,
@@ -21,12 +19,6 @@ import { USERS } from './step.ts';
 const TURN_MS = 5;
 const USER_PASSWORD = 'a password for devices';
 
-/** One run of a device, from its start until it is killed. */
-interface DeviceProcess {
-  readonly controller: AbortController;
-  readonly folder: string;
-}
-
 /** A real server in a process of its own, HTTP through a proxy with faults, and devices that store files. */
 export class HttpEnvironment implements Environment {
   readonly requests = new RequestLog();
@@ -35,9 +27,7 @@ export class HttpEnvironment implements Environment {
   readonly #server: ServerProcess;
   readonly #admin: AdminClient;
   readonly #processes: DeviceProcess[] = [];
-  readonly #devices = new Set<Device>();
   #proxy: FaultProxy | null = null;
-  #processCount = 0;
 
   private constructor(options: EnvironmentOptions, folder: TemporaryFolder) {
     this.#options = options;
@@ -59,34 +49,14 @@ export class HttpEnvironment implements Environment {
     };
   }
 
-  async openDevice(index: number): Promise<Device> {
-    const process = this.#processes[index] ?? this.#newProcess(index);
-    this.#processes[index] = process;
-    const device = await openDevice({
-      url: this.#openProxy().url,
-      store: await openFileStore(process.folder),
-      platform: this.#platform(index, process),
-      pageObjects: this.#options.pageObjects,
-      live: (this.#options.seed + index) % 2 === 0,
-    });
-    this.#devices.add(device);
-    if (device.status.getSnapshot().mode === 'signed_out') {
-      await device.signIn({ login: this.#options.users[index] as string, password: USER_PASSWORD });
-    }
-    return device;
+  openDevice(index: number): Promise<Device> {
+    const known = this.#processes[index] ?? this.#newProcess(index);
+    this.#processes[index] = known;
+    return known.open();
   }
 
-  /** Cuts the device off, then copies its files as they are: what a killed process leaves behind. */
-  async killDevice(index: number, device: Device): Promise<void> {
-    const old = this.#processes[index] as DeviceProcess;
-    old.controller.abort();
-    const process = this.#newProcess(index);
-    for (const name of await readdir(old.folder)) {
-      if (name.startsWith('device-')) await cp(join(old.folder, name), join(process.folder, name));
-    }
-    this.#processes[index] = process;
-    this.#devices.delete(device);
-    await device.close();
+  async killDevice(index: number): Promise<void> {
+    await this.#processes[index]?.kill();
   }
 
   async killServer(): Promise<void> {
@@ -121,7 +91,7 @@ export class HttpEnvironment implements Environment {
   }
 
   async close(): Promise<void> {
-    for (const device of this.#devices) await device.close();
+    for (const device of this.#processes) await device.close();
     await this.#proxy?.close();
     await this.#server.kill();
     await this.#folder.remove();
@@ -144,20 +114,17 @@ export class HttpEnvironment implements Environment {
   }
 
   #newProcess(index: number): DeviceProcess {
-    const folder = join(this.#folder.path, `device-${index}-${this.#processCount++}`);
-    return { controller: new AbortController(), folder };
-  }
-
-  /** A killed device sends nothing any more. */
-  #platform(index: number, { controller }: DeviceProcess): Partial<Platform> {
-    const random = seededRandom(this.#options.seed * 1_000 + this.#processCount);
-    const fast = fastPlatform((url, init, original) => {
-      controller.signal.throwIfAborted();
-      const headers = { ...(init.headers as Record<string, string>), [DEVICE_HEADER]: String(index) };
-      const signal = AbortSignal.any([controller.signal, ...(init.signal ? [init.signal] : [])]);
-      return original(url, { ...init, headers, signal });
+    const { seed, users, pageObjects } = this.#options;
+    return new DeviceProcess({
+      index,
+      url: this.#openProxy().url,
+      login: users[index] as string,
+      password: USER_PASSWORD,
+      folder: this.#folder.path,
+      seed,
+      pageObjects,
+      live: (seed + index) % 2 === 0,
     });
-    return { ...fast, randomBytes: (count) => random.bytes(count) };
   }
 
   #openProxy(): FaultProxy {

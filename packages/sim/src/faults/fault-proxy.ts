@@ -14,6 +14,15 @@ const FAULTS = [
 ] as const;
 type Fault = (typeof FAULTS)[number][0];
 
+/** Few faults, and none that sends a request twice: for callers whose requests then have another effect. */
+export const FEW_FAULTS: readonly (readonly [Fault, number])[] = [
+  ['cut_before', 3],
+  ['cut_after', 6],
+  ['cut_mid_body', 4],
+  ['delayed', 12],
+  ['none', 75],
+];
+
 /** Changes the body of a request on its way to the server, to plant a bug. */
 export type Corrupt = (path: string, body: Buffer) => Buffer;
 
@@ -31,8 +40,10 @@ export interface ProxyOptions {
   /** Returns the present address of the server. */
   readonly target: () => string;
   /** Called for every request that is about to reach the server. */
-  readonly onForward: (forwarded: Forwarded) => void;
-  readonly corrupt: Corrupt;
+  readonly onForward?: (forwarded: Forwarded) => void;
+  readonly corrupt?: Corrupt;
+  /** What may go wrong while faults are on. Absent: everything. */
+  readonly faults?: readonly (readonly [Fault, number])[];
 }
 
 /** Says which device sent a request. The proxy removes it. */
@@ -53,6 +64,8 @@ export class FaultProxy {
   readonly #dice: Dice;
   readonly #server: Server;
   hasFaults = false;
+  #isCut = false;
+  #openRequests = 0;
 
   private constructor(options: ProxyOptions) {
     this.#options = options;
@@ -72,6 +85,21 @@ export class FaultProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  /** How many requests the server has not answered yet, whether or not their callers still wait. */
+  get openRequests(): number {
+    return this.#openRequests;
+  }
+
+  /** Closes all connections of callers, and every new one until `restore`. Requests that the server has got go on. */
+  cut(): void {
+    this.#isCut = true;
+    this.#server.closeAllConnections();
+  }
+
+  restore(): void {
+    this.#isCut = false;
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -79,16 +107,20 @@ export class FaultProxy {
 
   async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { url: path = '/', headers } = incoming;
+    if (this.#isCut) return void outgoing.destroy();
     const body = await buffer(incoming);
     const fault = this.#drawFault();
     if (path.split('?')[0]?.endsWith('/events')) return this.#forwardStream(incoming, outgoing, fault);
     if (fault === 'cut_before') return void outgoing.destroy();
     if (fault === 'delayed') await delay(this.#dice.below(DELAY_MS_MAX));
-    const sent = this.#options.corrupt(path, body);
+    const sent = this.#options.corrupt?.(path, body) ?? body;
     const device = Number(headers[DEVICE_HEADER]);
     const forward = () => {
-      this.#options.onForward({ device, path, body: sent });
-      return this.#ask(incoming, sent);
+      this.#options.onForward?.({ device, path, body: sent });
+      this.#openRequests++;
+      return this.#ask(incoming, sent).finally(() => {
+        this.#openRequests--;
+      });
     };
     // Both are sent at once, so the server may take them in either order.
     const [answer] = await Promise.all(fault === 'doubled' ? [forward(), forward()] : [forward()]);
@@ -137,7 +169,7 @@ export class FaultProxy {
   }
 
   #drawFault(): Fault {
-    const fault = this.#dice.weighted<Fault>(FAULTS);
+    const fault = this.#dice.weighted<Fault>(this.#options.faults ?? FAULTS);
     return this.hasFaults ? fault : 'none';
   }
 }

@@ -5,10 +5,12 @@ const CALL_MS_MAX = 150_000;
 /** Calls the API of a server as the administrator. `url` returns the server to ask next, which may be another each time. */
 export class AdminClient {
   readonly #url: () => string;
+  readonly #callMsMax: number;
   #token = '';
 
-  constructor(url: () => string) {
+  constructor(url: () => string, callMsMax = CALL_MS_MAX) {
     this.#url = url;
+    this.#callMsMax = callMsMax;
   }
 
   async logIn(password: string): Promise<void> {
@@ -23,7 +25,7 @@ export class AdminClient {
         'content-type': 'application/json',
         ...(this.#token === '' ? {} : { 'x-sync-api-token': this.#token }),
       },
-      signal: AbortSignal.timeout(CALL_MS_MAX),
+      signal: AbortSignal.timeout(this.#callMsMax),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();

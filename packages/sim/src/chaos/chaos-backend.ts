@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answerJson, type BackendRequest, type Dice, type FakeBackend, openFakeBackend } from '@tidemark/testing/kit';
+import type { Attributes, ObjectsGiven } from '../model/write.ts';
+
+export const BACKEND_SECRET = 'shared with the backend';
+const DELAY_MS_MAX = 200;
+/** In percent, while faults are on. */
+const FAILS = 8;
+const ANSWER_LOST = 8;
+const DELAYED = 20;
+
+interface UploadBody {
+  readonly op_id: string;
+  readonly id: string;
+  readonly user_id: string;
+  readonly attributes?: Attributes;
+}
+
+/** The backend of the source Task over HTTP. It performs every upload once, whatever is repeated, and fails on purpose. */
+export class ChaosBackend {
+  isDown = false;
+  hasFaults = false;
+  readonly problems: string[] = [];
+  readonly #backend: FakeBackend;
+  readonly #dice: Dice;
+  readonly #objects = new Map<string, Map<string, Attributes>>();
+  /** What each upload asked for, by op_id. */
+  readonly #performed = new Map<string, string>();
+
+  private constructor(backend: FakeBackend, dice: Dice) {
+    this.#backend = backend;
+    this.#dice = dice;
+    backend.on('authenticate', (_, response) => response.writeHead(404).end());
+    backend.on('query', ({ body }, response) =>
+      this.#answer(response, () => Object.fromEntries(this.#of(String(body.user_id)))),
+    );
+    for (const call of ['create', 'update', 'delete']) {
+      backend.on(call, (request, response) => this.#answer(response, () => this.#perform(request)));
+    }
+  }
+
+  static async open(dice: Dice): Promise<ChaosBackend> {
+    return new ChaosBackend(await openFakeBackend(() => BACKEND_SECRET), dice);
+  }
+
+  get url(): string {
+    return this.#backend.url;
+  }
+
+  /** How many different uploads it has performed. */
+  get performed(): number {
+    return this.#performed.size;
+  }
+
+  objects(user: string): ObjectsGiven {
+    return Object.fromEntries(this.#of(user));
+  }
+
+  close(): Promise<void> {
+    return this.#backend.close();
+  }
+
+  async #answer(response: ServerResponse, perform: () => unknown): Promise<void> {
+    const roll = this.hasFaults ? this.#dice.below(100) : 100;
+    if (this.isDown) return void response.destroy();
+    if (roll < FAILS) return answerJson(response, {}, 500);
+    if (roll >= 100 - DELAYED) await sleep(this.#dice.below(DELAY_MS_MAX));
+    const answer = perform();
+    if (roll < FAILS + ANSWER_LOST) return void response.destroy();
+    answerJson(response, answer);
+  }
+
+  #perform({ call, body, isSigned }: BackendRequest): unknown {
+    const { op_id: opId, id, user_id: user, attributes } = body as unknown as UploadBody;
+    const asked = JSON.stringify([call, id, user, attributes]);
+    const before = this.#performed.get(opId);
+    if (!isSigned) this.problems.push(`the backend got an unsigned ${call}`);
+    if (before !== undefined && before !== asked) {
+      this.problems.push(`the upload ${opId} was first ${before} and then ${asked}`);
+    }
+    if (before === undefined) {
+      const objects = this.#of(user);
+      if (call === 'delete') objects.delete(id);
+      else objects.set(id, { ...objects.get(id), ...attributes });
+      this.#performed.set(opId, asked);
+    }
+    return call === 'create' ? { id } : {};
+  }
+
+  #of(user: string): Map<string, Attributes> {
+    const known = this.#objects.get(user) ?? new Map<string, Attributes>();
+    this.#objects.set(user, known);
+    return known;
+  }
+}

@@ -1,0 +1,269 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { FaultProxy, FEW_FAULTS } from '../faults/fault-proxy.ts';
+import { ExpectedObjects } from '../model/objects.ts';
+import { AdminClient } from '../processes/admin-client.ts';
+import { DeviceProcess } from '../processes/device-process.ts';
+import { BACKEND_SECRET, ChaosBackend } from './chaos-backend.ts';
+import { ChaosCluster, type ChaosEngine } from './cluster.ts';
+import { type ConvergenceParts, differencesOf } from './convergence.ts';
+import { FieldDevice } from './field-devices.ts';
+import { MembershipHistory } from './memberships.ts';
+import { Nemesis } from './nemesis.ts';
+import { GROUPS, USER_PASSWORD, USERS } from './partitions.ts';
+import type { PlantName } from './plants.ts';
+import { Pushers } from './pushers.ts';
+import { Registers } from './registers.ts';
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly engine: ChaosEngine;
+  readonly servers: number;
+  readonly folder: string;
+  readonly plant: PlantName | null;
+}
+
+const DEVICES_PER_USER = 2;
+const PAGE_OBJECTS = [1, 3, 10, 100, 5, 2];
+const CALL_MS_MAX = 5_000;
+const POLL_MS = 50;
+const SETTLE_MS = 500;
+const RECEIPT_PAUSE_MS_MAX = 150;
+/** How long devices may take to hold everything once all faults are over; a machine may be slow. */
+const CONVERGE_MS_MAX = 180_000;
+const DRAIN_MS_MAX = 60_000;
+/** Clocks run ahead while everything heals, so that leases of dead servers and pauses of retries end soon. */
+const HEAL_STEP_MS = 20_000;
+const HEAL_EVERY_MS = 1_000;
+
+/** Everything in a chaos run: servers and their store, the network, a backend, pushers and devices, and what they know. */
+export class ChaosWorld {
+  readonly problems: string[] = [];
+  readonly pushers: Pushers;
+  readonly nemesis: Nemesis;
+  readonly devices: readonly FieldDevice[];
+  readonly cluster: ChaosCluster;
+  readonly backend: ChaosBackend;
+  receipts = 0;
+  readonly #networks: Readonly<Record<'devices' | 'pushers' | 'control', FaultProxy>>;
+  readonly #registers = new Registers();
+  readonly #memberships = new MembershipHistory();
+  readonly #made = new ExpectedObjects();
+  readonly #control: AdminClient;
+  readonly #admin: AdminClient;
+  readonly #dice: Dice;
+  readonly #convergence: ConvergenceParts;
+
+  private constructor(
+    options: WorldOptions,
+    cluster: ChaosCluster,
+    backend: ChaosBackend,
+    networks: Readonly<Record<'devices' | 'pushers' | 'control', FaultProxy>>,
+  ) {
+    const dice = (salt: number) => new Dice(seededRandom(options.seed * 100 + salt));
+    this.cluster = cluster;
+    this.backend = backend;
+    this.#networks = networks;
+    this.#dice = dice(1);
+    this.#admin = new AdminClient(() => networks.pushers.url, CALL_MS_MAX);
+    this.#control = new AdminClient(() => networks.control.url, CALL_MS_MAX);
+    const shared = { registers: this.#registers, memberships: this.#memberships };
+    this.pushers = new Pushers({ ...shared, admin: this.#admin, control: this.#control, dice: dice(2) });
+    const { folder } = options;
+    const onProblem = (problem: string) => this.problems.push(problem);
+    const deviceNetwork = networks.devices;
+    this.nemesis = new Nemesis({ cluster, backend, deviceNetwork, folder, dice: dice(3), onProblem });
+    this.devices = USERS.flatMap((user) => new Array<string>(DEVICES_PER_USER).fill(user)).map((login, index) => {
+      const pageObjects = PAGE_OBJECTS[index] ?? 10;
+      const live = index % 2 === 0;
+      const { seed } = options;
+      const { url } = networks.devices;
+      const process = new DeviceProcess({
+        index,
+        url,
+        login,
+        password: USER_PASSWORD,
+        folder,
+        seed,
+        pageObjects,
+        live,
+      });
+      return new FieldDevice({ ...shared, process, made: this.#made, dice: dice(10 + index), onProblem });
+    });
+    const servers = cluster.servers.map(({ process }) => new AdminClient(() => process.url, CALL_MS_MAX));
+    this.#convergence = { ...shared, servers, devices: this.devices, backend, made: this.#made };
+  }
+
+  static async open(options: WorldOptions): Promise<ChaosWorld> {
+    const dice = new Dice(seededRandom(options.seed));
+    const backend = await ChaosBackend.open(dice);
+    const cluster = await ChaosCluster.open({ ...options, backendSecret: BACKEND_SECRET, dice });
+    const target = () => cluster.pickUrl();
+    const networks = {
+      devices: await FaultProxy.open({ seed: options.seed, target }),
+      pushers: await FaultProxy.open({ seed: options.seed + 1, target, faults: FEW_FAULTS }),
+      control: await FaultProxy.open({ seed: options.seed + 2, target }),
+    };
+    const world = new ChaosWorld(options, cluster, backend, networks);
+    try {
+      await world.#populate();
+    } catch (error) {
+      await world.close();
+      throw error;
+    }
+    return world;
+  }
+
+  /** Lets everybody work while faults are injected. */
+  async disturb(durationMs: number): Promise<void> {
+    const endMs = performance.now() + durationMs;
+    const isOver = () => performance.now() >= endMs || this.problems.length > 0;
+    this.#setFaults(true);
+    await Promise.all([
+      this.nemesis.run(isOver),
+      this.nemesis.run(isOver),
+      this.pushers.run(isOver),
+      this.pushers.run(isOver),
+      this.pushers.run(isOver),
+      this.pushers.runMembers(isOver),
+      this.#checkReceipts(isOver),
+      ...this.devices.map((device) => device.run(isOver)),
+    ]);
+    this.#setFaults(false);
+  }
+
+  /** Ends all faults and checks that everything converges, then that a change of groups does. Returns how long it took. */
+  async heal(): Promise<number> {
+    const startMs = performance.now();
+    this.#checkServers();
+    if ((await this.#drain()) && (await this.#converge((user) => this.#memberships.groupsOf(user)))) {
+      await this.#converge(() => GROUPS.filter(() => this.#dice.chance(50)));
+    }
+    this.problems.push(...this.backend.problems);
+    this.pushers.recent.length = 0;
+    return performance.now() - startMs;
+  }
+
+  /** Sets the groups of all users and a last value of every object. Then all must hold exactly that. */
+  async #converge(groupsOf: (user: string) => readonly string[]): Promise<boolean> {
+    const isSet = await this.#untilDone('the last pushes are acknowledged', async () => {
+      for (const user of USERS) {
+        await this.pushers.setGroups(user, groupsOf(user));
+        this.#memberships.settle(user, performance.now());
+      }
+      await this.pushers.settle();
+      return true;
+    });
+    this.problems.push(...this.#registers.problems());
+    if (!isSet || this.problems.length > 0) return false;
+    let differences: readonly string[] = [];
+    const isSame = await this.#untilDone('all servers and devices hold what was acknowledged', async () => {
+      differences = await differencesOf(this.#convergence);
+      return differences.length === 0;
+    });
+    this.problems.push(...differences);
+    this.#registers.settle();
+    return isSame;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.devices.map(({ process }) => process.close()));
+    await Promise.all(Object.values(this.#networks).map((network) => network.close()));
+    await this.cluster.close();
+    await this.backend.close();
+  }
+
+  async #populate(): Promise<void> {
+    const { adminPassword = '' } = this.cluster.servers[0]?.process ?? {};
+    const call = this.#control.call.bind(this.#control);
+    await this.#control.logIn(adminPassword);
+    await this.#admin.logIn(adminPassword);
+    for (const server of this.#convergence.servers) await server.logIn(adminPassword);
+    await call('POST', '/rc/v1/system/appserver', { adapter_url: this.backend.url });
+    await call('POST', '/rc/v1/sources', { name: 'Product', partition_type: 'app' });
+    await call('POST', '/rc/v1/sources', { name: 'Order' });
+    await call('POST', '/rc/v1/sources', { name: 'Visit', partition_type: 'group' });
+    await call('POST', '/rc/v1/sources', { name: 'Task', adapter: 'backend', poll_interval: 2 });
+    for (const login of USERS) {
+      await call('POST', '/rc/v1/users', { attributes: { login, password: USER_PASSWORD } });
+      await this.pushers.setGroups(login, GROUPS);
+    }
+    await this.pushers.settle();
+    this.#registers.settle();
+    for (const device of this.devices) await device.open();
+  }
+
+  #setFaults(areOn: boolean): void {
+    this.#networks.devices.hasFaults = areOn;
+    this.#networks.pushers.hasFaults = areOn;
+    this.backend.hasFaults = areOn;
+  }
+
+  /** Checks that a receipt never counts more devices than hold the change, or may hold it. */
+  async #checkReceipts(isOver: () => boolean): Promise<void> {
+    const { recent } = this.pushers;
+    while (!isOver()) {
+      await sleep(this.#dice.below(RECEIPT_PAUSE_MS_MAX));
+      const candidates = recent.filter(({ register }) => register.partition.group === undefined);
+      if (candidates.length === 0) continue;
+      const { register, value, seq } = this.#dice.pick(candidates);
+      const { source, user_id: user } = register.partition;
+      const query = `seq=${seq}${user === undefined ? '' : `&user_id=${user}`}`;
+      const path = `/rc/v1/sources/${source}/receipts?${query}`;
+      const receipt = await this.#control.call('GET', path).catch(() => null);
+      if (receipt === null) continue;
+      this.receipts++;
+      const { delivered } = receipt as { readonly delivered: number };
+      const devices = this.devices.filter(({ process }) => user === undefined || process.login === user);
+      const holders = devices.filter((device) => device.mayHold(source, register.id, value)).length;
+      if (delivered > holders) {
+        this.problems.push(
+          `the receipt of ${register.id} = ${value} (seq ${seq}) counts ${delivered} devices, but only ${holders} hold it`,
+        );
+      }
+    }
+  }
+
+  /** A server that nobody killed must still run. */
+  #checkServers(): void {
+    for (const { index, process } of this.cluster.servers) {
+      if (!process.isRunning) this.problems.push(`server ${index} has ended by itself: ${process.stderr}`);
+    }
+  }
+
+  /** Waits until no request is under way whose caller has given up: it could still take effect. */
+  async #drain(): Promise<boolean> {
+    await sleep(SETTLE_MS);
+    const isDrained = await this.#untilDone(
+      'servers have answered every request',
+      async () => this.#networks.pushers.openRequests + this.#networks.control.openRequests === 0,
+      DRAIN_MS_MAX,
+    );
+    await sleep(SETTLE_MS);
+    return isDrained;
+  }
+
+  async #untilDone(what: string, isDone: () => Promise<boolean>, msMax = CONVERGE_MS_MAX): Promise<boolean> {
+    const startMs = performance.now();
+    let nextStepMs = startMs + HEAL_EVERY_MS;
+    let failure = '';
+    for (;;) {
+      try {
+        if (await isDone()) return true;
+      } catch (error) {
+        failure = `: ${error}`;
+      }
+      const nowMs = performance.now();
+      if (this.problems.length > 0) return false;
+      if (nowMs - startMs > msMax) {
+        this.problems.push(`after ${msMax} ms without faults it is not true that ${what}${failure}`);
+        return false;
+      }
+      if (nowMs >= nextStepMs) {
+        this.cluster.setClock(this.cluster.clockMs + HEAL_STEP_MS);
+        nextStepMs = nowMs + HEAL_EVERY_MS;
+      }
+      await sleep(POLL_MS);
+    }
+  }
+}

@@ -1,0 +1,214 @@
+import { execFile } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Dice } from '@tidemark/testing/kit';
+import type { ChaosBackend } from './chaos-backend.ts';
+import type { ChaosCluster, ChaosServer } from './cluster.ts';
+
+const run = promisify(execFile);
+
+/** What can be cut between callers and servers. */
+interface Cuttable {
+  cut(): void;
+  restore(): void;
+}
+
+export interface NemesisParts {
+  readonly cluster: ChaosCluster;
+  readonly backend: ChaosBackend;
+  /** The network of the devices. */
+  readonly deviceNetwork: Cuttable;
+  readonly folder: string;
+  readonly dice: Dice;
+  readonly onProblem: (problem: string) => void;
+}
+
+type FaultName =
+  | 'kill_server'
+  | 'stop_server'
+  | 'cut_server'
+  | 'cut_devices'
+  | 'backend_down'
+  | 'clock_jump'
+  | 'slow_disk'
+  | 'full_disk'
+  | 'kill_store'
+  | 'stop_store'
+  | 'cut_store';
+
+const WEIGHTS: readonly (readonly [FaultName, number])[] = [
+  ['kill_server', 12],
+  ['stop_server', 10],
+  ['cut_server', 8],
+  ['cut_devices', 6],
+  ['backend_down', 6],
+  ['clock_jump', 10],
+  ['slow_disk', 4],
+  ['full_disk', 6],
+];
+const STORE_WEIGHTS: readonly (readonly [FaultName, number])[] = [
+  ['kill_store', 8],
+  ['stop_store', 6],
+  ['cut_store', 8],
+];
+
+const PAUSE_MS_MAX = 2_000;
+const FAULT_MS_MAX = 2_500;
+const CLOCK_JUMP_MS_MAX = 7_200_000;
+/** Clocks of servers on one store may differ by less than a minute (decision 0048). */
+const CLOCK_SKEW_MS_MAX = 20_000;
+const SLOW_DISK_BYTES = 8 * 2 ** 20;
+/** How much more a file may grow on a full disk. */
+const FULL_DISK_BYTES = 8_192;
+const PRLIMIT = '/usr/bin/prlimit';
+
+/** Injects faults at random times, one after the other, and ends each of them itself. */
+export class Nemesis {
+  readonly counts = new Map<FaultName, number>();
+  readonly #parts: NemesisParts;
+  readonly #weights: readonly (readonly [FaultName, number])[];
+  /** What has a fault at present; it gets no second one. */
+  readonly #busy = new Set<object>();
+
+  constructor(parts: NemesisParts) {
+    this.#parts = parts;
+    const weights = parts.cluster.valkey === null ? WEIGHTS : [...WEIGHTS, ...STORE_WEIGHTS];
+    this.#weights = weights.filter(([name]) => name !== 'full_disk' || existsSync(PRLIMIT));
+  }
+
+  async run(isOver: () => boolean): Promise<void> {
+    const { dice } = this.#parts;
+    while (!isOver()) {
+      await sleep(dice.below(PAUSE_MS_MAX));
+      if (isOver()) return;
+      const fault = dice.weighted(this.#weights);
+      const target = this.#targetOf(fault);
+      if (this.#busy.has(target) || !this.#isAlive(target)) continue;
+      this.#busy.add(target);
+      this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
+      await this.#inject(fault, target).finally(() => this.#busy.delete(target));
+    }
+  }
+
+  #targetOf(fault: FaultName): object {
+    const { cluster, backend, deviceNetwork, dice } = this.#parts;
+    if (fault === 'cut_devices') return deviceNetwork;
+    if (fault === 'backend_down') return backend;
+    if (fault === 'clock_jump') return cluster;
+    if (fault === 'kill_store' || fault === 'stop_store') return cluster.valkey ?? cluster;
+    if (fault === 'full_disk' && cluster.valkey !== null) return cluster.valkey;
+    return dice.pick(cluster.servers);
+  }
+
+  /** A server that nobody has killed must run. */
+  #isAlive(target: object): boolean {
+    const server = this.#parts.cluster.servers.find((one) => one === target);
+    if (server === undefined || server.process.isRunning) return true;
+    this.#parts.onProblem(`server ${server.index} has ended by itself: ${server.process.stderr}`);
+    return false;
+  }
+
+  async #inject(fault: FaultName, target: object): Promise<void> {
+    const { cluster, backend, deviceNetwork, dice } = this.#parts;
+    const lasting = () => sleep(dice.below(FAULT_MS_MAX));
+    const server = target as ChaosServer;
+    switch (fault) {
+      case 'kill_server':
+        await server.process.kill();
+        await lasting();
+        return cluster.start(server);
+      case 'stop_server':
+        return stopped(server.process.pid, lasting);
+      case 'cut_server':
+        server.isCut = true;
+        await lasting();
+        server.isCut = false;
+        return;
+      case 'cut_devices':
+        deviceNetwork.cut();
+        await lasting();
+        return deviceNetwork.restore();
+      case 'backend_down':
+        backend.isDown = true;
+        await lasting();
+        backend.isDown = false;
+        return;
+      case 'clock_jump':
+        return this.#jump();
+      case 'slow_disk':
+        return this.#slowDisk();
+      default:
+        return this.#injectIntoStore(fault, server, lasting);
+    }
+  }
+
+  async #injectIntoStore(fault: FaultName, server: ChaosServer, lasting: () => Promise<void>): Promise<void> {
+    const { valkey } = this.#parts.cluster;
+    if (fault === 'cut_store') {
+      server.link?.cut();
+      await lasting();
+      return server.link?.restore();
+    }
+    if (valkey === null) return this.#fullDisk(server.process.pid, lasting);
+    if (fault === 'stop_store') return stopped(valkey.pid, lasting);
+    // Valkey ends when it cannot write its log, so on a full disk it is restarted as well.
+    if (fault === 'full_disk') await this.#fullDisk(valkey.pid, lasting);
+    else {
+      await valkey.kill();
+      await lasting();
+    }
+    if (fault === 'full_disk') await valkey.kill();
+    return valkey.restart();
+  }
+
+  #jump(): Promise<void> {
+    const { cluster, dice } = this.#parts;
+    const skewMs = () => dice.between(-CLOCK_SKEW_MS_MAX / 2, CLOCK_SKEW_MS_MAX / 2);
+    cluster.setClock(dice.between(-CLOCK_JUMP_MS_MAX, CLOCK_JUMP_MS_MAX), skewMs);
+    return Promise.resolve();
+  }
+
+  /** Keeps the disk busy: writes that must be flushed wait behind those of this file. */
+  async #slowDisk(): Promise<void> {
+    const { folder, dice } = this.#parts;
+    const path = join(folder, 'neighbour');
+    const file = await open(path, 'w');
+    const bytes = Buffer.alloc(SLOW_DISK_BYTES, 'x');
+    try {
+      for (let count = dice.between(1, 4); count > 0; count--) {
+        await file.write(bytes, 0, bytes.length, 0);
+        await file.sync();
+      }
+    } finally {
+      await file.close();
+      await rm(path, { force: true });
+    }
+  }
+
+  /** Files of the process cannot grow: its writes fail as they do on a full disk. */
+  async #fullDisk(pid: number, lasting: () => Promise<void>): Promise<void> {
+    const { folder, cluster } = this.#parts;
+    const file = join(folder, 'data', 'store.mdb');
+    const size = cluster.valkey === null && existsSync(file) ? statSync(file).size : 0;
+    const limit = async (bytes: string) => {
+      // The process may have ended.
+      await run(PRLIMIT, [`--pid=${pid}`, `--fsize=${bytes}:unlimited`]).catch(() => undefined);
+    };
+    await limit(String(size + FULL_DISK_BYTES));
+    await lasting();
+    await limit('unlimited');
+  }
+}
+
+/** Stops a process as a debugger or a frozen virtual machine does, and continues it. */
+async function stopped(pid: number, lasting: () => Promise<void>): Promise<void> {
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await lasting();
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+}

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMainThread } from 'node:worker_threads';
+import { Tidemark } from '@tidemark/core';
+import type { PlantName } from './plants.ts';
+
+// Loaded into the servers of a chaos run by `--import`, before their own code. It sets their clock, and plants bugs.
+
+const { CHAOS_CLOCK_FILE: clockFile, CHAOS_PLANT: plant } = process.env;
+
+/** How long a push that was acknowledged too early waits before it is written. */
+const EARLY_MS = 400;
+
+/** Moves the clock of this process by the milliseconds in the file; SIGUSR2 reads it again. */
+function shiftClock(file: string): void {
+  const RealDate = Date;
+  let offsetMs = 0;
+  const read = () => {
+    offsetMs = Number(readFileSync(file, 'utf8'));
+  };
+  const now = () => RealDate.now() + offsetMs;
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, args, newTarget) => Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget),
+    get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
+  });
+  read();
+  process.on('SIGUSR2', read);
+}
+
+/** Imports a module of the built core that the package does not export. */
+function fromCore(path: string): Promise<Record<string, { readonly prototype: Record<string, unknown> }>> {
+  return import(new URL(`../../../core/dist/${path}`, import.meta.url).href);
+}
+
+/** A push is acknowledged first and written later. */
+async function acknowledgeBeforeCommit(): Promise<void> {
+  const { pushObjects } = Tidemark.prototype;
+  Tidemark.prototype.pushObjects = async function (call) {
+    const written = sleep(EARLY_MS).then(() => pushObjects.call(this, call));
+    written.catch(() => undefined);
+    const { source, user_id: user = null } = call as { readonly source: string; readonly user_id?: string };
+    // No receipt knows this seq, so only reads can show the bug.
+    return { source, user_id: user, changed: 1, unchanged: 0, seq: Number.MAX_SAFE_INTEGER };
+  };
+}
+
+interface PullAnswer {
+  readonly pages: readonly { readonly source: string; readonly page: object }[];
+}
+
+/** A pull records the token that it sends as if the device had presented it. */
+async function advanceTokenBeforeDelivery(): Promise<void> {
+  const { Pulls } = await fromCore('sync/pulls.js');
+  if (Pulls === undefined) throw new Error('the core has no Pulls');
+  const pull = Pulls.prototype.pull as (device: unknown, call: object) => Promise<PullAnswer>;
+  Pulls.prototype.pull = async function (this: unknown, device: unknown, call: object) {
+    const answer = await pull.call(this, device, call);
+    const tokens = answer.pages.flatMap(({ source, page }) => ('token' in page ? [[source, page.token]] : []));
+    if (tokens.length > 0) await pull.call(this, device, { sources: new Map(tokens as [string, string][]) });
+    return answer;
+  };
+}
+
+interface UserGroups {
+  readonly groups: readonly string[];
+}
+
+/** A user stays in every group that a server has once seen the user in. */
+async function keepRevokedGroups(): Promise<void> {
+  const { Groups } = await fromCore('sources/groups.js');
+  if (Groups === undefined) throw new Error('the core has no Groups');
+  const of = Groups.prototype.of as (user: string) => Promise<UserGroups>;
+  const known = new Map<string, ReadonlySet<string>>();
+  Groups.prototype.of = async function (this: unknown, user: string) {
+    const found = await of.call(this, user);
+    const all = new Set([...(known.get(user) ?? []), ...found.groups]);
+    known.set(user, all);
+    return { ...found, groups: [...all].sort() };
+  };
+}
+
+const PLANTS: Readonly<Record<PlantName, () => Promise<void>>> = {
+  'ack-before-commit': acknowledgeBeforeCommit,
+  'token-before-delivery': advanceTokenBeforeDelivery,
+  'revoked-group': keepRevokedGroups,
+};
+
+if (isMainThread) {
+  if (clockFile !== undefined) shiftClock(clockFile);
+  if (plant !== undefined) await PLANTS[plant as PlantName]();
+}
