@@ -53,7 +53,7 @@ export class DeviceProcess {
     const store = await openFileStore(life.folder);
     const device = await openDevice({ url, store, platform: this.#platform(life), pageObjects, live });
     this.#device = device;
-    if (device.status.getSnapshot().mode === 'signed_out') await device.signIn({ login, password });
+    if (device.status.getSnapshot().mode === 'signed_out') await signIn(device, { login, password });
     return device;
   }
 
@@ -94,5 +94,21 @@ export class DeviceProcess {
       return original(url, { ...init, headers, signal });
     });
     return { ...fast, randomBytes: (count) => random.bytes(count) };
+  }
+}
+
+const SIGN_INS_MAX = 20;
+
+/** Time-outs of devices are short here, so that a busy machine may need several attempts. */
+async function signIn(
+  device: Device,
+  credentials: { readonly login: string; readonly password: string },
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await device.signIn(credentials);
+    } catch (error) {
+      if (attempt === SIGN_INS_MAX) throw error;
+    }
   }
 }
