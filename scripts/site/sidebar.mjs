@@ -71,6 +71,7 @@ export const SIDEBAR = [
     pages: [
       ['explanation/how-sync-works.md', 'How sync works'],
       ['explanation/guarantees.md', 'Guarantees'],
+      ['proof.md', 'Run the proof yourself'],
       ['explanation/comparison.md', 'How Tidemark compares'],
       ['explanation/coming-from-another-server.md', 'Coming from another server'],
       ['architecture.md', 'Architecture'],
