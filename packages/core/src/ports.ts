@@ -7,6 +7,7 @@ export * from './ports/adapter.ts';
 export * from './ports/bus.ts';
 export { type Clock, elapsedMs, isAhead } from './ports/clock.ts';
 export * from './ports/create-jobs.ts';
+export { isCustomOwner } from './ports/custom-owner.ts';
 export * from './ports/jobs.ts';
 export { joinedSlice } from './ports/joined-slice.ts';
 export type { Log, LogFields } from './ports/log.ts';

@@ -1,5 +1,6 @@
 import type { CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core/ports';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
+import { numberedChange } from './changes.ts';
 import { missingGuard } from './guards.ts';
 import { RecordAppender, RecordFinder, removeRecords } from './live-records.ts';
 import { newId, nextNumber } from './meta.ts';
@@ -33,7 +34,7 @@ export function applyCommit(tables: Tables, commit: WriterCommit): CommitResult 
   const effective = changes.filter(({ change, before }) => change.record !== null || before?.isLive === true);
   if (effective.length === 0) return { status: 'committed', state: stateOf(tables, partition) };
   const next = applyChanges(tables, partition ?? newPartition(tables), effective);
-  writePartition(tables, commit.partition, next);
+  writePartition(tables, commit.partition, numberedChange(tables, commit.partition, next));
   return { status: 'committed', state: stateOf(tables, next) };
 }
 

@@ -1,4 +1,5 @@
 import type { Erasure } from '@tidemark/core/ports';
+import { removeChange } from './changes.ts';
 import { removeDocuments } from './documents.ts';
 import { behind, keyOf } from './keys.ts';
 import { removeNotesOf, removeNotesOfSource, removeNotesOfUser } from './notes.ts';
@@ -41,10 +42,12 @@ function eraseSource(tables: Tables, source: string): void {
 function removePartition(tables: Tables, name: Buffer): void {
   const text = tables.partitions.get(name);
   if (text === undefined) return;
-  const { number: partition } = JSON.parse(text) as PartitionRow;
+  const row = JSON.parse(text) as PartitionRow;
+  const { number: partition } = row;
   removeRange(tables.live, [partition, 0], [partition + 1, 0]);
   removeRange(tables.tombstones, [partition, 0], [partition + 1, 0]);
   removeRange(tables.index, [partition, ''], [partition + 1, '']);
   removeTidemarksOn(tables, partition);
+  removeChange(tables, partitionKeyOf(name), row);
   tables.partitions.remove(name);
 }

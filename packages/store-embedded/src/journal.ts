@@ -9,6 +9,7 @@ import type {
   StoredObject,
 } from '@tidemark/core/ports';
 import { type BorrowedBytes, viewOf } from './borrowed-bytes.ts';
+import { changedSince } from './changes.ts';
 import { type EngineContext, yieldAfterRead } from './engine-context.ts';
 import { type JournalKey, journalAfter, NUMBER_MAX } from './keys.ts';
 import { RecordFinder } from './live-records.ts';
@@ -53,6 +54,8 @@ export function journal({ read, write }: EngineContext, trimStepMax: number): Jo
     trim: (partition, upTo) => write({ kind: 'trim', partition, upTo, tombstonesMax: trimStepMax }),
 
     partitions: async ({ after, limit }) => listPartitions(read(), after, limit),
+
+    changedSince: async (query) => changedSince(read(), query),
   };
 }
 

@@ -3,12 +3,17 @@ import type { Tables } from './tables.ts';
 
 // The table `meta`: the epoch of the store, and counters that go on across a reset.
 
-type Counter = 'partition' | 'document' | 'entry_version' | 'job' | 'lease';
+type Counter = 'change' | 'partition' | 'document' | 'entry_version' | 'job' | 'lease';
 
 export function storeEpoch(tables: Tables): string {
   const epoch = tables.meta.get('epoch');
   if (epoch === undefined) throw new Error('the store has no epoch');
   return epoch;
+}
+
+/** Distinguishes the order of changes in this file from that of any other store. */
+export function changesId(tables: Tables): string {
+  return tables.meta.get('changes_id') ?? '';
 }
 
 export function lastNumber(tables: Tables, counter: Counter): number {

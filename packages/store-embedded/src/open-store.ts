@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Jobs, MovableStore } from '@tidemark/core/ports';
 import { acknowledged, completeAcknowledged } from './acknowledged.ts';
+import { beginChanges } from './changes.ts';
 import {
   type Manifest,
   type Opening,
@@ -61,6 +62,7 @@ export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Embed
   const tables = openTables(file, { mapBytes });
   beginEpoch(tables, state);
   completeAcknowledged(tables);
+  beginChanges(tables);
   if (state === 'new' || state === 'backup') writeManifest(folder, 'ready');
   tables.root.readerCheck();
   const writer = await Writer.start({ file, mapBytes, readerCheckMs, lowDiskBytes });

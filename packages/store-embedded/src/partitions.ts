@@ -15,6 +15,8 @@ export interface PartitionRow {
   readonly tombstones: number;
   /** Bytes of the records of live objects, as UTF-8. */
   readonly bytes: number;
+  /** The number of the last commit in the order of changes (`changes.ts`). Absent: the order does not contain it. */
+  readonly changed?: number;
   /** Only a partition that was moved here from another engine has earlier epochs. */
   readonly earlier?: readonly EarlierEpoch[];
 }

@@ -19,6 +19,8 @@ export interface Tables {
   readonly meta: Database<string, string>;
   /** Partition name → row as JSON text. */
   readonly partitions: TupleTable;
+  /** [source, number of the change] → owner of a custom partition, once each, at its last commit (`changes.ts`). */
+  readonly changes: Database<string, Buffer>;
   /** [partition, seq] → a run of records of live objects (`runs.ts`). */
   readonly live: Database<BorrowedBytes, JournalKey>;
   /** [partition, seq] → id of a deleted object. */
@@ -87,6 +89,7 @@ export function openTables(
     root,
     meta: root.openDB('meta', { encoding: 'string' }),
     partitions: root.openDB<string, Buffer>('partitions', tuples) as TupleTable,
+    changes: root.openDB('changes', texts),
     live: root.openDB('live', live),
     tombstones: root.openDB('tombstones', journal),
     index: root.openDB('index', index),

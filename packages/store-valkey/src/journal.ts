@@ -1,6 +1,7 @@
 import {
   type Change,
   type Commit,
+  isCustomOwner,
   type JoinedSlice,
   type JournalRange,
   type JournalStore,
@@ -9,6 +10,7 @@ import {
   type PartitionState,
   type StoredObject,
 } from '@tidemark/core/ports';
+import { changedSince } from './changes.ts';
 import { JoinedRecords } from './joined-records.ts';
 import { requireName, scopeOf } from './keys.ts';
 import { newId } from './meta.ts';
@@ -128,6 +130,8 @@ export function journal(context: EngineContext, trimStepMax: number): JournalSto
     },
 
     partitions: (list) => listPartitions(context, list),
+
+    changedSince: (query) => changedSince(context, query),
   };
 }
 
@@ -159,13 +163,14 @@ function requireSound(changes: readonly Change[]): void {
   if (ids.size !== changes.length) throw new Error('a commit changes the same id twice');
 }
 
-async function commitValues({ changes, expectHead, kept = [], seen, bytesMax, notes }: Commit) {
+async function commitValues({ partition, changes, expectHead, kept = [], seen, bytesMax, notes }: Commit) {
   return {
     expectedHead: expectHead ?? null,
     seenEpoch: seen?.epoch ?? '',
     seenHead: seen?.head ?? null,
     newId: newId(),
     bytesMax: bytesMax ?? null,
+    isCustom: isCustomOwner(partition.user),
     ids: await prepareList(changes, ({ id }) => id),
     values: await prepareList(changes, ({ record, checksum }) => {
       return record === null ? '' : headedRecord(record, checksum);

@@ -1,10 +1,12 @@
 import { scopeParts } from '@tidemark/core/ports';
 import { requireName, type Scope, scopeFrom } from './keys.ts';
 
-/** meta, entries and their names in order · index of scopes, by source, by client · erasures in progress, finished ones. */
+/**
+ * meta, entries and their names in order · index of scopes, by source, by client · erasures in progress, finished ones · the last commit of
+ * every custom partition. */
 export const REGISTRY_KEYS = [
   ...['meta', 'entries', 'entry_names', 'scopes', 'scopes_by_source', 'scopes_by_client'],
-  ...['erasures', 'recent_erasures'],
+  ...['erasures', 'recent_erasures', 'changes'],
 ] as const;
 export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
 /** The journal, tidemarks, documents and notes of a scope, and the fence that an erasure leaves. */

@@ -1,4 +1,4 @@
-import type { Change, Commit, CommitResult } from '@tidemark/core';
+import { type Change, type Commit, type CommitResult, isCustomOwner } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { missingGuard } from './entries.ts';
 import { stateOf } from './journal.ts';
@@ -22,6 +22,7 @@ export function commitChanges(data: MemoryData, commit: Commit, newWord: () => s
   if (changes.length === 0) return { status: 'committed', state: stateOf(before) };
   const partition = writablePartition(data, commit, newWord);
   for (const change of changes) applyChange(partition, change);
+  if (isCustomOwner(commit.partition.user)) partition.changed = ++data.lastChange;
   return { status: 'committed', state: stateOf(partition) };
 }
 

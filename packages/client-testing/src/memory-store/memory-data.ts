@@ -15,6 +15,8 @@ import { tupleKey } from './tuples.ts';
 export interface MemoryData {
   readonly epoch: string;
   readonly partitions: Map<string, MemoryPartition>;
+  /** The number of the last commit to a custom partition. */
+  lastChange: number;
   readonly documents: Map<string, MemoryDocument>;
   readonly entries: Map<string, MemoryEntry>;
   readonly notes: Map<string, MemoryNote>;
@@ -32,6 +34,8 @@ export interface MemoryPartition {
   floor: number;
   size: number;
   checksum: number;
+  /** The number of the last commit, if this is a custom partition. */
+  changed: number;
   /** Object id → its seq. */
   readonly index: Map<string, IndexEntry>;
   /** Seq → entry. Iteration is ascending, because a map keeps the order of insertion and seqs only grow. */
@@ -75,7 +79,7 @@ export interface MemoryEntry {
 
 export function newData(epoch: string): MemoryData {
   const maps = { partitions: new Map(), documents: new Map(), entries: new Map(), notes: new Map(), stats: new Map() };
-  return { epoch, ...maps, carriedJobs: [] };
+  return { epoch, ...maps, lastChange: 0, carriedJobs: [] };
 }
 
 /** Returns the partition, or an empty one that is not stored: reading never writes. */
@@ -85,6 +89,6 @@ export function partitionOf(data: MemoryData, key: PartitionKey): MemoryPartitio
 
 export function newPartition(key: PartitionKey, epoch: string): MemoryPartition {
   const { source, user } = key;
-  const empty = { head: 0, floor: 0, size: 0, checksum: 0 };
+  const empty = { head: 0, floor: 0, size: 0, checksum: 0, changed: 0 };
   return { key: { source, user }, epoch, ...empty, index: new Map(), journal: new Map(), tidemarks: new Map() };
 }

@@ -3,6 +3,8 @@ import {
   type AcknowledgedList,
   type AcknowledgedRange,
   acknowledgedSeq,
+  type ChangedQuery,
+  type ChangedRead,
   type Commit,
   type CommitResult,
   type DeviceTidemark,
@@ -47,7 +49,7 @@ import { sliceJournal, stateOf, trimGraves } from './journal.ts';
 import { type MemoryData, newData, partitionOf } from './memory-data.ts';
 import { exportData, importPiece } from './move-data.ts';
 import { listNotes, readNotes } from './notes.ts';
-import { listPartitions } from './partitions.ts';
+import { changedSince, listPartitions } from './partitions.ts';
 import { addStatRow, readStatRows, trimStatRows } from './stat-rows.ts';
 import { compareUtf8, tupleKey } from './tuples.ts';
 import { verifyPartition } from './verify-partition.ts';
@@ -76,6 +78,7 @@ class MemoryStore implements MovableStore {
   readonly engine: EngineDescription = { name: 'memory', durability: 'memory' };
   readonly #options: Required<MemoryStoreOptions>;
   readonly #newWord: () => string;
+  readonly #id: string;
   /** One counter for the whole store, which a reset does not reset, so that no version repeats. */
   readonly #newVersion: () => number;
   #lastVersion = 0;
@@ -91,6 +94,7 @@ class MemoryStore implements MovableStore {
       return this.#lastVersion;
     };
     this.#current = newData(this.#newWord());
+    this.#id = this.#newWord();
   }
 
   #data(): MemoryData {
@@ -141,6 +145,10 @@ class MemoryStore implements MovableStore {
 
   async partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]> {
     return listPartitions(this.#data(), list);
+  }
+
+  async changedSince(query: ChangedQuery): Promise<ChangedRead | null> {
+    return changedSince(this.#data(), this.#id, query);
   }
 
   async readDocument(key: DocumentKey, parts?: readonly string[]): Promise<StoredDocument | null> {

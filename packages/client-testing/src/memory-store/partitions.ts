@@ -1,5 +1,5 @@
-import type { DocumentScope, Erasure, PartitionKey } from '@tidemark/core';
-import type { MemoryData } from './memory-data.ts';
+import type { ChangedQuery, ChangedRead, DocumentScope, Erasure, PartitionKey } from '@tidemark/core';
+import { type MemoryData, partitionOf } from './memory-data.ts';
 import { compareTuples } from './tuples.ts';
 
 interface PartitionList {
@@ -22,6 +22,16 @@ function compareKeys(left: PartitionKey, right: PartitionKey): number {
 
 function tupleOf({ source, user }: PartitionKey): readonly string[] {
   return user === null ? [source] : [source, user];
+}
+
+/** `storeId` keeps the marks of different stores of the same epoch apart. */
+export function changedSince(data: MemoryData, storeId: string, { source, owners, mark }: ChangedQuery): ChangedRead {
+  const prefix = `${data.epoch}.${storeId}.`;
+  const now = `${prefix}${data.lastChange}`;
+  const after = mark?.startsWith(prefix) === true ? Number(mark.slice(prefix.length)) : Number.NaN;
+  if (!(after <= data.lastChange)) return { mark: now, changed: null };
+  const changed = [...owners].filter((user) => partitionOf(data, { source, user }).changed > after);
+  return { mark: now, changed };
 }
 
 export function eraseFrom(data: MemoryData, erasure: Erasure): void {

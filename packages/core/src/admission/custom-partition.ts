@@ -1,8 +1,6 @@
 import type { PartitionType } from '@tidemark/protocol';
+import { CUSTOM_OWNER_MARK, isCustomOwner } from '../ports/custom-owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
-
-/** The first character of the owner of a custom partition. Logins hold no control characters, so none looks like one. */
-const MARK = '\u001f';
 
 /** The attributes of a source that decide in which partition its data is. */
 export interface PartitionedSource {
@@ -13,7 +11,7 @@ export interface PartitionedSource {
 
 /** The `user` in the key of a custom partition, and of the partition of a group. A source has only one of both kinds. */
 export function customOwner(name: string): string {
-  return `${MARK}${name}`;
+  return `${CUSTOM_OWNER_MARK}${name}`;
 }
 
 /** The partition of a group. */
@@ -23,5 +21,5 @@ export function groupPartition(source: string, group: string): PartitionKey {
 
 /** Returns the name of the custom partition or group; null when the owner is a user, or all users share the partition. */
 export function customNameOf(owner: string | null): string | null {
-  return owner?.startsWith(MARK) ? owner.slice(MARK.length) : null;
+  return isCustomOwner(owner) ? owner.slice(CUSTOM_OWNER_MARK.length) : null;
 }

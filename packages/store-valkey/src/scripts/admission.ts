@@ -31,10 +31,10 @@ export const ADMISSION = {
   clientMember: 'text',
 } as const;
 
-/** The keys of the registry that `admit` uses. */
+/** The keys of the registry that `admit` and scripts that write use. */
 export const ADMISSION_KEYS: readonly RegistryKeyName[] = [
   ...(['meta', 'entries', 'scopes', 'scopes_by_source', 'scopes_by_client'] as const),
-  ...(['erasures', 'recent_erasures'] as const),
+  ...(['erasures', 'recent_erasures', 'changes'] as const),
 ];
 
 export const PERMIT = { version: 'text', issuedAtUs: 'number', epoch: 'text', lastErasure: 'text' } as const;

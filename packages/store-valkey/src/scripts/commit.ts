@@ -46,7 +46,7 @@ local function note_replication_id(state)
   state.replication_id = id
 end`;
 
-const CHANGES = lua`
+const CHANGED_OBJECTS = lua`
 -- The indexes of the changes that have an effect: deleting an object that is not live has none.
 local function effective_of(values, live)
   local effective = {}
@@ -125,6 +125,14 @@ local function save(state)
     'n', whole(state.size), 'c', whole(state.checksum), 'p', state.earlier, 'b', whole(state.bytes))
 end`;
 
+/** In a cluster there is no order of changes: the registry may be on another node. */
+const ORDER_OF_CHANGES = lua`
+local function note_change(state)
+  if not is_custom or not IS_ONE_NODE then return end
+  redis.call('HSET', META, 'changes_id', state.replication_id)
+  redis.call('HSET', CHANGES, admission.scope_member, redis.call('HINCRBY', META, 'changes', 1))
+end`;
+
 /**
  * NOTES holds field → digits of the time at which the note expires, or dashes for never, and its text. NOTE_NAMES holds the
  * fields in order, NOTE_ENDS those that expire in the order in which they do. A field begins with the client.
@@ -194,6 +202,8 @@ export const commitScript = writingScript('commit', {
     /** The random id for a partition that does not exist yet. */
     newId: 'text',
     bytesMax: 'optional_number',
+    /** Whether the owner is a group or a custom partition. */
+    isCustom: 'flag',
     // The changes: a value is a record with its header, or '' to delete; an expected seq may be ''.
     ids: 'list',
     values: 'list',
@@ -209,7 +219,7 @@ export const commitScript = writingScript('commit', {
       writes: ['field', 'value', 'expect'],
     },
   },
-  uses: [WRITING, HEADERS, SEQS, REPLICATION_ID, CHANGES, NOTES],
+  uses: [WRITING, HEADERS, SEQS, REPLICATION_ID, CHANGED_OBJECTS, ORDER_OF_CHANGES, NOTES],
   body: lua`
 local refusal, epoch, version, erased = admitted(CLIENT_FENCE)
 if refusal then return refusal end
@@ -244,6 +254,7 @@ if #effective > 0 then
   apply_changes(state, effective, live, dead, replaced)
   state.bytes = before + added - replaced.bytes
   save(state)
+  note_change(state)
 end
 return { 'committed', state_text(state, epoch) }`,
 });

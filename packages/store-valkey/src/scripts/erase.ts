@@ -61,6 +61,7 @@ end
 remove(SCOPES, scopes)
 remove(SCOPES_BY_SOURCE, by_source)
 remove(SCOPES_BY_CLIENT, by_client)
+if #scopes > 0 then redis.call('HDEL', CHANGES, unpack(scopes)) end
 return {}`,
 });
 

@@ -131,7 +131,7 @@ export const resetScript = registryScript('reset', {
 ${nameKeys(STATS_KEYS, REGISTRY_KEYS.length + 1)}
 local values = {}
 for index, field in ipairs(keep) do values[index] = redis.call('HGET', ENTRIES, field) end
-redis.call('UNLINK', ENTRIES, ENTRY_NAMES, SCOPES_BY_CLIENT, ERASURES, RECENT_ERASURES,
+redis.call('UNLINK', ENTRIES, ENTRY_NAMES, SCOPES_BY_CLIENT, ERASURES, RECENT_ERASURES, CHANGES,
   STATS, STATS_BY_NAME, STATS_BY_TIME)
 for index, field in ipairs(keep) do
   if values[index] then
@@ -142,6 +142,34 @@ end
 redis.call('HSET', META, 'epoch', epoch)
 redis.call('HSET', ERASURES, erasure, next_version())
 return {}`,
+});
+
+/**
+ * Reads the order of changes, which only a store on one node has.
+ *
+ * META holds `changes`, the number of the last commit to any custom partition, and `changes_id`, the replication id of the
+ * node at that commit. After a restart or failover, which can lose commits, the next one has another id. CHANGES holds the
+ * member of a scope → the number of its last commit.
+ *
+ * `after` is the number in a mark or nil; `id` the id in it.
+ *
+ * Reply  {epoch, id, last number} and, if the mark is one of this store, the indexes of the members that changed, from 1
+ */
+export const changedScript = registryScript('changed', {
+  effect: 'reads',
+  parameters: { epoch: 'text', id: 'text', after: 'optional_number', members: 'list' },
+  body: lua`
+local meta = redis.call('HMGET', META, 'epoch', 'changes_id', 'changes')
+local now = { meta[1] or '', meta[2] or '', meta[3] or '0' }
+if not after or now[1] ~= epoch or now[2] ~= id or after > tonumber(now[3]) then return { now } end
+local changed = {}
+if after == tonumber(now[3]) then return { now, changed } end
+in_chunks(members, ${CHUNK}, function(first, last)
+  for index, number in ipairs(redis.call('HMGET', CHANGES, unpack(members, first, last))) do
+    if number and tonumber(number) > after then changed[#changed + 1] = whole(first + index - 1) end
+  end
+end)
+return { now, changed }`,
 });
 
 // Migration

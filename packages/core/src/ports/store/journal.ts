@@ -20,6 +20,27 @@ export interface JournalStore {
   trim(key: PartitionKey, upTo: number): Promise<PartitionState>;
   /** Partitions that were ever written to, in a stable order; `after` is the last one of the previous listing. */
   partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]>;
+  /**
+   * Tells which custom partitions (`isCustomOwner`) of a source got a commit after a mark. Erasures are not told: whoever
+   * keeps a mark must know by itself whether the source was deleted meanwhile. Null: this store does not keep the order of
+   * commits across partitions.
+   */
+  changedSince(query: ChangedQuery): Promise<ChangedRead | null>;
+}
+
+export interface ChangedQuery {
+  readonly source: string;
+  /** The owners of the partitions in question. An engine that can do without them does not iterate. */
+  readonly owners: Iterable<string>;
+  /** Null: only the mark of now is wanted. */
+  readonly mark: string | null;
+}
+
+export interface ChangedRead {
+  /** Of ASCII letters, digits, `-`, `_` and `.`. Every commit that a read can see now is before it, all others are after it. */
+  readonly mark: string;
+  /** Owners, in any order. Null: no mark was given, or it is not one of this store, or from before its first change. */
+  readonly changed: readonly string[] | null;
 }
 
 export interface StoredObject {

@@ -1,5 +1,6 @@
 import { acknowledgedCases } from './acknowledged-cases.ts';
 import { answerCases } from './answer-cases.ts';
+import { changedCases } from './changed-cases.ts';
 import { commitCases } from './commit-cases.ts';
 import { concurrencyCases } from './concurrency-cases.ts';
 import { copyCases } from './copy-cases.ts';
@@ -26,6 +27,7 @@ import { verifyCases } from './verify-cases.ts';
 export const storeCases: readonly StoreCase[] = [
   ...partitionCases,
   ...commitCases,
+  ...changedCases,
   ...expectationCases,
   ...guardCases,
   ...quotaCases,

@@ -4,6 +4,16 @@ import type { BrokenStore } from './broken-store.ts';
 
 export const brokenCommits: readonly BrokenStore[] = [
   {
+    flaw: 'tells only the last partition that changed after a mark',
+    caughtBy: 'STORE-79',
+    breaks: (store) => ({
+      changedSince: async (query) => {
+        const read = await store.changedSince(query);
+        return read === null ? null : { ...read, changed: read.changed?.slice(-1) ?? null };
+      },
+    }),
+  },
+  {
     flaw: 'lets a partition grow beyond its bound',
     caughtBy: 'STORE-75',
     breaks: (store) => ({

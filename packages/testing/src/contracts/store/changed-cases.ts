@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { Dice, seededRandom } from '@tidemark/client-testing';
+import type { PartitionKey, Store } from '@tidemark/core';
+import { put, remove } from './change.ts';
+import { committed } from './store-assertions.ts';
+import { type StoreCase, storeCase } from './store-case.ts';
+
+const SOURCE = 'Visit';
+const GROUPS = ['\u001fnorth', '\u001fsouth', '\u001feast', '\u001fwest'];
+/** More than any engine reads as one range. */
+const MANY = 1_100;
+const COMMITS = 60;
+
+/** Cases about the order of commits across the custom partitions of a source. Not every store keeps it. */
+export const changedCases: readonly StoreCase[] = [
+  changedCase('partitions that got a commit after a mark are told', async ({ store }) => {
+    const before = await markOf(store);
+    await write(store, 'north', 'south');
+    const between = await markOf(store);
+    await write(store, 'south', 'east');
+    const after = await markOf(store);
+    assert.deepEqual(await changed(store, before), names('east', 'north', 'south'));
+    assert.deepEqual(await changed(store, between), names('east', 'south'));
+    assert.deepEqual(await changed(store, after), []);
+    assert.deepEqual(await changed(store, before, names('north', 'west')), names('north'));
+    assert.match(after, /^[\w.-]+$/);
+  }),
+  changedCase('commits without effect, and those to other sources and to users, are not told', async ({ store }) => {
+    await write(store, 'north');
+    const mark = await markOf(store);
+    await committed(store, [], { partition: group('north') });
+    await committed(store, [remove('unknown')], { partition: group('north') });
+    await committed(store, [put('1')], { partition: { source: 'Other', user: group('north').user } });
+    await committed(store, [put('1')], { partition: { source: SOURCE, user: 'north' } });
+    await committed(store, [put('1')], { partition: { source: SOURCE, user: null } });
+    assert.deepEqual(await changed(store, mark, [...GROUPS, 'north']), []);
+    await committed(store, [remove('1')], { partition: group('north') });
+    assert.deepEqual(await changed(store, mark), names('north'));
+  }),
+  changedCase('many changes after a mark are told exactly', async ({ store }) => {
+    await write(store, 'north', 'south');
+    const mark = await markOf(store);
+    const others = Array.from({ length: MANY }, (_, number) => `other ${number}`);
+    await Promise.all(others.map((name) => write(store, name)));
+    await write(store, 'south');
+    assert.deepEqual(await changed(store, mark), names('south'));
+    assert.deepEqual(await changed(store, mark, names(...others, 'north')), names(...others).sort());
+    assert.deepEqual(await changed(store, await markOf(store)), []);
+  }),
+  changedCase('a mark that is not one of this store is not known', async ({ store }) => {
+    await write(store, 'north');
+    const mark = await markOf(store);
+    for (const other of ['', 'x', `x${mark}`, `${mark}0`, mark.replace(/[^.]+$/, 'zzzz')]) {
+      assert.equal((await ask(store, other))?.changed, null, other);
+    }
+    await store.reset([]);
+    await write(store, 'north');
+    assert.equal((await ask(store, mark))?.changed, null);
+  }),
+  changedCase('every mark of a random history tells the changes after it', async ({ store }) => {
+    const dice = new Dice(seededRandom(79));
+    const marks: { readonly mark: string; readonly after: Set<string> }[] = [];
+    for (let commit = 0; commit < COMMITS; commit++) {
+      marks.push({ mark: await markOf(store), after: new Set() });
+      const user = dice.pick(GROUPS);
+      await committed(store, [put(`${dice.below(3)}`, `${commit}`)], { partition: { source: SOURCE, user } });
+      for (const { after } of marks) after.add(user);
+    }
+    for (const { mark, after } of marks) assert.deepEqual(await changed(store, mark), [...after].sort());
+  }),
+  storeCase(
+    '[STORE-79] marks are valid after the store was closed and opened again',
+    async ({ store, reopen }) => {
+      if ((await ask(store, null)) === null) return;
+      await write(store, 'north');
+      const mark = await markOf(store);
+      await write(store, 'south');
+      assert.deepEqual(await changed(await reopen(), mark), names('south'));
+    },
+    'reopen',
+  ),
+];
+
+/** A case that a store which does not keep the order of commits passes. */
+function changedCase(title: string, run: StoreCase['run']): StoreCase {
+  return storeCase(`[STORE-79] ${title}`, async (fixture) => {
+    if ((await ask(fixture.store, null)) === null) return;
+    // A mark from before the first change need not be known afterwards.
+    await write(fixture.store, 'first');
+    await run(fixture);
+  });
+}
+
+function group(name: string): PartitionKey & { readonly user: string } {
+  return { source: SOURCE, user: `\u001f${name}` };
+}
+
+function names(...groups: readonly string[]): string[] {
+  return groups.map((name) => group(name).user);
+}
+
+let writes = 0;
+
+async function write(store: Store, ...groups: readonly string[]): Promise<void> {
+  for (const name of groups) await committed(store, [put('1', `${++writes}`)], { partition: group(name) });
+}
+
+function ask(store: Store, mark: string | null, owners: readonly string[] = GROUPS) {
+  return store.changedSince({ source: SOURCE, owners, mark });
+}
+
+async function markOf(store: Store): Promise<string> {
+  return (await ask(store, null))?.mark ?? assert.fail('there is no mark');
+}
+
+async function changed(store: Store, mark: string, owners?: readonly string[]): Promise<readonly string[]> {
+  return [...((await ask(store, mark, owners))?.changed ?? assert.fail('the mark is unknown'))].sort();
+}
