@@ -1,4 +1,6 @@
-import type { Tidemark } from '@tidemark/core';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { GroupTokens, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
@@ -12,16 +14,20 @@ const MANY = 1_000;
 const GROUPS_SMALL = 10;
 const GROUPS_LARGE = 100_000;
 const PUSHES_AT_ONCE = 1_000;
+/** Devices that have data of each of `MANY` groups. */
+const DEVICES = 20;
+const BYTES_AT_REST_MAX = 200;
+const CLIENT_ID_UNITS = 22;
 
 /**
- * What a device in many groups costs when there is no news, against a device in one group, and whether a push into a group
- * depends on how many groups there are.
+ * What a device in many groups costs when there is no news, against a device in one group, whether a push into a group
+ * depends on how many groups there are, and what the store keeps for each device and group.
  */
 export async function groups(): Promise<readonly Row[]> {
   const small = await openWorld(GROUPS_SMALL);
   const large = await openWorld(GROUPS_LARGE);
   try {
-    return [...(await pulls(large.tidemark)), await pushes(small.tidemark, large.tidemark)];
+    return [...(await pulls(large.tidemark)), await pushes(small.tidemark, large.tidemark), await atRest(large)];
   } finally {
     await endWorld(small);
     await endWorld(large);
@@ -69,13 +75,15 @@ async function deviceIn(tidemark: Tidemark, count: number): Promise<() => Promis
   await tidemark.groups.set(user, names);
   const { client_id: client } = await tidemark.clients.register(user, {});
   const held = new Map<string, string>();
-  const pull = () => tidemark.devices.pull({ user, client }, { sources: new Map([[SOURCE, { groups: held }]]) });
+  let asked: GroupTokens = { groups: held, set: null };
+  const pull = () => tidemark.devices.pull({ user, client }, { sources: new Map([[SOURCE, asked]]) });
   for (let isBehind = true; isBehind; ) {
     const { grouped, noted } = await pull();
     await noted;
-    const { groups: told = [], more = false } = grouped[0]?.pages ?? {};
+    const { groups: told = [], setToken } = grouped[0]?.pages ?? {};
     for (const { group, page } of told) if ('token' in page) held.set(group, page.token);
-    isBehind = more;
+    isBehind = setToken === undefined;
+    if (typeof setToken === 'string') asked = { groups: new Map(), set: setToken };
   }
   if (held.size !== count) throw new Error('the device does not hold every group');
   // What a device has acknowledged is recorded once, and not by the pulls that are measured.
@@ -95,5 +103,33 @@ async function pushes(small: Tidemark, large: Tidemark): Promise<Row> {
     against: `${few.toFixed(2)} ms with ${GROUPS_SMALL} groups`,
     ratio: many / few,
     bound: { atMost: 1.3 },
+  };
+}
+
+/** The bytes on disk, without free pages, of what devices have acknowledged. */
+async function atRest({ store, folder }: Awaited<ReturnType<typeof openWorld>>): Promise<Row> {
+  const bytesOf = async (name: string) => {
+    const copy = join(folder, name);
+    await store.backup(copy);
+    return statSync(join(copy, 'store.mdb')).size;
+  };
+  const before = await bytesOf('before');
+  for (let device = 0; device < DEVICES; device++) {
+    const client = String(device).padStart(CLIENT_ID_UNITS, '0');
+    const marks = Array.from({ length: MANY }, async (_, number) => {
+      const partition = { source: SOURCE, user: `\u001f${groupName(number)}` };
+      const { epoch, head } = await store.partition(partition);
+      const mark = { client, epoch, seq: head, base: head, start: null, seenAtMs: Date.now() };
+      return store.noteTidemark(partition, mark, []);
+    });
+    await Promise.all(marks);
+  }
+  const bytes = ((await bytesOf('after')) - before) / (DEVICES * MANY);
+  return {
+    name: 'at rest for each device and group, bytes on disk',
+    measured: bytes.toFixed(0),
+    against: `${BYTES_AT_REST_MAX} allowed`,
+    ratio: bytes / BYTES_AT_REST_MAX,
+    bound: { atMost: 1 },
   };
 }

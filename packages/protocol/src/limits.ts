@@ -192,6 +192,8 @@ export const GROUPS_PER_USER_MAX = 1_000;
 export const GROUPS_PER_CALL_MAX = 2_000;
 /** Pages of different groups of one source in one answer. The device gets the others when it pulls again. */
 export const GROUP_PAGES_PER_PULL_MAX = 100;
+/** How long a token may stand for those of all groups of a device: one hour. Then the device presents each of them again. */
+export const SET_TOKEN_AGE_MS_MAX = 3_600_000;
 /** Users in one call that replaces the members of a group. */
 export const GROUP_MEMBERS_PER_CALL_MAX = 10_000;
 /** How long failed logins with the same address and login are counted in one fact of the audit trail: ten minutes. */

@@ -111,6 +111,11 @@ export const PullRequest = Type.Object(
               { north: { token: TOKEN } },
             ),
           ),
+          set_token: Type.Optional(
+            nullableToken(
+              'Stands for the tokens of all groups that `groups` does not name. Null: the device has none and wants one.',
+            ),
+          ),
           only: Type.Optional(texts('Groups to pull. Absent: all groups of the user.', ['north'])),
           uploads: Type.Optional(texts('Groups in which the device waits for outcomes of its uploads.', ['north'])),
         },
@@ -209,6 +214,16 @@ export const GroupPages = Type.Object(
     }),
     gone: Type.Optional(
       texts('Groups that the device named and the user is not a member of. The device removes their data.', ['south']),
+    ),
+    changed: Type.Optional(
+      texts('Groups that have changed since the set token was given. Pull again and name them with their tokens.', [
+        'north',
+      ]),
+    ),
+    set_token: Type.Optional(
+      nullableToken(
+        'Stands from now on for the tokens of all groups, as the device presented them. Null: the presented one is not known any more; pull again with the token of each group. Absent: the presented one stays.',
+      ),
     ),
     more: flag('True: there are more changes in some group; pull again with the new tokens.'),
   },

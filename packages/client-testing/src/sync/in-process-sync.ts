@@ -238,9 +238,15 @@ export class InProcessSync {
   }
 }
 
-function groupsOf({ groups, gone, more }: GroupedPages): GroupPages {
+function groupsOf({ groups, gone, changed, setToken, more }: GroupedPages): GroupPages {
   const pages = groups.map(({ group, page }) => [group, 'error' in page ? page : pageOf(page)] as const);
-  return { groups: Object.fromEntries(pages), ...(gone.length === 0 ? {} : { gone: [...gone] }), more };
+  return {
+    groups: Object.fromEntries(pages),
+    ...(gone.length === 0 ? {} : { gone: [...gone] }),
+    ...(changed.length === 0 ? {} : { changed: [...changed] }),
+    ...(setToken === undefined ? {} : { set_token: setToken }),
+    more,
+  };
 }
 
 function pageOf({ token, body }: RenderedPage): Page {

@@ -63,7 +63,12 @@ export class Sources {
   readonly #admission: WriteAdmission;
 
   readonly #lastCounted = new WeakMap<SourceView, CountedSource>();
-  readonly #views = new ParsedEntryCache((name, { value }) => viewOf(name, readSourceRecord(value)));
+  readonly #versions = new WeakMap<SourceView, number>();
+  readonly #views = new ParsedEntryCache((name, { value, version }) => {
+    const view = viewOf(name, readSourceRecord(value));
+    this.#versions.set(view, version);
+    return view;
+  });
 
   constructor(ports: SourcesPorts) {
     const { store, clock, limits } = ports;
@@ -112,6 +117,13 @@ export class Sources {
   async view(name: unknown): Promise<SourceView> {
     const source = admitName('source', name, atSource);
     return this.#viewOf(source, await this.#store.readEntry(refs.source(source)));
+  }
+
+  /** The version of a source that `view` returned. It is another one after every change, and after a deletion. */
+  versionOf(view: SourceView): number {
+    const version = this.#versions.get(view);
+    if (version === undefined) throw new Error('only views that were read have a version');
+    return version;
   }
 
   /** Returns the source as it was last read here, which may be outdated. */

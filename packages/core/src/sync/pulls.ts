@@ -177,7 +177,8 @@ export class Pulls {
     const grouped = sources.flatMap((found) => (found.kind === 'groups' ? found : []));
     return Promise.all(
       grouped.map(async (found) => {
-        const hasMoved = hasNews(found) && (await haveMoved(this.#parts.store, found, pages));
+        const isComplete = hasNews(found) && found.changed.length === 0;
+        const hasMoved = isComplete && (await haveMoved(this.#parts.store, found, pages));
         return { source: found.name, pages: groupedPages(found, pages, hasMoved) };
       }),
     );
@@ -232,7 +233,7 @@ function toldPositions(found: FoundSource): readonly PullPosition[] {
 /** Whether the answer says anything that the device does not know. */
 function hasNews(found: FoundSource): boolean {
   if (found.waiting.length > 0 || toldPositions(found).some((position) => position.hasNews)) return true;
-  return found.kind === 'groups' && (found.told.length > 0 || found.gone.length > 0);
+  return found.kind === 'groups' && (found.told.length > 0 || found.gone.length > 0 || found.changed.length > 0);
 }
 
 /** What the device has presented: of a group without news, that it holds everything. */
@@ -288,8 +289,11 @@ function quietSources(sources: readonly FoundSource[]): Pick<QuietPull, 'sources
   for (const found of sources) {
     if (found.kind === 'refused' || found.view.adapter !== NO_ADAPTER) return null;
     if (found.kind === 'page') quiet.push({ view: found.view, position: found.position });
-    else if (found.tokens.uploads?.length) return null;
-    else groups.push({ ...found, positions: found.all.map(({ position }) => position) });
+    else if (found.tokens.uploads?.length || found.set === 'unknown') return null;
+    else {
+      const { view, version, set, covered } = found;
+      groups.push({ view, version, set, covered, positions: found.all.map(({ position }) => position) });
+    }
   }
   return { sources: quiet, groups };
 }

@@ -5,10 +5,11 @@ import type { GroupTokens } from './group-pull.ts';
 
 /** What a device presents to one source in the body of a pull. */
 export function presentedIn(asked: PullRequest['sources'][string]): string | null | GroupTokens {
-  const { token = null, groups, only, uploads } = asked;
-  if (groups === undefined) return token;
+  const { token = null, groups, set_token, only, uploads } = asked;
+  if (groups === undefined && set_token === undefined) return token;
   return {
-    groups: new Map(Object.entries(groups).map(([group, held]) => [group, held.token ?? null])),
+    groups: new Map(Object.entries(groups ?? {}).map(([group, held]) => [group, held.token ?? null])),
+    ...(set_token === undefined ? {} : { set: set_token }),
     ...(only === undefined ? {} : { only }),
     ...(uploads === undefined ? {} : { uploads }),
   };

@@ -4,6 +4,7 @@ import type { PullPosition } from '../pages/pull-position.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { PartitionState, Store } from '../ports/store.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
+import { hasChanged, type ReadSet } from './set-token.ts';
 
 export interface UnchangedPullParts {
   readonly store: Store;
@@ -26,6 +27,9 @@ export interface QuietGroups {
   /** The version of the user's memberships. */
   readonly version: number;
   readonly positions: readonly PullPosition[];
+  /** What a set token said about the groups that it stands for, which have no positions. */
+  readonly set: ReadSet | null;
+  readonly covered: readonly string[];
 }
 
 export interface QuietSource {
@@ -65,14 +69,15 @@ async function isSourceUnchanged(
 async function areGroupsUnchanged(
   { store, sources }: UnchangedPullParts,
   { user }: DeviceId,
-  { view, version, positions }: QuietGroups,
+  { view, version, positions, set, covered }: QuietGroups,
 ): Promise<boolean> {
-  const [memberships, source, ...states] = await Promise.all([
+  const [memberships, source, hasMoved, ...states] = await Promise.all([
     sources.memberships.knownGroupsOf(view, user),
     sources.view(view.name),
+    set !== null && covered.length > 0 && hasChanged(store, set, covered),
     ...positions.map(({ partition }) => store.partition(partition)),
   ]);
-  if (memberships.version !== version || source !== view) return false;
+  if (memberships.version !== version || source !== view || hasMoved) return false;
   return positions.every(({ state }, index) => isSameState(state, states[index] as PartitionState));
 }
 

@@ -151,14 +151,20 @@ function partsOf({ pages, grouped, outcomes }: DevicePull): readonly TextPart[] 
   return parts;
 }
 
-function partsOfGroups({ groups, gone, more }: GroupedPages): readonly TextPart[] {
+function partsOfGroups({ groups, gone, changed, setToken, more }: GroupedPages): readonly TextPart[] {
   const parts: TextPart[] = ['{"groups":{'];
   for (const [index, { group, page }] of groups.entries()) {
     parts.push(`${index === 0 ? '' : ','}${JSON.stringify(group)}:`);
     if ('error' in page) parts.push(JSON.stringify(page));
     else parts.push(...partsOfPage(page));
   }
-  parts.push(`},${gone.length === 0 ? '' : `"gone":${JSON.stringify(gone)},`}"more":${more}}`);
+  const told = {
+    ...(gone.length === 0 ? {} : { gone }),
+    ...(changed.length === 0 ? {} : { changed }),
+    ...(setToken === undefined ? {} : { set_token: setToken }),
+    more,
+  };
+  parts.push(`},${JSON.stringify(told).slice(1)}`);
   return parts;
 }
 
