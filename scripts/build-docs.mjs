@@ -4,6 +4,7 @@ import { buildOnce, hashOf } from './built-files.mjs';
 import { readTree } from './files.mjs';
 import { isEntry, ROOT } from './processes.mjs';
 import { pageOf, renderPage } from './site/markdown.mjs';
+import { referencePages } from './site/reference.mjs';
 import { SERVER_LINKS, SIDEBAR } from './site/sidebar.mjs';
 import { linksOf, pageHtml } from './site/template.mjs';
 
@@ -14,6 +15,11 @@ const INPUTS = [
   'scripts/build-docs.mjs',
   'scripts/built-files.mjs',
   'packages/console/src/icon.svg',
+  'packages/client/src',
+  'packages/react/src',
+  'packages/client-testing/src',
+  'packages/backend/src',
+  'packages/server/src/routes',
 ];
 /** Inside the server package, which is published with it. */
 const OUTPUT = 'packages/server/docs';
@@ -42,7 +48,7 @@ export function sidebarOf(pages) {
 
 async function writeSite(root, output) {
   const { Marked } = await import('marked');
-  const pages = readPages(root);
+  const pages = new Map([...readPages(root), ...(await referencePages(root))]);
   const known = new Set(pages.keys());
   const sidebar = sidebarOf(pages);
   const rendered = [...pages].map(([path, text]) => ({ path, ...renderPage(Marked, { path, text, known }) }));

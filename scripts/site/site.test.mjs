@@ -5,11 +5,14 @@ import { startTestServer } from '@tidemark/testing/server';
 import { Marked } from 'marked';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildDocs, deadLinksOf } from '../build-docs.mjs';
+import { ROOT } from '../processes.mjs';
+import { blocksOf } from '../samples.mjs';
 import { highlight } from './highlight.mjs';
 import { renderPage } from './markdown.mjs';
+import { referencePages } from './reference.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const PAGES = ['index.html', 'sdk/guide.html', 'operating/configuration.html'];
+const PAGES = ['index.html', 'tutorial.html', 'operating/configuration.html'];
 
 describe('building', () => {
   const render = (text, known = ['other.md', 'decisions/README.md']) =>
@@ -45,6 +48,23 @@ describe('building', () => {
   it('headings have the anchors of GitHub, also when a title occurs twice, and rules have theirs', () => {
     const { anchors } = render('# One: `two`\n\n## Same\n\n## Same\n\n- **[PAGE-3]** x');
     expect([...anchors]).toEqual(['one-two', 'same', 'same-1', 'page-3']);
+  });
+
+  it('[DOCS-8] the reference lists every route and what the packages export', async () => {
+    const pages = await referencePages(ROOT);
+    expect(pages.get('reference/rest.md')).toContain('| `POST /app/v1/:source_name/push_objects` | `push` |');
+    const exported = {
+      client: 'openDevice',
+      react: 'useQuery',
+      backend: 'createHandler',
+      'client-testing': 'openTestServer',
+    };
+    for (const [name, title] of Object.entries(exported)) {
+      const page = pages.get(`reference/${name}.md`);
+      expect(page).toContain(`### ${title}\n`);
+      const unbalanced = blocksOf(page).filter(({ text }) => text.split('{').length !== text.split('}').length);
+      expect(unbalanced).toEqual([]);
+    }
   });
 
   it('code is coloured without losing a character', () => {
