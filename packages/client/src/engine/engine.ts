@@ -189,6 +189,7 @@ export class Engine {
     if (signal?.aborted) return Promise.reject(clientError('aborted', 'the caller stopped waiting for the sync'));
     const waiting = this.#waiters.wait({ tick: this.puller.wants.tick, order: this.replica.orderNext }, signal);
     this.puller.wantAll();
+    this.#listener.retryNow();
     this.dispatch({ type: 'sync_wanted' });
     return waiting;
   }

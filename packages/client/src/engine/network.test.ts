@@ -233,6 +233,21 @@ describe('hearing of changes', () => {
     expect(world.sync.count('/events')).toBe(2);
   });
 
+  it('[NET-6] sync() reopens an event stream that waits after failures, unless the server asked for the pause', async () => {
+    for (const headers of [{}, { 'retry-after': '600' }]) {
+      world = await newDeviceWorld();
+      world.intercept = ({ path }) =>
+        path === '/events' ? Promise.resolve(new Response(null, { status: 503, headers })) : undefined;
+      const device = await synced({ live: true });
+      await world.platform.advance(5 * PAUSE_MS_MAX);
+      world.intercept = () => undefined;
+      await world.finish(device.sync());
+      const calledMs = world.platform.nowMs();
+      await world.platform.until(() => status(device).isLive);
+      expect(world.platform.nowMs() === calledMs).toBe(!('retry-after' in headers));
+    }
+  });
+
   it('[NET-6] without event streams the device polls', async () => {
     for (const live of [false, true]) {
       world = await newDeviceWorld();

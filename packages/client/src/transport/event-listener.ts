@@ -37,6 +37,7 @@ export class ServerEventListener {
   #cancelPoll: () => void = () => undefined;
   #isLive = false;
   #failures = 0;
+  #endPause: () => void = () => undefined;
 
   constructor(platform: Platform, caller: SessionCaller, hooks: ServerEventHooks, options: ServerEventOptions) {
     this.#platform = platform;
@@ -60,6 +61,11 @@ export class ServerEventListener {
     this.#setLive(false);
   }
 
+  /** Opens the stream now instead of after the pause that follows a failure. A pause that the server asked for stays. */
+  retryNow(): void {
+    this.#endPause();
+  }
+
   async #listen(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const end = await this.#hear(signal);
@@ -68,7 +74,8 @@ export class ServerEventListener {
       if (end === 'session_ended') this.#hooks.onSessionEnded();
       if (typeof end === 'string') return;
       this.#failures++;
-      await this.#pause(pauseMs(this.#platform, this.#failures, end.retryAfterMs), signal);
+      const isOrdered = end.retryAfterMs !== null;
+      await this.#pause(pauseMs(this.#platform, this.#failures, end.retryAfterMs), isOrdered, signal);
     }
   }
 
@@ -139,14 +146,16 @@ export class ServerEventListener {
     });
   }
 
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
+  #pause(ms: number, isOrdered: boolean, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
         cancel();
+        this.#endPause = () => undefined;
         signal.removeEventListener('abort', end);
         resolve();
       };
       const cancel = this.#platform.after(ms, end);
+      if (!isOrdered) this.#endPause = end;
       signal.addEventListener('abort', end);
     });
   }
