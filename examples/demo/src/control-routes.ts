@@ -47,7 +47,7 @@ export function controlRoutes({ server, tidemark, backend, session }: ControlPar
       response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
       const clients = searchParams.getAll('client').slice(0, CLIENTS_MAX);
       const observer = new Observer({ server, tidemark, database: backend.database }, clients, (state) =>
-        response.write(`data: ${JSON.stringify(state)}\n\n`),
+        response.write(`data: ${JSON.stringify({ instance: session.instance, ...state })}\n\n`),
       );
       await once(response, 'close');
       observer.stop();

@@ -3,7 +3,7 @@ import { TidemarkProvider } from '@tidemark/react';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { Agreement } from './agreement.tsx';
 import { BackendTable } from './backend-table.tsx';
-import { useDemoState } from './demo-server.ts';
+import { type Session, useDemoState } from './demo-server.ts';
 import { DevicePanel } from './device-panel.tsx';
 import type { Seat } from './devices.ts';
 import icon from './icon.svg';
@@ -11,9 +11,14 @@ import { ServerControl } from './server-control.tsx';
 import { Tabs } from './tabs.tsx';
 import { Tour, TourProvider } from './tour.tsx';
 
+interface AppProps {
+  readonly session: Session;
+  readonly seats: readonly Seat[];
+}
+
 /** A dispatcher and two crews side by side; on a phone, one of them at a time. */
-export function App({ seats }: { readonly seats: readonly Seat[] }) {
-  const state = useDemoState(seats.map(useClientId));
+export function App({ session, seats }: AppProps) {
+  const state = useDemoState(session.instance, seats.map(useClientId));
   const [chosenSeat, chooseSeat] = useState(seats[0]?.login ?? '');
   // The chosen work order opens on every device that has it: conflicts are easier to see side by side.
   const [chosenOrder, chooseOrder] = useState<string | null>(null);

@@ -27,7 +27,9 @@ export interface BackendOrder {
 }
 
 export interface DemoState {
-  readonly server: 'running' | 'killed' | 'starting';
+  readonly instance: string;
+  /** `gone`: the whole demo has ended, and with it this page's web server. */
+  readonly server: 'running' | 'killed' | 'starting' | 'gone';
   /** How far each device is, by client id. */
   readonly levels: Readonly<Record<string, Level>>;
   readonly orders: readonly BackendOrder[];
@@ -58,8 +60,11 @@ async function post(path: string, body: object): Promise<unknown> {
   return await response.json();
 }
 
-/** Follows what the demo server sees: the process of Tidemark, the tidemarks of these devices, the backend's database. */
-export function useDemoState(clientIds: readonly (string | null)[]): DemoState | null {
+/**
+ * Follows what the demo server sees: the process of Tidemark, the tidemarks of these devices, the backend's database. When
+ * the demo was started anew, the page begins anew as well.
+ */
+export function useDemoState(instance: string, clientIds: readonly (string | null)[]): DemoState | null {
   const [state, setState] = useState<DemoState | null>(null);
   const query = clientIds
     .filter((id) => id !== null)
@@ -67,8 +72,13 @@ export function useDemoState(clientIds: readonly (string | null)[]): DemoState |
     .join('&');
   useEffect(() => {
     const events = new EventSource(`/demo/events?${query}`);
-    events.onmessage = ({ data }) => setState(JSON.parse(data) as DemoState);
+    events.onmessage = ({ data }) => {
+      const next = JSON.parse(data) as DemoState;
+      if (next.instance === instance) setState(next);
+      else location.reload();
+    };
+    events.onerror = () => setState((last) => last && { ...last, server: 'gone' });
     return () => events.close();
-  }, [query]);
+  }, [instance, query]);
   return state;
 }

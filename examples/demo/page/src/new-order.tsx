@@ -19,7 +19,7 @@ export function NewOrder({ seat: { name, isDispatcher }, onOrder }: NewOrderProp
   });
   return (
     <form className="new-order" action={add.mutate}>
-      <input name="title" aria-label={`New work order of ${name}`} placeholder="New work order" maxLength={80} />
+      <input name="title" aria-label={`New work order of ${name}`} placeholder="New order" maxLength={80} />
       {isDispatcher && (
         <select name="technician" aria-label="Crew" defaultValue="crew-north">
           {Object.entries(CREWS).map(([crew, label]) => (

@@ -1,6 +1,6 @@
 import type { SyncedObject } from '@tidemark/client';
 import { useQuery } from '@tidemark/react';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { Seat } from './devices.ts';
 import { OrderEditor } from './order-editor.tsx';
 import { CREWS, STATUS_NAMES, type WorkOrder } from './types.ts';
@@ -13,10 +13,12 @@ interface OrderListProps {
 
 /** The work orders of the device, from its own database. The list follows every change, made here or elsewhere. */
 export function OrderList({ seat, chosenOrder, onOrder }: OrderListProps) {
-  const orders = useQuery<WorkOrder>('WorkOrder', { orderBy: ['due_on'] });
+  // What is done goes to the end. An order that was made here has no status until the backend has answered.
+  const toDo = useQuery<WorkOrder>('WorkOrder', { where: { status: { ne: 'done' } }, orderBy: 'due_on' });
+  const done = useQuery<WorkOrder>('WorkOrder', { where: { status: 'done' }, orderBy: 'due_on' });
   return (
     <ul className="orders" aria-label={`Work orders of ${seat.name}`}>
-      {orders.map((order) => (
+      {[...toDo, ...done].map((order) => (
         <OrderCard
           key={order.id}
           seat={seat}
@@ -38,6 +40,7 @@ interface OrderCardProps {
 
 function OrderCard({ seat, order, isOpen, onToggle }: OrderCardProps) {
   const { id, attributes, isPending } = order;
+  const [arrivals, clearArrivals] = useArrivals(order);
   const card = useRef<HTMLLIElement>(null);
   // It may have been chosen on another device.
   useEffect(() => {
@@ -53,6 +56,7 @@ function OrderCard({ seat, order, isOpen, onToggle }: OrderCardProps) {
       data-status={status}
       data-pending={isPending}
     >
+      {arrivals > 0 && <span key={arrivals} className="flash" aria-hidden="true" onAnimationEnd={clearArrivals} />}
       <button type="button" className="order-head" aria-expanded={isOpen} onClick={onToggle}>
         <span className="order-title">
           {priority === 'high' && (
@@ -75,4 +79,17 @@ function OrderCard({ seat, order, isOpen, onToggle }: OrderCardProps) {
       {isOpen && <OrderEditor seat={seat} order={order} />}
     </li>
   );
+}
+
+/** Counts the changes of an order that came from elsewhere, so that each of them can be shown by a flash. */
+function useArrivals({ attributes, isPending }: SyncedObject<WorkOrder>): [number, () => void] {
+  const [arrivals, setArrivals] = useState(0);
+  const before = useRef({ attributes, isPending });
+  useEffect(() => {
+    // The attributes are the same value until they change.
+    const hasChanged = attributes !== before.current.attributes;
+    if (hasChanged && !isPending && !before.current.isPending) setArrivals((count) => count + 1);
+    before.current = { attributes, isPending };
+  }, [attributes, isPending]);
+  return [arrivals, () => setArrivals(0)];
 }

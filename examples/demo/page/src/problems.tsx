@@ -68,7 +68,7 @@ function Refused({ problem }: { readonly problem: UploadProblem }) {
   return (
     <section className="problem refused" aria-label={status === 'conflict' ? 'Conflict' : 'Refused'}>
       <h3>{status === 'conflict' ? 'Conflict' : 'The backend refused a change'}</h3>
-      <p>{error.detail}</p>
+      <p className="reason">{error.detail}</p>
       <div className="buttons">
         <button type="button" onClick={() => dismiss.mutate()}>
           OK

@@ -6,6 +6,7 @@ const STATE_TEXTS = {
   running: 'Server is running',
   killed: 'Server is dead',
   starting: 'Server is starting',
+  gone: 'The demo has ended',
 } as const;
 
 /** Kills Tidemark with SIGKILL, and starts it again on the same data. */
@@ -27,7 +28,12 @@ export function ServerControl({ state }: { readonly state: DemoState['server'] }
         <span className="lamp" aria-hidden="true" />
         {STATE_TEXTS[state]}
       </span>
-      <button type="button" className={state === 'running' ? 'danger' : 'primary'} disabled={isBusy} onClick={act}>
+      <button
+        type="button"
+        className={state === 'running' ? 'danger' : 'primary'}
+        disabled={isBusy || state === 'gone'}
+        onClick={act}
+      >
         {state === 'running' ? 'Kill the server' : 'Restart the server'}
       </button>
     </section>

@@ -65,8 +65,8 @@ export function Tour({ seats, server, onOrder }: TourProps) {
   return (
     <section className="tour" aria-label="Try this">
       <ol>
-        {STEPS.map(([step, text]) => (
-          <li key={step} data-done={done.has(step)} data-next={step === next}>
+        {STEPS.map(([step, text], index) => (
+          <li key={step} data-number={index + 1} data-done={done.has(step)} data-next={step === next}>
             {text}
           </li>
         ))}
