@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { isEntry, ROOT } from './processes.mjs';
@@ -19,13 +19,31 @@ export function readManifest(root, folder) {
   return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
 }
 
-/** Makes a tarball of every published package and returns their paths. */
-export async function packAll(destination) {
+/** The files of a package in a checkout, relative to the root; without dependencies. */
+export function filesBelow(root, path) {
+  return readdirSync(join(root, path), { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : filesBelow(root, `${path}/${entry.name}`);
+    return entry.isFile() ? [`${path}/${entry.name}`] : [];
+  });
+}
+
+/** Gives all files the mode that they have with the usual umask: npm keeps modes, and tarballs must not depend on them. */
+function normalizeModes(root) {
+  for (const path of publishedPackages(root).flatMap((folder) => filesBelow(root, folder))) {
+    const { mode } = statSync(join(root, path));
+    const wanted = (mode & 0o100) === 0 ? 0o644 : 0o755;
+    if ((mode & 0o777) !== wanted) chmodSync(join(root, path), wanted);
+  }
+}
+
+/** Makes a tarball of every published package of a checkout that is built, and returns their paths. */
+export async function packAll(destination, root = ROOT) {
   rmSync(destination, { recursive: true, force: true });
   mkdirSync(destination, { recursive: true });
-  const workspaces = publishedPackages().flatMap((folder) => ['--workspace', folder]);
+  normalizeModes(root);
+  const workspaces = publishedPackages(root).flatMap((folder) => ['--workspace', folder]);
   const args = ['pack', '--json', '--pack-destination', destination, ...workspaces];
-  await promisify(execFile)('npm', args, { cwd: ROOT, shell: process.platform === 'win32', maxBuffer: 100_000_000 });
+  await promisify(execFile)('npm', args, { cwd: root, shell: process.platform === 'win32', maxBuffer: 100_000_000 });
   return readdirSync(destination)
     .sort()
     .map((name) => join(destination, name));

@@ -8,7 +8,9 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packAll, publishedPackages } from './pack.mjs';
+import { filesBelow, packAll, publishedPackages } from './pack.mjs';
+import { ROOT } from './processes.mjs';
+import { checksumsIn, copyOtherwise } from './reproducible.mjs';
 
 const PASSWORD = 'a-password-for-tests';
 const PACKAGES = publishedPackages().map((path) => path.replace('packages/', ''));
@@ -59,6 +61,14 @@ function readTarball(name) {
 }
 
 describe('packages installed from tarballs', () => {
+  it('[PACK-6] packing in another folder, with other times and modes, makes the same tarballs', async () => {
+    const copy = join(folder, 'another', 'place');
+    const paths = publishedPackages().flatMap((path) => filesBelow(ROOT, path));
+    copyOtherwise(ROOT, copy, ['package.json', '.npmrc', ...paths]);
+    await packAll(join(folder, 'again'), copy);
+    expect(checksumsIn(join(folder, 'again'))).toEqual(checksumsIn(join(folder, 'tarballs')));
+  });
+
   it.each(PACKAGES)('[PACK-3] @tidemark/%s holds its licence, its README and no helper of tests', (name) => {
     const files = filesOf(name);
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));

@@ -3,6 +3,7 @@ import { crashJobsCommand } from './crash/jobs/run-jobs-crashes.ts';
 import { crashStoreCommand } from './crash/store/run-crashes.ts';
 import { crashUploadsCommand } from './crash/uploads/run-uploads-crashes.ts';
 import { httpCommand } from './devices/run-history.ts';
+import { goldenCommand } from './golden/make-golden.ts';
 import { historiesCommand } from './histories/simulate.ts';
 import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
 import { serversCommand } from './servers/run-servers.ts';
@@ -22,6 +23,7 @@ const COMMANDS: readonly Command[] = [
   serversCommand,
   tornSocketsCommand,
   chaosCommand,
+  goldenCommand,
 ];
 
 process.exitCode = await main(process.argv.slice(2));
