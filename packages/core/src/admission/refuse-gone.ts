@@ -4,7 +4,7 @@ import { quoted } from './admit-name.ts';
 
 const MEANING: Partial<Record<EntryKind, { readonly what: string; readonly code: RefusalCode }>> = {
   user: { what: 'user', code: 'user_not_found' },
-  // The only settings used as guards are lives of users and leases of refreshes.
+  // The only settings used as guards are lives of users, leases of refreshes and memberships in groups.
   setting: { what: 'user', code: 'user_not_found' },
   source: { what: 'source', code: 'source_not_found' },
   client: { what: 'client', code: 'client_not_found' },
@@ -13,11 +13,16 @@ const MEANING: Partial<Record<EntryKind, { readonly what: string; readonly code:
 
 /** The first part of the keys of refresh leases. */
 export const REFRESH = 'refresh';
+/** The first part of the keys of memberships in groups; the group and the user follow. */
+export const GROUP_MEMBER = 'group_member';
 
 /** Returns the refusal for a guard entry that was deleted after the call was admitted. */
 export function refuseGone(guard: Guard): Refusal {
   if (guard.key[0] === REFRESH && guard.kind === 'setting') {
     return new Refusal('refresh_stale', 'another server has taken over this refresh');
+  }
+  if (guard.key[0] === GROUP_MEMBER && guard.kind === 'setting') {
+    return new Refusal('not_a_member', `the user has left the group ${quoted(guard.key[1] ?? '')} meanwhile`);
   }
   const meaning = MEANING[guard.kind];
   if (meaning === undefined) throw new Error(`nothing is guarded by a ${guard.kind}`);

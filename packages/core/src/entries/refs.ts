@@ -1,4 +1,4 @@
-import { REFRESH } from '../admission/refuse-gone.ts';
+import { GROUP_MEMBER, REFRESH } from '../admission/refuse-gone.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
 /** First parts of keys, for listings. */
@@ -7,7 +7,6 @@ export const NOTICED = 'noticed';
 export const MEMBERSHIP = 'partition';
 export const MEMBER = 'member';
 const GROUPS = 'groups';
-export const GROUP_MEMBER = 'group_member';
 export const REMEMBERED_LOGIN = 'login';
 export const LOGIN_OF = 'login_of';
 

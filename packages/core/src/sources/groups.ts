@@ -7,11 +7,11 @@ import {
   Refusal,
 } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
-import { refuseGone } from '../admission/refuse-gone.ts';
+import { GROUP_MEMBER, refuseGone } from '../admission/refuse-gone.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
-import { GROUP_MEMBER, PRESENT, refs } from '../entries/refs.ts';
+import { PRESENT, refs } from '../entries/refs.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 

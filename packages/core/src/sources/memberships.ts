@@ -14,7 +14,7 @@ import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
 import { type Adapter, AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
 import type { Log } from '../ports/log.ts';
-import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
+import type { Entry, EntryRef, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { Groups, type GroupsPorts, indexWrites } from './groups.ts';
 
@@ -106,6 +106,11 @@ export class Memberships {
     }
     if (groups.includes(group)) return group;
     throw new Refusal('not_a_member', `the user is not a member of the group ${quoted(group)}`);
+  }
+
+  /** The entry that exists while the user is a member of the group. */
+  memberEntry(source: PartitionedSource, user: string, group: string): EntryRef {
+    return this.#askGroups(source) === null ? refs.groupMember(group, user) : refs.member(source.name, group, user);
   }
 
   /** All partitions that hold data of the user in the source, by the last answer of the adapter. */

@@ -302,6 +302,30 @@ describe('uploads to groups', () => {
     });
   });
 
+  it('[GROUP-14] an upload of a user who leaves the group before it is written is rejected', async () => {
+    const { tidemark, store, ada } = await setUp();
+    await tidemark.groups.set('ada', ['north', 'south']);
+    const commit = store.commit.bind(store);
+    let revoked = false;
+    Object.assign(store, {
+      commit: async (given: Parameters<typeof commit>[0]) => {
+        if (!revoked) await tidemark.groups.set('ada', ['south']);
+        revoked = true;
+        return commit(given);
+      },
+    });
+    const [outcome] = await tidemark.devices.push(ada.id, { changes: [upload('north')] });
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      group: 'north',
+      error: { code: 'not_a_member' },
+      current: null,
+    });
+    expect((await store.partition({ source: 'Visit', user: '\u001fnorth' })).head).toBe(0);
+    const [repeated] = await tidemark.devices.push(ada.id, { changes: [upload('north')] });
+    expect(repeated).toMatchObject({ status: 'rejected', error: { code: 'not_a_member' } });
+  });
+
   it('[GROUP-15] outcomes of a group are delivered until they are acknowledged, without objects after a revoke', async () => {
     const { tidemark, push, ada } = await setUp();
     await tidemark.groups.set('ada', ['north', 'south']);

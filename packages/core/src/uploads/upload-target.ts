@@ -25,7 +25,7 @@ export interface UploadTarget extends UserPartition, RegisteredDevice {
   readonly queue: string | null;
   /** The partition is full, so that only deletions are applied. */
   readonly isFull?: Refusal;
-  /** What must still exist when something is written: the source and the registration of the device. */
+  /** What must still exist when something is written: the source, the registration of the device, the membership in the group. */
   readonly guards: readonly Guard[];
 }
 
@@ -51,8 +51,11 @@ export class UploadTargets {
     if (source.partition_type !== 'group') {
       return this.#target(device, source, await memberships.partitionOf(source, device.user));
     }
-    const partition = groupPartition(name, await memberships.requireGroup(source, device.user, group));
-    return this.#target(device, source, { partition, earlier: [] });
+    const member = await memberships.requireGroup(source, device.user, group);
+    const target = await this.#target(device, source, { partition: groupPartition(name, member), earlier: [] });
+    // What a backend has agreed to is written, even if the user has left the group meanwhile.
+    if (target.adapter !== null) return target;
+    return { ...target, guards: [...target.guards, memberships.memberEntry(source, device.user, member)] };
   }
 
   /**
