@@ -1,7 +1,8 @@
-import { PULL_SOURCES_MAX } from '@tidemark/protocol';
+import { type AckRequest, PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
+import { placeIn, placeText, type RowPlace } from '../state/group-rows.ts';
 import { fraction } from '../transport/pause-ms.ts';
 import { readAnything } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
@@ -17,6 +18,7 @@ export class Acknowledger {
   readonly #platform: Platform;
   readonly #caller: SessionCaller;
   readonly #clientId: () => string | null;
+  /** By source, or by source and group (`placeText`). */
   readonly #tokens = new Map<string, string>();
   #cancel: (() => void) | null = null;
   #controller = new AbortController();
@@ -31,21 +33,21 @@ export class Acknowledger {
     this.#clientId = clientId;
   }
 
-  /** Sends the token of a source that was pulled, together with others that follow soon. */
-  note(source: string, token: string): void {
-    this.#noteAfter(source, token, 0);
+  /** Sends the token of a source or group that was pulled, together with others that follow soon. */
+  note(place: RowPlace, token: string): void {
+    this.#noteAfter(place, token, 0);
   }
 
   /** Does the same some time later, because all devices that listen get the page of an event at the same moment. */
-  noteLive(source: string, token: string): void {
+  noteLive(place: RowPlace, token: string): void {
     // Drawing again for every page would bring the call forward.
-    if (this.#cancel === null) this.#noteAfter(source, token, fraction(this.#platform) * ACKNOWLEDGE_LIVE_SPREAD_MS);
-    else this.#tokens.set(source, token);
+    if (this.#cancel === null) this.#noteAfter(place, token, fraction(this.#platform) * ACKNOWLEDGE_LIVE_SPREAD_MS);
+    else this.#tokens.set(placeText(place), token);
   }
 
-  #noteAfter(source: string, token: string, leastMs: number): void {
+  #noteAfter(place: RowPlace, token: string, leastMs: number): void {
     if (!this.#isSupported) return;
-    this.#tokens.set(source, token);
+    this.#tokens.set(placeText(place), token);
     const pauseMs = Math.min(ACKNOWLEDGE_EVERY_MS, Math.max(0, this.#nextAtMs - this.#platform.nowMs()));
     const delayMs = Math.round(Math.max(leastMs, pauseMs));
     const dueAtMs = this.#platform.nowMs() + delayMs;
@@ -60,7 +62,8 @@ export class Acknowledger {
 
   /** A pull that is about to be sent presents the tokens of these sources itself. */
   skip(sources: Iterable<string>): void {
-    for (const source of sources) this.#tokens.delete(source);
+    const presented = new Set(sources);
+    for (const place of this.#tokens.keys()) if (presented.has(placeIn(place).source)) this.#tokens.delete(place);
   }
 
   /** Drops what was not sent, because the session has ended or the device closes. */
@@ -75,11 +78,11 @@ export class Acknowledger {
 
   async #send(): Promise<void> {
     const clientId = this.#clientId();
-    const tokens = [...this.#tokens].slice(0, PULL_SOURCES_MAX);
+    const sources = [...heldIn(this.#tokens)].slice(0, PULL_SOURCES_MAX);
     this.#tokens.clear();
-    if (clientId === null || tokens.length === 0) return;
+    if (clientId === null || sources.length === 0) return;
     this.#nextAtMs = this.#platform.nowMs() + ACKNOWLEDGE_EVERY_MS;
-    const body = { client_id: clientId, sources: Object.fromEntries(tokens) };
+    const body = { client_id: clientId, sources: Object.fromEntries(sources) };
     const { signal } = this.#controller;
     try {
       await this.#caller.ask({ method: 'POST', path: '/ack', body, read: readAnything, signal });
@@ -87,4 +90,16 @@ export class Acknowledger {
       if (error instanceof ClientError && NO_ROUTE_STATUSES.has(error.status)) this.#isSupported = false;
     }
   }
+}
+
+/** The tokens as an acknowledgement names them: by source, or by source and group. */
+function heldIn(tokens: ReadonlyMap<string, string>): ReadonlyMap<string, AckRequest['sources'][string]> {
+  const held = new Map<string, AckRequest['sources'][string]>();
+  for (const [text, token] of tokens) {
+    const { source, group } = placeIn(text);
+    const known = held.get(source);
+    const others = typeof known === 'object' ? Object.entries(known.groups) : [];
+    held.set(source, group === undefined ? token : { groups: Object.fromEntries([...others, [group, token]]) });
+  }
+  return held;
 }

@@ -10,6 +10,7 @@ import {
 } from '../machine/machine.ts';
 import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
+import type { RowPlace } from '../state/group-rows.ts';
 import { callListener, Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
 import { ServerEventListener } from '../transport/event-listener.ts';
@@ -152,7 +153,7 @@ export class Engine {
     const hooks = {
       onOutcomes,
       onPresenting: (sources: readonly string[]) => this.#acknowledger.skip(sources),
-      onCaughtUp: (source: string, token: string) => this.#acknowledger.note(source, token),
+      onCaughtUp: (place: RowPlace, token: string) => this.#acknowledger.note(place, token),
       onHealed: (source: string, reason: string) => this.eventListeners.healed.notify({ source, reason }),
       shouldYield: () => this.#state.wantsPush,
       onDue: (source: string) => this.#pullSoon(source),
@@ -352,7 +353,7 @@ export class Engine {
   }
 
   #recordLivePage(source: string, token: string): void {
-    this.#acknowledger.noteLive(source, token);
+    this.#acknowledger.noteLive({ source }, token);
     if (this.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
     this.#refreshStatus();
   }

@@ -130,4 +130,53 @@ describe('a source of groups on a device', () => {
     await sync();
     expect(asked.some(({ acknowledged }) => JSON.stringify(acknowledged)?.includes('"south"'))).toBe(true);
   });
+
+  it('[GROUP-28] a device that has caught up presents one token for all its groups', async () => {
+    const { world, tidemark, push, device, sync } = await setUp(['north', 'south', 'west']);
+    await push('north', { n: { a: 1 } });
+    await sync();
+    await sync();
+    const asked: PullRequest['sources'][string][] = [];
+    world.intercept = ({ path, body }) => {
+      const { Visit: visit } = path === '/pull' ? (body as PullRequest).sources : {};
+      if (visit !== undefined) asked.push(visit);
+      return undefined;
+    };
+    const presented = async () => {
+      asked.length = 0;
+      await sync();
+      return asked.map(({ groups = {}, set_token: set }) => [typeof set, Object.keys(groups)]);
+    };
+    expect(await presented()).toEqual([['string', []]]);
+    await push('south', { s: { a: 1 } });
+    expect(await presented()).toEqual([
+      ['string', []],
+      ['string', ['south']],
+    ]);
+    expect(await presented()).toEqual([['string', ['south']]]);
+    expect(await presented()).toEqual([['string', []]]);
+    await tidemark.groups.set('ada', ['north', 'south']);
+    expect(await presented()).toEqual([
+      ['string', []],
+      ['object', ['north', 'south', 'west']],
+    ]);
+    await push('north', { n: { a: 2 } });
+    await sync();
+    expect(seen(device)).toEqual({ n: { a: 2, groups: ['north'] }, s: { a: 1, groups: ['south'] } });
+  });
+
+  it('[SDK-18] a catch-up of a group is acknowledged without another pull', async () => {
+    const { world, push, device, sync } = await setUp(['north', 'south']);
+    await push('north', { n: { a: 1 } });
+    await sync();
+    const client = device.status.getSnapshot().clientId ?? '';
+    const base = async () =>
+      (await world.tidemark.store.readTidemark({ source: 'Visit', user: '\u001fnorth' }, client))?.base;
+    await world.platform.until(() => world.sync.count('/ack') > 0, 'acknowledged');
+    const acks = world.sync.count('/ack');
+    await push('north', { n: { a: 2 } });
+    await sync();
+    await world.platform.until(() => world.sync.count('/ack') > acks, 'acknowledged again');
+    expect(await base()).toBe(2);
+  });
 });

@@ -15,8 +15,9 @@ import { applyPage, dropIncluded, foldStaged, type PageAsked, type PageEffect, t
 import { applySources } from '../pull/apply-sources.ts';
 import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
 import { dropGroup, rebuildUnion, updateUnion } from '../pull/group-union.ts';
+import { SetTokens } from '../pull/set-tokens.ts';
 import { WantedSources } from '../pull/wanted-sources.ts';
-import { rowsOf } from '../state/group-rows.ts';
+import { type RowPlace, rowsOf } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SourceRow } from '../state/rows.ts';
@@ -38,8 +39,8 @@ export interface PullerHooks {
   shouldYield(): boolean;
   /** Called when a pull is about to present the tokens of these sources. */
   onPresenting(sources: readonly string[]): void;
-  /** Called when a catch-up has brought something and is stored. */
-  onCaughtUp(source: string, token: string): void;
+  /** Called when a catch-up of a source, or of one of its groups, has brought something and is stored. */
+  onCaughtUp(place: RowPlace, token: string): void;
   /** Called when a source must be pulled again: its backend had not answered, or a page of an event cannot be applied. */
   onDue(source: string): void;
   /** Called when a page of an event was applied. */
@@ -103,6 +104,7 @@ export class Puller {
   readonly #stagedTroubles = new Map<string, PartialError>();
   readonly #pending = new Map<string, Pending>();
   readonly #live: LivePages;
+  readonly #sets = new SetTokens();
   /** The sources of the request under way. */
   #pulled: readonly string[] = [];
   /** The last request after which a source was complete, or known to be unavailable. */
@@ -164,6 +166,7 @@ export class Puller {
   forget(): void {
     this.wants.clear();
     this.#live.forget();
+    this.#sets.clear();
     this.stopWaiting();
     const memories = [this.#folds, this.#streamed, this.#notStreamed, this.#healsInARow, this.#troubles, this.#doneAt];
     for (const memory of [...memories, this.#measures, this.#stagedTroubles]) memory.clear();
@@ -172,6 +175,7 @@ export class Puller {
 
   #forgetSource(source: string): void {
     this.#measures.delete(source);
+    this.#sets.forget(source);
     this.#pending.get(source)?.cancel();
     this.#pending.delete(source);
   }
@@ -278,15 +282,11 @@ export class Puller {
   /** The tokens of the groups of a source, and where outcomes may wait. */
   #presentedGroups(source: string): object {
     const { reader } = this.#replica;
-    const held = [...reader.entries('sources', source)].map(([group, row]) => {
-      const of = tokenOf(row);
-      return [group, of === null ? {} : { token: of }] as const;
-    });
     const waiting = [...reader.entries('uploads', '')].flatMap(([, upload]) =>
       upload.source === source && upload.state === 'queued' ? (upload.group ?? []) : [],
     );
     return {
-      groups: Object.fromEntries(held),
+      ...this.#sets.presented(reader, source),
       ...(waiting.length === 0 ? {} : { uploads: [...new Set(waiting)] }),
     };
   }
@@ -311,7 +311,8 @@ export class Puller {
     }
     const isWhole = !more && effects.every(({ effect }) => effect.kind === 'complete');
     if (isWhole) this.#showUnion(tx, ask, row, changed);
-    else if (row.staging === null) tx.put('sources', ['', source], { ...row, staging: UNION_IS_BEHIND });
+    else if (row.staging === null && effects.length + gone.length > 0)
+      tx.put('sources', ['', source], { ...row, staging: UNION_IS_BEHIND });
     return effects;
   }
 
@@ -328,12 +329,9 @@ export class Puller {
     if (isNews) tx.put('sources', ['', source], { ...row, staging: null, syncedAtMs: this.#platform.nowMs() });
   }
 
-  #concludeGroups(
-    source: string,
-    { groups, gone = [], more }: GroupPages,
-    effects: readonly GroupEffect[],
-    request: number,
-  ): void {
+  #concludeGroups(source: string, answer: GroupPages, effects: readonly GroupEffect[], request: number): void {
+    const { groups, gone = [], more } = answer;
+    this.#sets.take(source, answer);
     for (const group of gone) {
       this.#measures.delete(rowsOf({ source, group }));
       this.#folds.delete(rowsOf({ source, group }));
@@ -341,8 +339,11 @@ export class Puller {
     for (const { group, effect } of effects) {
       const rows = rowsOf({ source, group });
       if (effect.kind === 'staged') this.#folds.set(rows, effect.fold);
-      else if (effect.kind === 'complete') this.#measures.set(rows, effect.measured);
-      else if (effect.kind === 'healed') this.#recordHealed(source, effect.reason);
+      else if (effect.kind === 'complete') {
+        this.#measures.set(rows, effect.measured);
+        const page = groups[group];
+        if (effect.isNews && page !== undefined && isPage(page)) this.#hooks.onCaughtUp({ source, group }, page.token);
+      } else if (effect.kind === 'healed') this.#recordHealed(source, effect.reason);
     }
     if (more || effects.some(({ effect }) => effect.kind !== 'complete')) {
       this.wants.postpone(source);
@@ -446,7 +447,7 @@ export class Puller {
       this.#recordComplete(source, effect.measured);
       this.#streamed.delete(source);
       this.wants.fulfil(source, request);
-      if (effect.isNews) this.#hooks.onCaughtUp(source, page.token);
+      if (effect.isNews) this.#hooks.onCaughtUp({ source }, page.token);
       this.#settle(source, page.error ?? this.#stagedTroubles.get(source) ?? null, request);
     } else if (effect?.kind === 'healed') this.#recordHealed(source, effect.reason);
   }

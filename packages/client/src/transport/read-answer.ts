@@ -75,9 +75,11 @@ function readPageOrTrouble(body: unknown): void {
 }
 
 function readGroups(body: unknown): void {
-  const { groups, gone, more } = members(body, 'the groups');
+  const { groups, gone, changed, set_token: set = null, more } = members(body, 'the groups');
   for (const page of Object.values(members(groups, 'groups'))) readPageOrTrouble(page);
   texts(gone ?? [], 'gone');
+  texts(changed ?? [], 'changed');
+  if (set !== null) text(set, 'set_token');
   if (typeof more !== 'boolean') throw wrong('more', 'true or false');
 }
 
