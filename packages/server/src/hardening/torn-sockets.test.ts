@@ -324,7 +324,11 @@ describe('a socket that closes', () => {
 
   it('[CONN-2] requests cut off at any point, alone or pipelined, leave nothing held and no file open', async () => {
     const files = openFiles();
-    const sent = [...routes.map(({ method, path }) => requestFor(method, path)), { method: 'GET', path: VIEWER_FILE }];
+    const sent = [
+      ...routes.map(({ method, path }) => requestFor(method, path)),
+      { method: 'GET', path: VIEWER_FILE },
+      { method: 'GET', path: '/docs/' },
+    ];
     for (const [index, request] of sent.entries()) {
       const bytes = bytesOf(request);
       const ahead = bytesOf({ method: 'GET', path: VIEWER_FILE }).repeat(index % 4);
