@@ -12,12 +12,17 @@ export type ClientErrorCode =
   | 'store_failed'
   | 'store_in_use'
   | 'store_damaged'
-  | 'unknown_upload';
+  | 'unknown_upload'
+  | 'invalid_url';
 
-/** An expected error. `code` is a `ClientErrorCode`, or the code of the server's refusal. */
+/**
+ * An expected error. `code` is a `ClientErrorCode`, or the code of the server's refusal; `detail` is the same text as
+ * `message`. Errors in `status` have the same members.
+ */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
   readonly code: string;
+  readonly detail: string;
   /** The HTTP status if the server answered. */
   readonly status: number | null;
   /** The wait that the server asked for, if any. */
@@ -30,6 +35,7 @@ export class ClientError extends Error {
   ) {
     super(detail, extra.cause === undefined ? undefined : { cause: extra.cause });
     this.code = code;
+    this.detail = detail;
     this.status = extra.status ?? null;
     this.retryAfterMs = extra.retryAfterMs ?? null;
   }

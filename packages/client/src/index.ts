@@ -4,6 +4,7 @@ export { defaultPlatform } from './default-platform.ts';
 export { Device, type DeviceAttributes, type SourceOptions } from './device.ts';
 export type { DeviceEvents } from './engine/engine.ts';
 export type { Observable } from './engine/observable.ts';
+export type { SessionEnd, SessionEndReason } from './engine/session-end.ts';
 export type { Credentials, GetToken } from './engine/sessions.ts';
 export type { DeviceStatus } from './engine/status.ts';
 export type { Mode } from './machine/machine.ts';

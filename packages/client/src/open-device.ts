@@ -1,3 +1,4 @@
+import { clientError } from './client-error.ts';
 import { defaultPlatform } from './default-platform.ts';
 import { Device } from './device.ts';
 import { EngineHost } from './engine/device-host.ts';
@@ -37,6 +38,7 @@ export interface DeviceOptions {
 
 /** Opens a device: loads its stored state, and continues from there. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
+  requireUrl(options.url);
   const store = options.store ?? memoryStore();
   const platform = completed(options.platform ?? {});
   const engineOptions = {
@@ -58,6 +60,18 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   // Loaded only where there are tabs.
   const { TabHost } = await import('./tabs/tab-host.ts');
   return new Device(await TabHost.open(engineOptions, store.sharedAs, platform.tabs));
+}
+
+/** A mistyped address would look like a network that is always down. */
+function requireUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const problem =
+    url === null || !/^https?:$/.test(url.protocol)
+      ? 'must be an absolute http or https address'
+      : url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== ''
+        ? 'must have no login, query or fragment'
+        : null;
+  if (problem !== null) throw clientError('invalid_url', `url ${problem}, such as https://sync.example.com`);
 }
 
 /** Copies members explicitly, because a spread would lose methods of a class. */

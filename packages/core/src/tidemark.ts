@@ -189,7 +189,7 @@ export class Tidemark {
   constructor(parts: TidemarkParts) {
     const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
     this.store = parts.store;
-    this.users = new Users(ports);
+    this.users = new Users({ ...ports, isToBeWiped: (client) => this.clients.isToBeWiped(client) });
     this.logins = new RememberedLogins(ports);
     this.identities = new Identities(ports);
     this.clients = new Clients(ports);

@@ -135,6 +135,8 @@ export const LIVE_OBJECTS_MAX = 100;
 export const LIVE_UNITS_MAX = 8_000;
 /** Tokens of one device. Beyond it, the oldest are revoked. */
 export const DEVICE_TOKENS_MAX = 10;
+/** How long a server can tell why the token of a device has ended, in milliseconds. After that it is just invalid. */
+export const ENDED_TOKENS_MS = 30 * 86_400_000;
 /** Uploads in one push. Exceeded: `limit_exceeded`. */
 export const UPLOADS_PER_PUSH_MAX = 1_000;
 /** The `op_id` of an upload. Exceeded: `invalid_value`. */

@@ -33,6 +33,7 @@ const SERVER_STATUS: DeviceStatus = Object.freeze({
   pendingUploads: 0,
   problems: 0,
   lastSyncedAtMs: null,
+  sessionEnd: null,
   error: null,
   retryAtMs: null,
   sourceTroubles: new Map(),

@@ -18,6 +18,7 @@ import {
   type PushRequest,
   parseJson,
   Refusal,
+  type RefusalCode,
   type SyncEvents,
   type WipedReport,
 } from '@tidemark/protocol';
@@ -49,7 +50,7 @@ export class InProcessSync {
   readonly #nowMs: () => number;
   readonly #sessions = new Map<string, Session>();
   /** Tokens that were revoked. */
-  readonly #ended = new Set<string>();
+  readonly #ended = new Map<string, RefusalCode>();
   readonly #listeners = new Set<(committed: Committed) => void>();
   readonly #streams = new Set<() => void>();
   /** True: events about changes carry pages, for devices that ask for them. */
@@ -82,9 +83,9 @@ export class InProcessSync {
     }
   };
 
-  /** Ends all sessions, as an administrator would. */
-  endSessions(): void {
-    for (const token of this.#sessions.keys()) this.#ended.add(token);
+  /** Ends all sessions, as an administrator would. `code` is what devices are told. */
+  endSessions(code: RefusalCode = 'token_invalid'): void {
+    for (const token of this.#sessions.keys()) this.#ended.set(token, code);
   }
 
   /** Ends all event streams, as a restart of the server would. */
@@ -131,7 +132,8 @@ export class InProcessSync {
   }
 
   #endSessionsOf(client: string): void {
-    for (const [token, session] of this.#sessions) if (session.client === client) this.#ended.add(token);
+    for (const [token, session] of this.#sessions)
+      if (session.client === client) this.#ended.set(token, 'token_revoked');
   }
 
   async #logIn({ login, password, client }: { login: string; password: string; client?: string }): Promise<Response> {
@@ -155,7 +157,7 @@ export class InProcessSync {
     const token = authorization?.slice('Bearer '.length) ?? '';
     const session = this.#ended.has(token) ? undefined : this.#sessions.get(token);
     if (session !== undefined && session.expiresAtMs > this.#nowMs()) return session;
-    throw new Refusal('token_invalid', 'the token is not valid');
+    throw new Refusal(this.#ended.get(token) ?? 'token_invalid', 'the token is not valid');
   }
 
   async #pull({ client_id, sources, max_objects, acknowledged }: PullRequest, { user }: Session): Promise<Response> {

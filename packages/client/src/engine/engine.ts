@@ -322,20 +322,21 @@ export class Engine {
 
   #fail(error: ClientError): void {
     if (error.code === 'sign_in_required' || error.code === 'signed_out') {
-      this.#endSession();
+      this.#endSession(error);
       return;
     }
     // The device is being erased.
     if (error.code === 'client_wiped') return;
-    this.#error = { code: error.code, detail: error.message, atMs: this.platform.nowMs() };
+    const { code, detail, status } = error;
+    this.#error = { code, detail, status, atMs: this.platform.nowMs() };
     this.#waiters.fail(error);
     this.dispatch({ type: 'failed', retryAfterMs: error.retryAfterMs });
   }
 
-  #endSession(): void {
+  #endSession(error: ClientError): void {
     this.dispatch({ type: 'session_ended' });
     // If the store fails here, the next call notices the end of the session again.
-    this.sessions.end().catch(() => undefined);
+    this.sessions.end(error).catch(() => undefined);
   }
 
   #wait(ms: number): void {
@@ -377,7 +378,7 @@ export class Engine {
         this.#isLive = isLive;
         this.#refreshStatus();
       },
-      onSessionEnded: () => this.#endSession(),
+      onSessionEnded: (error: ClientError) => this.#endSession(error),
     };
   }
 
@@ -508,6 +509,7 @@ export class Engine {
       pendingUploads: this.replica.uploadsOpen,
       problems: this.replica.count('problems'),
       lastSyncedAtMs: this.#syncedAtMs,
+      sessionEnd: this.sessions.lastEnd(),
       error: this.#error,
       retryAtMs: this.#retryAtMs,
       sourceTroubles: new Map(this.puller.troubles),

@@ -139,6 +139,83 @@ describe('signing in', () => {
   });
 });
 
+describe('the end of a session', () => {
+  it.each([
+    ['token_expired', 'expired'],
+    ['token_revoked', 'signed_out_elsewhere'],
+    ['password_changed', 'password_changed'],
+    ['client_deleted', 'device_deleted'],
+    ['token_invalid', 'unknown'],
+  ] as const)(
+    '[SESSION-8] a session that ends with %s has the reason %s, also after a restart',
+    async (code, reason) => {
+      const store = lasting();
+      const device = await world.open({ store });
+      await world.finish(device.sync());
+      expect(device.status.getSnapshot().sessionEnd).toBeNull();
+      world.sync.endSessions(code);
+      await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+      const ended = { mode: 'needs_sign_in', sessionEnd: { reason, atMs: expect.any(Number) } };
+      await world.finish(device.close());
+      const again = await world.open({ store, user: null });
+      expect(again.status.getSnapshot()).toMatchObject(ended);
+      await world.finish(again.signIn(ada));
+      expect(again.status.getSnapshot().sessionEnd).toBeNull();
+    },
+  );
+
+  it('[SESSION-8] a token that the server has forgotten has expired if its time is over', async () => {
+    const device = await world.open({ pollMs: 100 * HOUR_MS });
+    await world.finish(device.sync());
+    world.platform.setOnline(false);
+    await world.platform.advance(48 * HOUR_MS);
+    world.platform.setOnline(true);
+    await world.platform.advance(1_000);
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in', sessionEnd: { reason: 'expired' } });
+  });
+
+  it('[SESSION-8] a device that was deleted or wiped says so, and one that was signed out here says nothing', async () => {
+    const device = await world.open();
+    await world.finish(device.sync());
+    await world.finish(device.signOut());
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', sessionEnd: null });
+    await world.finish(device.signIn(ada));
+    await world.tidemark.clients.delete('ada', device.status.getSnapshot().clientId);
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    await world.platform.advance(1);
+    expect(device.status.getSnapshot().sessionEnd).toMatchObject({ reason: 'device_deleted' });
+    await world.finish(device.signIn(ada));
+    await world.tidemark.clients.orderWipe(device.status.getSnapshot().clientId, 'admin');
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'signed_out' });
+    expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', sessionEnd: { reason: 'wiped' } });
+  });
+});
+
+describe('opening', () => {
+  it.each([
+    '',
+    'sync.example.com',
+    '/sync',
+    'ftp://sync.example.com',
+    'https://',
+    'https://ada:secret@sync.example.com',
+    'https://sync.example.com?x=1',
+  ])('[SDK-20] the address %j is refused at once', async (url) => {
+    await expect(world.open({ url, user: null })).rejects.toMatchObject({ code: 'invalid_url', status: null });
+  });
+
+  it('[SDK-21] errors in rejections and in the status have code, detail and HTTP status', async () => {
+    const device = await world.open();
+    world.intercept = ({ path }) =>
+      path === '/pull'
+        ? Promise.resolve(Response.json({ code: 'overloaded', detail: 'busy' }, { status: 503 }))
+        : undefined;
+    const shape = { code: 'overloaded', detail: 'busy', status: 503 };
+    await expect(world.finish(device.sync())).rejects.toMatchObject(shape);
+    expect(device.status.getSnapshot().error).toMatchObject(shape);
+  });
+});
+
 describe('tokens', () => {
   it('[SESSION-5] tokens are refreshed before they expire', async () => {
     const device = await world.open({ pollMs: HOUR_MS });

@@ -7,6 +7,7 @@ import { readSession } from '../transport/read-answer.ts';
 import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
 import type { Wire } from '../transport/wire.ts';
 import { addRevocation, Revoker, type RevokerParts, revocationsIn } from './revoker.ts';
+import { endReason, type SessionEnd } from './session-end.ts';
 
 /** What a user signs in with: a password, or a token of an identity provider. */
 export type Credentials =
@@ -26,6 +27,8 @@ export interface Owner {
 const SESSION = ['', 'session'] as const;
 const OWNER = ['', 'owner'] as const;
 const ENDED = ['', 'ended'] as const;
+/** Earlier versions stored no reason. */
+const UNKNOWN_END: SessionEnd = { reason: 'unknown', atMs: 0 };
 
 export interface SessionsParts extends RevokerParts {
   readonly getToken: GetToken | null;
@@ -72,11 +75,20 @@ export class Sessions implements SessionStore {
     });
   }
 
-  async end(): Promise<void> {
+  async end(error: unknown): Promise<void> {
     await this.#replica.transact((tx) => {
+      const session = this.current();
+      if (session === null) return;
+      const atMs = this.#platform.nowMs();
       tx.delete('facts', SESSION);
-      tx.put('facts', ENDED, true);
+      tx.put('facts', ENDED, { reason: endReason(error, session.expiresAtMs <= atMs), atMs });
     });
+  }
+
+  /** Why the last session ended; null: it did not, or the user ended it here. */
+  lastEnd(): SessionEnd | null {
+    const end = this.#replica.reader.get('facts', ENDED) as unknown as SessionEnd | true | undefined;
+    return end === true ? UNKNOWN_END : (end ?? null);
   }
 
   /** Credentials of another user renew nothing: that user has to sign in. */

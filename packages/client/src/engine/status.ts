@@ -1,5 +1,6 @@
 import type { PartialError } from '@tidemark/protocol';
 import type { Mode } from '../machine/machine.ts';
+import type { SessionEnd } from './session-end.ts';
 
 /** The status of the device. It is immutable: each change creates a new one. */
 export interface DeviceStatus {
@@ -17,8 +18,10 @@ export interface DeviceStatus {
   readonly problems: number;
   /** When the device last had the complete state of the server. */
   readonly lastSyncedAtMs: number | null;
-  /** The error of the last attempt; null if it succeeded. */
-  readonly error: (PartialError & { readonly atMs: number }) | null;
+  /** Why the last session ended without the user; null: it did not. */
+  readonly sessionEnd: SessionEnd | null;
+  /** The error of the last attempt; null if it succeeded. `status` is the HTTP status if the server answered. */
+  readonly error: (PartialError & { readonly status: number | null; readonly atMs: number }) | null;
   /** When the next attempt is made, after failures. */
   readonly retryAtMs: number | null;
   /** Errors of sources that could not be pulled, or whose backend could not be reached. */

@@ -16,7 +16,7 @@ export interface ServerEventHooks {
   onPing(data: unknown): void;
   /** Called when the event stream opens or ends. */
   onLive(isLive: boolean): void;
-  onSessionEnded(): void;
+  onSessionEnded(error: ClientError): void;
 }
 
 export interface ServerEventOptions {
@@ -71,16 +71,16 @@ export class ServerEventListener {
       const end = await this.#hear(signal);
       if (signal.aborted) return;
       this.#setLive(false);
-      if (end === 'session_ended') this.#hooks.onSessionEnded();
-      if (typeof end === 'string') return;
+      if (end instanceof ClientError) this.#hooks.onSessionEnded(end);
+      if (end === 'no_streams' || end instanceof ClientError) return;
       this.#failures++;
       const isOrdered = end.retryAfterMs !== null;
       await this.#pause(pauseMs(this.#platform, this.#failures, end.retryAfterMs), isOrdered, signal);
     }
   }
 
-  /** Reads one stream until it ends. */
-  async #hear(signal: AbortSignal): Promise<'session_ended' | 'no_streams' | { readonly retryAfterMs: number | null }> {
+  /** Reads one stream until it ends. Returns the error that has ended the session, if one has. */
+  async #hear(signal: AbortSignal): Promise<ClientError | 'no_streams' | { readonly retryAfterMs: number | null }> {
     const silence = timeLimit(this.#platform, signal, HEARTBEAT_MS_DEFAULT * HEARTBEATS_MISSED_MAX);
     try {
       const response = await this.#caller.open({
@@ -97,8 +97,9 @@ export class ServerEventListener {
       }
       return { retryAfterMs: null };
     } catch (error) {
-      const { code, retryAfterMs } = error instanceof ClientError ? error : { code: '', retryAfterMs: null };
-      return code === 'sign_in_required' || code === 'signed_out' ? 'session_ended' : { retryAfterMs };
+      if (!(error instanceof ClientError)) return { retryAfterMs: null };
+      const { code, retryAfterMs } = error;
+      return code === 'sign_in_required' || code === 'signed_out' ? error : { retryAfterMs };
     } finally {
       silence.end();
     }

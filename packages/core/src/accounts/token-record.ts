@@ -3,6 +3,7 @@ import { allEntries } from '../entries/all-entries.ts';
 import { lastOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import type { EntryWrite, Store } from '../ports/store.ts';
+import { type EndedBecause, endedWrite } from './ended-tokens.ts';
 
 /** The rights of a token. `admin:reset` is separate, because a reset cannot be undone. */
 export const SCOPES = ['admin', 'admin:reset', 'read', 'push', 'device'] as const;
@@ -57,9 +58,15 @@ export async function tokensOf(store: Store, login: string): Promise<OwnedToken[
   return tokens;
 }
 
-export function tokenRemovals(login: string, tokens: readonly Pick<OwnedToken, 'hash'>[]): EntryWrite[] {
-  return tokens.flatMap(({ hash }) => [
+/** With `because`, the devices that hold the tokens can be told why. */
+export function tokenRemovals(
+  login: string,
+  tokens: readonly { readonly hash: string; readonly client?: string | null }[],
+  because?: EndedBecause,
+): EntryWrite[] {
+  return tokens.flatMap(({ hash, client = null }) => [
     { ...refs.token(hash), value: null },
     { ...refs.userToken(login, hash), value: null },
+    ...(because === undefined || client === null ? [] : [endedWrite(hash, because)]),
   ]);
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, DEVICE_TOKENS_MAX, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, DEVICE_TOKENS_MAX, ENDED_TOKENS_MS, Refusal, type RefusalCode } from '@tidemark/protocol';
 import { openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { Clients } from '../devices/clients.ts';
@@ -213,6 +213,33 @@ describe('list', () => {
     }
     expect(await refusal(tokens.list({ limit: 0 }))).toBe('invalid_value');
     expect(await refusal(tokens.list({ after: 'x' }))).toBe('invalid_value');
+  });
+});
+
+describe('the end of a token', () => {
+  it('[TOKEN-12] why the token of a device has ended is known for a while, and then forgotten', async () => {
+    const { tokens, users, clients, clock, store } = await setUp();
+    const issue = async (expiresAtMs: number | null = null) => {
+      const { token } = await tokens.issue({ user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs });
+      return tokens.hashOf(token) ?? '';
+    };
+    const signedOut = await issue();
+    await tokens.revokeOfClient('alice', 'phone');
+    const byPassword = await issue();
+    await users.update('alice', { attributes: { password: 'y' } });
+    const expired = await issue(clock.nowMs() + 1);
+    const deleted = await issue();
+    clock.advance(1);
+    const ends = () => Promise.all([signedOut, byPassword, expired, deleted].map((hash) => tokens.endOf(hash)));
+    await clients.delete('alice', 'phone');
+    expect(await ends()).toEqual(['token_revoked', 'password_changed', 'client_deleted', 'client_deleted']);
+    const { token } = await tokens.issue({ user: 'alice', scopes: ['read'], expiresAtMs: null });
+    await tokens.revokeAllOf('alice');
+    expect(await tokens.endOf(tokens.hashOf(token) ?? '')).toBe('token_invalid');
+    clock.advance(ENDED_TOKENS_MS);
+    await tokens.trimExpired(clock.nowMs());
+    expect(await ends()).toEqual(Array(4).fill('token_invalid'));
+    expect(await store.listEntries({ kind: 'setting', prefix: ['ended_token'], limit: 10 })).toEqual([]);
   });
 });
 

@@ -10,6 +10,7 @@ import type { Entry, EntryList, EntryRef, EntryWrite, Store } from '../ports/sto
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { admitToken, type TokenCall } from './admit-token.ts';
+import { type EndedBecause, endedWrite, readTokenEnd, type TokenEnd, trimTokenEnds } from './ended-tokens.ts';
 import {
   ADMIN_SCOPES,
   isServiceToken,
@@ -138,6 +139,13 @@ export class Tokens {
     return bearer.expiresAtMs !== null && bearer.expiresAtMs <= nowMs ? null : bearer;
   }
 
+  /** Returns why the token of a device is not valid, as far as that is known. Only its holder knows the hash. */
+  async endOf(hash: string): Promise<'token_invalid' | 'token_expired' | TokenEnd> {
+    const entry = await this.#store.readEntry(refs.token(hash));
+    if (entry !== null && this.#bearers.of(hash, entry).client !== null) return 'token_expired';
+    return (await readTokenEnd(this.#store, hash)) ?? 'token_invalid';
+  }
+
   /** Returns the valid service tokens of a user. A new password of an administrator does not revoke them. */
   async serviceTokensOf(user: string, nowMs: number): Promise<readonly TokenView[]> {
     const views: TokenView[] = [];
@@ -157,6 +165,7 @@ export class Tokens {
       const writes: EntryWrite[] = [
         { ...refs.token(hash), value: null, expect: version },
         { ...refs.userToken(record.user, hash), value: null },
+        ...(record.client === null ? [] : [endedWrite(hash, this.#revoked())]),
       ];
       const result = await this.#store.writeEntries({ writes, guards: [] });
       return result.status === 'written' ? { revoked: id } : null;
@@ -165,8 +174,8 @@ export class Tokens {
 
   /** Revokes all tokens of a device. Returns how many there were. */
   async revokeOfClient(user: string, client: string): Promise<number> {
-    const tokens = await this.#ofClient(user, client);
-    await this.#remove(user, tokens);
+    const tokens = (await tokensOf(this.#store, user)).filter((token) => token.client === client);
+    await this.#remove(user, tokens, this.#revoked());
     return tokens.length;
   }
 
@@ -174,7 +183,7 @@ export class Tokens {
   async revokeAllOf(user: unknown): Promise<number> {
     const login = admitName('login', user, pointer('user'));
     const tokens = await tokensOf(this.#store, login);
-    if (tokens.length > 0) await this.#store.writeEntries({ writes: tokenRemovals(login, tokens), guards: [] });
+    await this.#remove(login, tokens, this.#revoked());
     return tokens.length;
   }
 
@@ -191,6 +200,7 @@ export class Tokens {
    * new dates, and expire after their original lifetime, counted from now.
    */
   async trimExpired(nowMs: number): Promise<number> {
+    await trimTokenEnds(this.#store, nowMs);
     let after: readonly string[] | undefined;
     let gone = 0;
     for (;;) {
@@ -251,9 +261,17 @@ export class Tokens {
     return tokens;
   }
 
-  async #remove(user: string, tokens: readonly { readonly hash: string }[]): Promise<void> {
+  async #remove(
+    user: string,
+    tokens: readonly { readonly hash: string; readonly client?: string | null }[],
+    because?: EndedBecause,
+  ): Promise<void> {
     if (tokens.length === 0) return;
-    await this.#store.writeEntries({ writes: tokenRemovals(user, tokens), guards: [] });
+    await this.#store.writeEntries({ writes: tokenRemovals(user, tokens, because), guards: [] });
+  }
+
+  #revoked(): EndedBecause {
+    return { code: 'token_revoked', nowMs: this.#clock.nowMs() };
   }
 
   async #removeExpired(entries: readonly Entry[], nowMs: number): Promise<number> {

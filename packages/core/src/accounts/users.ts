@@ -27,6 +27,8 @@ import {
 } from './user-record.ts';
 
 export interface UsersPorts {
+  /** Whether a device has been ordered to erase itself, and has not confirmed. Absent: none has. */
+  readonly isToBeWiped?: (client: string) => Promise<boolean>;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -232,11 +234,23 @@ export class Users {
     const write = { ...refs.user(login), value: writeUserRecord(record), expect: entry.version };
     const conditions =
       revoked === null ? [] : [ownerUnchanged(revoked.owner), ...(await loginRemovals(this.#store, login))];
-    const isKept = ({ isService }: OwnedToken) => isService && old.admin && !isAllRevoked;
-    const revocations = tokenRemovals(login, revoked?.tokens.filter((token) => !isKept(token)) ?? []);
+    const wiped = await this.#wipedClients(revoked?.tokens ?? []);
+    // A token of a device that is to be wiped is good for nothing but the confirmation.
+    const isKept = ({ isService, client }: OwnedToken) =>
+      (isService && old.admin && !isAllRevoked) || (client !== null && wiped.has(client));
+    const because = { code: 'password_changed', nowMs: record.updatedAtMs } as const;
+    const revocations = tokenRemovals(login, revoked?.tokens.filter((token) => !isKept(token)) ?? [], because);
     const result = await this.#store.writeEntries({ writes: [write, ...conditions, ...revocations], guards: [] });
     if (result.status === 'conflict') await this.#remove(revocations);
     return result.status === 'written' ? record : null;
+  }
+
+  async #wipedClients(tokens: readonly OwnedToken[]): Promise<ReadonlySet<string>> {
+    const wiped = new Set<string>();
+    for (const client of new Set(tokens.map((token) => token.client))) {
+      if (client !== null && (await this.#ports.isToBeWiped?.(client)) === true) wiped.add(client);
+    }
+    return wiped;
   }
 
   async #tokensToRevoke(login: string): Promise<{ readonly owner: OwnerVersion; readonly tokens: OwnedToken[] }> {

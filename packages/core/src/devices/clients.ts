@@ -158,6 +158,12 @@ export class Clients {
     return entry !== null && this.#devices.of(id, entry).isWiped;
   }
 
+  /** Whether the device has been ordered to erase itself, and has not confirmed. */
+  async isToBeWiped(id: string): Promise<boolean> {
+    const wipe = (await this.find(id))?.wipe ?? null;
+    return wipe !== null && wipe.confirmed_at === null;
+  }
+
   /** Orders the device to erase itself. An order that was given before stays as it is. */
   async orderWipe(id: unknown, orderedBy: string): Promise<ClientView> {
     const name = admitName('client', id, pointer('client_id'));
@@ -257,7 +263,7 @@ export class Clients {
       { ...refs.client(id), value: null, expect: entry.version },
       { ...refs.userClient(login, id), value: null },
       ownerRemoved(owner),
-      ...tokenRemovals(login, tokens),
+      ...tokenRemovals(login, tokens, { code: 'client_deleted', nowMs: this.#ports.clock.nowMs() }),
     ];
     const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)], erase: { clients: [id] } });
     if (result.status === 'gone') throw refuseGone(result.guard);

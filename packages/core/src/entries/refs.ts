@@ -9,6 +9,7 @@ export const MEMBER = 'member';
 const GROUPS = 'groups';
 export const REMEMBERED_LOGIN = 'login';
 export const LOGIN_OF = 'login_of';
+export const ENDED_TOKEN = 'ended_token';
 
 /** Kinds that own other entries, which are deleted with them. */
 export type OwnerKind = 'user' | 'client' | 'source';
@@ -68,6 +69,8 @@ export const refs = {
   loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),
   /** The login of the user of an identity, which is given as a hash of issuer and subject. */
   identity: (hash: string): EntryRef => ({ kind: 'setting', key: ['identity', hash] }),
+  /** Why the token of this hash has ended. */
+  endedToken: (hash: string): EntryRef => ({ kind: 'setting', key: [ENDED_TOKEN, hash] }),
   /** The lease of the server that does a task only one server needs to do. */
   lease: (name: string): EntryRef => ({ kind: 'setting', key: ['lease', name] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({

@@ -41,9 +41,25 @@ export function findBearer(tidemark: Tidemark, request: FastifyRequest, nowMs: n
   return hash === null ? NO_BEARER : tidemark.tokens.bearerOf(hash, nowMs);
 }
 
+/** Returns why the token in the request is not valid. Devices are told how their session ended, as far as that is known. */
+export async function refusalOfToken(tidemark: Tidemark, request: FastifyRequest, scope: RouteScope): Promise<Refusal> {
+  const token = scope === 'device' ? tokenOf(request) : null;
+  const hash = token === null ? null : hashOf(tidemark, request, token);
+  const code = hash === null ? 'token_invalid' : await tidemark.tokens.endOf(hash);
+  return new Refusal(code, END_DETAILS[code]);
+}
+
+const END_DETAILS = {
+  token_invalid: 'the token is mistyped, expired or revoked',
+  token_expired: 'the token of the device has expired',
+  token_revoked: 'the device was signed out, or its token was revoked',
+  password_changed: 'the password of the user has changed since the device signed in',
+  client_deleted: 'the device was deleted',
+} as const;
+
 /** Returns why the bearer may not call routes of the scope, or null. */
 export function refusalOfBearer(bearer: Bearer | null, scope: Exclude<RouteScope, 'public'>): Refusal | null {
-  if (bearer === null) return new Refusal('token_invalid', 'the token is mistyped, expired or revoked');
+  if (bearer === null) return new Refusal('token_invalid', END_DETAILS.token_invalid);
   for (const accepted of ACCEPTED_SCOPES[scope]) if (bearer.scopes.some((given) => given === accepted)) return null;
   return new Refusal('forbidden', `this route needs a token with the scope ${ACCEPTED_SCOPES[scope].join(' or ')}`);
 }

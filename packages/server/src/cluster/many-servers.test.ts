@@ -151,7 +151,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     const tokens = (await admin.get('/rc/v1/tokens')).body as { id: string; client: string | null }[];
     const { id } = tokens.find(({ client }) => client === device.id) ?? { id: '' };
     expect((await admin.delete(`/rc/v1/tokens/${id}`)).status).toBe(200);
-    expect((await movedTo(fleet.second, device).api.get('/sync/v1/sources')).code).toBe('token_invalid');
+    expect((await movedTo(fleet.second, device).api.get('/sync/v1/sources')).code).toBe('token_revoked');
     expect(await events.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
   });
 

@@ -1,7 +1,7 @@
 import type { AuditFact, Bearer } from '@tidemark/core';
 import { Refusal, type RefusalCode, type WriteReport } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { findBearer, type RouteScope, refusalOfBearer } from '../auth/authenticate.ts';
+import { findBearer, type RouteScope, refusalOfBearer, refusalOfToken } from '../auth/authenticate.ts';
 import { RATE_HEADER, RATE_POLICY_HEADER } from '../auth/rate-limiter.ts';
 import { sendAnswer } from './answer.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
@@ -46,13 +46,14 @@ export function addRoute(app: FastifyInstance, context: RouteContext, route: Rou
 function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>): onRequestHookHandler {
   const { tidemark } = context;
   return (request, reply, done) => {
-    findBearer(tidemark, request, context.nowMs()).then((found) => {
+    findBearer(tidemark, request, context.nowMs()).then((found): unknown => {
       // The caller has hung up. Without a call of `done` the framework does nothing more.
       if (exchangeOf(reply.raw).isOver) return;
+      if (found === null) return refusalOfToken(tidemark, request, scope).then(done, done);
       const refusal = refusalOfBearer(found, scope);
-      if (found === null || refusal !== null) return done(refusal ?? undefined);
+      if (refusal !== null) return done(refusal);
       request.bearer = found;
-      done(countRequest(context, found, reply));
+      return done(countRequest(context, found, reply));
     }, done);
   };
 }

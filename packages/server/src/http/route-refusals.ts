@@ -15,7 +15,14 @@ const ALWAYS: readonly RefusalCode[] = [
 ];
 const WITH_TOKEN: readonly RefusalCode[] = ['token_missing', 'token_invalid', 'forbidden', 'rate_limited'];
 /** Every call of a device checks that the device is still there, and need not erase itself. */
-const OF_DEVICE: readonly RefusalCode[] = ['client_not_found', 'client_wiped'];
+const OF_DEVICE: readonly RefusalCode[] = [
+  'client_not_found',
+  'client_wiped',
+  'token_expired',
+  'token_revoked',
+  'password_changed',
+  'client_deleted',
+];
 const WITH_BODY: readonly RefusalCode[] = [
   'invalid_json',
   'duplicate_id',

@@ -122,3 +122,14 @@ it('[WIPE-6] only administrators order a wipe', async () => {
   expect(await reader.post(`/rc/v1/clients/${id}/wipe`, {})).toMatchObject({ status: 403 });
   expect(await stateOf(id)).toBeNull();
 });
+
+it('[WIPE-11] the token of a device that is to be wiped survives a new password, so that the device hears of the order', async () => {
+  await makeUser(server, 'carla');
+  const [lost, other] = [await openDevice(server, 'carla'), await openDevice(server, 'carla')];
+  await order(lost.id);
+  await admin.put('/rc/v1/users/carla', { attributes: { password: `${USER_PASSWORD} new` } });
+  expect(await everyCall(lost)).toEqual(['410 client_wiped']);
+  expect(await other.api.get('/sync/v1/sources')).toMatchObject({ status: 401, code: 'password_changed' });
+  expect((await lost.api.post(`/sync/v1/clients/${lost.id}/wiped`, { unsent_uploads: 0 })).status).toBe(200);
+  expect(await lost.api.get('/sync/v1/sources')).toMatchObject({ status: 401, code: 'token_invalid' });
+});

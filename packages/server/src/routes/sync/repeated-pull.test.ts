@@ -67,12 +67,12 @@ describe('a pull that is repeated without news', () => {
       const [own] = tokens.filter(({ user }) => user === 'anna');
       expect(await admin.delete(`/rc/v1/tokens/${own?.id}`)).toMatchObject({ status: 200 });
     });
-    expect(answers).toEqual(everyAnswer({ status: 401, code: 'token_invalid' }));
+    expect(answers).toEqual(everyAnswer({ status: 401, code: 'token_revoked' }));
   });
 
   it('[SYNC-17] a deleted device is refused at once, at every server', async () => {
     const answers = await answersAfter(() => admin.delete(`/rc/v1/users/anna/clients/${device.id}`));
-    expect(answers).toEqual(everyAnswer({ status: 401, code: 'token_invalid' }));
+    expect(answers).toEqual(everyAnswer({ status: 401, code: 'client_deleted' }));
   });
 
   it('[SYNC-17] a device of a deleted user is refused at once, at every server', async () => {

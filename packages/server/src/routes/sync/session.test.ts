@@ -117,7 +117,7 @@ describe('a token', () => {
       body: { revoked: expect.any(String) },
     });
     expect(await reader.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);
-    expect([await refusalOf(first), await refusalOf(second)]).toEqual(['token_invalid', 'token_invalid']);
+    expect([await refusalOf(first), await refusalOf(second)]).toEqual(['token_revoked', 'token_revoked']);
     expect((await openDevice(server, 'anna', first.id)).id).toBe(first.id);
   });
 
@@ -133,8 +133,8 @@ describe('a token', () => {
     });
     await admin.delete(`/rc/v1/users/anna/clients/${other.id}`);
     expect([await refusalOf(one), await refusalOf(other), await refusalOf(kept)]).toEqual([
-      'token_invalid',
-      'token_invalid',
+      'client_deleted',
+      'client_deleted',
       null,
     ]);
     expect((await openDevice(server, 'anna', one.id)).id).not.toBe(one.id);
@@ -144,7 +144,7 @@ describe('a token', () => {
     await makeUser(server, 'carl');
     const first = await openDevice(server, 'carl');
     await admin.put('/rc/v1/users/carl', { attributes: { password: USER_PASSWORD } });
-    expect(await refusalOf(first)).toBe('token_invalid');
+    expect(await refusalOf(first)).toBe('password_changed');
     const second = await openDevice(server, 'carl', first.id);
     expect([second.id, await refusalOf(second)]).toEqual([first.id, null]);
     await admin.delete('/rc/v1/users/carl');
@@ -158,7 +158,7 @@ describe('a token', () => {
     const device = await openDevice(brief, 'anna');
     expect(Date.parse(device.session.expires_at)).toBeLessThanOrEqual(Date.now() + 1_000);
     while ((await device.api.put(`/sync/v1/clients/${device.id}`, {})).status === 200);
-    expect((await device.api.put(`/sync/v1/clients/${device.id}`, {})).code).toBe('token_invalid');
+    expect((await device.api.put(`/sync/v1/clients/${device.id}`, {})).code).toBe('token_expired');
     await brief.close();
   });
 });

@@ -73,7 +73,7 @@ const signingIn: readonly ConformanceCase[] = [
       [byDevice(put('/sync/v1/clients/{client}', {}), '_2'), json({ client_id: same('client') })],
       [byDevice(del('/sync/v1/token'), '_2'), json({ revoked: TOKEN_ID })],
       ...each(
-        refused('token_invalid'),
+        refused('token_revoked'),
         byDevice(put('/sync/v1/clients/{client}', {})),
         byDevice(post('/sync/v1/token', {}), '_2'),
       ),
@@ -82,7 +82,7 @@ const signingIn: readonly ConformanceCase[] = [
         put(path`/rc/v1/users/${name('anna')}`, { attributes: { password: PASSWORD } }),
         json(new Matcher('the user', (user) => typeof user === 'object')),
       ],
-      [byDevice(get('/sync/v1/sources'), '_3'), refused('token_invalid')],
+      [byDevice(get('/sync/v1/sources'), '_3'), refused('password_changed')],
     ],
   },
   {
@@ -151,7 +151,7 @@ const signingIn: readonly ConformanceCase[] = [
         byDevice(put('/sync/v1/clients/{client}', { device_type: '../x' })),
       ),
       [byDevice(del('/sync/v1/clients/{client}')), json({ deleted: same('client') })],
-      [byDevice(get('/sync/v1/sources')), refused('token_invalid')],
+      [byDevice(get('/sync/v1/sources')), refused('client_deleted')],
       [get('/rc/v1/clients/{client}'), refused('client_not_found')],
     ],
   },
