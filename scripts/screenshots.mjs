@@ -66,6 +66,8 @@ async function takeAll(look, options, { device, ping }) {
     'data-of-user': 'data?source=Order&user=ada',
     users: 'users',
     user: 'users/ada',
+    groups: 'groups',
+    group: 'groups/north',
     device: `devices/${device}`,
     explain: `devices/${device}?source=Product&object=p3`,
     pings: 'pings',
@@ -93,8 +95,11 @@ async function takeAll(look, options, { device, ping }) {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByLabel(/to confirm/).fill('ad');
   await take('delete-user');
-  await page.goto(`${empty.url}/console/sources`);
+  await page.goto(`${empty.url}/console/`);
   await signIn(page);
+  await page.getByRole('heading', { name: 'First steps' }).waitFor();
+  await take('first-steps');
+  await page.goto(`${empty.url}/console/sources`);
   await page.getByRole('heading', { name: 'No sources yet' }).waitFor();
   await take('sources-empty');
   await context.close();

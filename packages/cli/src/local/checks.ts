@@ -87,7 +87,7 @@ export async function checkDisk(folder: string): Promise<Check> {
   const { bavail, bsize } = await statfs(existing(folder));
   const free = bavail * bsize;
   const status = free < FREE_BYTES_FAIL ? 'failed' : free < FREE_BYTES_WARN ? 'warning' : 'ok';
-  return { name: 'disk', status, detail: `${Math.floor(free / 2 ** 20)} MiB free` };
+  return { name: 'disk', status, detail: `${(free / 2 ** 30).toFixed(1)} GiB free` };
 }
 
 /** Measures how long a flush to disk takes, and whether the file system guarantees it. */

@@ -50,7 +50,7 @@ export function Section({ title, actions, children }: Pick<PageProps, 'title' | 
           <Title order={2} size="h4" className="long">
             {title}
           </Title>
-          {actions}
+          <div className="fixed">{actions}</div>
         </Group>
         {children}
       </Stack>
