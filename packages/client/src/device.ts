@@ -1,5 +1,7 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from './client-error.ts';
+import type { CallLog } from './debug/call-log.ts';
+import type { DebugOptions, DebugReport } from './debug/debug-report.ts';
 import type { DeviceHost } from './engine/device-host.ts';
 import type { DeviceEvents } from './engine/engine.ts';
 import type { Observable } from './engine/observable.ts';
@@ -29,12 +31,14 @@ export class Device {
   readonly uploads: UploadQueue;
   readonly problems: UploadProblems;
   readonly #host: DeviceHost;
+  readonly #log: CallLog;
   readonly #sources = new Map<string, Source<object>>();
   readonly #queries: DeviceQueries;
   readonly #schemas = new Schemas();
 
-  constructor(host: DeviceHost) {
+  constructor(host: DeviceHost, log: CallLog) {
     this.#host = host;
+    this.#log = log;
     this.#queries = new DeviceQueries(host.replica);
     this.status = { getSnapshot: () => host.status, subscribe: host.statusListeners.add };
     this.uploads = new UploadQueue(host);
@@ -127,6 +131,13 @@ export class Device {
   /** Searches in the source's backend; the result is not stored. */
   async search(source: string, params: JsonValue): Promise<ReadonlyMap<string, Attributes>> {
     return new Map(await this.#host.run('search', source, params));
+  }
+
+  /** Returns the state of the device for a bug ticket, as JSON: no data unless it is asked for, and never a token. */
+  async debug(options: DebugOptions = {}): Promise<DebugReport> {
+    // Loaded only where it is used.
+    const { debugReport } = await import('./debug/debug-report.ts');
+    return debugReport(this.#host, this.#log, options);
   }
 
   /** Stops all work; stored data stays. */

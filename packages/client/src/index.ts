@@ -1,5 +1,13 @@
 export type { JsonValue, PartialError, SyncSource, UploadOp } from '@tidemark/protocol';
 export { ClientError, type ClientErrorCode } from './client-error.ts';
+export type { LoggedCall } from './debug/call-log.ts';
+export type {
+  DebugOptions,
+  DebugReport,
+  ProblemReport,
+  SourceReport,
+  UploadReport,
+} from './debug/debug-report.ts';
 export { defaultPlatform } from './default-platform.ts';
 export { Device, type DeviceAttributes, type SourceOptions } from './device.ts';
 export type { DeviceEvents } from './engine/engine.ts';
@@ -10,6 +18,7 @@ export type { DeviceStatus } from './engine/status.ts';
 export type { Mode } from './machine/machine.ts';
 export { type DeviceOptions, openDevice } from './open-device.ts';
 export {
+  type CommitOptions,
   type LocalKey,
   type LocalRow,
   type LocalStore,

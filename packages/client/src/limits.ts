@@ -69,3 +69,6 @@ export const KEY_VALUE_UNITS_MAX = 400_000;
 
 /** Ended sessions that wait to be revoked; the oldest beyond it are forgotten. */
 export const REVOCATIONS_MAX = 10;
+
+/** Calls to the server that a debug report shows. */
+export const CALLS_LOGGED_MAX = 50;

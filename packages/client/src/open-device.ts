@@ -1,4 +1,5 @@
 import { clientError } from './client-error.ts';
+import { CallLog, type LoggedCall } from './debug/call-log.ts';
 import { defaultPlatform } from './default-platform.ts';
 import { Device } from './device.ts';
 import { EngineHost } from './engine/device-host.ts';
@@ -32,6 +33,8 @@ export interface DeviceOptions {
   readonly getToken?: GetToken;
   /** Functions that merge conflicts, by source. What they cannot merge is a problem for the app. */
   readonly merge?: Readonly<Record<string, MergeFunction>>;
+  /** Called after every call to the server, for a log of the app. It gets no data and no token. */
+  readonly log?: (call: LoggedCall) => void;
   /** Replaces features of the platform: React Native may need `randomBytes` and `network`. */
   readonly platform?: Partial<Platform>;
 }
@@ -40,7 +43,9 @@ export interface DeviceOptions {
 export async function openDevice(options: DeviceOptions): Promise<Device> {
   requireUrl(options.url);
   const store = options.store ?? memoryStore();
-  const platform = completed(options.platform ?? {});
+  const given = completed(options.platform ?? {});
+  const log = new CallLog(options.log ?? null);
+  const platform = { ...given, fetch: log.watch(given) };
   const engineOptions = {
     url: options.url,
     store,
@@ -55,11 +60,11 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     tab: null,
   };
   if (store.sharedAs === undefined || platform.tabs === null) {
-    return new Device(new EngineHost(await Engine.open(engineOptions)));
+    return new Device(new EngineHost(await Engine.open(engineOptions)), log);
   }
   // Loaded only where there are tabs.
   const { TabHost } = await import('./tabs/tab-host.ts');
-  return new Device(await TabHost.open(engineOptions, store.sharedAs, platform.tabs));
+  return new Device(await TabHost.open(engineOptions, store.sharedAs, platform.tabs), log);
 }
 
 /** A mistyped address would look like a network that is always down. */

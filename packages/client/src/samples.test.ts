@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type DeviceWorld, newDeviceWorld, temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import { type DeviceOptions, openDevice as openRealDevice } from './open-device.ts';
-import { openFileStore } from './stores/file-store.ts';
+import { aesGcmSealer, encryptedStore } from './stores/encrypted-store.ts';
+import { openFileStore as openRealFileStore } from './stores/file-store.ts';
 
 let world: DeviceWorld;
 const password = 'long enough';
@@ -22,6 +24,7 @@ describe('the guide', () => {
   it('[SDK-14] the guide works from signing in to signing out', async () => {
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);
+    const openFileStore = openRealFileStore;
     const store = await openFileStore(folder.path);
     const said: unknown[] = [];
     const console = { log: (...words: unknown[]) => said.push(words) };
@@ -78,8 +81,21 @@ describe('the guide', () => {
     await device.close();
   });
 
+  it('[SDK-14] the guide encrypts a store', async () => {
+    const folder = await temporaryFolder();
+    onTestFinished(folder.remove);
+    const openFileStore = (name: string) => openRealFileStore(join(folder.path, name));
+    const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);
+    const store = encryptedStore(await openFileStore('data'), aesGcmSealer(key));
+    const device = await openDevice({ url, store });
+    await device.signIn({ login: 'ada', password });
+    await device.sync();
+    expect(device.source('Product').list()).toHaveLength(1);
+    await device.close();
+  });
+
   it('[SDK-14] every sample of the guide is run by a test', async () => {
-    await expectSamplesRun('guide', 6);
+    await expectSamplesRun('guide', 7);
   });
 });
 

@@ -169,6 +169,7 @@ export class Engine {
     this.#stopHints = platform.network?.onChange(() => this.#followNetwork()) ?? (() => undefined);
     this.#perform(first);
     void this.sessions.revoker.flush();
+    options.store.onLost?.((error) => this.#fail(error));
   }
 
   get status(): DeviceStatus {

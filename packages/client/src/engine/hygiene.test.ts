@@ -332,3 +332,20 @@ describe('remote wipe', () => {
     await device.close();
   });
 });
+
+describe('a database that is deleted from outside', () => {
+  it('[LOCAL-9] the status says store_failed at once, without a change or a call', async () => {
+    const { IDBFactory } = await import('fake-indexeddb');
+    const indexedDB = new IDBFactory();
+    const device = await world.open({ store: await openIndexedDbStore({ indexedDB }), user: null });
+    await finish(device.signIn(ada));
+    await finish(device.sync());
+    expect(device.status.getSnapshot().error).toBeNull();
+    indexedDB.deleteDatabase('tidemark');
+    await vi.waitFor(() => {
+      expect(device.status.getSnapshot().error).toMatchObject({ code: 'store_failed', status: null });
+    }, WAIT);
+    await expect(device.source('Order').create({ a: 1 })).rejects.toMatchObject({ code: 'store_failed' });
+    await device.close();
+  });
+});

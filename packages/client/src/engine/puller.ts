@@ -230,9 +230,19 @@ export class Puller {
       }
       this.#sourcesAtMs = nowMs;
       this.#isListStale = false;
+      this.#noteMissingSources();
     }
     if (this.#wantsAll) for (const source of this.selected()) this.wants.add(source);
     this.#wantsAll = false;
+  }
+
+  /** A source that the app names and the server does not have is a mistake that the status tells. */
+  #noteMissingSources(): void {
+    for (const source of this.#options.sources ?? []) {
+      const isThere = this.#replica.reader.get('sources', ['', source]) !== undefined;
+      if (!isThere) this.#troubles.set(source, { code: 'source_not_found', detail: `there is no source "${source}"` });
+      else if (this.#troubles.get(source)?.code === 'source_not_found') this.#troubles.delete(source);
+    }
   }
 
   async #pullPages(names: readonly string[], scope: WorkScope): Promise<void> {

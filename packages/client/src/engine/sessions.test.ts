@@ -216,6 +216,19 @@ describe('opening', () => {
   });
 });
 
+describe('sources', () => {
+  it('[SDK-22] a source that the app names and the server does not have is told by the status, until it is declared', async () => {
+    const device = await world.open({ sources: ['Order', 'Ordr'] });
+    await world.finish(device.sync());
+    const troubles = () => [...device.status.getSnapshot().sourceTroubles];
+    expect(troubles()).toMatchObject([['Ordr', { code: 'source_not_found' }]]);
+    await world.tidemark.sources.declare({ name: 'Ordr' });
+    await world.finish(device.signIn(ada));
+    await world.finish(device.sync());
+    expect(troubles()).toEqual([]);
+  });
+});
+
 describe('tokens', () => {
   it('[SESSION-5] tokens are refreshed before they expire', async () => {
     const device = await world.open({ pollMs: HOUR_MS });

@@ -1,4 +1,5 @@
 import type { JsonValue } from '@tidemark/protocol';
+import type { ClientError } from '../client-error.ts';
 
 /**
  * The tables that a device stores. A key is a pair; where one name is enough, the first of the pair is empty.
@@ -68,4 +69,6 @@ export interface LocalStore {
   load(): Promise<readonly LocalRow[]>;
   commit(writes: readonly LocalWrite[], options?: CommitOptions): Promise<void>;
   close(): Promise<void>;
+  /** Called by the device once. The store calls back when it was deleted from outside, and can store nothing any more. */
+  onLost?(listener: (error: ClientError) => void): void;
 }

@@ -32,6 +32,7 @@ class IndexedDbStore implements LocalStore {
   readonly #owner: string;
   #end: ClientError | null = null;
   #isTaken = false;
+  #onLost: (error: ClientError) => void = () => undefined;
 
   constructor(db: IndexedDb, name: string, owner: string) {
     this.sharedAs = name;
@@ -39,8 +40,10 @@ class IndexedDbStore implements LocalStore {
     this.#owner = owner;
     // Somebody deletes the database, or another version of the app upgrades it, and must not wait for this one.
     db.onversionchange = () => {
+      const isNew = this.#end === null;
       this.#end ??= clientError('store_failed', 'the database was deleted or upgraded; open the device again');
       db.close();
+      if (isNew) this.#onLost(this.#end);
     };
   }
 
@@ -79,6 +82,11 @@ class IndexedDbStore implements LocalStore {
     if (this.#end !== null) return;
     this.#end = clientError('closed', 'the store is closed');
     this.#db.close();
+  }
+
+  onLost(listener: (error: ClientError) => void): void {
+    this.#onLost = listener;
+    if (this.#end?.code === 'store_failed') listener(this.#end);
   }
 
   #requireOpen(): void {

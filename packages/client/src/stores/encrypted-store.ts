@@ -1,0 +1,141 @@
+import { type JsonValue, parseJson } from '@tidemark/protocol';
+import { clientError } from '../client-error.ts';
+import type { CommitOptions, LocalKey, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
+
+/** Encrypts and decrypts texts. `context` names the row: a text that was sealed for another row must not open. */
+export interface Sealer {
+  seal(text: string, context: string): Promise<string>;
+  /** Rejects if the text was sealed with another key or for another row, or was changed. */
+  open(sealed: string, context: string): Promise<string>;
+}
+
+/** A row as it is stored: both parts of its key, and its value. */
+type SealedContent = readonly [string, string, JsonValue];
+
+/**
+ * Wraps a store, so that it holds only sealed rows under random names. What stays visible is the table of each row, how many
+ * rows there are and how long they are.
+ */
+export function encryptedStore(store: LocalStore, sealer: Sealer): LocalStore {
+  const sealed = new EncryptedStore(store, sealer);
+  return {
+    ...(store.sharedAs === undefined ? {} : { sharedAs: store.sharedAs }),
+    load: () => sealed.load(),
+    commit: (writes, options) => sealed.commit(writes, options),
+    close: () => store.close(),
+    onLost: (listener) => store.onLost?.(listener),
+  };
+}
+
+class EncryptedStore {
+  readonly #store: LocalStore;
+  readonly #sealer: Sealer;
+  /** The names of the stored rows, by table and key; null: not loaded yet. */
+  #names: Map<string, string> | null = null;
+
+  constructor(store: LocalStore, sealer: Sealer) {
+    this.#store = store;
+    this.#sealer = sealer;
+  }
+
+  async load(): Promise<readonly LocalRow[]> {
+    const names = new Map<string, string>();
+    const rows: LocalRow[] = [];
+    for (const { table, key, value } of await this.#store.load()) {
+      const row = await this.#opened(table, key[1], value);
+      names.set(nameOf(table, row.key), key[1]);
+      rows.push(row);
+    }
+    this.#names = names;
+    return rows;
+  }
+
+  async commit(writes: readonly LocalWrite[], options?: CommitOptions): Promise<void> {
+    if (this.#names === null) await this.load();
+    const names = this.#names ?? new Map<string, string>();
+    // Of two writes to one key the later one counts, and a new key gets one name.
+    const last = new Map(writes.map((write) => [nameOf(write.table, write.key), write]));
+    const changes = await Promise.all(
+      Array.from(last, async ([full, write]) => {
+        const name = names.get(full) ?? randomName();
+        return { full, name, write: await this.#sealed(name, write) };
+      }),
+    );
+    await this.#store.commit(
+      changes.map(({ write }) => write),
+      options,
+    );
+    for (const { full, name, write } of changes) {
+      if (write.value === undefined) names.delete(full);
+      else names.set(full, name);
+    }
+  }
+
+  async #sealed(name: string, { table, key, value }: LocalWrite): Promise<LocalWrite> {
+    if (value === undefined) return { table, key: ['', name] };
+    const content: SealedContent = [...key, value];
+    return { table, key: ['', name], value: await this.#sealer.seal(JSON.stringify(content), contextOf(table, name)) };
+  }
+
+  async #opened(table: Table, name: string, value: JsonValue): Promise<LocalRow> {
+    try {
+      if (typeof value !== 'string') throw new Error('the row is not sealed');
+      const text = await this.#sealer.open(value, contextOf(table, name));
+      const [first, second, content] = parseJson(text) as SealedContent;
+      return { table, key: [first, second], value: content };
+    } catch (error) {
+      const detail = 'the data of the device cannot be decrypted: the key is another one, or the data was changed';
+      throw clientError('store_damaged', detail, error);
+    }
+  }
+}
+
+type AesKey = Parameters<typeof globalThis.crypto.subtle.encrypt>[1];
+
+const IV_BYTES = 12;
+
+/** Seals with AES-GCM of WebCrypto. The key may be one that scripts cannot read. */
+export function aesGcmSealer(key: AesKey): Sealer {
+  const { subtle } = globalThis.crypto;
+  const encoder = new TextEncoder();
+  const algorithm = (iv: Uint8Array<ArrayBuffer>, context: string) => ({
+    name: 'AES-GCM',
+    iv,
+    additionalData: encoder.encode(context),
+  });
+  return {
+    async seal(text, context) {
+      const iv = globalThis.crypto.getRandomValues(new Uint8Array(IV_BYTES));
+      const body = new Uint8Array(await subtle.encrypt(algorithm(iv, context), key, encoder.encode(text)));
+      return toBase64(new Uint8Array([...iv, ...body]));
+    },
+    async open(sealed, context) {
+      const bytes = fromBase64(sealed);
+      const iv = bytes.slice(0, IV_BYTES);
+      return new TextDecoder().decode(await subtle.decrypt(algorithm(iv, context), key, bytes.slice(IV_BYTES)));
+    },
+  };
+}
+
+function nameOf(table: Table, key: LocalKey): string {
+  return JSON.stringify([table, ...key]);
+}
+
+function contextOf(table: Table, name: string): string {
+  return `${table}/${name}`;
+}
+
+function randomName(): string {
+  return globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
+}
+
+/** In pieces, because a call takes only so many arguments. */
+function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 8_192) text += String.fromCharCode(...bytes.subarray(at, at + 8_192));
+  return btoa(text);
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+}
