@@ -73,7 +73,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'clients.explain': ({ clients }) => clients.explain('{client_id}', '{source_id}', '{object_id}'),
   'documents.names': ({ documents }) =>
     Promise.all([documents.names(shared), documents.names(ofGroup), documents.names(ofDevice)]),
-  'documents.objects': ({ documents }) => documents.objects(shared),
+  'documents.objects': ({ documents }) => Promise.all([documents.objects(shared), documents.objects(ofGroup)]),
   'documents.read': ({ documents }) =>
     Promise.all([
       documents.read('server', '{doc}'),

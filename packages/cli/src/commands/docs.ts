@@ -80,7 +80,7 @@ function addGet(docs: Command, cli: Cli): void {
   );
 }
 
-interface ObjectsOptions extends Pick<ScopeOptions, 'user' | 'shared'> {
+interface ObjectsOptions extends Pick<ScopeOptions, 'user' | 'group' | 'shared'> {
   readonly source: string;
   readonly after?: number;
   readonly from?: string;
@@ -100,6 +100,7 @@ function addObjects(docs: Command, cli: Cli): void {
     )
     .requiredOption('--source <source>', 'the source')
     .option('--user <login>', 'the objects of this user')
+    .option('--group <group>', 'the objects of this group')
     .option('--shared', 'the objects that all users share')
     .option('--after <seq>', 'continue after this seq: the "next" of the previous page', wholeNumber)
     .option('--from <id>', 'begin with this object')

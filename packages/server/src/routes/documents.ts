@@ -1,10 +1,13 @@
 import type { DocumentView, OwnerScope } from '@tidemark/core';
-import { DocumentReport } from '@tidemark/protocol/admin-schemas';
-import { text } from '@tidemark/protocol/annotated';
+import { OBJECT_LIST_MAX } from '@tidemark/protocol';
+import { DocumentReport, ObjectList } from '@tidemark/protocol/admin-schemas';
+import { closed, count, text } from '@tidemark/protocol/annotated';
 import { type TProperties, Type } from 'typebox';
+import { documentedAs } from '../http/documented-schema.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { JsonText, type Route, route, TextAnswer } from '../http/route.ts';
 import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
+import { wholeNumber } from './paging.ts';
 import { Document, DocumentBody, names } from './shapes.ts';
 
 /** Each owner has some of these parameters, as its schema defines. */
@@ -75,6 +78,46 @@ export function docnamesRoute({ name, id, path, params, scopeOf }: DocumentOwner
     handle: ({ context, params: given }) => context.tidemark.documentNames(scopeOf(given as OwnerParams)),
   });
 }
+
+/** The route that lists the objects of an owner of data. */
+export function objectsRoute(operationId: string, { name, path, params, scopeOf }: DocumentOwner): Route {
+  return route({
+    method: 'GET',
+    path: path.replace(/\/docs$/, '/objects'),
+    operationId,
+    scope: 'read',
+    summary: `A page of the objects of ${name}`,
+    description:
+      'Objects come in the order of their last change, with the seqs at which their attributes changed. An object that changes between two pages comes again.',
+    refusals: ['invalid_value', 'invalid_name', 'object_not_found', 'doc_not_found', ...MEMBERSHIP_REFUSALS],
+    params: Type.Object(params),
+    query: ObjectsQuery,
+    answer: ObjectList,
+    handle: async ({ context, params: given, query: { after, from, limit } }) => {
+      const page = {
+        ...(after === undefined ? {} : { after: wholeNumber('after', after) }),
+        ...(from === undefined ? {} : { from }),
+        ...(limit === undefined ? {} : { limit: wholeNumber('limit', limit) }),
+      };
+      return new JsonText(await context.tidemark.listObjects(scopeOf(given as OwnerParams), page));
+    },
+  });
+}
+
+const ObjectsQuery = Type.Object(
+  {
+    after: Type.Optional(Type.String(documentedAs(count('The `next` of the previous page.', 1042)))),
+    from: Type.Optional(text('The id of the object that the page begins with, instead of `after`.', '17')),
+    limit: Type.Optional(
+      Type.String(
+        documentedAs(
+          Type.Integer({ minimum: 1, maximum: OBJECT_LIST_MAX, description: 'How many at most.', examples: [100] }),
+        ),
+      ),
+    ),
+  },
+  closed,
+);
 
 function docOf(params: unknown): string {
   return (params as { readonly doc: string }).doc;

@@ -4,7 +4,7 @@ import { closed, texts } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
-import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
+import { type DocumentOwner, docnamesRoute, documentRoutes, objectsRoute } from './documents.ts';
 import { pageOf } from './paging.ts';
 import { GroupId, names, pageQuery, SourceId, UserId } from './shapes.ts';
 
@@ -136,5 +136,6 @@ export const groupRoutes = [
   members,
   setMembers,
   docnamesRoute(owner),
+  objectsRoute('documentsObjectsOfGroup', owner),
   ...documentRoutes(owner),
 ];

@@ -1,14 +1,13 @@
-import { OBJECT_LIST_MAX } from '@tidemark/protocol';
-import { ChangedUser, Deleted, ObjectList, PingReport, User } from '@tidemark/protocol/admin-schemas';
-import { closed, count, text } from '@tidemark/protocol/annotated';
+import { ChangedUser, Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
+import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
 import { requireRightOverUser } from '../auth/administrator-rights.ts';
 import { documentedAs } from '../http/documented-schema.ts';
-import { JsonText, route } from '../http/route.ts';
-import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
-import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
-import { pageOf, wholeNumber } from './paging.ts';
+import { route } from '../http/route.ts';
+import { OBJECT_REFUSALS } from '../http/route-refusals.ts';
+import { type DocumentOwner, docnamesRoute, documentRoutes, objectsRoute } from './documents.ts';
+import { pageOf } from './paging.ts';
 import { NewUserAttributes, PingRequest, UserChanges } from './request-shapes.ts';
 import { ClientId, names, pageQuery, SourceId, UserId } from './shapes.ts';
 
@@ -43,42 +42,6 @@ const owner: DocumentOwner = {
   scopeOf: ({ user_id = '', source_id: source = '' }) =>
     user_id === '*' ? { kind: 'shared', source } : { kind: 'user', source, user: user_id },
 };
-
-const objects = route({
-  method: 'GET',
-  path: '/rc/v1/users/:user_id/sources/:source_id/objects',
-  operationId: 'documentsObjects',
-  scope: 'read',
-  summary: 'A page of the objects of a user and source, or with user * the shared ones',
-  description:
-    'Objects come in the order of their last change, with the seqs at which their attributes changed. An object that changes between two pages comes again.',
-  refusals: ['invalid_value', 'invalid_name', 'object_not_found', 'doc_not_found', ...MEMBERSHIP_REFUSALS],
-  params: Type.Object(owner.params),
-  query: Type.Object(
-    {
-      after: Type.Optional(Type.String(documentedAs(count('The `next` of the previous page.', 1042)))),
-      from: Type.Optional(text('The id of the object that the page begins with, instead of `after`.', '17')),
-      limit: Type.Optional(
-        Type.String(
-          documentedAs(
-            Type.Integer({ minimum: 1, maximum: OBJECT_LIST_MAX, description: 'How many at most.', examples: [100] }),
-          ),
-        ),
-      ),
-    },
-    closed,
-  ),
-  answer: ObjectList,
-  handle: async ({ context, params, query }) => {
-    const { from, limit } = query;
-    const page = {
-      ...(query.after === undefined ? {} : { after: wholeNumber('after', query.after) }),
-      ...(from === undefined ? {} : { from }),
-      ...(limit === undefined ? {} : { limit: wholeNumber('limit', limit) }),
-    };
-    return new JsonText(await context.tidemark.listObjects(owner.scopeOf(params), page));
-  },
-});
 
 const create = route({
   method: 'POST',
@@ -215,7 +178,7 @@ export const userRoutes = [
   clients,
   removeClient,
   docnamesRoute(owner),
-  objects,
+  objectsRoute('documentsObjects', owner),
   ...documentRoutes(owner),
   ping,
 ];

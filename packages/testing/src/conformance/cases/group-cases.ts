@@ -26,6 +26,8 @@ function report(source: string, group: string, seq: number) {
   return json({ source, user_id: null, group, changed: 1, unchanged: 0, seq });
 }
 
+const LISTED = { id: '1', seq: 1, created_seq: 1, changed: {}, attributes: { a: 1 } };
+
 /** The user `anna` and the source of groups `Visit`. */
 function fixtures(name: Naming): readonly Exchange[] {
   return [aUser(name('anna')), aSource(name('Visit'), { partition_type: 'group' })];
@@ -122,6 +124,9 @@ const data: readonly ConformanceCase[] = [
         [post(`${where}/docs/md`, { data: { 1: { a: 1 } } }), json({ doc: 'md', type: 'objects', size: 1 })],
         [post(`${where}/docs/notes`, { data: 'hello' }), json({ doc: 'notes', type: 'text', size: 5 })],
         [get(`${where}/docs/md`), json({ 1: { a: 1 } })],
+        [get(`${where}/objects?limit=1`), json({ size: 1, head: 1, objects: [LISTED], next: null })],
+        [get(`${docs('south', name('Visit'))}/objects`), json({ size: 0, head: 0, objects: [], next: null })],
+        [get(`${docs('north', name('Nope'))}/objects`), refused('source_not_found')],
         [get(`${where}/docs/notes`), text('hello')],
         [get(`${docs('south', name('Visit'))}/docs/notes`), refused('doc_not_found')],
         [get(`${docs('north', name('Nope'))}/docnames`), refused('source_not_found')],
