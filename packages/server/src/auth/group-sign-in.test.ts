@@ -39,7 +39,7 @@ it('[GROUP-29] a user who signs in with a token of an identity provider is in th
   expect(await groupsOf('anna')).toEqual(['north', 'south']);
   await signIn({ teams: 'west' });
   expect(await groupsOf('anna')).toEqual(['west']);
-  expect((await signIn({ teams: [7] })).status).toBe(401);
+  expect((await signIn({ teams: [7] })).status).toBe(403);
   expect(await groupsOf('anna')).toEqual(['west']);
   await signIn({ teams: [] });
   expect(await groupsOf('anna')).toEqual([]);
