@@ -143,6 +143,17 @@ describe('a simulated device', () => {
     expect(await device(['edit', 'Order', 'nobody', 'a', '--folder', 'mine'])).toMatchObject({ code: 2 });
   });
 
+  it('[CLI-19] a change that the server accepts does not repeat the refusal of an earlier one', async () => {
+    const at = ['--folder', 'twice'];
+    await device(['login', 'ada', ...at]);
+    await push({ again: { n: 1 } });
+    await device(['offline', ...at]);
+    await device(['create', 'Order', 'n=2', '--id', 'again', ...at]);
+    expect(await device(['online', ...at])).toMatchObject({ err: expect.stringContaining('1 refused') });
+    expect(await device(['edit', 'Order', 'again', 'n=3', ...at])).toMatchObject({ code: 0 });
+    expect(await md()).toMatchObject({ again: { n: 3 } });
+  });
+
   it('[CLI-19] device commands show a rejected change with the object as the server has it', async () => {
     await push({ taken: { n: 1 } });
     await device(['login', 'ada', '--folder', 'late']);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import type { Device, SyncedObject } from '@tidemark/client';
+import type { Device, SyncedObject, UploadProblem } from '@tidemark/client';
 import type { Command } from 'commander';
 import { type Cli, timeoutMs } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
@@ -161,13 +161,15 @@ interface Changed {
 
 async function change(cli: Cli, self: Command, make: (device: Device) => Promise<Changed>): Promise<void> {
   await folderOf(cli, self).use({ network: true }, async (device) => {
+    const known = new Set(device.problems.list().map(({ opId }) => opId));
     const { source, id } = await make(device);
     const isSent = await device.sync({ signal: AbortSignal.timeout(timeoutMs(self)) }).then(
       () => true,
       // The change is stored; it is sent later if the network is down.
       () => false,
     );
-    const problem = device.problems.list().find((one) => one.source === source && one.id === id);
+    const isNew = ({ opId }: UploadProblem) => !known.has(opId);
+    const problem = device.problems.list().find((one) => one.source === source && one.id === id && isNew(one));
     if (problem !== undefined) throw rejected(problem.error, problem.current);
     if (!isSent) cli.terminal.say('Kept on the device; it is sent when the server can be reached.');
     const now = device.source(source).get(id);
