@@ -52,12 +52,18 @@ function cell(texts) {
 function packagePage(folder) {
   const { name, description, exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const entries = Object.entries(exports).map(([path, { types }]) => {
-    const declared = declarationsOf(join(folder, types)).map(
+    const declared = callsFirst(declarationsOf(join(folder, types))).map(
       ({ title, comment, code }) => `### ${title}\n\n${comment}\n\n\`\`\`ts\n${code}\n\`\`\`\n`,
     );
     return `## ${name}${path.slice(1)}\n\n${declared.join('\n')}`;
   });
   return `# ${name}\n\n${description}. This page is generated from the types of the package.\n\n${entries.join('\n')}`;
+}
+
+/** What an app calls comes before the types of its parameters. */
+function callsFirst(declarations) {
+  const isCalled = ({ code }) => /^(?:function|class|const) /.test(code);
+  return [...declarations.filter(isCalled), ...declarations.filter((one) => !isCalled(one))];
 }
 
 /** The exported declarations of a file and of the files it exports from, in order. */
