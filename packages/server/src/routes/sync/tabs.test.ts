@@ -9,14 +9,14 @@ import {
   useBrowser,
 } from '@tidemark/testing';
 import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 
 /** Steps of the random run. `npm run tabs` makes more. */
 const STEPS = Number(process.env.TIDEMARK_TAB_STEPS ?? 60);
 const SEED = Number(process.env.TIDEMARK_TAB_SEED ?? 1);
 const OBJECTS = 50;
-/** Chromium logs every request that it could not make. */
-const EXPECTED = [/ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_ABORTED/];
+/** Chromium logs every request that it could not make, and every refusal. */
+const EXPECTED = [/ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_ABORTED/, /410 \(Gone\)/];
 
 let app: SdkApp;
 let server: TestServer;
@@ -102,6 +102,51 @@ it('[TABS-1] signing out in one tab empties all of them at once', async () => {
   await second.evaluate('device.signOut()');
   await until(first, "device.status.getSnapshot().mode === 'signed_out' && orders.list().length === 0");
   await expect(second.evaluate('orders.create({ n: 1 })')).rejects.toThrow(/signed in/);
+});
+
+/** Everything that the browser has stored for the page in IndexedDB, as text. */
+const stored = (page: Page) =>
+  page.evaluate(`(async () => {
+    const done = (request) => new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+    const db = await done(indexedDB.open('tidemark'));
+    const tx = db.transaction([...db.objectStoreNames]);
+    const stores = [...db.objectStoreNames].map((name) => tx.objectStore(name));
+    const rows = await Promise.all(stores.flatMap((store) => [done(store.getAllKeys()), done(store.getAll())]));
+    db.close();
+    return JSON.stringify(rows);
+  })()`) as Promise<string>;
+
+it('[WIPE-12] a remote wipe empties all tabs and the database, and is confirmed', async () => {
+  await makeUser(server, 'wim');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'wim', objects: { hidden: { text: 'secret' } } });
+  const first = await openTab();
+  const second = await openTab(first);
+  await signIn(first, 'wim');
+  await until(second, "orders.get('hidden') !== undefined");
+  await until(first, 'device.status.getSnapshot().isLive');
+  const clientId = await first.evaluate('device.status.getSnapshot().clientId');
+  expect(await stored(first)).toMatch(/secret[\s\S]*tmk_|tmk_[\s\S]*secret/);
+  expect((await admin.post(`/rc/v1/clients/${clientId}/wipe`, {})).status).toBe(200);
+  const isWiped = "device.status.getSnapshot().sessionEnd?.reason === 'wiped' && orders.list().length === 0";
+  await Promise.all([until(first, isWiped), until(second, isWiped)]);
+  const order = async () =>
+    ((await admin.get(`/rc/v1/clients/${clientId}`)).body as { readonly wipe: { readonly confirmed_at: unknown } })
+      .wipe;
+  await vi.waitFor(async () => expect((await order()).confirmed_at).not.toBeNull(), { timeout: 60_000 });
+  await vi.waitFor(async () => expect(await stored(first)).not.toMatch(/secret|hidden|tmk_|wim/), { timeout: 60_000 });
+});
+
+it('[LOCAL-9] a database that is deleted while the page runs is told by the status at once', async () => {
+  await makeUser(server, 'dora');
+  const page = await openTab();
+  await signIn(page, 'dora');
+  expect(await page.evaluate('device.status.getSnapshot().error')).toBeNull();
+  await page.evaluate("indexedDB.deleteDatabase('tidemark')");
+  await until(page, "device.status.getSnapshot().error?.code === 'store_failed'");
+  await expect(page.evaluate('orders.create({ n: 1 })')).rejects.toThrow(/deleted/);
 });
 
 it('[TABS-2] when the tab that leads is closed, another one leads, and nothing is lost or doubled', async () => {
