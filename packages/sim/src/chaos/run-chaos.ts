@@ -87,6 +87,8 @@ export const chaosCommand: Command = {
     const seed = options.number('seed') ?? Date.now() % 1_000_000;
     const plant = options.text('plant') === undefined ? null : options.choice('plant', PLANT_NAMES);
     if (servers > SERVERS_MAX) throw new UsageError(`--servers: expected at most ${SERVERS_MAX}, got ${servers}`);
+    // An exit ends the servers and the store as well.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
     process.stderr.write(`seed ${seed}: ${minutes} minutes, ${servers} servers on one ${engine} store\n`);
     const folder = await temporaryFolder();
     const endMs = performance.now() + minutes * 60_000;

@@ -24,6 +24,12 @@ const STDERR_UNITS_MAX = 20_000;
 const OVERLOAD = 'TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX';
 const ADMIN_PASSWORD = 'kelp-forest-9341';
 
+/** Servers to kill when this process exits. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** The built server in a process of its own, which can be killed and started again on the same data. */
 export class ServerProcess {
   readonly adminPassword = ADMIN_PASSWORD;
@@ -81,6 +87,8 @@ export class ServerProcess {
     const all = [MAIN, 'serve', '--port', port, '--data', folder, '--log-format', 'json', ...args];
     const child = spawn(process.execPath, all, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     this.#isReady = false;
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_UNITS_MAX);
