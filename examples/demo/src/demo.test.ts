@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type Page, useBrowser as startBrowser } from '@tidemark/testing';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 
 // As `npm run demo` starts it: what was built, in a process of its own.
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
@@ -212,4 +212,24 @@ it('[DEMO-5] a port that is taken ends the demo with a hint', async () => {
   const second = start(port);
   expect(await second.said).toContain(`port ${port} is taken; choose another one: DEMO_PORT=`);
   expect(second.child.exitCode).toBe(1);
+});
+
+it('[DEMO-6] an open page says that the demo has ended, and begins anew when it is started again', async () => {
+  const first = start('0');
+  onTestFinished(() => void first.child.kill('SIGKILL'));
+  const [address = ''] = /http:\S+/.exec(await first.said) ?? [];
+  const page = await browser.openPage(address, { expectedErrors: DEAD_SERVER });
+  await agreed(page);
+  await network(page, 'Crew North').click();
+  await order(page, 'Crew North', 3).getByRole('button').first().click();
+  await notes(page, 'Crew North', 3).fill('Of another time.');
+  first.child.kill('SIGTERM');
+  await page.getByText('The demo has ended').waitFor();
+  await order(page, 'Crew North', 3).getByText('not sent').waitFor();
+  if (first.child.exitCode === null) await once(first.child, 'exit');
+  const second = start(new URL(address).port);
+  onTestFinished(() => void second.child.kill('SIGTERM'));
+  await second.said;
+  await device(page, 'Crew North').getByText('Bearing, probably.').waitFor();
+  await agreed(page);
 });

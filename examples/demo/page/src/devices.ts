@@ -21,21 +21,23 @@ const PEOPLE = [
   { login: 'crew-harbour', name: 'Crew Harbour', place: 'Port Alder', isDispatcher: false },
 ] as const;
 
-const DATABASES = 'tidemark-demo-';
+/** Of the names of databases and of settings in the local storage. */
+const PREFIX = 'tidemark-demo-';
 const RECEIPT_DELAY_MS = 200;
 
 export async function openSeats(session: Session): Promise<readonly Seat[]> {
-  await deleteOldDatabases(session);
+  await forgetEarlierStarts(session);
   return await Promise.all(PEOPLE.map((person) => openSeat(session, person)));
 }
 
 /** Opens a device. It has its own database and its own network, so it is as real as one in another pocket. */
 async function openSeat(session: Session, person: (typeof PEOPLE)[number]): Promise<Seat> {
   const { login } = person;
-  const network = new NetworkSwitch(login);
+  const name = `${PREFIX}${session.instance}-${login}`;
+  const network = new NetworkSwitch(name);
   const device = await openDevice({
     url: session.url,
-    store: await openIndexedDbStore({ name: `${DATABASES}${session.instance}-${login}` }),
+    store: await openIndexedDbStore({ name }),
     platform: { network, fetch: network.fetch },
   });
   presentTidemarkSoon(device);
@@ -82,8 +84,10 @@ function presentTidemarkSoon(device: Device): void {
 }
 
 /** Every start of the demo has new data; what devices of earlier starts have stored is of no use any more. */
-async function deleteOldDatabases({ instance }: Session): Promise<void> {
+async function forgetEarlierStarts({ instance }: Session): Promise<void> {
+  const isEarlier = (name: string) => name.startsWith(PREFIX) && !name.includes(instance);
+  for (const key of Object.keys(localStorage).filter(isEarlier)) localStorage.removeItem(key);
   for (const { name = '' } of (await indexedDB.databases?.()) ?? []) {
-    if (name.startsWith(DATABASES) && !name.includes(instance)) indexedDB.deleteDatabase(name);
+    if (isEarlier(name)) indexedDB.deleteDatabase(name);
   }
 }

@@ -8,8 +8,9 @@ export class NetworkSwitch implements NetworkHints {
   readonly #key: string;
   readonly #listeners = new Set<() => void>();
 
-  constructor(login: string) {
-    this.#key = `tidemark-demo-network-${login}`;
+  /** `name` is that of the device's database. */
+  constructor(name: string) {
+    this.#key = `${name}-network`;
     // Another tab of this page shows the same devices, so it shares their switches.
     addEventListener('storage', ({ key }) => {
       if (key === this.#key) this.#announce();

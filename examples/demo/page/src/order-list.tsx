@@ -5,6 +5,8 @@ import type { Seat } from './devices.ts';
 import { OrderEditor } from './order-editor.tsx';
 import { CREWS, STATUS_NAMES, type WorkOrder } from './types.ts';
 
+const MARGIN_PX = 8;
+
 interface OrderListProps {
   readonly seat: Seat;
   readonly chosenOrder: string | null;
@@ -44,7 +46,7 @@ function OrderCard({ seat, order, isOpen, onToggle }: OrderCardProps) {
   const card = useRef<HTMLLIElement>(null);
   // It may have been chosen on another device.
   useEffect(() => {
-    if (isOpen) card.current?.scrollIntoView({ block: 'nearest' });
+    if (isOpen && card.current !== null) showInList(card.current);
   }, [isOpen]);
   // An order made on this device has only some attributes until the backend has answered.
   const { title, technician, customer, status = 'open', priority = 'normal', notes = '' } = attributes;
@@ -92,4 +94,13 @@ function useArrivals({ attributes, isPending }: SyncedObject<WorkOrder>): [numbe
     before.current = { attributes, isPending };
   }, [attributes, isPending]);
   return [arrivals, () => setArrivals(0)];
+}
+
+/** Scrolls the list until the card is visible. `scrollIntoView` would scroll the whole page as well. */
+function showInList(card: HTMLElement): void {
+  const list = card.parentElement;
+  if (list === null) return;
+  const lowest = card.offsetTop - MARGIN_PX;
+  const highest = card.offsetTop + card.offsetHeight + MARGIN_PX - list.clientHeight;
+  list.scrollTop = Math.min(lowest, Math.max(highest, list.scrollTop));
 }
