@@ -426,6 +426,8 @@ describe('in a browser', () => {
 
   it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {
     await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
+    await post('/rc/v1/sources', { name: 'Depot', partition_type: 'group' });
+    await post('/app/v1/Depot/push_objects', { group: 'south', objects: { s1: { name: 'South quay' } } });
     const page = await browser.openPage(`${server.url}/console/groups`);
     await signIn(page);
     await heading(page, 'Groups');
@@ -442,6 +444,9 @@ describe('in a browser', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Set groups' }).click();
     await page.getByRole('link', { name: 'south' }).click();
     await heading(page, 'south');
+    await page.getByRole('link', { name: 'Data', exact: true }).last().click();
+    await page.getByRole('row', { name: /s1.*South quay/ }).waitFor();
+    await page.goBack();
     await page.getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('button', { name: 'Remove member' }).click();
     await page.getByText('Nobody is in this group').waitFor();

@@ -7,6 +7,7 @@ import { client } from './client.ts';
 /** Whose objects of a source are shown. */
 export type ObjectOwner =
   | { readonly source: string; readonly user: string }
+  | { readonly source: string; readonly group: string }
   | { readonly source: string; readonly shared: true };
 
 export type ObjectRow = ObjectList['objects'][number];

@@ -16,11 +16,12 @@ import { ObjectTable } from './object-table.tsx';
 interface Shown {
   readonly source?: string;
   readonly user?: string;
+  readonly group?: string;
   /** The id of an object to add. */
   readonly add?: string;
 }
 
-const USERS_SUGGESTED = 100;
+const OWNERS_SUGGESTED = 100;
 
 export function Data() {
   const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
@@ -40,71 +41,93 @@ export function Data() {
 }
 
 function Choice({ sources }: { readonly sources: readonly Source[] }) {
-  const { source: name, user = '', add } = useSearch({ strict: false }) as Shown;
+  const shown = useSearch({ strict: false }) as Shown;
   const navigate = useNavigate();
-  const source = sources.find((one) => one.name === name) ?? sources[0];
-  const [typed, setTyped] = useState(user);
-  useEffect(() => setTyped(user), [user]);
+  const source = sourceOf(sources, shown);
   if (source === undefined) return null;
-  const isShared = source.partition_type === 'app';
-  const show = (shown: Shown) => void navigate({ to: '/data', search: shown as never });
-  const owner: ObjectOwner | null = isShared
-    ? { source: source.name, shared: true }
-    : user === ''
-      ? null
-      : { source: source.name, user };
+  const show = (changes: Shown) => void navigate({ to: '/data', search: { ...shown, add: '', ...changes } as never });
+  const owner = ownerOf(source, shown);
   return (
     <>
       <Group gap="sm" align="end">
         <NativeSelect
           label="Source"
           value={source.name}
-          onChange={(event) => show({ source: event.currentTarget.value, user })}
+          onChange={(event) => show({ source: event.currentTarget.value })}
           data={sources.map((one) => one.name)}
         />
-        {isShared ? (
+        {source.partition_type === 'app' ? (
           <Text size="sm" c="dimmed" pb={8}>
             Shared by all users
           </Text>
         ) : (
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              show({ source: source.name, user: typed });
-            }}
-          >
-            <TextField
-              label="User"
-              description="Press Enter to show the objects of this user."
-              inputWrapperOrder={['label', 'input', 'description']}
-              value={typed}
-              onText={setTyped}
-              list="logins"
-            />
-            <Logins />
-          </form>
+          <OwnerField
+            key={source.partition_type}
+            type={source.partition_type}
+            name={shown[source.partition_type] ?? ''}
+            onName={(name) => show({ source: source.name, [source.partition_type]: name })}
+          />
         )}
       </Group>
       {owner === null ? (
-        <Empty title="Whose data?">The data of this source belongs to users. Choose one above.</Empty>
+        <Empty title="Whose data?">
+          The data of this source belongs to {source.partition_type}s. Choose one above.
+        </Empty>
       ) : (
-        <Owned key={JSON.stringify(owner)} owner={owner} adding={add} />
+        <Owned key={JSON.stringify(owner)} owner={owner} adding={shown.add === '' ? undefined : shown.add} />
       )}
     </>
   );
 }
 
-function Logins() {
-  const { data } = useQuery({
-    queryKey: ['users', 'suggested'],
-    queryFn: () => client.users.list({ limit: USERS_SUGGESTED }),
+/** The source that the address names. With a group and no source, it is the first whose data belongs to groups. */
+function sourceOf(sources: readonly Source[], { source: name, group }: Shown): Source | undefined {
+  const named = sources.find((one) => one.name === name);
+  const ofGroups = group === undefined ? undefined : sources.find(({ partition_type }) => partition_type === 'group');
+  return named ?? ofGroups ?? sources[0];
+}
+
+function ownerOf({ name: source, partition_type }: Source, { user = '', group = '' }: Shown): ObjectOwner | null {
+  if (partition_type === 'app') return { source, shared: true };
+  if (partition_type === 'group') return group === '' ? null : { source, group };
+  return user === '' ? null : { source, user };
+}
+
+interface OwnerFieldProps {
+  readonly type: 'user' | 'group';
+  readonly name: string;
+  readonly onName: (name: string) => void;
+}
+
+/** Asks for the user or the group whose objects are shown. */
+function OwnerField({ type, name, onName }: OwnerFieldProps) {
+  const [typed, setTyped] = useState(name);
+  useEffect(() => setTyped(name), [name]);
+  const { data = [] } = useQuery({
+    queryKey: [`${type}s`, 'suggested'],
+    queryFn: () => client[`${type}s`].list({ limit: OWNERS_SUGGESTED }),
   });
   return (
-    <datalist id="logins">
-      {(data ?? []).map((login) => (
-        <option key={login} value={login} />
-      ))}
-    </datalist>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onName(typed);
+      }}
+    >
+      <TextField
+        label={type === 'user' ? 'User' : 'Group'}
+        description={`Press Enter to show the objects of this ${type}.`}
+        inputWrapperOrder={['label', 'input', 'description']}
+        value={typed}
+        onText={setTyped}
+        list="owners"
+      />
+      <datalist id="owners">
+        {data.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+    </form>
   );
 }
 
