@@ -227,7 +227,9 @@ export class InProcessSync {
         this.#listeners.add(listener);
         this.#streams.add(end);
         signal?.addEventListener('abort', end);
-        say('ready', { heartbeat_s: 30 });
+        // The caller may have gone while its device was checked.
+        if (signal?.aborted) end();
+        else say('ready', { heartbeat_s: 30 });
       },
     });
     return new Response(stream, { headers: { 'content-type': 'text/event-stream' } });
