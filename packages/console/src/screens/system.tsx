@@ -1,4 +1,4 @@
-import { Group, Text } from '@mantine/core';
+import { Group, Switch, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SettingInForce } from '@tidemark/protocol';
 import { useState } from 'react';
@@ -69,18 +69,28 @@ export function System() {
   );
 }
 
-/** The settings in force. Those that somebody has set come first. */
+/** The settings that somebody has set, and on request or when one is searched for, all others. */
 function SettingsInForce() {
   const [filter, setFilter] = useState('');
+  const [areDefaultsShown, setDefaultsShown] = useState(false);
   const query = useQuery({ queryKey: ['settings'], queryFn: () => client.system.settings() });
   return (
     <>
-      <TextField label="Find" type="search" value={filter} onText={setFilter} maw={320} />
+      <Group gap="md" align="end">
+        <TextField label="Find" type="search" value={filter} onText={setFilter} w={320} />
+        <Switch
+          label="Show defaults, too"
+          checked={areDefaultsShown}
+          onChange={(event) => setDefaultsShown(event.currentTarget.checked)}
+          pb={8}
+        />
+      </Group>
       <Loaded query={query}>
         {(settings) => {
-          const found = settings.filter(({ name }) => name.includes(filter));
           const isSet = ({ kind }: SettingInForce) => kind !== 'default';
-          const rows = [...found.filter(isSet), ...found.filter((setting) => !isSet(setting))];
+          const found = settings.filter(({ name }) => name.includes(filter));
+          const others = areDefaultsShown || filter !== '' ? found.filter((setting) => !isSet(setting)) : [];
+          const rows = [...found.filter(isSet), ...others];
           return <DataTable label="Settings" rows={rows} keyOf={({ name }) => name} columns={SETTINGS} />;
         }}
       </Loaded>

@@ -147,22 +147,22 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
   it('[GROUP-30] a grant and a revoke at one server reach a device that listens at the other', async () => {
     const login = await newUser();
     const admin = adminAt(fleet.first);
-    await admin.post('/rc/v1/sources', { name: 'Visit', partition_type: 'group' });
-    await admin.post('/app/v1/Visit/push_objects', { group: login, objects: { v: { a: 1 } } });
+    await admin.post('/rc/v1/sources', { name: 'Team', partition_type: 'group' });
+    await admin.post('/app/v1/Team/push_objects', { group: login, objects: { v: { a: 1 } } });
     const device = await openDevice(at(fleet.second), login);
     const events = await listenAt(fleet.second, device);
     const pull = async (groups: object) => {
-      const asked = { client_id: device.id, sources: { Visit: { groups } } };
+      const asked = { client_id: device.id, sources: { Team: { groups } } };
       const { body } = await movedTo(fleet.second, device).api.post('/sync/v1/pull', asked);
-      return (body as PullAnswer).sources.Visit as GroupPages;
+      return (body as PullAnswer).sources.Team as GroupPages;
     };
     expect(await pull({})).toEqual({ groups: {}, more: false });
-    const announced = { name: 'changed', data: { source: 'Visit' } };
+    const announced = { name: 'changed', data: { source: 'Team' } };
     await admin.put(`/rc/v1/users/${encodeURIComponent(login)}/groups`, { groups: [login] });
     expect(await events.next()).toEqual(announced);
     const granted = (await pull({})).groups[login] as Page;
     expect(granted.put).toEqual({ v: { a: 1 } });
-    await admin.post('/app/v1/Visit/push_objects', { group: login, objects: { v: { a: 2 } } });
+    await admin.post('/app/v1/Team/push_objects', { group: login, objects: { v: { a: 2 } } });
     expect(await events.next()).toEqual(announced);
     await admin.put(`/rc/v1/users/${encodeURIComponent(login)}/groups`, { groups: [] });
     expect(await events.next()).toEqual(announced);
