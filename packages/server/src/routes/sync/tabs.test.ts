@@ -140,9 +140,9 @@ it('[WIPE-12] a remote wipe empties all tabs and the database, and is confirmed'
 });
 
 it('[LOCAL-9] a database that is deleted while the page runs is told by the status at once', async () => {
-  await makeUser(server, 'dora');
+  await makeUser(server, 'lena');
   const page = await openTab();
-  await signIn(page, 'dora');
+  await signIn(page, 'lena');
   expect(await page.evaluate('device.status.getSnapshot().error')).toBeNull();
   await page.evaluate("indexedDB.deleteDatabase('tidemark')");
   await until(page, "device.status.getSnapshot().error?.code === 'store_failed'");
