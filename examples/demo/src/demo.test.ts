@@ -11,7 +11,10 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Chromium logs every request that a dead server does not answer. */
-const DEAD_SERVER = [/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/];
+/** A server that stops answers 503 until its last connection has ended. */
+const DEAD_SERVER = [
+  /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|status of 503/,
+];
 
 let child: ChildProcess;
 let url: string;
