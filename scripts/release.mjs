@@ -136,7 +136,10 @@ function auditProblems(root) {
 }
 
 function npm(args, cwd) {
-  return spawnSync('npm', args, { cwd, encoding: 'utf8', shell: process.platform === 'win32', maxBuffer: 100_000_000 });
+  // With NODE_ENV=production npm leaves packages out, also some that are shipped.
+  const { NODE_ENV: _, ...env } = process.env;
+  const shell = process.platform === 'win32';
+  return spawnSync('npm', args, { cwd, env, encoding: 'utf8', shell, maxBuffer: 100_000_000 });
 }
 
 /** Writes the checksums of all files in a folder as `sha256sum --check` reads them. */

@@ -10,8 +10,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 // As `npm run demo` starts it: what was built, in a process of its own.
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** Chromium logs every request that a dead server does not answer. */
-/** A server that stops answers 503 until its last connection has ended. */
+/** Chromium logs every request that a dead server does not answer; one that stops answers 503 until its last connection has ended. */
 const DEAD_SERVER = [
   /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|status of 503/,
 ];
