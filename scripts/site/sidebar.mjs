@@ -78,6 +78,7 @@ export const SIDEBAR = [
       ['explanation/guarantees.md', 'Guarantees'],
       ['proof.md', 'Run the proof yourself'],
       ['explanation/comparison.md', 'How Tidemark compares'],
+      ['explanation/peers.md', 'Measured beside others'],
       ['explanation/coming-from-another-server.md', 'Coming from another server'],
       ['architecture.md', 'Architecture'],
       ['sdk/how-it-works.md', 'How the device SDK works'],
