@@ -13,8 +13,8 @@ export function pageOf({ day, machine, objects, peers, rows }: PeerResult): stri
   const names = peers.map(({ name }) => name);
   return `# Measured beside other servers
 
-This page is written by \`npm run bench:peers -- --write docs/explanation/peers.md\`, which installs the servers that npm
-has and start without Docker, fills them with the same ${objects.toLocaleString('en')} objects, and measures them in turns on the same
+This page is written by \`npm run bench:peers -- --write docs/explanation/peers.md\`, which installs servers that
+npm has and that start without Docker, fills them with the same ${objects.toLocaleString('en')} objects, and measures them in turns on the same
 machine. Run it yourself: on another machine the times differ, and the order should not.
 
 It was run on ${day} (${machine}). Times are CPU time of the server process, medians of three rounds;
