@@ -15,10 +15,10 @@ export function pageOf({ day, machine, objects, peers, rows }: PeerResult): stri
 
 This page is written by \`npm run bench:peers -- --write docs/explanation/peers.md\`, which installs servers that
 npm has and that start without Docker, fills them with the same ${objects.toLocaleString('en')} objects, and measures them in turns on the same
-machine. Run it yourself: on another machine the times differ, and the order should not.
+machine. Run it yourself: on another machine the times differ, and values that are close may change places.
 
-It was run on ${day} (${machine}). Times are CPU time of the server process, medians of three rounds;
-answers are not compressed. The best value of a row is bold.
+It was run on ${day} (${machine}). Times are CPU time of the server process. Syncs are medians of
+three rounds; writing and memory are measured once. Answers are not compressed. The best value of a row is bold.
 
 ${table([
   ['Server', 'Version and set-up', 'A write that was answered'],
