@@ -4,7 +4,7 @@ import { partitionText } from '../model/partition.ts';
 import type { Attributes } from '../model/write.ts';
 import { type Drawer, drawBadWrite, drawRacingWrite, drawWrite } from './draw-write.ts';
 import { PARTITIONS, SHARED_SOURCE, USERS } from './partitions.ts';
-import type { Action, Delivery, DeviceSpec, PageSize, PlannedWrite, SyncHistory, TokenDamage } from './step.ts';
+import type { Action, Delivery, DeviceSpec, PageSize, PlannedWrite, Step, SyncHistory, TokenDamage } from './step.ts';
 import { ValuePools } from './value-pools.ts';
 
 const STEPS_MIN = 15;
@@ -13,6 +13,7 @@ const DEVICES_MAX = 5;
 const PAGE_OBJECTS_MAX = 5;
 /** Each of them is a dozen actions. */
 const TRIMS_DURING_CATCH_UP_PER_1000 = 15;
+const LATE_WORK_PERCENT = 20;
 const DELAY_SEEDS = 2 ** 31;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -53,9 +54,13 @@ export function drawHistory(seed: number): SyncHistory {
   const partitions = dice.shuffle(PARTITIONS).slice(0, dice.pick([1, 1, 2, 3]));
   const devices = drawDevices(dice, partitions);
   const draft: Draft = { dice, values: new ValuePools(dice), devices, partitions, kinds: drawKinds(dice) };
+  const timed = (action: Action): Step => ({ ...action, delaySeed: dice.below(DELAY_SEEDS) });
   const actions = Array.from({ length: dice.between(STEPS_MIN, STEPS_MAX) }, () => drawActions(draft)).flat();
-  const steps = actions.map((action) => ({ ...action, delaySeed: dice.below(DELAY_SEEDS) }));
-  return { seed, devices, steps, lastPages: devices.map(() => dice.between(1, PAGE_OBJECTS_MAX)) };
+  const steps = actions.map(timed);
+  const lastPages = devices.map(() => dice.between(1, PAGE_OBJECTS_MAX));
+  // Drawn last, so that seeds in failed-seeds.json keep the steps with which they once failed.
+  const late = dice.chance(LATE_WORK_PERCENT) ? drawLateWork(draft).map(timed) : [];
+  return { seed, devices, steps: [...steps, ...late], lastPages };
 }
 
 /**
@@ -162,8 +167,33 @@ function drawRecreations(draft: Draft): Action[] {
   ];
 }
 
+/**
+ * Draws work that begins for one user and ends for the next user of the same login, which random steps alone produce
+ * too rarely. Only the generation tells that such work is too late: a racing write finds the same object at the same seq,
+ * and a query finds the partition as empty as it was.
+ */
+function drawLateWork(draft: Draft): Action[] {
+  const { dice, partitions } = draft;
+  const partition = dice.shuffle(partitions).find(({ user }) => user !== null);
+  if (partition?.user == null) return [];
+  const push = drawPushes(draft, partition);
+  const recreation = { kind: 'recreate_user', user: partition.user, racing: [], first: [], pulls: [] } as const;
+  if (dice.chance(50)) {
+    return [
+      { ...recreation, first: [push()] },
+      { ...recreation, racing: [push()], first: [push()] },
+    ];
+  }
+  const { objects } = push();
+  const answer: PlannedWrite = { kind: 'replace', partition, query: 0, without: [], objects };
+  return [recreation, { kind: 'begin_query', partition }, recreation, { kind: 'write', write: answer }];
+}
+
 /** Returns a function that draws pushes of the same object, each with other attributes. */
-function drawPushes({ values }: Draft, partition: PartitionKey): () => PlannedWrite {
+function drawPushes(
+  { values }: Draft,
+  partition: PartitionKey,
+): () => Extract<PlannedWrite, { kind: 'push_objects' }> {
   const [id = 'a'] = values.ids(1);
   return () => {
     const attributes = values.attributes(1).map((name) => [name, values.value(partition)]);
