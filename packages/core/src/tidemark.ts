@@ -353,9 +353,9 @@ export class Tidemark {
 
   /** Returns the current state, to be passed as `since` to `replaceObjects` when a query that starts now is answered. */
   async head(call: WriteCall): Promise<SeenState> {
-    const { partition, life } = await this.#admission.partition(call);
+    const { partition, generation } = await this.#admission.partition(call);
     const { epoch, head } = await this.store.partition(partition);
-    return { epoch, head, life };
+    return { epoch, head, generation };
   }
 
   async partition(call: WriteCall): Promise<PartitionState> {
@@ -472,7 +472,7 @@ export class Tidemark {
     return {
       sourceOf: (name: string) => sources.find(name),
       partitionOf: (source: PartitionedSource, login: string) => sources.partitionOf(source, login),
-      lifeOf: (login: string) => users.lifeOf(login),
+      generationOf: (login: string) => users.generationOf(login),
       hasClient: (id: string) => clients.has(id),
     };
   }

@@ -544,7 +544,7 @@ export type Receipt = Static<typeof Receipt>;
 /** What `explain` can find. docs/operating/explain.md says what each means. */
 const VERDICTS = [
   ...['current', 'behind', 'pending', 'deleted', 'deletion_pending', 'device_away', 'starting_over', 'never_synced'],
-  ...['other_life', 'upload_queued', 'upload_rejected', 'other_partition', 'refresh_failing', 'not_in_backend'],
+  ...['other_epoch', 'upload_queued', 'upload_rejected', 'other_partition', 'refresh_failing', 'not_in_backend'],
   ...['trimmed_or_never_existed', 'never_existed'],
 ];
 

@@ -85,7 +85,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   upload_queued: 'busy',
   device_away: 'warn',
   never_synced: 'warn',
-  other_life: 'warn',
+  other_epoch: 'warn',
 };
 
 interface VerdictProps {

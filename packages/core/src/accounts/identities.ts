@@ -57,7 +57,7 @@ export class Identities {
     };
     return [
       { ...refs.user(login), value: writeUserRecord(record), expect: 0 },
-      { ...refs.life(login), value: PRESENT },
+      { ...refs.generation(login), value: PRESENT },
     ];
   }
 

@@ -1,5 +1,5 @@
 import { nameProblem, parseJson, Refusal } from '@tidemark/protocol';
-import { lifeGuard } from '../admission/admit-write.ts';
+import { generationGuard } from '../admission/admit-write.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { LOGIN_OF, PRESENT, REMEMBERED_LOGIN, refs } from '../entries/refs.ts';
@@ -23,8 +23,8 @@ export interface RememberedLoginsPorts {
 /** A login that the backend has confirmed, with a hash of the password. */
 interface RememberedLogin {
   readonly user: string;
-  /** The life of the user, which differs from that of any other user of this login. */
-  readonly life: number;
+  /** The generation of the user, which differs from that of any other user of this login. */
+  readonly generation: number;
   /** The backend that confirmed it. Another backend has other users. */
   readonly backend: string;
   readonly passwordHash: string;
@@ -64,10 +64,10 @@ export class RememberedLogins {
     const passwordHash = await passwords.hash(password).catch(tooBusy);
     if (passwordHash === null) return;
     await retryOnConflict(async () => {
-      const life = (await store.readEntry(refs.life(user)))?.version;
-      if (life === undefined) return true;
+      const generation = (await store.readEntry(refs.generation(user)))?.version;
+      if (generation === undefined) return true;
       const entry = await store.readEntry(refs.rememberedLogin(login));
-      const record: RememberedLogin = { user, life, backend, passwordHash, atMs: clock.nowMs() };
+      const record: RememberedLogin = { user, generation, backend, passwordHash, atMs: clock.nowMs() };
       const before = entry === null ? user : readRemembered(entry).user;
       const writes: EntryWrite[] = [
         { ...refs.rememberedLogin(login), value: JSON.stringify(record), expect: entry?.version ?? 0 },
@@ -76,7 +76,7 @@ export class RememberedLogins {
         // A deletion of the user and a change of the password must see this new entry.
         ownerTouched('user', user),
       ];
-      const result = await store.writeEntries({ writes, guards: [lifeGuard(user, life)] });
+      const result = await store.writeEntries({ writes, guards: [generationGuard(user, generation)] });
       return result.status === 'conflict' ? null : true;
     });
   }
@@ -85,8 +85,8 @@ export class RememberedLogins {
   async recall(vouched: VerifiedLogin): Promise<string | null> {
     const known = await this.#matching(vouched);
     if (known === null) return null;
-    const life = await this.#ports.store.readEntry(refs.life(known.user));
-    return life?.version === known.life ? known.user : null;
+    const generation = await this.#ports.store.readEntry(refs.generation(known.user));
+    return generation?.version === known.generation ? known.user : null;
   }
 
   /** Forgets a login that the backend has refused, unless the password differs from the remembered one. */

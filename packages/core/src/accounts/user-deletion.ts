@@ -22,7 +22,7 @@ export function userDeletion(doomed: UserToDelete): EntryBatch {
   const { login, entry, clients, tokens, sources, traces, owner, successor } = doomed;
   const writes: EntryWrite[] = [
     { ...refs.user(login), value: null, expect: entry.version },
-    { ...refs.life(login), value: null },
+    { ...refs.generation(login), value: null },
     { ...refs.admin(login), value: null },
     ownerRemoved(owner),
     ...clients.flatMap((id) => clientRemovals(login, id)),

@@ -101,8 +101,8 @@ export class Users {
   }
 
   /** Returns a number that no other user of this login ever had or will have; null when there is no such user. */
-  async lifeOf(login: string): Promise<number | null> {
-    return (await this.#store.readEntry(refs.life(login)))?.version ?? null;
+  async generationOf(login: string): Promise<number | null> {
+    return (await this.#store.readEntry(refs.generation(login)))?.version ?? null;
   }
 
   async get(login: unknown): Promise<UserView> {
@@ -185,7 +185,7 @@ export class Users {
   async #write(login: string, record: UserRecord): Promise<boolean> {
     const writes: EntryWrite[] = [
       { ...refs.user(login), value: writeUserRecord(record), expect: 0 },
-      { ...refs.life(login), value: PRESENT },
+      { ...refs.generation(login), value: PRESENT },
     ];
     if (record.admin) writes.push({ ...refs.admin(login), value: PRESENT });
     return (await this.#store.writeEntries({ writes, guards: [] })).status === 'written';

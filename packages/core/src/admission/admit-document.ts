@@ -3,14 +3,14 @@ import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentScope, Guard, PartitionKey } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitManyObjects } from './admit-objects.ts';
-import { lifeGuard } from './admit-write.ts';
+import { generationGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
 import { customOwner, type PartitionedSource } from './custom-partition.ts';
 
 /** Looks up the owners of documents. */
 export interface DocumentDirectory {
   sourceOf(name: string): Promise<PartitionedSource | null>;
-  lifeOf(login: string): Promise<number | null>;
+  generationOf(login: string): Promise<number | null>;
   hasClient(id: string): Promise<boolean>;
   /** Returns the partition that holds the user's data of the source. */
   partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
@@ -58,9 +58,9 @@ export async function admitScope(directory: DocumentDirectory, scope: OwnerScope
   await demand('source_not_found', 'source', scope.source, isKnown);
   if (scope.kind === 'group') await requireGroupScope(directory, scope);
   else if (scope.kind === 'user') {
-    const life = await directory.lifeOf(admitName('login', scope.user, pointer('user_id')));
-    if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(scope.user)}`);
-    owners.push(lifeGuard(scope.user, life));
+    const generation = await directory.generationOf(admitName('login', scope.user, pointer('user_id')));
+    if (generation === null) throw new Refusal('user_not_found', `there is no user ${quoted(scope.user)}`);
+    owners.push(generationGuard(scope.user, generation));
   } else if (scope.kind === 'client') {
     owners.push({ kind: 'client', key: [admitName('client', scope.client, pointer('client_id'))] });
     await demand('client_not_found', 'client', scope.client, directory.hasClient(scope.client));

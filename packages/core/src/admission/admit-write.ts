@@ -13,7 +13,7 @@ import { customNameOf, groupPartition, type PartitionedSource } from './custom-p
 export interface Directory {
   sourceOf(name: string): Promise<PartitionedSource | null>;
   /** Returns a number that no other user of this login ever had or will have; null when there is no such user. */
-  lifeOf(login: string): Promise<number | null>;
+  generationOf(login: string): Promise<number | null>;
   /** Returns the partition that holds the user's data of the source. */
   partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
 }
@@ -32,16 +32,16 @@ export type ObjectsChange =
   /** The objects become the whole document, except that nothing committed after `since` is undone. */
   | { readonly op: 'replace'; readonly objects: DocumentObjects; readonly since: SeenState | null };
 
-/** A state of a partition that was read earlier, with the `life` of its user at that time. */
-export type SeenState = Pick<PartitionState, 'epoch' | 'head'> & { readonly life: number | null };
+/** A state of a partition that was read earlier, with the `generation` of its user at that time. */
+export type SeenState = Pick<PartitionState, 'epoch' | 'head'> & { readonly generation: number | null };
 
 /** The partition a call is about. Its source and user exist. */
 export interface Target {
   readonly partition: PartitionKey;
   /** Entries that must still exist when the write is committed. */
   readonly guards: readonly Guard[];
-  /** The life of the user who owns the partition; null when users share it. */
-  readonly life: number | null;
+  /** The generation of the user who owns the partition; null when users share it. */
+  readonly generation: number | null;
   /** The user on whose behalf the call is made; null when all users share the partition, or the call names none. */
   readonly user: string | null;
 }
@@ -148,24 +148,29 @@ export class WriteAdmission {
     if (source === null) throw new Refusal('source_not_found', `there is no source ${quoted(name)}`);
     const sourceGuard: Guard = { kind: 'source', key: [name] };
     if (call.partition !== undefined && customNameOf(call.partition.user) !== null) {
-      return { partition: call.partition, guards: [sourceGuard], life: null, user: null };
+      return { partition: call.partition, guards: [sourceGuard], generation: null, user: null };
     }
     if (source.partition_type === 'group') {
       const partition = groupPartition(name, admitGroup(name, call.group));
-      return { partition, guards: [sourceGuard], life: null, user: null };
+      return { partition, guards: [sourceGuard], generation: null, user: null };
     }
     refuseGroup(name, call.group);
     if (source.partition_type === 'app') {
       if (given.user_id !== undefined && given.user_id !== null) admitName('login', given.user_id, pointer('user_id'));
-      return { partition: { source: name, user: null }, guards: [sourceGuard], life: null, user: null };
+      return { partition: { source: name, user: null }, guards: [sourceGuard], generation: null, user: null };
     }
     const user = admitName('login', given.user_id, pointer('user_id'));
-    const life = await this.#directory.lifeOf(user);
-    if (life === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
+    const generation = await this.#directory.generationOf(user);
+    if (generation === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
     const partition = call.partition ?? (await this.#directory.partitionOf(source, user));
     const isOwn = customNameOf(partition.user) === null;
-    // A custom partition outlives its users, so it does not depend on the life of any of them.
-    return { partition, guards: [sourceGuard, lifeGuard(user, life)], life: isOwn ? life : null, user };
+    // A custom partition outlives its users, so it does not depend on the generation of any of them.
+    return {
+      partition,
+      guards: [sourceGuard, generationGuard(user, generation)],
+      generation: isOwn ? generation : null,
+      user,
+    };
   }
 
   #objects(objects: unknown, field: string): Promise<ObjectTexts> {
@@ -173,8 +178,8 @@ export class WriteAdmission {
   }
 
   async #admit(call: WriteCall, change: ObjectsChange): Promise<Admitted<PartitionWrite>> {
-    const { partition, guards, life, user } = await this.partition(call);
-    const isOfAnotherUser = change.op === 'replace' && change.since !== null && change.since.life !== life;
+    const { partition, guards, generation, user } = await this.partition(call);
+    const isOfAnotherUser = change.op === 'replace' && change.since !== null && change.since.generation !== generation;
     if (isOfAnotherUser)
       throw new Refusal('refresh_stale', 'the user has been deleted and made again since; query again');
     return asAdmitted({ partition, guards, change, user });
@@ -196,6 +201,6 @@ function refuseGroup(source: string, group: unknown): void {
 }
 
 /** A guard that fails once the user is deleted, even if a new user gets the same login. */
-export function lifeGuard(login: string, version: number): Guard {
+export function generationGuard(login: string, version: number): Guard {
   return { kind: 'setting', key: ['life', login], version };
 }

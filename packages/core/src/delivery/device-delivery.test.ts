@@ -57,7 +57,7 @@ it('[EXPLAIN-1] the verdict follows an object from its push to its deletion', as
   expect(await verdict('2')).toBe('trimmed_or_never_existed');
 });
 
-it('[EXPLAIN-2] a device that starts over, or holds another life of the source, holds nothing', async () => {
+it('[EXPLAIN-2] a device that starts over, or holds another epoch of the source, holds nothing', async () => {
   await push({ 1: { a: 1 }, 2: { a: 1 } });
   const { token } = await pull(null, 1);
   // The progress of a start over is recorded at most once a second.
@@ -71,7 +71,7 @@ it('[EXPLAIN-2] a device that starts over, or holds another life of the source, 
   const mark = await test.store.readTidemark(ORDERS, 'c1');
   if (mark === null) throw new Error('the device has a tidemark');
   await test.store.noteTidemark(ORDERS, { ...mark, epoch: 'another' }, []);
-  expect(await verdict('1')).toBe('other_life');
+  expect(await verdict('1')).toBe('other_epoch');
 });
 
 const FACTS: ExplainFacts = {

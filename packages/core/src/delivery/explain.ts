@@ -31,7 +31,7 @@ export type Verdict =
   | 'device_away'
   | 'starting_over'
   | 'never_synced'
-  | 'other_life'
+  | 'other_epoch'
   | 'upload_queued'
   | 'upload_rejected'
   | 'other_partition'
@@ -96,7 +96,7 @@ function judge(facts: ExplainFacts): Judgement {
   if (upload?.status === 'queued') return plain('upload_queued');
   if (stored === undefined) return plain(upload === null ? reasonOfAbsence(facts) : 'upload_rejected');
   if (mark === null) return plain('never_synced');
-  if (isValidUpTo(state, mark.epoch) === null) return plain('other_life');
+  if (isValidUpTo(state, mark.epoch) === null) return plain('other_epoch');
   const acknowledged = acknowledgedIn(state, mark);
   if (acknowledged === null) return plain('starting_over');
   if (stored.seq <= acknowledged) return plain(upload === null ? heldVerdict(stored) : 'upload_rejected');
@@ -108,7 +108,7 @@ function plain(verdict: Verdict): Judgement {
   return { verdict, attributes: [] };
 }
 
-/** What the device has surely got: the base of its token, if this life of the partition still knows it. */
+/** What the device has surely got: the base of its token, if this epoch of the partition still knows it. */
 function acknowledgedIn(state: PartitionState, mark: DeviceTidemark | null): number | null {
   if (mark === null || mark.base === null) return null;
   const validUpTo = isValidUpTo(state, mark.epoch);
@@ -157,7 +157,7 @@ const SENTENCES: Readonly<Record<Verdict, (facts: ExplainFacts) => string>> = {
     `The device is starting over: its pages have come to seq ${mark?.seq ?? 0} of ${state.head}; ${contact({ mark, state, ...facts })}.`,
   never_synced: (facts) =>
     `The device has never synchronised ${JSON.stringify(facts.source)}, or has not told which state it holds; ${contact(facts)}.`,
-  other_life: (facts) =>
+  other_epoch: (facts) =>
     `The device holds ${JSON.stringify(facts.source)} from before the source was reset, and starts over at its next pull; ${contact(facts)}.`,
   upload_queued: (facts) => `An upload of this device for ${named(facts)} is queued and waits for the backend.`,
   upload_rejected: (facts) =>
@@ -183,7 +183,7 @@ const REMEDIES: Readonly<Record<Verdict, string>> = {
   device_away: 'Ping the device, or have its user open the app with a network.',
   starting_over: 'Wait until it has caught up; ping it if it does not continue.',
   never_synced: 'Have the user open the app, and check that the app follows this source.',
-  other_life: AT_NEXT_PULL,
+  other_epoch: AT_NEXT_PULL,
   upload_queued: 'Look at the queue of the source: resume it, or repair the backend.',
   upload_rejected: 'The device shows its user why; correct the data or the rule of the backend, and repeat the change.',
   other_partition: 'Check in the backend which partition the user belongs to.',

@@ -144,7 +144,7 @@ describe('freshness', () => {
     expect([staleness(step), step.took]).toEqual([{ Product: 0 }, []]);
   });
 
-  it('[STALE-3] a new life of a source begins with the devices that come then', () => {
+  it('[STALE-3] a new epoch of a source begins with the devices that come then', () => {
     const step = follow();
     step.see('a', 10);
     step.see('b', 10);

@@ -126,7 +126,7 @@ export class Freshness {
     return partition;
   }
 
-  /** Null: the device was not seen lately, or in another life of the partition. */
+  /** Null: the device was not seen lately, or in another epoch of the partition. */
   #known(name: string, partition: FollowedPartition): FollowedDevice | null {
     const device = this.#devices.get(name);
     if (device === undefined || device.partition === partition) return device ?? null;

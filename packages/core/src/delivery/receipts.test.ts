@@ -79,7 +79,7 @@ describe('receipts', () => {
     });
   });
 
-  it('[RECEIPT-2] devices that start over or hold a token of another life have acknowledged nothing', async () => {
+  it('[RECEIPT-2] devices that start over or hold a token of another epoch have acknowledged nothing', async () => {
     const [told, gone] = [await newDevice('told'), await newDevice('gone')];
     await newDevice('never');
     const seq = await push('1');

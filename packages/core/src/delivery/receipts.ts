@@ -365,7 +365,7 @@ export class Receipts {
 
 interface Counted {
   readonly devices: number;
-  /** Devices with a tidemark of this life of the partition. */
+  /** Devices with a tidemark of this epoch of the partition. */
   readonly known: number;
   readonly behind: number;
   readonly page: (
@@ -374,7 +374,7 @@ interface Counted {
   ) => Promise<{ readonly marks: readonly DeviceTidemark[]; readonly next: string | null }>;
 }
 
-/** Whether the device of this tidemark holds every change up to `seq`, in this life of the partition. */
+/** Whether the device of this tidemark holds every change up to `seq`, in this epoch of the partition. */
 export function hasAcknowledged(state: PartitionState, mark: DeviceTidemark | null, seq: number): boolean {
   if (mark === null || mark.base === null) return false;
   const validUpTo = isValidUpTo(state, mark.epoch);

@@ -28,7 +28,8 @@ export const refs = {
    * Written when the user is created and deleted with the user, so its version identifies this user. Work begun for one
    * user is not finished for a later user of the same login.
    */
-  life: (login: string): EntryRef => ({ kind: 'setting', key: ['life', login] }),
+  /** Its version is the generation of the user: it differs for every user who is given the same login. */
+  generation: (login: string): EntryRef => ({ kind: 'setting', key: ['life', login] }),
   /** Exists while the user is an administrator, so that guards can refer to it. */
   admin: (login: string): EntryRef => ({ kind: 'setting', key: ['admin', login] }),
   /**

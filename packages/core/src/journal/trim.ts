@@ -51,7 +51,7 @@ export function trimPoint(state: PartitionState, marks: Iterable<DeviceTidemark>
   return point;
 }
 
-/** A device of another life, or ahead of a store that lost writes, starts over in any case. */
+/** A device of another epoch, or ahead of a store that lost writes, starts over in any case. */
 function isWaitedFor(state: PartitionState, mark: DeviceTidemark, terms: TrimTerms): boolean {
   const trueUpTo = isValidUpTo(state, mark.epoch);
   const isOurs = trueUpTo !== null && Math.max(mark.seq, mark.start ?? 0) <= trueUpTo;

@@ -92,5 +92,5 @@ function holds(last: PushNotice, now: PushNotice): boolean {
 }
 
 function guardsOf({ source, user }: PartitionKey): readonly Guard[] {
-  return user === null ? [refs.source(source)] : [refs.source(source), refs.life(user)];
+  return user === null ? [refs.source(source)] : [refs.source(source), refs.generation(user)];
 }

@@ -149,7 +149,7 @@ export class Groups {
     writes.push({ ...refs.groups(user), value: JSON.stringify(groups), expect: entry?.version ?? 0 });
     // A deletion of the user must see the new entries.
     writes.push(ownerTouched('user', user));
-    const result = await this.#ports.store.writeEntries({ writes, guards: [refs.life(user)] });
+    const result = await this.#ports.store.writeEntries({ writes, guards: [refs.generation(user)] });
     if (result.status === 'gone') throw refuseGone(result.guard);
     return result.status === 'written' ? { groups, isChanged: true } : null;
   }

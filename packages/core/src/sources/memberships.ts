@@ -209,7 +209,10 @@ export class Memberships {
         ownerTouched('user', user),
         ownerTouched('source', source),
       ];
-      const result = await this.#ports.store.writeEntries({ writes, guards: [refs.source(source), refs.life(user)] });
+      const result = await this.#ports.store.writeEntries({
+        writes,
+        guards: [refs.source(source), refs.generation(user)],
+      });
       if (result.status === 'gone') throw refuseGone(result.guard);
       return result.status === 'written' ? this.#readGroups(source, user) : null;
     });
@@ -237,7 +240,7 @@ export class Memberships {
         ownerTouched('user', user),
         ownerTouched('source', source),
       ];
-      const guards = [refs.source(source), refs.life(user)];
+      const guards = [refs.source(source), refs.generation(user)];
       const result = await this.#ports.store.writeEntries({ writes, guards });
       if (result.status === 'gone') throw refuseGone(result.guard);
       return result.status === 'written' ? membership : null;

@@ -77,7 +77,7 @@ export class Sources {
     this.#clock = clock;
     const directory = {
       sourceOf: (name: string) => this.find(name),
-      lifeOf: async (login: string) => (await store.readEntry(refs.life(login)))?.version ?? null,
+      generationOf: async (login: string) => (await store.readEntry(refs.generation(login)))?.version ?? null,
       partitionOf: (source: PartitionedSource, login: string) => this.partitionOf(source, login),
     };
     this.#admission = new WriteAdmission(directory, limits);

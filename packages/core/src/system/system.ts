@@ -156,7 +156,7 @@ export class System {
       refs.setting('license'),
       refs.setting('backend_secret'),
       ...keptOnReset,
-      ...admins.flatMap((login) => [refs.user(login), refs.life(login), refs.admin(login)]),
+      ...admins.flatMap((login) => [refs.user(login), refs.generation(login), refs.admin(login)]),
       ...configured.map(({ name }) => refs.source(name)),
       ...(keepTokenId === undefined ? [] : await this.#keptToken(keepTokenId, admins)),
     ];

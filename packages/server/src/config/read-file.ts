@@ -19,7 +19,7 @@ export interface ConfigFile {
   readonly folder: string;
 }
 
-interface Place {
+interface ConfigPath {
   readonly file: string;
   /** The shortest form of the path, for messages. */
   readonly shown: string;
@@ -28,29 +28,29 @@ interface Place {
 export function readConfigFile({ path, namedBy, folder }: ConfigFile): SettingsRead {
   const file = resolve(folder, path);
   if (namedBy === null && !existsSync(file)) return NOTHING;
-  const place = { file, shown: relative(folder, file) || path };
-  const opened = open(place, namedBy);
+  const at = { file, shown: relative(folder, file) || path };
+  const opened = open(at, namedBy);
   if ('problem' in opened) return { ...NOTHING, problems: [opened.problem] };
-  const reading = readMembers(opened.content, place);
+  const reading = readMembers(opened.content, at);
   const secret = reading.given.find(({ setting }) => setting.secret);
   if (secret === undefined || !isOpenToOthers(opened.mode)) return reading;
-  const detail = `${place.shown} holds ${secret.setting.name} and ${OPEN_TO_OTHERS}; run chmod o-rwx on it`;
-  return { ...reading, problems: [...reading.problems, problem(place, secret.setting.name, detail)] };
+  const detail = `${at.shown} holds ${secret.setting.name} and ${OPEN_TO_OTHERS}; run chmod o-rwx on it`;
+  return { ...reading, problems: [...reading.problems, problem(at, secret.setting.name, detail)] };
 }
 
 const NOTHING: SettingsRead = { given: [], problems: [], warnings: [] };
 
-function open(place: Place, namedBy: string | null): { content: object; mode: number } | { problem: SettingProblem } {
-  const said = namedBy === null ? place.shown : `${place.shown}, named by ${namedBy},`;
+function open(at: ConfigPath, namedBy: string | null): { content: object; mode: number } | { problem: SettingProblem } {
+  const said = namedBy === null ? at.shown : `${at.shown}, named by ${namedBy},`;
   try {
-    const { text, mode } = read(place.file);
+    const { text, mode } = read(at.file);
     const content = parseCommentedJson(text);
     if (isGroup(content)) return { content, mode };
-    return { problem: problem(place, null, `${said} must hold an object of settings`) };
+    return { problem: problem(at, null, `${said} must hold an object of settings`) };
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     const reason = error instanceof JsonProblem ? error.message : `cannot be read (${code})`;
-    return { problem: problem(place, null, `${said} ${reason}`) };
+    return { problem: problem(at, null, `${said} ${reason}`) };
   }
 }
 
@@ -66,8 +66,8 @@ function read(file: string): { readonly text: string; readonly mode: number } {
 }
 
 /** Walks through the groups of the file and finds the setting of each member. */
-function readMembers(content: object, place: Place, path: readonly string[] = []): SettingsRead {
-  const readings = Object.entries(content).map(([key, value]) => readMember([...path, key], value, place));
+function readMembers(content: object, at: ConfigPath, path: readonly string[] = []): SettingsRead {
+  const readings = Object.entries(content).map(([key, value]) => readMember([...path, key], value, at));
   return {
     given: readings.flatMap(({ given }) => given),
     problems: readings.flatMap(({ problems }) => problems),
@@ -75,7 +75,7 @@ function readMembers(content: object, place: Place, path: readonly string[] = []
   };
 }
 
-function readMember(path: readonly string[], value: unknown, place: Place): SettingsRead {
+function readMember(path: readonly string[], value: unknown, at: ConfigPath): SettingsRead {
   const name = path.join('.');
   // Only editors use it, to find the schema.
   if (name === '$schema' && path.length === 1) return NOTHING;
@@ -83,23 +83,23 @@ function readMember(path: readonly string[], value: unknown, place: Place): Sett
   if (setting !== undefined) {
     // Null means unset, like an empty variable.
     if (value === null) return NOTHING;
-    const origin = { kind: 'file', name: place.shown } as const;
+    const origin = { kind: 'file', name: at.shown } as const;
     const given: SettingValue = {
       setting,
       value,
       origin,
-      subject: `${name} in ${place.shown}`,
-      folder: dirname(place.file),
+      subject: `${name} in ${at.shown}`,
+      folder: dirname(at.file),
     };
     return { ...NOTHING, given: [given] };
   }
   const isKnownGroup = SETTINGS.some((one) => one.name.startsWith(`${name}.`));
-  if (isKnownGroup && isGroup(value)) return readMembers(value, place, path);
-  const detail = isKnownGroup ? `${name} in ${place.shown} must be an object of settings` : unknownKey(path, place);
-  return { ...NOTHING, problems: [problem(place, null, detail)] };
+  if (isKnownGroup && isGroup(value)) return readMembers(value, at, path);
+  const detail = isKnownGroup ? `${name} in ${at.shown} must be an object of settings` : unknownKey(path, at);
+  return { ...NOTHING, problems: [problem(at, null, detail)] };
 }
 
-function unknownKey(path: readonly string[], { shown }: Place): string {
+function unknownKey(path: readonly string[], { shown }: ConfigPath): string {
   const name = path.join('.');
   const names = new Set(SETTINGS.flatMap((setting) => [setting.name, setting.name.replace(/\..*/, '')]));
   const meant = didYouMean(name, names);
@@ -111,6 +111,6 @@ function isGroup(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function problem({ shown }: Place, setting: string | null, detail: string): SettingProblem {
+function problem({ shown }: ConfigPath, setting: string | null, detail: string): SettingProblem {
   return { setting, origin: shown, detail };
 }

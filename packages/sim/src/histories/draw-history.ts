@@ -190,10 +190,7 @@ function drawLateWork(draft: Draft): Action[] {
 }
 
 /** Returns a function that draws pushes of the same object, each with other attributes. */
-function drawPushes(
-  { values }: Draft,
-  partition: PartitionKey,
-): () => Extract<PlannedWrite, { kind: 'push_objects' }> {
+function drawPushes({ values }: Draft, partition: PartitionKey): () => Extract<PlannedWrite, { kind: 'push_objects' }> {
   const [id = 'a'] = values.ids(1);
   return () => {
     const attributes = values.attributes(1).map((name) => [name, values.value(partition)]);

@@ -180,8 +180,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   onWrite('a refresh continues for the next user of the login', 'SIM-1', async (server, write) => {
     if (write.kind !== 'replace' || write.query === null) return server.write(write);
-    const { life } = (await server.beginQuery(write.partition)) as SeenState;
-    const since = { ...(write.query.since as SeenState), life };
+    const { generation } = (await server.beginQuery(write.partition)) as SeenState;
+    const since = { ...(write.query.since as SeenState), generation };
     return server.write({ ...write, query: { ...write.query, since } });
   }),
   onWrite('a refresh forgets to delete', 'SIM-1', (server, write) =>
