@@ -15,6 +15,7 @@ const packages = [
   'client-testing',
   'backend',
   'react',
+  'tanstack-db',
   'testing',
 ];
 

@@ -17,6 +17,7 @@ const INPUTS = [
   'packages/console/src/icon.svg',
   'packages/client/src',
   'packages/react/src',
+  'packages/tanstack-db/src',
   'packages/client-testing/src',
   'packages/backend/src',
   'packages/server/src/routes',

@@ -22,6 +22,13 @@ export const BUNDLES = [
     bytesMax: 3_000,
     laterBytesMax: 0,
   },
+  {
+    name: '@tidemark/tanstack-db',
+    entry: 'packages/tanstack-db/dist/index.js',
+    external: [/^@tanstack\/db$/, /^@tidemark\//],
+    bytesMax: 2_000,
+    laterBytesMax: 0,
+  },
 ];
 
 /** Bundles an entry as an app would, with everything it exports, and returns its sizes in bytes. */
