@@ -3,7 +3,7 @@ export type { DocumentOwner, ObjectListOptions, SourceDocumentOwner, WriteOption
 export type { InspectOptions } from './client/calls/jobs.ts';
 export type { SessionCredentials } from './client/calls/session.ts';
 export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';
-export type { MetricRange } from './client/calls/system.ts';
+export type { AdminCredentials, MetricRange } from './client/calls/system.ts';
 export type { TokenRequest } from './client/calls/tokens.ts';
 export type { GroupOptions, NewUser, Ping, UserChanges } from './client/calls/users.ts';
 export type { PageOptions } from './client/paging.ts';

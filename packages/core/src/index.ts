@@ -1,7 +1,7 @@
 export type { Identities } from './accounts/identities.ts';
 export type { VerifiedLogin } from './accounts/remembered-logins.ts';
 export { SCOPES, type Scope } from './accounts/token-record.ts';
-export type { Bearer, TokenView } from './accounts/tokens.ts';
+export type { Bearer, IssuedToken, TokenView } from './accounts/tokens.ts';
 export type { Identity } from './accounts/user-record.ts';
 export type { UserView } from './accounts/users.ts';
 export type { OwnerScope } from './admission/admit-document.ts';

@@ -15,6 +15,7 @@ const PING_ID = '0kz8m1q7vK3pXc9RtYb2Lw5DnHs6JfG';
 export const AdminSession = Type.Object(
   {
     token: text('The token. Send it as `X-Sync-API-TOKEN` or as `Authorization: Bearer`.', 'tmk_2vXq…'),
+    user: text('The login of the administrator.', 'admin'),
     expires_at: moment('When the token ends.'),
   },
   { ...closed, title: 'AdminSession', description: 'A login of an administrator.' },
@@ -42,6 +43,20 @@ export const CurrentSession = Type.Object(
   { ...closed, title: 'CurrentSession', description: 'Who is signed in to the web console.' },
 );
 export type CurrentSession = Static<typeof CurrentSession>;
+
+export const SignInProvider = Type.Object(
+  {
+    name: nullableText('The name of the identity provider; null: administrators cannot sign in with one.', 'company'),
+  },
+  { ...closed, title: 'SignInProvider', description: 'The identity provider that administrators sign in with.' },
+);
+export type SignInProvider = Static<typeof SignInProvider>;
+
+export const SignInStart = Type.Object(
+  { url: text('Where the browser goes to sign in.', 'https://id.example/auth?client_id=…') },
+  { ...closed, title: 'SignInStart', description: 'A sign-in that was begun.' },
+);
+export type SignInStart = Static<typeof SignInStart>;
 
 /** The licence in use; `seats: null` means that nothing is capped. */
 export const License = Type.Object(

@@ -235,8 +235,10 @@ async function bootstrap(config: Config, { system, users }: Tidemark, modules: S
   return { adminLogin, generatedPassword, isAdminPasswordIgnored };
 }
 
-function newProviders({ issuers, backend }: Config, log: Log, { identities }: Tidemark): IdentityProviders {
-  return new IdentityProviders({ issuers, denyPrivate: backend.denyPrivate, identities, clock, steadyClock, log });
+function newProviders(config: Config, log: Log, { identities }: Tidemark): IdentityProviders {
+  const { issuers, adminSignIn, backend } = config;
+  const ports = { identities, clock, steadyClock, log };
+  return new IdentityProviders({ issuers, adminSignIn, denyPrivate: backend.denyPrivate, ...ports });
 }
 
 function newEventHub(
@@ -317,12 +319,13 @@ interface ContextParts
 }
 
 function newRouteContext(
-  { tokenTtlS, devices, backend, settingsInForce: settings }: Config,
+  { tokenTtlS, devices, backend, publicUrl, settingsInForce: settings }: Config,
   { ping, ...parts }: ContextParts,
 ): RouteContext {
   const { pings, results, webPushKey } = ping;
   return {
     ...parts,
+    publicUrl,
     settings,
     isBackendSecretConfigured: backend.secret !== null,
     searches: new KeyedLimit(SEARCHES_PER_DEVICE_MAX, tooManySearches),

@@ -91,6 +91,8 @@ export const ISSUER_KEYS_FRESH_MS = 600_000;
 export const ISSUER_KEYS_STALE_MS_MAX = 86_400_000;
 /** The shortest time between two fetches of the keys of one identity provider. */
 export const ISSUER_REFETCH_MS = 10_000;
+/** From the start of an administrator's sign-in at an identity provider to the return with its code. */
+export const SIGN_IN_MS_MAX = 600_000;
 
 // Calls to the backend
 

@@ -146,7 +146,9 @@ it('[REST-28] all refusals are described as problems, and only logins and the se
   expect(open.map(({ method, template }) => `${method} ${template}`).sort()).toEqual([
     'DELETE /rc/v1/session',
     'GET /rc/v1/session',
+    'GET /rc/v1/session/provider',
     'POST /rc/v1/session',
+    'POST /rc/v1/session/provider',
     'POST /rc/v1/system/login',
     'POST /sync/v1/login',
   ]);

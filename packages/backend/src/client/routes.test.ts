@@ -114,6 +114,8 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'jobs.remove': ({ jobs }) => jobs.remove('{queue}', '{job_id}'),
   'jobs.pause': ({ jobs }) => jobs.pause('{queue}'),
   'session.signIn': ({ session }) => session.signIn({ login: 'x', password: 'y' }),
+  'session.provider': ({ session }) => session.provider(),
+  'session.begin': ({ session }) => session.begin(),
   'session.get': ({ session }) => session.get(),
   'session.signOut': ({ session }) => session.signOut(),
   'jobs.resume': ({ jobs }) => jobs.resume('{queue}'),

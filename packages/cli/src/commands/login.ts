@@ -9,10 +9,12 @@ import { readPassword } from '../input.ts';
 
 interface LoginOptions {
   readonly passwordStdin?: boolean;
+  readonly idTokenStdin?: boolean;
 }
 
 interface LoginAnswer {
   readonly token: string;
+  readonly user: string;
   readonly expires_at: string | null;
 }
 
@@ -28,22 +30,29 @@ function addLogIn(program: Command, cli: Cli): void {
     .description('Log in to a server, and store the token for later commands')
     .argument('[login]', 'the administrator', 'admin')
     .option('--password-stdin', 'read the password from the standard input')
+    .option('--id-token-stdin', 'read an ID token of the identity provider from the standard input')
     .action(async (login: string, options: LoginOptions, self: Command) => {
       const { api, url, print } = cli.stranger(self);
       if (isExposed(url)) cli.terminal.say(`warning: the password is sent to ${url} unencrypted; use https`);
-      const question = `Password of ${login} at ${url}: `;
-      const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: false });
-      const { token, expires_at } = await api.send<LoginAnswer>('POST', '/rc/v1/system/login', { login, password });
-      cli.credentials.keep(url, { login, token, expires_at });
-      if (print.isJson) print.json({ url, login, expires_at });
-      else cli.terminal.say(`Logged in to ${url} as ${login}${until(expires_at)}.`);
+      const proof = options.idTokenStdin
+        ? { id_token: (await cli.terminal.readInput()).trim() }
+        : { login, password: await passwordFor(cli, options, `Password of ${login} at ${url}: `) };
+      const { token, user, expires_at } = await api.send<LoginAnswer>('POST', '/rc/v1/system/login', proof);
+      cli.credentials.keep(url, { login: user, token, expires_at });
+      if (print.isJson) print.json({ url, login: user, expires_at });
+      else cli.terminal.say(`Logged in to ${url} as ${user}${until(expires_at)}.`);
     });
   withExamples(
     command,
     'tidemark login',
     'tidemark login --url https://sync.example boss',
     'tidemark login --password-stdin < password.txt',
+    'get-id-token | tidemark login --id-token-stdin',
   );
+}
+
+function passwordFor(cli: Cli, { passwordStdin }: LoginOptions, question: string): Promise<string> {
+  return readPassword(cli, { question, isFromInput: passwordStdin === true, isNew: false });
 }
 
 function addLogOut(program: Command, cli: Cli): void {

@@ -1,4 +1,5 @@
 import { Anchor, Button, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { TidemarkError } from '@tidemark/backend';
 import { type FormEvent, useEffect, useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
@@ -6,7 +7,35 @@ import { setSession } from '../api/session.ts';
 import { Failure } from '../components/loaded.tsx';
 import icon from '../icon.svg';
 
-/** Signs in with a password or a token. The token itself stays in a cookie that no script can read. */
+interface ProviderAnswer {
+  readonly code: string;
+  readonly state: string;
+  /** Why the identity provider has not signed anybody in; null: it has. */
+  readonly refused: string | null;
+}
+
+/** What the identity provider has sent the browser back with. It counts once, so it is removed from the address. */
+let answer = takeAnswer();
+
+function takeAnswer(): ProviderAnswer | null {
+  const { pathname, search } = window.location;
+  const parameters = new URLSearchParams(search);
+  const [code, state, refused] = ['code', 'state', 'error'].map((name) => parameters.get(name));
+  if (!state || (!code && !refused)) return null;
+  window.history.replaceState(null, '', pathname);
+  return { code: code ?? '', state, refused: refused ? (parameters.get('error_description') ?? refused) : null };
+}
+
+/** Ends the sign-in that the identity provider has answered, if there is one. */
+async function finishSignIn(): Promise<void> {
+  const given = answer;
+  answer = null;
+  if (given === null) return;
+  if (given.refused !== null) throw new Error(`the identity provider refused the sign-in: ${given.refused}`);
+  setSession(await client.session.signIn({ code: given.code, state: given.state }));
+}
+
+/** Signs in with a password, a token or an identity provider. The token stays in a cookie that no script can read. */
 export function SignIn() {
   const [isByToken, setByToken] = useState(false);
   const [login, setLogin] = useState('admin');
@@ -15,6 +44,7 @@ export function SignIn() {
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
     document.title = 'Sign in · Tidemark';
+    finishSignIn().catch(setError);
   }, []);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -67,12 +97,35 @@ export function SignIn() {
           <Anchor component="button" type="button" size="sm" ta="center" onClick={() => setByToken(!isByToken)}>
             {isByToken ? 'Use a password' : 'Use a token'}
           </Anchor>
+          <ProviderButton onError={setError} />
           <Text size="xs" c="dimmed" ta="center">
             The first start of the server prints the password. If it is lost: tidemark admin reset-password
           </Text>
         </Stack>
       </form>
     </main>
+  );
+}
+
+/** Leads to the identity provider of administrators, if there is one. */
+function ProviderButton({ onError }: { readonly onError: (error: unknown) => void }) {
+  const { data } = useQuery({ queryKey: ['sign-in provider'], queryFn: () => client.session.provider() });
+  const [isBusy, setBusy] = useState(false);
+  if (!data?.name) return null;
+  const begin = async () => {
+    setBusy(true);
+    onError(null);
+    try {
+      window.location.assign((await client.session.begin()).url);
+    } catch (failure) {
+      onError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Button variant="default" onClick={begin} loading={isBusy} fullWidth>
+      Sign in with {data.name}
+    </Button>
   );
 }
 

@@ -63,6 +63,8 @@ export type IssueCall = TokenCall & {
   readonly stamp?: string;
   /** The identity that was verified. The token is not issued if the login belongs to another user meanwhile. */
   readonly identity?: Identity;
+  /** True: an identity provider has granted the scopes, so the user need not be an administrator of this server. */
+  readonly isByRole?: boolean;
   /** True when the device may already have tokens; beyond the limit its oldest are revoked. */
   readonly isReturning?: boolean;
 };
@@ -83,7 +85,7 @@ export class Tokens {
 
   async issue(call: IssueCall): Promise<IssuedToken> {
     const record = admitToken(call, this.#clock.nowMs());
-    const { token, hash } = await this.#write(record, []);
+    const { token, hash } = await this.#write(record, call.isByRole === true ? [] : adminGuards(record));
     if (!(await this.#isProofValid(call, record.user))) {
       await this.#remove(record.user, [{ hash }]);
       throw new Refusal('invalid_credentials', 'login or password is wrong');
@@ -104,7 +106,7 @@ export class Tokens {
     const { user, name, scopes, client } = presented.record;
     const record = admitToken({ user, name, scopes, client, expiresAtMs }, this.#clock.nowMs());
     // The presented token was revoked meanwhile, for example by a new password: no new one is issued.
-    const { token, hash } = await this.#write(record, [refs.token(presented.hash)]);
+    const { token, hash } = await this.#write(record, [...adminGuards(record), refs.token(presented.hash)]);
     if (client !== null) {
       const kept = { hashes: [hash, presented.hash], sinceMs: presented.record.createdAtMs };
       await this.#forgetOlder(user, client, kept);
@@ -333,11 +335,12 @@ function issueWrites(hash: string, record: TokenRecord): EntryWrite[] {
   ];
 }
 
-function issueGuards({ user, client, scopes }: TokenRecord): EntryRef[] {
-  const guards = [refs.user(user)];
-  if (client !== null) guards.push(refs.userClient(user, client));
-  if (scopes.some((scope) => ADMIN_SCOPES.has(scope))) guards.push(refs.admin(user));
-  return guards;
+function issueGuards({ user, client }: TokenRecord): EntryRef[] {
+  return [refs.user(user), ...(client === null ? [] : [refs.userClient(user, client)])];
+}
+
+function adminGuards({ user, scopes }: TokenRecord): EntryRef[] {
+  return scopes.some((scope) => ADMIN_SCOPES.has(scope)) ? [refs.admin(user)] : [];
 }
 
 function refusalOf({ kind, key }: EntryRef): Refusal {

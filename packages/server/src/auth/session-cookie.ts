@@ -12,7 +12,7 @@ type CookieRequest = Pick<FastifyRequest, 'headers' | 'host'>;
 
 /** Returns the token in the session cookie, or null. The cookie counts only in calls of the server's own pages. */
 export function sessionToken(request: CookieRequest): string | null {
-  const token = cookieOf(request.headers.cookie ?? '');
+  const token = cookieIn(request.headers.cookie ?? '', NAME);
   if (token === null || request.headers[HEADER] === undefined) return null;
   requireOwnPage(request);
   return token;
@@ -35,10 +35,11 @@ function isOwnOrigin({ headers: { origin, 'sec-fetch-site': site }, host }: Cook
   return URL.canParse(origin) && new URL(origin).host === new URL(`http://${host}`).host;
 }
 
-function cookieOf(header: string): string | null {
+/** Returns the value of a cookie in the header `Cookie`, or null. */
+export function cookieIn(header: string, wanted: string): string | null {
   for (const pair of header.split(';')) {
     const [name = '', value = ''] = pair.split('=', 2);
-    if (name.trim() === NAME) return value.trim() === '' ? null : value.trim();
+    if (name.trim() === wanted) return value.trim() === '' ? null : value.trim();
   }
   return null;
 }

@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS, type Limits, type SettingInForce } from '@tidemark/prot
 import type { RateLimits } from '../auth/rate-limiter.ts';
 import type { LoadBounds } from '../http/load-gauge.ts';
 import type { RequestLogRules } from '../logging/request-log.ts';
+import { type AdminSignInConfig, adminSignInOf } from './admin-sign-in-settings.ts';
 import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
 import type { QueueSetting } from './queue-settings.ts';
@@ -68,6 +69,8 @@ export interface Config {
     readonly offlineLoginS: number;
   };
   readonly issuers: readonly IssuerConfig[];
+  /** Null: administrators do not sign in with an identity provider. */
+  readonly adminSignIn: AdminSignInConfig | null;
   readonly queues: readonly QueueConfig[];
   readonly stats: { readonly retentionS: number };
   readonly devices: {
@@ -147,6 +150,7 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
       offlineLoginS: settings.backend.offline_login_s,
     },
     issuers: settings.issuers.map(issuerOf),
+    adminSignIn: adminSignInOf(settings.admin_sign_in),
     queues: settings.queues.map(queueOf),
     stats: { retentionS: settings.stats.retention_s },
     devices: {

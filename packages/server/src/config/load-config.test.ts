@@ -111,6 +111,7 @@ describe('defaults', () => {
         offlineLoginS: 0,
       },
       issuers: [],
+      adminSignIn: null,
       queues: [],
       stats: { retentionS: DAYS_30_S },
       devices: {
@@ -161,6 +162,30 @@ describe('issuers', () => {
     [{ ...issuer, audiences: 'app' }, 'did you mean audience?'],
   ])('[CONF-16] the issuer %j is refused', (given, reason) => {
     write('tidemark.config.json', { issuers: [given] });
+    expect(() => load()).toThrow(reason);
+  });
+
+  it('[CONF-16] administrators sign in with a declared issuer, a client id and a role, and the secret is masked', () => {
+    const roles = [{ name: 'ops', scopes: ['admin', 'read'] }];
+    const signIn = { issuer: 'company', client_id: 'console', client_secret: 'hush', roles };
+    write('tidemark.config.json', { issuers: [issuer], admin_sign_in: signIn });
+    const { config } = load();
+    expect(config.adminSignIn).toEqual({
+      ...{ issuer: 'company', clientId: 'console', clientSecret: 'hush', roleClaim: 'roles', sessionS: 28_800 },
+      roles: new Map([['ops', ['admin', 'read']]]),
+    });
+    expect(JSON.stringify(config.settingsInForce)).not.toContain('hush');
+  });
+
+  it.each([
+    [{ issuer: 'other', client_id: 'console', roles: [{ name: 'x', scopes: ['read'] }] }, 'must be the name of one'],
+    [{ issuer: 'company', roles: [{ name: 'x', scopes: ['read'] }] }, 'client_id must be set'],
+    [{ client_id: 'console' }, 'issuer must be set'],
+    [{ issuer: 'company', client_id: 'console' }, 'roles must have a role'],
+    [{ issuer: 'company', client_id: 'console', roles: [{ name: 'x', scopes: ['device'] }] }, 'one or more of admin'],
+    [{ issuer: 'company', client_id: 'console', roles: [{ name: 'x' }] }, 'has no scopes'],
+  ])('[CONF-16] the sign-in of administrators %j is refused', (admin_sign_in, reason) => {
+    write('tidemark.config.json', { issuers: [issuer], admin_sign_in });
     expect(() => load()).toThrow(reason);
   });
 

@@ -75,10 +75,30 @@ function nested(values: readonly SettledValue[]): Settings {
 }
 
 /** Returns problems between settings that are valid by themselves. */
-function settingConflicts({ ping }: Settings): readonly SettingProblem[] {
+function settingConflicts({ ping, admin_sign_in: signIn, issuers }: Settings): readonly SettingProblem[] {
   return [
+    ...signInProblems(signIn, issuers),
     ...together(ping, ['apns_key', 'apns_key_id', 'apns_team_id', 'apns_topics']),
     ...(ping.webhook_url === null ? [] : together(ping, ['webhook_url', 'webhook_secret'])),
+  ];
+}
+
+function signInProblems(
+  { issuer, client_id: clientId, roles }: Settings['admin_sign_in'],
+  issuers: Settings['issuers'],
+): readonly SettingProblem[] {
+  if (issuer === null && clientId === null) return [];
+  const problem = (name: string, detail: string) => {
+    const setting = `admin_sign_in.${name}`;
+    return { setting, origin: setting, detail: `${setting} ${detail}` };
+  };
+  if (issuer === null) return [problem('issuer', 'must be set, because admin_sign_in.client_id is')];
+  return [
+    ...(issuers.some(({ name }) => name === issuer)
+      ? []
+      : [problem('issuer', 'must be the name of one of the issuers')]),
+    ...(clientId === null ? [problem('client_id', 'must be set, because admin_sign_in.issuer is')] : []),
+    ...(roles.length === 0 ? [problem('roles', 'must have a role, because admin_sign_in.issuer is set')] : []),
   ];
 }
 

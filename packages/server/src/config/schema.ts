@@ -7,6 +7,7 @@ import {
   utf8Bytes,
 } from '@tidemark/protocol';
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { AdminSignInSettings } from './admin-sign-in-settings.ts';
 import { IssuerSettings } from './issuer-settings.ts';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
 import { PingSettings } from './ping-settings.ts';
@@ -328,6 +329,7 @@ export const ConfigSchema = Type.Object(
       { additionalProperties: false },
     ),
     issuers: IssuerSettings,
+    admin_sign_in: AdminSignInSettings,
     queues: QueueSettings,
     stats: Type.Object(
       { retention_s: integer(60, INTERVAL_S_MAX, 30 * DAY_S, 'How long statistics are kept, in seconds.') },

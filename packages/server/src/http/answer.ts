@@ -22,7 +22,7 @@ const STRING_UNITS_MAX = 16_384;
  */
 export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
   if (exchangeOf(reply.raw).isOver) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
-  if (answer instanceof CookieAnswer) return sendAnswer(reply.header('set-cookie', answer.cookie), answer.answer);
+  if (answer instanceof CookieAnswer) return sendAnswer(reply.header('set-cookie', answer.cookies), answer.answer);
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);

@@ -27,7 +27,7 @@ export interface RouteContext {
   readonly webPushKey: string;
   readonly limiter: LoginLimiter;
   readonly rates: Pick<RateLimiter, 'take'>;
-  readonly providers: Pick<IdentityProviders, 'names' | 'signIn'>;
+  readonly providers: Pick<IdentityProviders, 'names' | 'signIn' | 'admins'>;
   readonly nowMs: () => number;
   readonly tokenTtlMs: number;
   readonly deviceTokenTtlMs: number;
@@ -41,6 +41,8 @@ export interface RouteContext {
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
   /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
+  /** The address under which browsers reach the server; null: that of the request. */
+  readonly publicUrl: string | null;
   /** Every setting with its origin. */
   readonly settings: readonly SettingInForce[];
   /** True if the secret is set by the configuration. It is then never shown by the API. */
@@ -113,15 +115,15 @@ export class JsonLines {
   }
 }
 
-/** An answer that sets a cookie. */
+/** An answer that sets cookies. */
 export class CookieAnswer {
   readonly answer: unknown;
-  /** The value of the header `Set-Cookie`. */
-  readonly cookie: string;
+  /** The values of the header `Set-Cookie`. */
+  readonly cookies: readonly string[];
 
-  constructor(answer: unknown, cookie: string) {
+  constructor(answer: unknown, ...cookies: readonly string[]) {
     this.answer = answer;
-    this.cookie = cookie;
+    this.cookies = cookies;
   }
 }
 

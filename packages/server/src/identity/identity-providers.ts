@@ -2,16 +2,19 @@ import type { Clock, Identities, Log } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { decodeJwt } from 'jose';
 import type { DeviceUser } from '../auth/device-user.ts';
+import type { AdminSignInConfig } from '../config/admin-sign-in-settings.ts';
 import type { IssuerConfig } from '../config/issuer-settings.ts';
 import { systemTimers } from '../jobs/timers.ts';
-import { ID_TOKEN_UNITS_MAX, ISSUER_ANSWER_BYTES_MAX, ISSUER_TIMEOUT_MS } from '../limits.ts';
+import { ISSUER_ANSWER_BYTES_MAX, ISSUER_TIMEOUT_MS } from '../limits.ts';
 import { type Resolve, systemResolve } from '../outbound/checked-lookup.ts';
-import { getJson } from '../outbound/get-json.ts';
+import { getJson, postForm } from '../outbound/get-json.ts';
+import { AdminSignIn } from './admin-sign-in.ts';
 import { KeySet } from './key-set.ts';
-import { type ProviderToken, verifyToken } from './verify-token.ts';
+import { type ProviderToken, requireShort, verifyToken } from './verify-token.ts';
 
 export interface IdentityProvidersParts {
   readonly issuers: readonly IssuerConfig[];
+  readonly adminSignIn: AdminSignInConfig | null;
   readonly denyPrivate: boolean;
   readonly identities: Identities;
   readonly clock: Clock;
@@ -31,6 +34,8 @@ export class IdentityProviders {
   readonly #clock: Clock;
   /** By issuer. */
   readonly #providers: ReadonlyMap<string, Provider>;
+  /** How administrators sign in with one of them; null: they do not. */
+  readonly admins: AdminSignIn | null;
 
   constructor(parts: IdentityProvidersParts) {
     this.#identities = parts.identities;
@@ -43,6 +48,18 @@ export class IdentityProviders {
         return [issuer.issuer, { issuer, keys }];
       }),
     );
+    const { adminSignIn: client } = parts;
+    const provider = [...this.#providers.values()].find(({ issuer }) => issuer.name === client?.issuer);
+    this.admins =
+      client === null || provider === undefined
+        ? null
+        : new AdminSignIn({
+            ...parts,
+            ...provider,
+            client,
+            getJson: (url) => getJson(url, outbound),
+            postForm: (url, form) => postForm(url, form, outbound),
+          });
   }
 
   /** The names of the identity providers. */
@@ -62,9 +79,7 @@ export class IdentityProviders {
 
   /** The issuer is not verified yet: it only decides whose keys the token is checked with. */
   #providerOf(text: string): Provider {
-    if (text.length > ID_TOKEN_UNITS_MAX) {
-      throw new Refusal('id_token_too_large', `a token may have at most ${ID_TOKEN_UNITS_MAX} characters`);
-    }
+    requireShort(text);
     const issuer = issuerIn(text);
     const provider = issuer === undefined ? undefined : this.#providers.get(issuer);
     if (provider === undefined) throw new Refusal('id_token_issuer', 'the claim iss names no configured issuer');

@@ -1,9 +1,11 @@
 import type { Clock, Log } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWTHeaderParameters } from 'jose';
-import { type IssuerConfig, isTrustedUrl } from '../config/issuer-settings.ts';
-import { ISSUER_KEYS_FRESH_MS, ISSUER_KEYS_MAX, ISSUER_KEYS_STALE_MS_MAX, ISSUER_REFETCH_MS } from '../limits.ts';
+import type { IssuerConfig } from '../config/issuer-settings.ts';
+import { ISSUER_KEYS_MAX, ISSUER_REFETCH_MS } from '../limits.ts';
 import { FetchFailure } from '../outbound/get-json.ts';
+import { CachedFetch } from './cached-fetch.ts';
+import { discover, trustedUrl } from './discovery.ts';
 
 export interface KeySetParts {
   readonly issuer: Pick<IssuerConfig, 'name' | 'issuer' | 'keys'>;
@@ -14,29 +16,22 @@ export interface KeySetParts {
 
 type Keys = (header: JWTHeaderParameters) => Promise<CryptoKey>;
 
-interface CachedKeys {
-  readonly keys: Keys;
-  readonly fetchedAtMs: number;
-}
-
-const DISCOVERY_PATH = '/.well-known/openid-configuration';
-
-/**
- * The public keys of an issuer. Fetched keys are used again for `ISSUER_KEYS_FRESH_MS`, and while the issuer cannot be
- * reached for `ISSUER_KEYS_STALE_MS_MAX`. Unknown keys in tokens of strangers cause at most one fetch in
- * `ISSUER_REFETCH_MS`.
- */
+/** The public keys of an issuer, fixed or fetched. An unknown key in a token causes a fetch, but not often. */
 export class KeySet {
   readonly #parts: KeySetParts;
   readonly #fixed: Keys | null;
-  #cached: CachedKeys | null = null;
-  #fetching: Promise<void> | null = null;
-  #triedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #fetched: CachedFetch<Keys>;
 
   constructor(parts: KeySetParts) {
     this.#parts = parts;
-    const { keys } = parts.issuer;
+    const { issuer, steadyClock, log } = parts;
+    const { keys } = issuer;
     this.#fixed = keys.kind === 'fixed' ? createLocalJWKSet({ keys: keys.keys } as JSONWebKeySet) : null;
+    this.#fetched = new CachedFetch({
+      fetch: async () => keysIn(await parts.getJson(await this.#url())),
+      steadyClock,
+      onFailure: ({ message: reason }) => log.warn('issuer_keys_not_fetched', { issuer: issuer.name, reason }),
+    });
   }
 
   /** Returns the key that the header names. */
@@ -44,7 +39,7 @@ export class KeySet {
     const keys = await this.#current();
     const key = await matching(keys, header);
     if (key !== null) return key;
-    if (this.#fixed === null && (await this.#refetch())) {
+    if (this.#fixed === null && (await this.#fetched.refetch())) {
       const fetched = await matching(await this.#current(), header);
       if (fetched !== null) return fetched;
     }
@@ -52,55 +47,16 @@ export class KeySet {
   }
 
   async #current(): Promise<Keys> {
-    if (this.#fixed !== null) return this.#fixed;
-    if (this.#ageMs() >= ISSUER_KEYS_FRESH_MS) await this.#refetch();
-    if (this.#cached !== null && this.#ageMs() < ISSUER_KEYS_STALE_MS_MAX) return this.#cached.keys;
-    const { name } = this.#parts.issuer;
-    const detail = `the keys of the issuer ${JSON.stringify(name)} cannot be fetched now`;
+    const keys = this.#fixed ?? (await this.#fetched.get());
+    if (keys !== null) return keys;
+    const detail = `the keys of the issuer ${JSON.stringify(this.#parts.issuer.name)} cannot be fetched now`;
     throw new Refusal('issuer_unavailable', detail, [], Math.ceil(ISSUER_REFETCH_MS / 1_000));
-  }
-
-  /** Fetches the keys unless that was tried a short time ago. Concurrent callers share one fetch. */
-  async #refetch(): Promise<boolean> {
-    if (this.#fetching === null) {
-      const nowMs = this.#parts.steadyClock.nowMs();
-      if (nowMs - this.#triedAtMs < ISSUER_REFETCH_MS) return false;
-      this.#triedAtMs = nowMs;
-      this.#fetching = this.#fetch().finally(() => {
-        this.#fetching = null;
-      });
-    }
-    await this.#fetching;
-    return true;
-  }
-
-  /** A failure is logged, and the keys stay as they are. */
-  async #fetch(): Promise<void> {
-    const { issuer, steadyClock, log } = this.#parts;
-    try {
-      const keys = keysIn(await this.#parts.getJson(await this.#url()));
-      this.#cached = { keys, fetchedAtMs: steadyClock.nowMs() };
-    } catch (error) {
-      if (!(error instanceof FetchFailure)) throw error;
-      log.warn('issuer_keys_not_fetched', { issuer: issuer.name, reason: error.message });
-    }
   }
 
   async #url(): Promise<URL> {
     const { issuer, getJson } = this.#parts;
     if (issuer.keys.kind === 'url') return new URL(issuer.keys.url);
-    const document = await getJson(new URL(`${issuer.issuer.replace(/\/$/, '')}${DISCOVERY_PATH}`));
-    const { issuer: named, jwks_uri: url } = (document ?? {}) as {
-      readonly issuer?: unknown;
-      readonly jwks_uri?: unknown;
-    };
-    if (named !== issuer.issuer) throw new FetchFailure('the discovery document names another issuer');
-    if (typeof url !== 'string' || !isTrustedUrl(url)) throw new FetchFailure('jwks_uri is not an https URL');
-    return new URL(url);
-  }
-
-  #ageMs(): number {
-    return this.#parts.steadyClock.nowMs() - (this.#cached?.fetchedAtMs ?? Number.NEGATIVE_INFINITY);
+    return trustedUrl(await discover(issuer.issuer, getJson), 'jwks_uri');
   }
 }
 

@@ -1,6 +1,7 @@
 import { GROUPS_PER_USER_MAX, nameProblem, Refusal, type RefusalCode } from '@tidemark/protocol';
 import { errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import type { IssuerConfig } from '../config/issuer-settings.ts';
+import { ID_TOKEN_UNITS_MAX } from '../limits.ts';
 import type { KeySet } from './key-set.ts';
 
 /** Only asymmetric algorithms: with HMAC, whoever knows the public key could sign. */
@@ -29,13 +30,34 @@ export interface TokenUser {
   readonly groups?: readonly string[];
 }
 
-/** Verifies signature and claims of a token of this issuer. */
+/** Refuses a token that is too long, before it is parsed. */
+export function requireShort(text: string): void {
+  if (text.length <= ID_TOKEN_UNITS_MAX) return;
+  throw new Refusal('id_token_too_large', `a token may have at most ${ID_TOKEN_UNITS_MAX} characters`);
+}
+
+/** Verifies signature and claims of a token of this issuer, and returns its user. */
 export async function verifyToken(
-  { kind, text }: ProviderToken,
+  token: ProviderToken,
   issuer: IssuerConfig,
   keys: Pick<KeySet, 'find'>,
   nowMs: number,
 ): Promise<TokenUser> {
+  return userOfClaims(await verifiedClaims(token, issuer, keys, nowMs), issuer);
+}
+
+/** Returns the user that verified claims stand for. */
+export function userOfClaims(claims: JWTPayload, { userClaim, groupsClaim }: IssuerConfig): TokenUser {
+  return { ...userIn(claims, userClaim), ...groupsIn(claims, groupsClaim) };
+}
+
+/** Verifies signature and claims of a token of this issuer. */
+export async function verifiedClaims(
+  { kind, text }: ProviderToken,
+  issuer: IssuerConfig,
+  keys: Pick<KeySet, 'find'>,
+  nowMs: number,
+): Promise<JWTPayload> {
   const { payload, protectedHeader } = await verified(text, issuer, keys, nowMs);
   if (!TYPES[kind].includes(protectedHeader.typ?.toLowerCase()) || 'events' in payload) {
     throw new Refusal('id_token_invalid', `the token is not an ${kind === 'id_token' ? 'ID' : 'access'} token`);
@@ -43,7 +65,7 @@ export async function verifyToken(
   requireIssued(payload, issuer.clockSkewS, nowMs);
   if (kind === 'id_token') requireAuthorizedParty(payload, issuer.audiences);
   requireClaims(payload, issuer);
-  return { ...userIn(payload, issuer.userClaim), ...groupsIn(payload, issuer.groupsClaim) };
+  return payload;
 }
 
 async function verified(

@@ -19,9 +19,35 @@ export class FetchFailure extends Error {
 }
 
 const HEADER_BYTES_MAX = 16_384;
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+/** A form to post, with headers besides its type. */
+export interface PostedForm {
+  readonly fields: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 /** Fetches a JSON document. It follows no redirects, and only connects to addresses that the rules allow. */
 export async function getJson(url: URL, parts: GetJsonParts): Promise<unknown> {
+  const { status, body } = await exchange(url, parts, null);
+  if (status !== 200) throw new FetchFailure(`answered ${status}`);
+  return body();
+}
+
+/** Posts a form and returns the status and the JSON of the answer, with the same bounds as `getJson`. */
+export async function postForm(
+  url: URL,
+  form: PostedForm,
+  parts: GetJsonParts,
+): Promise<{ readonly status: number; readonly body: () => unknown }> {
+  return exchange(url, parts, form);
+}
+
+async function exchange(
+  url: URL,
+  parts: GetJsonParts,
+  form: PostedForm | null,
+): Promise<{ readonly status: number; readonly body: () => unknown }> {
   const { resolve, rules, timers, timeoutMs } = parts;
   if (blockedHost(url, rules) !== null) throw new FetchFailure('its address is not allowed');
   const ending = new AbortController();
@@ -30,12 +56,14 @@ export async function getJson(url: URL, parts: GetJsonParts): Promise<unknown> {
   try {
     const response = await new Promise<IncomingMessage>((answered, failed) => {
       const options = { lookup: checkedLookup(resolve, rules), agent: false, maxHeaderSize: HEADER_BYTES_MAX } as const;
-      const headers = { accept: 'application/json' };
-      send(url, { ...options, headers, signal: ending.signal }, answered)
+      const headers = { accept: 'application/json', ...(form === null ? {} : { ...FORM, ...form.headers }) };
+      const method = form === null ? 'GET' : 'POST';
+      send(url, { ...options, method, headers, signal: ending.signal }, answered)
         .on('error', failed)
-        .end();
+        .end(form === null ? undefined : new URLSearchParams(form.fields).toString());
     });
-    return parsed(await textOf(response, parts.bytesMax));
+    const text = await textOf(response, parts.bytesMax);
+    return { status: response.statusCode ?? 0, body: () => parsed(text) };
   } catch (error) {
     if (error instanceof FetchFailure) throw error;
     throw new FetchFailure(
@@ -48,7 +76,6 @@ export async function getJson(url: URL, parts: GetJsonParts): Promise<unknown> {
 }
 
 async function textOf(response: IncomingMessage, bytesMax: number): Promise<string> {
-  if (response.statusCode !== 200) throw new FetchFailure(`answered ${response.statusCode}`);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {

@@ -1,21 +1,31 @@
-import type { Bearer, Tidemark } from '@tidemark/core';
+import type { Bearer, IssuedToken, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import { CurrentSession } from '@tidemark/protocol/admin-schemas';
+import { CurrentSession, SignInProvider, SignInStart } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from 'typebox';
 import { refusalOfBearer } from '../auth/authenticate.ts';
 import { endedCookie, requireOwnPage, sessionCookie, sessionToken } from '../auth/session-cookie.ts';
+import { attemptIn, endedSignInCookie, signInCookie } from '../auth/sign-in-cookie.ts';
 import { type Call, CookieAnswer, type RouteContext, route } from '../http/route.ts';
 import { LOGIN_BYTES_MAX } from '../limits.ts';
-import { issueAdminToken } from './system.ts';
+import { Empty } from './shapes.ts';
+import { ADMIN_TOKEN_REFUSALS, adminSignInOf, issueAdminToken, issueByRole } from './system.ts';
+
+type CookieRequest = Call<never, never, never>['request'];
 
 const Credentials = Type.Object(
   {
     login: Type.Optional(text('The login of an administrator.', 'admin')),
     password: Type.Optional(text('The password.', 'correct horse battery')),
     token: Type.Optional(text('A token to use instead of login and password.', 'tmk_2vXq…')),
+    code: Type.Optional(text('The code with which the identity provider sent the browser back.', 'ab12…')),
+    state: Type.Optional(text('The state that came with the code.', 'Vq3x…')),
   },
-  { ...closed, title: 'SessionRequest', description: 'Login and password, or a token.' },
+  {
+    ...closed,
+    title: 'SessionRequest',
+    description: 'Login and password, or a token, or code and state of an identity provider.',
+  },
 );
 
 const signIn = route({
@@ -26,23 +36,65 @@ const signIn = route({
   summary: 'Sign in to the web console',
   description:
     'Keeps the token in a cookie that scripts cannot read. The cookie counts only in calls with the header `X-Tidemark-Console` from pages of this server. The session may do what its token may do, and ends with it.',
-  refusals: ['invalid_credentials', 'token_invalid', 'forbidden', 'rate_limited'],
+  refusals: [
+    ...(['invalid_credentials', 'token_invalid', 'forbidden', 'rate_limited'] as const),
+    ...(['sign_in_state_invalid', 'sign_in_expired', 'sign_in_code_refused', 'id_token_nonce'] as const),
+    ...ADMIN_TOKEN_REFUSALS,
+  ],
   body: Credentials,
   answer: CurrentSession,
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'login',
   handle: async ({ context, body, request, address }) => {
     requireOwnPage(request);
-    const token = await tokenFor(context, body, address);
+    const token = await tokenFor(context, body, { address, request });
     const bearer = await context.tidemark.tokens.check(token, context.nowMs());
     const refusal = refusalOfBearer(bearer, 'read');
     if (bearer === null || refusal !== null) throw refusal;
     request.bearer = bearer;
     const { expiresAtMs } = bearer;
     const maxAgeS = expiresAtMs === null ? null : Math.ceil((expiresAtMs - context.nowMs()) / 1_000);
-    return new CookieAnswer(sessionOf(bearer), sessionCookie(token, { isSecure: isSecure(request), maxAgeS }));
+    const ended = body.code === undefined ? [] : [endedSignInCookie(isSecure(request))];
+    return new CookieAnswer(
+      sessionOf(bearer),
+      sessionCookie(token, { isSecure: isSecure(request), maxAgeS }),
+      ...ended,
+    );
   },
 });
+
+const provider = route({
+  method: 'GET',
+  path: '/rc/v1/session/provider',
+  operationId: 'sessionProvider',
+  scope: 'public',
+  summary: 'The identity provider that administrators sign in with, or null',
+  answer: SignInProvider,
+  handle: async ({ context: { providers } }) => ({ name: providers.admins?.name ?? null }),
+});
+
+const begin = route({
+  method: 'POST',
+  path: '/rc/v1/session/provider',
+  operationId: 'sessionBegin',
+  scope: 'public',
+  summary: 'Begin to sign in to the web console with the identity provider',
+  description:
+    'Authorization code flow with PKCE. Sets a cookie that only this browser has; the browser goes to `url`, comes back to `/console/` with `code` and `state`, and the console sends both to `POST /rc/v1/session`.',
+  refusals: ['forbidden', 'sign_in_not_configured', 'issuer_unavailable'],
+  body: Empty,
+  answer: SignInStart,
+  handle: async ({ context, request }) => {
+    requireOwnPage(request);
+    const { url, attempt } = await adminSignInOf(context).start(redirectUrl(context, request));
+    return new CookieAnswer({ url }, signInCookie(attempt, isSecure(request)));
+  },
+});
+
+/** The provider accepts only addresses that were registered there, whatever host a request names. */
+function redirectUrl({ publicUrl }: RouteContext, { protocol, host }: CookieRequest): string {
+  return new URL('/console/', publicUrl ?? `${protocol}://${host}`).href;
+}
 
 const get = route({
   method: 'GET',
@@ -75,19 +127,40 @@ const signOut = route({
   },
 });
 
-function tokenFor(context: RouteContext, body: Type.Static<typeof Credentials>, address: string): Promise<string> {
-  const { login, password, token } = body;
-  if (token !== undefined && login === undefined && password === undefined) return Promise.resolve(token);
-  if (token !== undefined || login === undefined || password === undefined) {
-    throw new Refusal('invalid_request', 'give either login and password, or a token');
-  }
-  return issueAdminToken(context, { login, password }, address).then((issued) => issued.token);
+interface Caller {
+  readonly address: string;
+  readonly request: CookieRequest;
 }
 
-async function bearerOfSession(
-  { tidemark, nowMs }: RouteContext,
-  request: Call<never, never, never>['request'],
-): Promise<Bearer | null> {
+/** Exactly one proof is given: a password, a token, or the code of an identity provider. */
+async function tokenFor(context: RouteContext, body: Type.Static<typeof Credentials>, caller: Caller): Promise<string> {
+  const { login, password, token, code, state } = body;
+  const [given, ...others] = Object.keys(body).sort();
+  if (token !== undefined && others.length === 0) return token;
+  if (others.length === 1 && login !== undefined && password !== undefined) {
+    return (await issueAdminToken(context, { login, password }, caller.address)).token;
+  }
+  if (others.length === 1 && code !== undefined && state !== undefined) {
+    return (await issueForCode(context, { code, state }, caller)).token;
+  }
+  const what = given === undefined ? 'nothing' : [given, ...others].join(', ');
+  throw new Refusal('invalid_request', `give login and password, or a token, or code and state; the body has ${what}`);
+}
+
+/** Failed attempts count for the address, so that strangers cannot make the server call the provider at will. */
+async function issueForCode(
+  context: RouteContext,
+  proof: { readonly code: string; readonly state: string },
+  { address, request }: Caller,
+): Promise<IssuedToken> {
+  const signIn = adminSignInOf(context);
+  const back = { ...proof, redirectUrl: redirectUrl(context, request) };
+  const admin = await context.limiter.attempt(address, proof.state, () => signIn.finish(attemptIn(request), back));
+  if (admin === null) throw new Error('a sign-in ends with an administrator or a refusal');
+  return issueByRole(context, admin);
+}
+
+async function bearerOfSession({ tidemark, nowMs }: RouteContext, request: CookieRequest): Promise<Bearer | null> {
   const token = sessionToken(request);
   return token === null ? null : tidemark.tokens.check(token, nowMs());
 }
@@ -106,8 +179,8 @@ function sessionOf(bearer: Bearer | null): CurrentSession {
   return { session: { user, token_id, scopes: [...scopes], expires_at } };
 }
 
-function isSecure({ protocol }: Call<never, never, never>['request']): boolean {
+function isSecure({ protocol }: CookieRequest): boolean {
   return protocol === 'https';
 }
 
-export const sessionRoutes = [signIn, get, signOut];
+export const sessionRoutes = [signIn, get, signOut, provider, begin];

@@ -1,4 +1,5 @@
-import { Refusal } from '@tidemark/protocol';
+import type { IssuedToken } from '@tidemark/core';
+import { Refusal, type RefusalCode } from '@tidemark/protocol';
 import {
   AdminSession,
   Appserver,
@@ -15,6 +16,8 @@ import { checkBackend } from '../backend/check-backend.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { type RouteContext, route, TextAnswer } from '../http/route.ts';
+import type { AdminSignIn, AdminUser } from '../identity/admin-sign-in.ts';
+import { TOKEN_REFUSALS } from '../identity/token-refusals.ts';
 import { LOGIN_BYTES_MAX } from '../limits.ts';
 import { Empty, names } from './shapes.ts';
 
@@ -22,18 +25,29 @@ function stepIndex(description: string, example: number) {
   return Type.String(documentedAs(Type.Integer({ description, examples: [example] })));
 }
 
+/** The codes of a sign-in of an administrator with an ID token. */
+export const ADMIN_TOKEN_REFUSALS: readonly RefusalCode[] = [
+  ...TOKEN_REFUSALS,
+  'role_missing',
+  'sign_in_not_configured',
+];
+
 const login = route({
   method: 'POST',
   path: '/rc/v1/system/login',
   operationId: 'systemLogIn',
   scope: 'public',
   summary: 'Log in as an administrator and obtain a token',
-  description: 'Answers the bare token as plain text, unless the caller prefers JSON.',
-  refusals: ['invalid_credentials', 'forbidden', 'rate_limited'],
+  description:
+    'With login and password, or with an ID token of the identity provider of administrators. Answers the bare token as plain text, unless the caller prefers JSON.',
+  refusals: ['invalid_credentials', 'forbidden', 'rate_limited', ...ADMIN_TOKEN_REFUSALS],
   body: Type.Object(
     {
-      login: text('The login of an administrator.', 'admin'),
-      password: text('The password.', 'correct horse battery'),
+      login: Type.Optional(text('The login of an administrator.', 'admin')),
+      password: Type.Optional(text('The password.', 'correct horse battery')),
+      id_token: Type.Optional(
+        text('An ID token for the client id of `admin_sign_in`, instead of login and password.', 'eyJhbGciOi…'),
+      ),
     },
     { ...closed, title: 'AdminLogin', description: 'A login of an administrator.' },
   ),
@@ -42,18 +56,40 @@ const login = route({
   bodyBytesMax: LOGIN_BYTES_MAX,
   audit: 'login',
   loginAs: 'administrator',
-  handle: async ({ context, body, accept, address }) => {
-    const { token, expires_at } = await issueAdminToken(context, body, address);
-    return prefersJson(accept) ? { token, expires_at } : new TextAnswer(token);
+  handle: async ({ context, body, accept, address, request }) => {
+    const { login: name, password, id_token } = body;
+    const isByPassword = name !== undefined && password !== undefined;
+    if (isByPassword === (id_token !== undefined) || (!isByPassword && (name ?? password) !== undefined)) {
+      throw new Refusal('invalid_request', 'give either login and password, or an id_token');
+    }
+    const issued = isByPassword
+      ? issueAdminToken(context, { login: name, password }, address)
+      : issueByRole(context, await adminSignInOf(context).userOf(id_token ?? ''));
+    const { token, user, expires_at } = await issued;
+    // The audit trail names the user, whom an ID token in the body does not name.
+    if (!isByPassword) request.bearer = await context.tidemark.tokens.check(token, context.nowMs());
+    return prefersJson(accept) ? { token, user, expires_at } : new TextAnswer(token);
   },
 });
+
+/** Returns how administrators sign in with an identity provider. */
+export function adminSignInOf({ providers }: RouteContext): AdminSignIn {
+  if (providers.admins !== null) return providers.admins;
+  throw new Refusal('sign_in_not_configured', 'administrators cannot sign in with an identity provider here');
+}
+
+/** Issues a token with the scopes that the identity provider's roles give. */
+export function issueByRole({ tidemark }: RouteContext, admin: AdminUser): Promise<IssuedToken> {
+  const { login: user, identity, scopes, expiresAtMs } = admin;
+  return tidemark.tokens.issue({ user, identity, scopes, expiresAtMs, isByRole: true });
+}
 
 /** Verifies the password of an administrator and issues a token with all rights. */
 export async function issueAdminToken(
   context: RouteContext,
   credentials: { readonly login: string; readonly password: string },
   address: string,
-): Promise<{ readonly token: string; readonly expires_at: string | null }> {
+): Promise<IssuedToken> {
   const { login: name, password } = credentials;
   const user = await context.limiter.attempt(address, name, () =>
     context.tidemark.users.verifyPassword(name, password),

@@ -8,6 +8,10 @@ export interface OidcServer {
   readonly issuer: string;
   /** Signs a person in by the authorization code flow with PKCE, as an app does. */
   signIn(person: string): Promise<{ readonly idToken: string; readonly accessToken: string }>;
+  /** Follows an authorization URL as the browser of a person who signs in. Returns the parameters it comes back with. */
+  authorize(url: string, person: string): Promise<{ readonly code: string; readonly state: string }>;
+  /** Exchanges a code for the ID token, as a program with the client of the console does. */
+  exchange(call: { readonly code: string; readonly verifier: string; readonly redirectUrl: string }): Promise<string>;
   /** Requests for the keys so far. */
   readonly keyRequests: () => number;
   close(): Promise<void>;
@@ -20,12 +24,21 @@ const REDIRECT_URL = 'https://app.example/signed-in';
 const HOPS_MAX = 10;
 const TTL_S = 3_600;
 
-export async function openOidcServer(): Promise<OidcServer> {
+/** The client of the web console, which has a secret. */
+export const OIDC_ADMIN = { clientId: 'tidemark-console', clientSecret: 'secret of the console' } as const;
+
+/** The claim `roles` of each person; others have none. `redirectUrl` is where the console gets its codes. */
+export interface OidcOptions {
+  readonly redirectUrl?: string;
+  readonly roles?: Readonly<Record<string, readonly string[]>>;
+}
+
+export async function openOidcServer(options: OidcOptions = {}): Promise<OidcServer> {
   const { Provider } = await import('oidc-provider');
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const handle = new Provider(issuer, configuration()).callback();
+  const handle = new Provider(issuer, configuration(options)).callback();
   let keyRequests = 0;
   server.on('request', (request, response) => {
     if (request.url === '/jwks') keyRequests++;
@@ -34,6 +47,13 @@ export async function openOidcServer(): Promise<OidcServer> {
   return {
     issuer,
     signIn: (person) => new Browser(issuer).signIn(person),
+    authorize: (url, person) => new Browser(issuer).authorize(url, person),
+    async exchange({ code, verifier, redirectUrl }) {
+      const { clientId: client_id, clientSecret } = OIDC_ADMIN;
+      const secret = Buffer.from(`${client_id}:${encodeURIComponent(clientSecret)}`).toString('base64');
+      const fields = { code, code_verifier: verifier, redirect_uri: redirectUrl };
+      return (await tokensOf(issuer, { client_id, ...fields }, { authorization: `Basic ${secret}` })).idToken;
+    },
     keyRequests: () => keyRequests,
     async close() {
       server.closeAllConnections();
@@ -42,7 +62,7 @@ export async function openOidcServer(): Promise<OidcServer> {
   };
 }
 
-function configuration(): object {
+function configuration({ redirectUrl = REDIRECT_URL, roles = {} }: OidcOptions): object {
   const resource = {
     scope: 'openid',
     audience: OIDC_RESOURCE,
@@ -57,10 +77,16 @@ function configuration(): object {
         token_endpoint_auth_method: 'none',
         id_token_signed_response_alg: 'RS256',
       },
+      {
+        client_id: OIDC_ADMIN.clientId,
+        client_secret: OIDC_ADMIN.clientSecret,
+        redirect_uris: [redirectUrl],
+        id_token_signed_response_alg: 'RS256',
+      },
     ],
     jwks: { keys: signingKeys() },
     cookies: { keys: [randomBytes(16).toString('hex')] },
-    claims: { openid: ['sub', 'email', 'email_verified'] },
+    claims: { openid: ['sub', 'email', 'email_verified', 'roles'], profile: [], email: [] },
     conformIdTokenClaims: false,
     ttl: {
       AccessToken: TTL_S,
@@ -72,7 +98,7 @@ function configuration(): object {
     },
     findAccount: (_: unknown, id: string) => ({
       accountId: id,
-      claims: () => ({ sub: id, email: `${id}@example.com`, email_verified: true }),
+      claims: () => ({ sub: id, email: `${id}@example.com`, email_verified: true, roles: roles[id] }),
     }),
     features: {
       devInteractions: { enabled: true },
@@ -92,6 +118,19 @@ function signingKeys(): readonly object[] {
   return [rsa, ec].map((key, index) => ({ ...key.export({ format: 'jwk' }), kid: `key-${index}`, use: 'sig' }));
 }
 
+async function tokensOf(
+  issuer: string,
+  fields: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly idToken: string; readonly accessToken: string }> {
+  const body = new URLSearchParams({ grant_type: 'authorization_code', ...fields });
+  const response = await fetch(`${issuer}/token`, { method: 'POST', headers, body });
+  if (response.status !== 200) throw new Error(`no token: ${response.status} ${await response.text()}`);
+  const { id_token: idToken, access_token: accessToken } = (await response.json()) as Record<string, string>;
+  if (idToken === undefined || accessToken === undefined) throw new Error('the answer has no tokens');
+  return { idToken, accessToken };
+}
+
 /** Follows redirects and fills in the forms of the provider. */
 class Browser {
   readonly #issuer: string;
@@ -108,19 +147,13 @@ class Browser {
       ...{ code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' },
       nonce: randomBytes(8).toString('hex'),
     });
-    const code = await this.#authorize(`${this.#issuer}/auth?${query}`, person);
-    const body = new URLSearchParams({
-      ...{ grant_type: 'authorization_code', client_id: OIDC_CLIENT, redirect_uri: REDIRECT_URL },
-      ...{ code, code_verifier: verifier },
+    const { code } = await this.authorize(`${this.#issuer}/auth?${query}`, person);
+    return tokensOf(this.#issuer, {
+      ...{ client_id: OIDC_CLIENT, redirect_uri: REDIRECT_URL, code, code_verifier: verifier },
     });
-    const response = await fetch(`${this.#issuer}/token`, { method: 'POST', body });
-    if (response.status !== 200) throw new Error(`no token: ${response.status} ${await response.text()}`);
-    const { id_token: idToken, access_token: accessToken } = (await response.json()) as Record<string, string>;
-    if (idToken === undefined || accessToken === undefined) throw new Error('the answer has no tokens');
-    return { idToken, accessToken };
   }
 
-  async #authorize(start: string, person: string): Promise<string> {
+  async authorize(start: string, person: string): Promise<{ readonly code: string; readonly state: string }> {
     let url = start;
     for (let hop = 0; hop < HOPS_MAX; hop++) {
       const response = await this.#send(
@@ -128,10 +161,10 @@ class Browser {
         url.includes('/interaction/') ? formOf(await this.#page(url), person) : null,
       );
       const next = new URL(response.headers.get('location') ?? '', this.#issuer).href;
-      const code = new URL(next).searchParams.get('code');
-      if (code !== null) return code;
-      if (response.status >= 400 || next.startsWith(REDIRECT_URL))
-        throw new Error(`${url}: ${response.status} → ${next}`);
+      const { searchParams: parameters, origin } = new URL(next);
+      const code = parameters.get('code');
+      if (code !== null) return { code, state: parameters.get('state') ?? '' };
+      if (response.status >= 400 || origin !== this.#issuer) throw new Error(`${url}: ${response.status} → ${next}`);
       url = next;
     }
     throw new Error('too many redirects');

@@ -20,6 +20,11 @@ export interface MetricRange extends CallOptions {
   readonly finish?: number;
 }
 
+export type AdminCredentials =
+  | { readonly login: string; readonly password: string }
+  /** An ID token for the client id of the server's setting `admin_sign_in`. */
+  | { readonly idToken: string };
+
 const STATS = '/rc/v1/system/stats';
 
 /** The server itself. */
@@ -31,9 +36,12 @@ export class SystemCalls {
   }
 
   /** The only call that needs no token. */
-  logIn(credentials: { readonly login: string; readonly password: string }, options?: CallOptions) {
-    const { login, password } = credentials;
-    return this.#api.post<AdminSession>('/rc/v1/system/login', { login, password }, 'harmful', options);
+  logIn(credentials: AdminCredentials, options?: CallOptions) {
+    const body =
+      'idToken' in credentials
+        ? { id_token: credentials.idToken }
+        : { login: credentials.login, password: credentials.password };
+    return this.#api.post<AdminSession>('/rc/v1/system/login', body, 'harmful', options);
   }
 
   license(options?: CallOptions): Promise<License> {

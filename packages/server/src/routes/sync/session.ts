@@ -1,27 +1,12 @@
-import { nameProblem, pointer, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
 import { Revoked } from '@tidemark/protocol/admin-schemas';
 import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
 import { type DeviceUser, deviceUser } from '../../auth/device-user.ts';
 import { type RouteContext, route } from '../../http/route.ts';
+import { TOKEN_REFUSALS } from '../../identity/token-refusals.ts';
 import { LOGIN_BYTES_MAX } from '../../limits.ts';
 import { Empty } from '../shapes.ts';
 import { ownDevice } from './acting-device.ts';
-
-const TOKEN_REFUSALS: readonly RefusalCode[] = [
-  'id_token_invalid',
-  'id_token_too_large',
-  'id_token_algorithm',
-  'id_token_issuer',
-  'id_token_key_unknown',
-  'id_token_signature',
-  'id_token_audience',
-  'id_token_expired',
-  'id_token_not_yet_valid',
-  'id_token_claims',
-  'identity_unknown',
-  'identity_conflict',
-  'issuer_unavailable',
-];
 
 const login = route({
   method: 'POST',

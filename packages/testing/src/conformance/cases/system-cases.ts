@@ -19,7 +19,10 @@ const login: readonly ConformanceCase[] = [
     rule: 'REST-1',
     title: 'a login that accepts JSON returns the token with its expiry',
     steps: () => [
-      [withoutToken(post(LOGIN, CREDENTIALS, AS_JSON)), json({ token: TOKEN, expires_at: MOMENT })],
+      [
+        withoutToken(post(LOGIN, CREDENTIALS, AS_JSON)),
+        json({ token: TOKEN, user: same('login'), expires_at: MOMENT }),
+      ],
       [withoutToken(post(LOGIN, CREDENTIALS, AS_TEXT)), text(TOKEN)],
       [withoutToken(post(LOGIN, CREDENTIALS, { accept: '*/*' })), text(TOKEN)],
     ],
@@ -45,6 +48,8 @@ const login: readonly ConformanceCase[] = [
         { login: '{login}', password: ['{password}'] },
         { login: { $ne: null }, password: '{password}' },
         { ...CREDENTIALS, otp: '1' },
+        { ...CREDENTIALS, id_token: 'x' },
+        { login: '{login}', id_token: 'x' },
       ].map((body) => [withoutToken(post(LOGIN, body)), refused('invalid_request')] as const),
   },
   {
@@ -78,6 +83,23 @@ const session: readonly ConformanceCase[] = [
       [withoutToken(get(SESSION, OF_CONSOLE)), json({ session: null })],
       [withoutToken({ method: 'DELETE', path: SESSION, headers: OF_CONSOLE }), json({ session: null })],
       [withoutToken({ method: 'DELETE', path: SESSION }), refused('forbidden')],
+    ],
+  },
+];
+
+const PROVIDER = '/rc/v1/session/provider';
+
+const provider: readonly ConformanceCase[] = [
+  {
+    rule: 'OIDC-31',
+    title: 'the identity provider of administrators is named, or null, and only pages of the server begin a sign-in',
+    steps: () => [
+      [
+        withoutToken(get(PROVIDER)),
+        json({ name: new Matcher('a name or null', (value) => value === null || typeof value === 'string') }),
+      ],
+      [withoutToken(post(PROVIDER, {})), refused('forbidden')],
+      [withoutToken(post(SESSION, { code: 'x' }, OF_CONSOLE)), refused('invalid_request')],
     ],
   },
 ];
@@ -290,4 +312,4 @@ const reset: readonly ConformanceCase[] = [
   },
 ];
 
-export const systemCases = [...login, ...session, ...license, ...appserver, ...stats, ...reset];
+export const systemCases = [...login, ...session, ...provider, ...license, ...appserver, ...stats, ...reset];
