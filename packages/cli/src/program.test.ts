@@ -67,6 +67,7 @@ describe('help', () => {
     const suspicious = options.filter(({ flags }) => /pass|secret|token/i.test(flags)).map(({ flags }) => flags);
     expect([...new Set(suspicious)].sort()).toEqual([
       '--devices-token-ttl-s <number>',
+      '--id-token-stdin',
       '--password',
       '--password-stdin',
       '--rate-limits-token-requests <number>',

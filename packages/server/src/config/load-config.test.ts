@@ -507,6 +507,7 @@ describe('secrets', () => {
       'ping.apns_key',
       'ping.fcm_account',
       'backend.secret',
+      'admin_sign_in.client_secret',
     ]);
     const env = {
       TIDEMARK_ADMIN_PASSWORD_FILE: write('pw', 'open sesame\n'),
