@@ -19,12 +19,14 @@ const packages = [
   'testing',
 ];
 
-/** Simulated histories take minutes: begun last, one core would be left waiting for them. */
-class HistoriesFirst extends BaseSequencer {
+/** These files take about a minute each: begun last, one core would be left waiting for them. */
+const LONGEST = /sim\/src\/(histories|chaos)\/|console\/src\/console\.test|demo\/src\/demo\.test|many-servers\.test/;
+
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isHistories = ({ moduleId }: TestSpecification) => moduleId.includes('/sim/src/histories/simulation');
     const sorted = await super.sort(files);
-    return [...sorted.filter(isHistories), ...sorted.filter((file) => !isHistories(file))];
+    const isLong = ({ moduleId }: TestSpecification) => LONGEST.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }
 
@@ -34,7 +36,7 @@ export default defineConfig({
   resolve: {
     alias: [
       {
-        find: /^@tidemark\/protocol\/(annotated|schemas|admin-schemas|sync-schemas)$/,
+        find: /^@tidemark\/protocol\/(annotated|schemas|admin-schemas|activity-schemas|sync-schemas|typebox)$/,
         replacement: source('protocol/src/$1'),
       },
       { find: /^@tidemark\/core\/(ports|verify)$/, replacement: source('core/src/$1') },
@@ -71,7 +73,7 @@ export default defineConfig({
     // Loading everything anew for each file took a seventh of the time. So a test leaves nothing behind: what it starts,
     // it ends, and what it changes of the process, it changes back.
     isolate: false,
-    sequence: { sequencer: HistoriesFirst },
+    sequence: { sequencer: LongestFirst },
     // Many tests wait for the disk, for timers or for child processes: one worker more than there are cores.
     maxWorkers: availableParallelism() + 1,
     // A loaded machine delays the event loop for seconds. Servers under test must not turn requests away because of that.

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildConsole } from './build-console.mjs';
 import { buildDocs } from './build-docs.mjs';
+import { bundleTypebox } from './bundle-typebox.mjs';
 import { isEntry, ROOT, run, withLock } from './processes.mjs';
 
 const NODE_MAJOR_MIN = 20;
@@ -41,14 +42,15 @@ async function installAndBuild(root) {
   const notice = setTimeout(() => say('building the sources'), BUILD_NOTICE_MS);
   const code = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-b'], { cwd: root, ...TO_STDERR });
   const problem =
-    code === 0 ? await pagesProblem(root) : 'the sources do not compile; fix the errors above and try again';
+    code === 0 ? await bundlesProblem(root) : 'the sources do not compile; fix the errors above and try again';
   clearTimeout(notice);
   return problem;
 }
 
-/** Builds the web console and the documentation where they are part of the checkout. Returns what went wrong, or null. */
-async function pagesProblem(root) {
+/** Builds what the compiler does not, where it is part of the checkout. Returns what went wrong, or null. */
+async function bundlesProblem(root) {
   const builds = [
+    ['the bundle of TypeBox', 'packages/protocol', bundleTypebox],
     ['the console', 'packages/console', buildConsole],
     ['the documentation', 'docs', buildDocs],
   ];

@@ -1,6 +1,6 @@
-import { type Static, type TSchema, Type } from 'typebox';
 import { closed, count, flag, moment, nullableText, text, texts } from './annotated.ts';
 import { OutcomeStatus } from './sync-schemas.ts';
+import { type Static, type TSchema, Type } from './typebox.ts';
 
 /** The kinds of events at `GET /rc/v1/activity`. */
 export const ACTIVITY_KINDS = ['push', 'pull', 'upload', 'refresh', 'ping', 'login', 'refusal'] as const;

@@ -1,8 +1,8 @@
-import { type Static, Type } from 'typebox';
 import { attributes, closed, count, flag, moment, nullableMoment, nullableText, text, texts } from './annotated.ts';
 import { DEVICE_TYPES, PUSH_SERVICES, PUSH_TYPES } from './device-types.ts';
 import { PartialError, SourceAttributes } from './schemas.ts';
 import { Outcome } from './sync-schemas.ts';
+import { type Static, Type } from './typebox.ts';
 
 /**
  * The answers of `/rc/v1`, the REST API for administrators and backends. A schema with a `title` is listed under that

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from './typebox.ts';
 
 /**
  * Builders for the leaves of schemas. Each takes the description and the example that the API description shows; neither

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox';
 import { closed, count, flag, nullableText, objects, text, texts } from './annotated.ts';
+import { type Static, Type } from './typebox.ts';
 
 /**
  * Schemas that several APIs share. They do not check the attributes of objects, because admission checks every key and

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox';
 import { attributes, closed, flag, membersOf, moment, text, texts } from './annotated.ts';
 import { Conflicts, Page, PartialError, PartitionType, References, SyncType } from './schemas.ts';
+import { type Static, Type } from './typebox.ts';
 
 /**
  * The device protocol, `/sync/v1`. docs/sync-protocol.md explains it. A schema with a `title` is listed under that

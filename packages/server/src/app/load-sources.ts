@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorMessage, nameProblem } from '@tidemark/protocol';
-import { Check } from 'typebox/schema';
+import { Check } from '@tidemark/protocol/typebox';
 import { SourceSetting } from '../config/source-settings.ts';
 import type { SourceDefinition } from './define-source.ts';
 

@@ -1,6 +1,6 @@
 import { attributes, closed, nullableText, objects, text, texts } from '@tidemark/protocol/annotated';
 import { PartitionType } from '@tidemark/protocol/schemas';
-import { type TSchema, Type } from 'typebox';
+import { type TSchema, Type } from '@tidemark/protocol/typebox';
 
 /** Describes the calls from this server to a backend. No other file knows their paths and bodies. */
 

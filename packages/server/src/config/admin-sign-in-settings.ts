@@ -1,5 +1,5 @@
 import { INTERVAL_S_MAX } from '@tidemark/protocol';
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '@tidemark/protocol/typebox';
 import { integer, optionalText, TEXT_RULE, text } from './kinds.ts';
 
 const ROLES_MAX = 100;

@@ -1,5 +1,5 @@
-import type { TObject, TSchema } from 'typebox';
-import { Check } from 'typebox/schema';
+import type { TObject, TSchema } from '@tidemark/protocol/typebox';
+import { Check } from '@tidemark/protocol/typebox';
 import type { SettingProblem } from './config-problem.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { SettingValue } from './setting-value.ts';

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '@tidemark/protocol/typebox';
 import { isPlainUrl } from './kinds.ts';
 
 const ISSUERS_MAX = 20;

@@ -1,5 +1,5 @@
 import { URL_UNITS_MAX } from '@tidemark/protocol';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 
 /** Metadata of a setting besides its type. It is part of the schema, the only definition of a setting. */
 export interface SettingDescription {

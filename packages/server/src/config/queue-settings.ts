@@ -1,5 +1,5 @@
 import { nameProblem } from '@tidemark/protocol';
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '@tidemark/protocol/typebox';
 
 const WORKERS_MAX = 1_000;
 const PER_SECOND_MAX = 10_000;

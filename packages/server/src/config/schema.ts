@@ -6,7 +6,7 @@ import {
   PASSWORD_BYTES_MAX,
   utf8Bytes,
 } from '@tidemark/protocol';
-import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from '@tidemark/protocol/typebox';
 import { AdminSignInSettings } from './admin-sign-in-settings.ts';
 import { IssuerSettings } from './issuer-settings.ts';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';

@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { TSchema } from '@tidemark/protocol/typebox';
 import type { SettingDescription } from './kinds.ts';
 import { ConfigSchema } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import { INTERVAL_S_MAX, nameProblem } from '@tidemark/protocol';
 import { Conflicts, PartitionType, References, SyncType } from '@tidemark/protocol/schemas';
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '@tidemark/protocol/typebox';
 
 const NAME_RULE = 'must be a name of 1 to 255 bytes without control characters';
 

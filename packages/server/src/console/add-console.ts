@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Refusal } from '@tidemark/protocol';
 import { closed, text } from '@tidemark/protocol/annotated';
+import { Type } from '@tidemark/protocol/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { type BuiltFile, BuiltFiles, sendFile } from '../http/built-files.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { operationSchema } from '../http/route-schema.ts';

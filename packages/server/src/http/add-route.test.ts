@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
+import { Type } from '@tidemark/protocol/typebox';
 import { newTidemark } from '@tidemark/testing';
-import { Type } from 'typebox';
 import { expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../logging/open-log.ts';
 import { addServiceRoutes } from '../routes/service.ts';

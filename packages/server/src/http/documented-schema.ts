@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { TSchema } from '@tidemark/protocol/typebox';
 
 const SHOWN = 'x-shown';
 

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
+import { Type } from '@tidemark/protocol/typebox';
 import { openRaw, readUntil } from '@tidemark/testing';
-import { Type } from 'typebox';
 import { expect, it, onTestFinished } from 'vitest';
 import { REMEMBERED_BODY_BYTES_MAX } from '../limits.ts';
 import { addRoute } from './add-route.ts';

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
 import type { RefusalCode, SettingInForce } from '@tidemark/protocol';
+import type { Static, TSchema } from '@tidemark/protocol/typebox';
 import type { FastifyRequest } from 'fastify';
-import type { Static, TSchema } from 'typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
 import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { RouteScope } from '../auth/authenticate.ts';

@@ -2,7 +2,7 @@ import type { Bearer } from '@tidemark/core';
 import { pointer, Refusal } from '@tidemark/protocol';
 import { ACTIVITY_KINDS, type ActivityKind } from '@tidemark/protocol/activity-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { EventStream, route } from '../http/route.ts';
 
 const watch = route({

@@ -1,6 +1,6 @@
 import { pointer, Refusal } from '@tidemark/protocol';
 import { AuditFact } from '@tidemark/protocol/admin-schemas';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
 import { pageQuery } from './shapes.ts';

@@ -1,5 +1,5 @@
 import { Client, WipeOrder } from '@tidemark/protocol/admin-schemas';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
 import { ClientId, Empty, SourceId } from './shapes.ts';

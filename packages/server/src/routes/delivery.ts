@@ -1,7 +1,7 @@
 import { Explanation, SourceSync } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Page } from '@tidemark/protocol/schemas';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { JsonText, route } from '../http/route.ts';
 import { ClientId, GroupId, SourceId } from './shapes.ts';
 

@@ -2,7 +2,7 @@ import type { DocumentView, OwnerScope } from '@tidemark/core';
 import { OBJECT_LIST_MAX } from '@tidemark/protocol';
 import { DocumentReport, ObjectList } from '@tidemark/protocol/admin-schemas';
 import { closed, count, text } from '@tidemark/protocol/annotated';
-import { type TProperties, Type } from 'typebox';
+import { type TProperties, Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { prefersJson } from '../http/negotiate.ts';
 import { JsonText, type Route, route, TextAnswer } from '../http/route.ts';

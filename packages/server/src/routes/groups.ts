@@ -1,7 +1,7 @@
 import { GROUP_MEMBERS_PER_CALL_MAX, GROUPS_PER_USER_MAX } from '@tidemark/protocol';
 import { GroupMembersReport, UserGroups } from '@tidemark/protocol/admin-schemas';
 import { closed, texts } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes, objectsRoute } from './documents.ts';

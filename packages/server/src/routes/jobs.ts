@@ -2,7 +2,7 @@ import { JOB_STATES, type JobState, type JobView, type QueueView, queueProblem }
 import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { Job, JobPage, JobQueue, JobRemoved, JobRetried } from '@tidemark/protocol/admin-schemas';
 import { text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';

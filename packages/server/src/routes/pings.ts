@@ -1,7 +1,7 @@
 import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
 import { Ping, PingWithResults, WebPushKey } from '@tidemark/protocol/admin-schemas';
 import { text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
 import { pageQuery } from './shapes.ts';

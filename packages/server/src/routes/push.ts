@@ -1,6 +1,6 @@
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
 import { MoveReport, WriteReport } from '@tidemark/protocol/schemas';
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from '@tidemark/protocol/typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import type { RouteContext } from '../http/route.ts';

@@ -1,7 +1,7 @@
 import { INTERVAL_S_MAX } from '@tidemark/protocol';
 import { RefreshDue } from '@tidemark/protocol/admin-schemas';
 import { closed } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { type Route, route } from '../http/route.ts';
 import { MEMBERSHIP_REFUSALS } from '../http/route-refusals.ts';

@@ -1,7 +1,7 @@
 import { pointer, RECEIPT_WAIT_S_MAX, Refusal } from '@tidemark/protocol';
 import { Receipt } from '@tidemark/protocol/admin-schemas';
 import { count } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';

@@ -10,7 +10,7 @@ import {
 } from '@tidemark/protocol';
 import { closed, flag, nullableText, text } from '@tidemark/protocol/annotated';
 import { SourceAttributes } from '@tidemark/protocol/schemas';
-import { type TSchema, Type } from 'typebox';
+import { type TSchema, Type } from '@tidemark/protocol/typebox';
 
 /**
  * Request bodies for the API description. They do not validate: admission checks the same rules, and its refusals

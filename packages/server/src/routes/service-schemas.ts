@@ -1,6 +1,6 @@
 import { closed, count, flag, nullableMoment, text, texts } from '@tidemark/protocol/annotated';
+import { type TSchema, Type } from '@tidemark/protocol/typebox';
 import type { FastifySchema } from 'fastify';
-import { type TSchema, Type } from 'typebox';
 import { operationSchema } from '../http/route-schema.ts';
 
 const breaker = {

@@ -2,7 +2,7 @@ import type { Bearer, IssuedToken, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { CurrentSession, SignInProvider, SignInStart } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { refusalOfBearer } from '../auth/authenticate.ts';
 import { endedCookie, requireOwnPage, sessionCookie, sessionToken } from '../auth/session-cookie.ts';
 import { attemptIn, endedSignInCookie, signInCookie } from '../auth/sign-in-cookie.ts';

@@ -1,6 +1,6 @@
 import { LIST_MAX } from '@tidemark/protocol';
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
-import { type TProperties, Type } from 'typebox';
+import { type TProperties, Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 
 /** Parameters and schemas that several routes share. */

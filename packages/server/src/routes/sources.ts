@@ -1,7 +1,7 @@
 import type { CountedSource } from '@tidemark/core';
 import { Deleted, Source } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { JsonText, route } from '../http/route.ts';
 import { PartitionTypeParam, SourceChanges, SourceDeclaration } from './request-shapes.ts';

@@ -11,7 +11,7 @@ import {
 } from '@tidemark/protocol/admin-schemas';
 import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { StatStep } from '@tidemark/protocol/schemas';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { checkBackend } from '../backend/check-backend.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { prefersJson } from '../http/negotiate.ts';

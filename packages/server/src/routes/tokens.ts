@@ -1,7 +1,7 @@
 import { pointer, Refusal } from '@tidemark/protocol';
 import { NewToken, Revoked, Token } from '@tidemark/protocol/admin-schemas';
 import { closed, nullableMoment, text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { requireRightOverToken } from '../auth/administrator-rights.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';

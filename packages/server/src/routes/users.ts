@@ -1,6 +1,6 @@
 import { ChangedUser, Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
 import { requireRightOverUser } from '../auth/administrator-rights.ts';
 import { documentedAs } from '../http/documented-schema.ts';

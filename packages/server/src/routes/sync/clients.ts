@@ -1,7 +1,7 @@
 import { Deleted, WipeOrder } from '@tidemark/protocol/admin-schemas';
 import { closed } from '@tidemark/protocol/annotated';
 import { ResetRequest, WipedReport } from '@tidemark/protocol/sync-schemas';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../../http/documented-schema.ts';
 import { route } from '../../http/route.ts';
 import { DeviceAttributes } from '../request-shapes.ts';

@@ -1,5 +1,5 @@
 import { PULL_SOURCES_MAX } from '@tidemark/protocol';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { EventStream, route } from '../../http/route.ts';
 import { ownDevice } from './acting-device.ts';
 

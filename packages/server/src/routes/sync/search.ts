@@ -1,6 +1,6 @@
 import { closed, objects } from '@tidemark/protocol/annotated';
 import { SearchRequest } from '@tidemark/protocol/sync-schemas';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { JsonText, route } from '../../http/route.ts';
 import { OBJECT_REFUSALS } from '../../http/route-refusals.ts';
 import { ownDevice } from './acting-device.ts';

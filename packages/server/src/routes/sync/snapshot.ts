@@ -1,7 +1,7 @@
 import type { RenderedPage } from '@tidemark/core';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Page } from '@tidemark/protocol/schemas';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { mapEach } from '../../http/coding/map-each.ts';
 import type { TextPart } from '../../http/coding/text-parts.ts';
 import { JsonLines, route } from '../../http/route.ts';
