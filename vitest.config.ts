@@ -82,5 +82,7 @@ export default defineConfig({
     testTimeout: 1_800_000,
     hookTimeout: 1_800_000,
     expect: { poll: { timeout: 600_000 } },
+    // A title names its case in full.
+    chaiConfig: { truncateThreshold: 0 },
   },
 });
