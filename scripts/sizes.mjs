@@ -11,7 +11,7 @@ export const BUNDLES = [
     entry: 'packages/client/dist/index.js',
     external: [],
     // Groups, queries, tabs, revocations and wipes came after the goal of 22,000 was set; what apps may leave out should become parts of its own.
-    bytesMax: 26_700,
+    bytesMax: 28_100,
     // What only some apps load, later: the part that shares a device between tabs.
     laterBytesMax: 5_000,
   },

@@ -45,6 +45,12 @@ export const TOKEN_LIFE_USED_MAX = 0.8;
 export const REFRESH_PAUSE_MS = 600_000;
 /** A first sync with more remaining objects continues as a snapshot. */
 export const SNAPSHOT_FROM_OBJECTS = 2_000;
+/** Objects of a first sync that are stored in one step. Between two steps the thread is free for the app. */
+export const FIRST_SYNC_PART_OBJECTS = 1_000;
+/** Objects whose checksums are computed in one step when a stored source is verified. */
+export const VERIFY_STEP_OBJECTS = 2_000;
+/** How often a verification starts again because the source has changed meanwhile. Exceeded: it is done in one step. */
+export const VERIFY_RESTARTS_MAX = 3;
 /** Links kept per source; the oldest are dropped. */
 export const LINKS_PER_SOURCE_MAX = 10_000;
 /** Changes that may wait for upload. Exceeded: `limit_exceeded`. */

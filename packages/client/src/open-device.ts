@@ -8,6 +8,7 @@ import type { GetToken } from './engine/sessions.ts';
 import { POLL_MS_DEFAULT } from './limits.ts';
 import type { LocalStore } from './ports/local-store.ts';
 import type { Platform } from './ports/platform.ts';
+import type { Show } from './pull/apply-page.ts';
 import { memoryStore } from './stores/memory-store.ts';
 import type { MergeFunction } from './uploads/resolve-problem.ts';
 
@@ -26,6 +27,11 @@ export interface DeviceOptions {
   readonly live?: boolean;
   /** Whether a large first sync may use a snapshot stream. Default: yes. */
   readonly snapshots?: boolean;
+  /**
+   * When the app sees the first sync of a source: `whole`, when it is complete, or `as_it_arrives`, object by object.
+   * Changes made before it is complete are not checked for conflicts. Default: `whole`.
+   */
+  readonly show?: Show;
   /**
    * Gets a token of the identity provider when the session has ended, to renew it without asking the user; null: the
    * user has to sign in. It is only called after the server has refused the session.
@@ -55,6 +61,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     pollMs: options.pollMs ?? POLL_MS_DEFAULT,
     usesStream: options.live ?? true,
     usesSnapshots: options.snapshots ?? true,
+    show: options.show ?? 'whole',
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
     tab: null,

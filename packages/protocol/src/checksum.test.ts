@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { addChecksums, objectChecksum, plainObjectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
+import {
+  addChecksums,
+  attributesChecksum,
+  objectChecksum,
+  plainObjectChecksum,
+  subtractChecksums,
+  textChecksum,
+} from './checksum.ts';
+import { canonicalJson, type JsonValue } from './json/canonical-json.ts';
 
 const MODULUS = 2 ** 52;
 
@@ -55,6 +63,23 @@ describe('checksum', () => {
       ]);
       const text = `{${attributes.map(([name, value]) => `"${name}":${value}`).join(',')}}`;
       expect(plainObjectChecksum(`id-${seed}`, text)).toBe(objectChecksum(`id-${seed}`, attributes));
+    }
+  });
+
+  it('[SUM-6] the checksum of parsed attributes is that of their canonical texts', () => {
+    const values: readonly JsonValue[] = [
+      ...[0, -0, 1.5, 1e21, -1e-9, true, false, null, '', 'a', 'ab', 'abc', 'q"\\\n\u0000', 'ß😀', '\ud800', '\udc00x'],
+      ...[[], [1, 'a', [null]], {}, { b: 1, a: [true, { z: 'é', '10': 1, '9': 2 }] }, [{ '\n': '"' }]],
+    ];
+    for (let seed = 0; seed < 2_000; seed++) {
+      const attributes = Object.fromEntries(
+        Array.from({ length: seed % 5 }, (_, index) => [
+          `n${'"é'.repeat((seed + index) % 3)}${index}`,
+          values[(seed * 7 + index * 5) % values.length] ?? null,
+        ]),
+      );
+      const texts = Object.entries(attributes).map(([name, value]) => [name, canonicalJson(value)] as const);
+      expect(attributesChecksum(`id-${seed}`, attributes)).toBe(objectChecksum(`id-${seed}`, texts));
     }
   });
 

@@ -1,3 +1,5 @@
+import type { JsonValue } from './json/canonical-json.ts';
+
 /**
  * The checksum of a document: the sum, modulo 2^52, of a hash of every (object id, attribute, canonical JSON value).
  * A sum does not depend on order, and is updated by adding the hashes of new values and subtracting those of old ones.
@@ -34,6 +36,90 @@ export function objectChecksum(id: string, attributes: Iterable<readonly [string
     sum = (sum + hashEnd()) % MODULUS;
   }
   return sum;
+}
+
+/** Returns the checksum of an object given as parsed attributes, without making the text of their values. */
+export function attributesChecksum(id: string, attributes: Readonly<Record<string, JsonValue>>): number {
+  hashStart();
+  hashText(id);
+  const idHigh = high;
+  const idLow = low;
+  let sum = 0;
+  for (const name of Object.keys(attributes)) {
+    high = idHigh;
+    low = idLow;
+    hashText(name);
+    units = 0;
+    half = NO_HALF;
+    hashValue(attributes[name] as JsonValue);
+    if (half !== NO_HALF) hashWord(half);
+    hashWord(units);
+    sum = (sum + hashEnd()) % MODULUS;
+  }
+  return sum;
+}
+
+/** Strings with these units are not written as they are: control characters, quotes, backslashes, single surrogates. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes them.
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+const NO_HALF = -1;
+/** The length of the text that `hashPart` was given, and its last unit if that waits for the other half of a word. */
+let units = 0;
+let half = NO_HALF;
+
+/** Hashes the canonical JSON text of a value, part by part. */
+function hashValue(value: JsonValue): void {
+  if (typeof value === 'string') hashString(value);
+  else if (typeof value !== 'object' || value === null) hashPart(String(value));
+  else if (Array.isArray(value)) hashList(value);
+  else hashMembers(value as Readonly<Record<string, JsonValue>>);
+}
+
+function hashString(value: string): void {
+  if (ESCAPED.test(value)) {
+    hashPart(JSON.stringify(value));
+    return;
+  }
+  hashPart('"');
+  hashPart(value);
+  hashPart('"');
+}
+
+function hashList(values: readonly JsonValue[]): void {
+  let before = '[';
+  for (const value of values) {
+    hashPart(before);
+    hashValue(value);
+    before = ',';
+  }
+  hashPart(values.length === 0 ? '[]' : ']');
+}
+
+function hashMembers(value: Readonly<Record<string, JsonValue>>): void {
+  const names = Object.keys(value).sort();
+  let before = '{';
+  for (const name of names) {
+    hashPart(before);
+    hashString(name);
+    hashPart(':');
+    hashValue(value[name] as JsonValue);
+    before = ',';
+  }
+  hashPart(names.length === 0 ? '{}' : '}');
+}
+
+/** Hashes a part of a text, whose words may begin in one part and end in the next. */
+function hashPart(text: string): void {
+  const { length } = text;
+  units += length;
+  let index = 0;
+  if (half !== NO_HALF && length > 0) {
+    hashWord(half | (text.charCodeAt(0) << 16));
+    half = NO_HALF;
+    index = 1;
+  }
+  for (; index + 1 < length; index += 2) hashWord(text.charCodeAt(index) | (text.charCodeAt(index + 1) << 16));
+  if (index < length) half = text.charCodeAt(index);
 }
 
 /**

@@ -1,6 +1,13 @@
 export type { ActivityEvent, ActivityKind } from './activity-schemas.ts';
 export type * from './admin-schemas.ts';
-export { addChecksums, objectChecksum, plainObjectChecksum, subtractChecksums, textChecksum } from './checksum.ts';
+export {
+  addChecksums,
+  attributesChecksum,
+  objectChecksum,
+  plainObjectChecksum,
+  subtractChecksums,
+  textChecksum,
+} from './checksum.ts';
 export {
   DEVICE_TYPES,
   type DeviceType,

@@ -32,6 +32,7 @@ const SERVER_STATUS: DeviceStatus = Object.freeze({
   isSyncing: false,
   pendingUploads: 0,
   problems: 0,
+  progress: null,
   lastSyncedAtMs: null,
   sessionEnd: null,
   error: null,

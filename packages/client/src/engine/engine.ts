@@ -10,6 +10,7 @@ import {
 } from '../machine/machine.ts';
 import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
+import type { Show } from '../pull/apply-page.ts';
 import type { RowPlace } from '../state/group-rows.ts';
 import { callListener, Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
@@ -37,6 +38,7 @@ export interface EngineOptions {
   readonly pollMs: number;
   readonly usesStream: boolean;
   readonly usesSnapshots: boolean;
+  readonly show: Show;
   readonly getToken: GetToken | null;
   /** Merge functions by source. */
   readonly merge: Readonly<Record<string, MergeFunction>>;
@@ -158,6 +160,7 @@ export class Engine {
       shouldYield: () => this.#state.wantsPush,
       onDue: (source: string) => this.#pullSoon(source),
       onLiveApplied: (source: string, token: string) => this.#recordLivePage(source, token),
+      onProgress: () => this.#refreshStatus(),
     };
     this.puller = new Puller({ platform, replica, caller, hooks, options });
     this.#listener = new ServerEventListener(platform, caller, this.#listenerHooks(), options);
@@ -509,6 +512,7 @@ export class Engine {
       isSyncing: mode === 'pushing' || mode === 'pulling',
       pendingUploads: this.replica.uploadsOpen,
       problems: this.replica.count('problems'),
+      progress: this.puller.progress,
       lastSyncedAtMs: this.#syncedAtMs,
       sessionEnd: this.sessions.lastEnd(),
       error: this.#error,

@@ -11,8 +11,17 @@ import {
 import { ClientError, clientError } from '../client-error.ts';
 import { HEALS_IN_A_ROW_MAX, SNAPSHOT_FROM_OBJECTS, SOURCES_FRESH_MS, STREAM_SILENCE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
-import { applyPage, dropIncluded, foldStaged, type PageAsked, type PageEffect, tokenOf } from '../pull/apply-page.ts';
+import {
+  applyPage,
+  dropIncluded,
+  foldStaged,
+  type PageAsked,
+  type PageEffect,
+  type Show,
+  tokenOf,
+} from '../pull/apply-page.ts';
 import { applySources } from '../pull/apply-sources.ts';
+import { isOfFirstSync, type PagePart, partsOf } from '../pull/first-sync.ts';
 import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
 import { dropGroup, rebuildUnion, updateUnion } from '../pull/group-union.ts';
 import { SetTokens } from '../pull/set-tokens.ts';
@@ -30,6 +39,9 @@ import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads
 import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { LivePages } from './live-pages.ts';
+import { nextTask } from './next-task.ts';
+import { ProgressCounter, type SyncProgress } from './progress.ts';
+import { Verifier } from './verifier.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PullerHooks {
@@ -45,6 +57,8 @@ export interface PullerHooks {
   onDue(source: string): void;
   /** Called when a page of an event was applied. */
   onLiveApplied(source: string, token: string): void;
+  /** Called when more of a first sync has arrived. */
+  onProgress(): void;
 }
 
 /** A source whose backend had not answered when it was pulled. */
@@ -60,6 +74,7 @@ export interface PullerOptions {
   /** Null: the page size of the server. */
   readonly pageObjects: number | null;
   readonly usesSnapshots: boolean;
+  readonly show: Show;
 }
 
 interface PullerParts {
@@ -88,10 +103,12 @@ export class Puller {
   /** Folded staged pages; they can be computed again from the staged pages. */
   readonly #folds = new Map<string, Fold>();
   /**
-   * Size and checksum of the stored objects. They are computed from the objects when they are first needed, so that
-   * damage to the closed store is detected, and updated from then on.
+   * Size and checksum of the stored objects. The verifier computes them from the objects after the first pull, so that
+   * damage to the closed store is detected; they are updated from then on.
    */
   readonly #measures = new Map<string, SizeAndChecksum>();
+  readonly #verifier: Verifier;
+  readonly #progress = new ProgressCounter();
   /** Sources that continue as a snapshot stream. */
   readonly #streamed = new Set<string>();
   /** Sources that the server refused to stream. */
@@ -119,6 +136,14 @@ export class Puller {
     this.#caller = caller;
     this.#hooks = hooks;
     this.#options = options;
+    this.#verifier = new Verifier({
+      ...{ platform, replica },
+      onMeasured: (place, measured) => this.#measures.set(rowsOf(place), measured),
+      onHealed: (source, reason) => {
+        this.#recordHealed(source, reason);
+        this.#hooks.onDue(source);
+      },
+    });
     this.#live = new LivePages({
       tokenOf: (source) => this.#askFor(source).token,
       isPulled: (source) => this.#pulled.includes(source),
@@ -131,6 +156,11 @@ export class Puller {
   /** Errors of sources that could not be pulled, or whose backend could not be reached. */
   get troubles(): ReadonlyMap<string, PartialError> {
     return this.#troubles;
+  }
+
+  /** How far sources are that start over; null: there are none. */
+  get progress(): SyncProgress | null {
+    return this.#progress.current;
   }
 
   wantAll(): void {
@@ -167,6 +197,8 @@ export class Puller {
     this.wants.clear();
     this.#live.forget();
     this.#sets.clear();
+    this.#verifier.clear();
+    this.#progress.clear();
     this.stopWaiting();
     const memories = [this.#folds, this.#streamed, this.#notStreamed, this.#healsInARow, this.#troubles, this.#doneAt];
     for (const memory of [...memories, this.#measures, this.#stagedTroubles]) memory.clear();
@@ -175,6 +207,8 @@ export class Puller {
 
   #forgetSource(source: string): void {
     this.#measures.delete(source);
+    this.#verifier.forget(source);
+    this.#progress.end(source);
     this.#sets.forget(source);
     this.#pending.get(source)?.cancel();
     this.#pending.delete(source);
@@ -264,7 +298,7 @@ export class Puller {
       read: readPull,
       signal: scope.signal,
     });
-    const pages = pagesOf(answer, asked);
+    const pages = await this.#storeParts(pagesOf(answer, asked), asked, scope);
     const grouped = groupsIn(answer, asked);
     const { outcomeEffects, effects, groupEffects } = await transactIn(this.#replica, scope, (tx) => {
       dropSent(tx, acks);
@@ -281,9 +315,10 @@ export class Puller {
       return { outcomeEffects: settled, effects: applied, groupEffects: ofGroups };
     });
     this.#hooks.onOutcomes(outcomeEffects);
-    for (const [index, [source, page]] of [...pages].entries()) this.#conclude(source, page, effects[index], request);
+    for (const [index, [source, page]] of [...pages].entries())
+      this.#conclude(page, effects[index], { source, request, scope });
     for (const [index, { ask, groups }] of grouped.entries()) {
-      this.#concludeGroups(ask.source, groups, groupEffects[index] ?? [], request);
+      this.#concludeGroups(groups, groupEffects[index] ?? [], { source: ask.source, request, scope });
     }
     this.#recordTroubles(answer, asked, request);
     this.#pauseIfHealingFails();
@@ -339,21 +374,17 @@ export class Puller {
     if (isNews) tx.put('sources', ['', source], { ...row, staging: null, syncedAtMs: this.#platform.nowMs() });
   }
 
-  #concludeGroups(source: string, answer: GroupPages, effects: readonly GroupEffect[], request: number): void {
+  #concludeGroups(answer: GroupPages, effects: readonly GroupEffect[], { source, request, scope }: Pulled): void {
     const { groups, gone = [], more } = answer;
     this.#sets.take(source, answer);
     for (const group of gone) {
       this.#measures.delete(rowsOf({ source, group }));
       this.#folds.delete(rowsOf({ source, group }));
+      this.#verifier.forget(rowsOf({ source, group }));
     }
     for (const { group, effect } of effects) {
-      const rows = rowsOf({ source, group });
-      if (effect.kind === 'staged') this.#folds.set(rows, effect.fold);
-      else if (effect.kind === 'complete') {
-        this.#measures.set(rows, effect.measured);
-        const page = groups[group];
-        if (effect.isNews && page !== undefined && isPage(page)) this.#hooks.onCaughtUp({ source, group }, page.token);
-      } else if (effect.kind === 'healed') this.#recordHealed(source, effect.reason);
+      const page = groups[group];
+      if (page !== undefined && isPage(page)) this.#concludeGroup({ source, group }, page, effect, scope);
     }
     if (more || effects.some(({ effect }) => effect.kind !== 'complete')) {
       this.wants.postpone(source);
@@ -363,6 +394,15 @@ export class Puller {
     this.wants.fulfil(source, request);
     const errors = Object.values(groups).flatMap(({ error }) => error ?? []);
     this.#settle(source, errors.find(({ code }) => code === PENDING) ?? errors[0] ?? null, request);
+  }
+
+  #concludeGroup(place: RowPlace, page: Page, effect: PageEffect, scope: WorkScope): void {
+    if (effect.kind === 'staged') this.#folds.set(rowsOf(place), effect.fold);
+    else if (effect.kind === 'healed') this.#recordHealed(place.source, effect.reason);
+    else if (effect.kind === 'complete') {
+      this.#recordMeasure(place, page, effect.measured, scope);
+      if (effect.isNews) this.#hooks.onCaughtUp(place, page.token);
+    }
   }
 
   /** Each line is a page. Pages are staged as they arrive, so a broken stream continues where it stopped. */
@@ -397,9 +437,48 @@ export class Puller {
   async #takeLine(asked: PageAsked, line: string, request: number, scope: WorkScope): Promise<boolean> {
     const page = readPage(parsedLine(line));
     requireProgress(asked, page);
-    const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, page));
-    this.#conclude(asked.source, page, effect, request);
-    return effect.kind !== 'staged';
+    const last = await this.#storeAllButLast(asked, page, scope, line.length);
+    const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, last));
+    this.#conclude(page, effect, { source: asked.source, request, scope });
+    return effect.kind !== 'staged' && effect.kind !== 'stored';
+  }
+
+  async #storeParts(
+    pages: ReadonlyMap<string, Page>,
+    asked: ReadonlyMap<string, PageAsked>,
+    scope: WorkScope,
+  ): Promise<ReadonlyMap<string, Page | PagePart>> {
+    const last = new Map<string, Page | PagePart>();
+    for (const [source, page] of pages) {
+      last.set(source, await this.#storeAllButLast(asked.get(source) as PageAsked, page, scope));
+    }
+    return last;
+  }
+
+  /** Stores the parts of a page of a first sync, each in its own task. Returns the last one, or the page if it has no parts. */
+  async #storeAllButLast(asked: PageAsked, page: Page, scope: WorkScope, bytes?: number): Promise<Page | PagePart> {
+    const { reader } = this.#replica;
+    if (!isOfFirstSync(reader, asked, page)) return page;
+    const { source } = asked;
+    const pause = () => nextTask(this.#platform);
+    // Unknown after a restart.
+    const held = page.reset === true ? null : (this.#measures.get(source) ?? (await measureAll(reader, source, pause)));
+    if (held !== null) this.#measures.set(source, held);
+    const parts = partsOf(page);
+    const each = (bytes ?? JSON.stringify(page).length) / parts.length;
+    this.#progress.note(source, { objects: held?.size ?? 0, total: page.size, bytes: each });
+    for (const part of parts.slice(0, -1)) {
+      const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, part));
+      if (effect.kind === 'stored') this.#recordStored(source, effect.measured, page, each);
+      await pause();
+    }
+    return parts.at(-1) ?? page;
+  }
+
+  #recordStored(source: string, measured: SizeAndChecksum, { size: total }: Page, bytes: number): void {
+    this.#measures.set(source, measured);
+    this.#progress.note(source, { objects: measured.size, total, bytes });
+    this.#hooks.onProgress();
   }
 
   #askFor(source: string): PageAsked {
@@ -408,27 +487,33 @@ export class Puller {
     return { source, token, settledBefore: this.#replica.settledNext };
   }
 
-  #applyPage(tx: Transaction, asked: PageAsked, page: Page): PageEffect {
+  #applyPage(tx: Transaction, asked: PageAsked, page: Page | PagePart): PageEffect {
     const rows = rowsOf(asked);
     const fold = this.#folds.get(rows) ?? foldStaged(tx, asked);
     // The fold is consumed even if the transaction fails; then it is computed again from the staged pages.
     this.#folds.delete(rows);
-    const held = () => this.#measures.get(rows) ?? measureAll(this.#replica.reader, rows);
-    return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs() });
+    const held = this.#measures.get(rows) ?? null;
+    return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs(), show: this.#options.show });
   }
 
   /** Not knowing when the page was made, it takes no upload as included in it: the pull after a push decides that. */
   async #applyLive({ source, from, page }: LiveChange, scope: WorkScope): Promise<PageEffect['kind']> {
     const asked: PageAsked = { source, token: from, settledBefore: 0 };
     const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, page));
-    if (effect.kind === 'complete') this.#recordComplete(source, effect.measured);
+    if (effect.kind === 'complete') this.#recordComplete(source, page, effect.measured, scope);
     else if (effect.kind === 'healed') this.#recordHealed(source, effect.reason);
     return effect.kind;
   }
 
-  #recordComplete(source: string, measured: SizeAndChecksum): void {
-    this.#measures.set(source, measured);
+  #recordComplete(source: string, page: Page, measured: SizeAndChecksum | null, scope: WorkScope): void {
+    this.#recordMeasure({ source }, page, measured, scope);
     this.#healsInARow.delete(source);
+    this.#progress.end(source);
+  }
+
+  #recordMeasure(place: RowPlace, page: Page, measured: SizeAndChecksum | null, scope: WorkScope): void {
+    if (measured === null) this.#verifier.expect(place, page, scope);
+    else this.#measures.set(rowsOf(place), measured);
   }
 
   /** Tells once, with the pull that starts over, that the objects did not match. */
@@ -440,26 +525,34 @@ export class Puller {
 
   #recordHealed(source: string, reason: string): void {
     this.#mismatched.add(source);
+    this.#progress.end(source);
     this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);
     this.#hooks.onHealed(source, reason);
   }
 
-  #conclude(source: string, page: Page, effect: PageEffect | undefined, request: number): void {
+  #conclude(page: Page, effect: PageEffect | undefined, { source, request, scope }: Pulled): void {
     if (effect?.kind === 'staged') {
       this.#folds.set(source, effect.fold);
-      if (page.reset === true) this.#stagedTroubles.delete(source);
-      if (page.error !== undefined) this.#stagedTroubles.set(source, page.error);
-      this.wants.postpone(source);
-      const left = page.size - effect.fold.objects.size;
-      if (effect.fold.isFresh && this.#options.usesSnapshots && left > SNAPSHOT_FROM_OBJECTS)
-        this.#streamed.add(source);
+      this.#goOn(source, page, effect.fold.isFresh ? effect.fold.objects.size : null);
+    } else if (effect?.kind === 'stored') {
+      this.#recordStored(source, effect.measured, page, 0);
+      this.#goOn(source, page, effect.measured.size);
     } else if (effect?.kind === 'complete') {
-      this.#recordComplete(source, effect.measured);
+      this.#recordComplete(source, page, effect.measured, scope);
       this.#streamed.delete(source);
       this.wants.fulfil(source, request);
       if (effect.isNews) this.#hooks.onCaughtUp({ source }, page.token);
       this.#settle(source, page.error ?? this.#stagedTroubles.get(source) ?? null, request);
     } else if (effect?.kind === 'healed') this.#recordHealed(source, effect.reason);
+  }
+
+  /** More pages follow. `held` is how many objects of a catch-up that starts over have arrived; null: it does not start over. */
+  #goOn(source: string, page: Page, held: number | null): void {
+    if (page.reset === true) this.#stagedTroubles.delete(source);
+    if (page.error !== undefined) this.#stagedTroubles.set(source, page.error);
+    this.wants.postpone(source);
+    const left = held === null ? 0 : page.size - held;
+    if (this.#options.usesSnapshots && left > SNAPSHOT_FROM_OBJECTS) this.#streamed.add(source);
   }
 
   /** Marks a source as complete. Callers of `sync` keep waiting for it while its backend has not answered. */
@@ -533,6 +626,13 @@ function pagesOf({ sources }: PullAnswer, asked: ReadonlyMap<string, PageAsked>)
     pages.set(source, page);
   }
   return pages;
+}
+
+/** The pull that brought a page. */
+interface Pulled {
+  readonly source: string;
+  readonly request: number;
+  readonly scope: WorkScope;
 }
 
 /** What became of a page of a group. */

@@ -209,6 +209,9 @@ describe('starting over', () => {
     const healed: unknown[] = [];
     device.on('healed', (event) => healed.push(event));
     await push(world, { o1: { more: 1 } });
+    const isHealed = new Promise<void>((resolve) => device.on('healed', () => resolve()));
+    await world.finish(device.sync());
+    await world.finish(isHealed);
     await world.finish(device.sync());
     expect(seen(device)).toEqual(await onServer(world));
     expect(device.status.getSnapshot()).toMatchObject({ heals: 1, error: null });

@@ -1,5 +1,6 @@
 import type { PartialError } from '@tidemark/protocol';
 import type { Mode } from '../machine/machine.ts';
+import type { SyncProgress } from './progress.ts';
 import type { SessionEnd } from './session-end.ts';
 
 /** The status of the device. It is immutable: each change creates a new one. */
@@ -16,6 +17,8 @@ export interface DeviceStatus {
   readonly pendingUploads: number;
   /** Rejected and conflicting uploads that the app has not handled. */
   readonly problems: number;
+  /** How far sources are that the device fetches from the beginning; null: there are none. */
+  readonly progress: SyncProgress | null;
   /** When the device last had the complete state of the server. */
   readonly lastSyncedAtMs: number | null;
   /** Why the last session ended without the user; null: it did not. */

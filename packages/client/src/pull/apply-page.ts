@@ -1,17 +1,30 @@
-import type { Page } from '@tidemark/protocol';
+import { addChecksums, attributesChecksum, type Page, subtractChecksums } from '@tidemark/protocol';
+import { frozen } from '../state/frozen.ts';
 import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import { EMPTY_FOLD, type Fold, foldPage, InconsistentPage, measureFolded, type SizeAndChecksum } from './fold.ts';
+import type { PagePart } from './first-sync.ts';
+import {
+  EMPTY_FOLD,
+  type Fold,
+  foldPage,
+  InconsistentPage,
+  measureFolded,
+  NOTHING,
+  type SizeAndChecksum,
+} from './fold.ts';
 
 export type PageEffect =
   /** The page was staged, because more pages follow. */
   | { readonly kind: 'staged'; readonly fold: Fold }
+  /** The page of a first sync was stored, and more pages or parts follow. `measured` is what the device holds so far. */
+  | { readonly kind: 'stored'; readonly measured: SizeAndChecksum }
   /** The source is complete; the app sees all changes at once. `isNews`: the device holds another token than before. */
   | {
       readonly kind: 'complete';
-      readonly measured: SizeAndChecksum;
+      /** Null: the objects that the device held have not been measured since it was opened. */
+      readonly measured: SizeAndChecksum | null;
       readonly isNews: boolean;
       /** The ids of the objects that the pages mention, and of those that are gone. */
       readonly changed: readonly string[];
@@ -32,9 +45,15 @@ export interface PageAsked extends RowPlace {
 export interface PageContext {
   /** The staged pages; the fold is consumed. */
   readonly fold: Fold;
-  readonly held: () => SizeAndChecksum;
+  /** Null: not measured yet. */
+  readonly held: SizeAndChecksum | null;
   readonly nowMs: number;
+  /** Whether the app sees the objects of a first sync as they arrive. */
+  readonly show: Show;
 }
+
+/** When the app sees a first sync: whole, when it is complete, or as it arrives. */
+export type Show = 'whole' | 'as_it_arrives';
 
 /** Returns the token for the next pull: that of the catch-up under way, else of the last complete one. */
 export function tokenOf(row: SourceRow): string | null {
@@ -42,14 +61,20 @@ export function tokenOf(row: SourceRow): string | null {
 }
 
 /** Applies a page in the transaction. */
-export function applyPage(tx: Transaction, asked: PageAsked, page: Page, context: PageContext): PageEffect {
+export function applyPage(tx: Transaction, asked: PageAsked, page: Page | PagePart, context: PageContext): PageEffect {
   const row = tx.get('sources', rowKey(asked));
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
+    if ('puts' in page) return storePart(tx, row, page, { ...asked, ...context });
     const fold = foldPage(tx, rowsOf(asked), context.fold, page);
     return page.more
       ? stage(tx, row, page, { ...asked, fold })
-      : complete(tx, row, page, { ...asked, ...context, fold });
+      : complete(tx, row, page, {
+          ...asked,
+          ...context,
+          fold,
+          measured: measureFolded(tx, rowsOf(asked), fold, context.held),
+        });
   } catch (error) {
     if (!(error instanceof InconsistentPage)) throw error;
     return heal(tx, asked, row, error.message);
@@ -65,10 +90,68 @@ export function foldStaged(reader: Reader, place: RowPlace): Fold {
 }
 
 /** Drops the token of the source, so that it starts over. */
-function heal(tx: Transaction, place: RowPlace, row: SourceRow, reason: string): PageEffect {
+export function heal(tx: Transaction, place: RowPlace, row: SourceRow, reason: string): PageEffect {
   dropStaged(tx, rowsOf(place));
+  // The app must not see the objects of a first sync that is not complete.
+  if (row.staging?.firstSync !== undefined) dropObjects(tx, rowsOf(place));
   tx.put('sources', rowKey(place), { ...row, token: null, staging: null, heals: row.heals + 1 });
   return { kind: 'healed', reason };
+}
+
+/** Stores a part of a first sync. */
+function storePart(tx: Transaction, row: SourceRow, part: PagePart, context: PageAsked & PageContext): PageEffect {
+  const rows = rowsOf(context);
+  const { reset, ...changes } = part;
+  const staging = { token: context.token, pages: 0, firstSync: context.show === 'whole' ? 'hidden' : 'shown' } as const;
+  if (reset === true) {
+    dropStaged(tx, rows);
+    dropObjects(tx, rows);
+  }
+  const measured = writePart(tx, rows, changes, reset === true ? NOTHING : (context.held ?? NOTHING));
+  if (part.isLast && !part.more) {
+    if (!isRight(measured, part)) return heal(tx, context, { ...row, staging }, differenceOf(measured, part));
+    return finish(tx, row, part, { ...context, measured, changed: [] });
+  }
+  const token = part.isLast ? part.token : context.token;
+  tx.put('sources', rowKey(context), { ...row, staging: { ...staging, token } });
+  return { kind: 'stored', measured };
+}
+
+/** Writes the objects of a part. Returns the measure of all stored objects, given that of those before. */
+function writePart(
+  tx: Transaction,
+  rows: string,
+  part: Omit<PagePart, 'reset'>,
+  held: SizeAndChecksum,
+): SizeAndChecksum {
+  let { size, checksum } = held;
+  const write = (id: string, attributes: Attributes | null) => {
+    const before = tx.get('objects', [rows, id]);
+    if (before !== undefined) {
+      size--;
+      checksum = subtractChecksums(checksum, attributesChecksum(id, before));
+    }
+    if (attributes === null) {
+      tx.delete('objects', [rows, id]);
+      return;
+    }
+    size++;
+    checksum = addChecksums(checksum, attributesChecksum(id, attributes));
+    if (before === undefined || !sameJson(before, attributes)) tx.put('objects', [rows, id], attributes);
+  };
+  const { delete: deleted = [], puts, drop, patch, token, more } = part;
+  for (const id of deleted) write(id, null);
+  for (const [id, attributes] of puts) write(id, frozen(attributes));
+  const changes = {
+    token,
+    more,
+    size,
+    ...(drop === undefined ? {} : { drop }),
+    ...(patch === undefined ? {} : { patch }),
+  };
+  const { objects } = foldPage(tx, rows, { isFresh: false, objects: new Map() }, changes);
+  for (const [id, attributes] of objects) write(id, attributes);
+  return { size, checksum };
 }
 
 function stage(tx: Transaction, row: SourceRow, page: Page, asked: PageAsked & { fold: Fold }): PageEffect {
@@ -80,14 +163,26 @@ function stage(tx: Transaction, row: SourceRow, page: Page, asked: PageAsked & {
   return { kind: 'staged', fold: asked.fold };
 }
 
-function complete(tx: Transaction, row: SourceRow, page: Page, context: PageAsked & PageContext): PageEffect {
-  const { source, group, settledBefore, fold, held, nowMs } = context;
-  const rows = rowsOf(context);
-  const measured = measureFolded(tx, rows, fold, held);
-  const isRight = measured.size === page.size && measured.checksum === (page.checksum ?? measured.checksum);
-  if (!isRight) return heal(tx, context, row, differenceOf(measured, page));
-  const changed = writeObjects(tx, rows, fold);
-  dropStaged(tx, rows);
+function complete(
+  tx: Transaction,
+  row: SourceRow,
+  page: Page,
+  context: PageAsked & PageContext & { readonly measured: SizeAndChecksum | null },
+): PageEffect {
+  const { fold, measured } = context;
+  if (measured !== null && !isRight(measured, page)) return heal(tx, context, row, differenceOf(measured, page));
+  return finish(tx, row, page, { ...context, changed: writeObjects(tx, rowsOf(context), fold) });
+}
+
+/** Ends a catch-up whose objects are written. */
+function finish(
+  tx: Transaction,
+  row: SourceRow,
+  page: Page,
+  context: PageAsked & PageContext & { readonly measured: SizeAndChecksum | null; readonly changed: readonly string[] },
+): PageEffect {
+  const { source, group, settledBefore, nowMs, measured, changed } = context;
+  dropStaged(tx, rowsOf(context));
   // Uploads to groups stay in the overlay until the union shows what all groups have.
   if (group === undefined) dropIncluded(tx, source, settledBefore);
   const { token } = page;
@@ -101,17 +196,19 @@ function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fol
   const before = isFresh ? [...tx.entries('objects', source)].map(([id]) => id) : [];
   const gone = before.filter((id) => !objects.has(id));
   for (const id of gone) tx.delete('objects', [source, id]);
-  for (const [id, attributes] of objects) {
-    const before = tx.get('objects', [source, id]);
-    if (attributes === null) tx.delete('objects', [source, id]);
-    else if (!isSame(before, attributes)) tx.put('objects', [source, id], attributes);
-  }
+  for (const [id, attributes] of objects) putObject(tx, source, id, attributes);
   return [...gone, ...objects.keys()];
 }
 
 /** Equal objects are neither written nor rendered again. */
-function isSame(before: Attributes | undefined, after: Attributes): boolean {
-  return before !== undefined && sameJson(before, after);
+function putObject(tx: Transaction, rows: string, id: string, attributes: Attributes | null): void {
+  const before = tx.get('objects', [rows, id]);
+  if (attributes === null) tx.delete('objects', [rows, id]);
+  else if (before === undefined || !sameJson(before, attributes)) tx.put('objects', [rows, id], attributes);
+}
+
+function dropObjects(tx: Transaction, rows: string): void {
+  for (const [id] of [...tx.entries('objects', rows)]) tx.delete('objects', [rows, id]);
 }
 
 /**
@@ -129,7 +226,12 @@ function dropStaged(tx: Transaction, source: string): void {
   for (const [number] of [...tx.entries('staged', source)]) tx.delete('staged', [source, number]);
 }
 
-function differenceOf(held: SizeAndChecksum, page: Page): string {
+/** True if the objects are those of the server, as far as the page tells. */
+export function isRight(held: SizeAndChecksum, { size, checksum }: Pick<Page, 'size' | 'checksum'>): boolean {
+  return held.size === size && held.checksum === (checksum ?? held.checksum);
+}
+
+export function differenceOf(held: SizeAndChecksum, page: Pick<Page, 'size'>): string {
   if (held.size !== page.size) return `the device holds ${held.size} objects, the server has ${page.size}`;
   return 'the checksum of the objects differs from the server';
 }

@@ -1,4 +1,5 @@
-import { addChecksums, canonicalJson, objectChecksum, type Page, subtractChecksums } from '@tidemark/protocol';
+import { addChecksums, attributesChecksum, type Page, subtractChecksums } from '@tidemark/protocol';
+import { VERIFY_STEP_OBJECTS } from '../limits.ts';
 import { frozen } from '../state/frozen.ts';
 import type { Reader } from '../state/local-state.ts';
 import type { Attributes } from '../state/rows.ts';
@@ -45,45 +46,50 @@ export interface SizeAndChecksum {
   readonly checksum: number;
 }
 
-const NOTHING: SizeAndChecksum = { size: 0, checksum: 0 };
+export const NOTHING: SizeAndChecksum = { size: 0, checksum: 0 };
 
-/** Measures the stored objects. */
-export function measureAll(reader: Reader, source: string): SizeAndChecksum {
+/**
+ * Measures the stored objects in steps, so that the thread is free between them. Null: they changed meanwhile, as `isSame`
+ * says.
+ */
+export async function measureAll(
+  reader: Reader,
+  rows: string,
+  pause: () => Promise<void>,
+  isSame: () => boolean = () => true,
+): Promise<SizeAndChecksum | null> {
   let { size, checksum } = NOTHING;
-  for (const [id, attributes] of reader.entries('objects', source)) {
-    size++;
-    checksum = addChecksums(checksum, checksumOf(id, attributes));
+  for (const [id, attributes] of [...reader.entries('objects', rows)]) {
+    checksum = addChecksums(checksum, attributesChecksum(id, attributes));
+    if (++size % VERIFY_STEP_OBJECTS > 0) continue;
+    await pause();
+    if (!isSame()) return null;
   }
   return { size, checksum };
 }
 
-/** Measures the objects as they will be when the fold is applied; `held` is the measure of the stored ones. */
+/** Measures the objects as they will be when the fold is applied; `held` is the measure of the stored ones, null if unknown. */
 export function measureFolded(
   reader: Reader,
   source: string,
   fold: Fold,
-  held: () => SizeAndChecksum,
-): SizeAndChecksum {
-  let { size, checksum } = fold.isFresh ? NOTHING : held();
+  held: SizeAndChecksum | null,
+): SizeAndChecksum | null {
+  const before = fold.isFresh ? NOTHING : held;
+  if (before === null) return null;
+  let { size, checksum } = before;
   for (const [id, attributes] of fold.objects) {
-    const before = fold.isFresh ? undefined : reader.get('objects', [source, id]);
-    if (before !== undefined) {
+    const known = fold.isFresh ? undefined : reader.get('objects', [source, id]);
+    if (known !== undefined) {
       size--;
-      checksum = subtractChecksums(checksum, checksumOf(id, before));
+      checksum = subtractChecksums(checksum, attributesChecksum(id, known));
     }
     if (attributes !== null) {
       size++;
-      checksum = addChecksums(checksum, checksumOf(id, attributes));
+      checksum = addChecksums(checksum, attributesChecksum(id, attributes));
     }
   }
   return { size, checksum };
-}
-
-function checksumOf(id: string, attributes: Attributes): number {
-  return objectChecksum(
-    id,
-    Object.entries(attributes).map(([name, value]) => [name, canonicalJson(value)] as const),
-  );
 }
 
 function without(attributes: Attributes, names: readonly string[]): Attributes {

@@ -6,8 +6,8 @@ export function frozen(attributes: Attributes): Attributes {
   return attributes;
 }
 
-function freezeDeep(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+function freezeDeep(value: object): void {
+  if (Object.isFrozen(value)) return;
   Object.freeze(value);
-  for (const inner of Object.values(value)) freezeDeep(inner);
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) freezeDeep(inner);
 }

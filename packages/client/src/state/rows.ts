@@ -19,11 +19,23 @@ export interface SourceRow {
   readonly seen: string | null;
   /** The token for the next pull if no catch-up is under way. Null: start over. */
   readonly token: string | null;
-  /** A catch-up under way: the token of its last page, and the number of staged pages. */
-  readonly staging: { readonly token: string; readonly pages: number } | null;
+  readonly staging: Staging | null;
   readonly syncedAtMs: number | null;
   /** How often the objects were found to differ from the server's. It should stay 0. */
   readonly heals: number;
+}
+
+/** A catch-up under way. */
+export interface Staging {
+  /** The token of its last page; null: that of a first sync whose first page is not stored completely. */
+  readonly token: string | null;
+  /** The number of staged pages. */
+  readonly pages: number;
+  /**
+   * Present in a first sync, whose pages are stored as objects at once. They are hidden from the app until it is complete, or
+   * shown as they arrive.
+   */
+  readonly firstSync?: 'hidden' | 'shown';
 }
 
 export type UploadState = 'waiting' | 'queued' | 'applied';

@@ -6,8 +6,8 @@ import { lockFile } from './file-lock.ts';
 import { HEADER, lineOf, readLog } from './log-lines.ts';
 import { RowMap } from './row-map.ts';
 
-/** A file is compacted when it has reached this size and has doubled since it was last compacted. */
-const COMPACT_FROM_BYTES = 1_000_000;
+/** A file is compacted when at least so much of it, and half of it, is about rows that were replaced or deleted. */
+const COMPACT_FROM_BYTES = 500_000;
 /** Rows per line of a compacted file. */
 const ROWS_PER_LINE = 500;
 const FILE_NAME = /^device-(\d{1,15})\.log$/;
@@ -28,6 +28,13 @@ export async function openFileStore(folder: string): Promise<LocalStore> {
   }
 }
 
+interface Opened {
+  readonly transactions: readonly (readonly LocalWrite[])[];
+  readonly generation: number;
+  readonly file: FileHandle;
+  readonly bytes: number;
+}
+
 class FileStore implements LocalStore {
   readonly #folder: string;
   readonly #unlock: () => Promise<void>;
@@ -35,22 +42,24 @@ class FileStore implements LocalStore {
   #generation: number;
   #file: FileHandle;
   #bytes: number;
-  #compactAtBytes: number;
+  /** How much of the file is about rows that were replaced or deleted, roughly. */
+  #goneBytes: number;
+  /** After a compaction that failed, the next attempt comes when there is so much. */
+  #compactAtBytes = COMPACT_FROM_BYTES;
   #work: Promise<void> = Promise.resolve();
   #end: Error | null = null;
 
-  private constructor(
-    folder: string,
-    unlock: () => Promise<void>,
-    opened: { readonly rows: RowMap; readonly generation: number; readonly file: FileHandle; readonly bytes: number },
-  ) {
+  private constructor(folder: string, unlock: () => Promise<void>, opened: Opened) {
     this.#folder = folder;
     this.#unlock = unlock;
-    this.#rows = opened.rows;
+    this.#rows = new RowMap([], (value) => {
+      this.#goneBytes += JSON.stringify(value).length;
+    });
+    this.#goneBytes = 0;
+    for (const writes of opened.transactions) this.#rows.apply(writes);
     this.#generation = opened.generation;
     this.#file = opened.file;
     this.#bytes = opened.bytes;
-    this.#compactAtBytes = Math.max(COMPACT_FROM_BYTES, opened.bytes * 2);
   }
 
   static async open(folder: string, unlock: () => Promise<void>): Promise<FileStore> {
@@ -59,11 +68,9 @@ class FileStore implements LocalStore {
     if (generations.length === 0) await writeFile(folder, generation, []);
     const path = fileOf(folder, generation);
     const { transactions, validBytes } = readLog(await readFile(path), path);
-    const rows = new RowMap();
-    for (const writes of transactions) rows.apply(writes);
     const file = await open(path, 'r+');
     await file.truncate(validBytes);
-    return new FileStore(folder, unlock, { rows, generation, file, bytes: validBytes });
+    return new FileStore(folder, unlock, { transactions, generation, file, bytes: validBytes });
   }
 
   async load(): Promise<readonly LocalRow[]> {
@@ -105,6 +112,7 @@ class FileStore implements LocalStore {
     rows.apply(writes);
     await this.#replaceFile(rows.rows());
     this.#rows.apply(writes);
+    this.#goneBytes = 0;
   }
 
   /** Removes a line that was not written completely, or may not be on the disk. */
@@ -118,12 +126,12 @@ class FileStore implements LocalStore {
   }
 
   async #compactWhenGrown(): Promise<void> {
-    if (this.#end !== null || this.#bytes < this.#compactAtBytes) return;
+    if (this.#end !== null || this.#goneBytes < Math.max(this.#compactAtBytes, this.#bytes / 2)) return;
     try {
       await this.#replaceFile(this.#rows.rows());
     } catch {
-      // The old file stays in use; the next attempt comes when it has doubled.
-      this.#compactAtBytes = this.#bytes * 2;
+      // The old file stays in use.
+      this.#compactAtBytes = this.#goneBytes * 2;
     }
   }
 
@@ -136,7 +144,8 @@ class FileStore implements LocalStore {
     this.#file = file;
     this.#generation = generation;
     this.#bytes = size;
-    this.#compactAtBytes = Math.max(COMPACT_FROM_BYTES, size * 2);
+    this.#goneBytes = 0;
+    this.#compactAtBytes = COMPACT_FROM_BYTES;
     await removeFile(old.file, old.path);
   }
 

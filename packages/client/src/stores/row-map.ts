@@ -4,8 +4,11 @@ import type { LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
 /** Rows in memory by table and both parts of the key, in nested maps. */
 export class RowMap {
   readonly #tables = new Map<Table, Map<string, Map<string, JsonValue>>>();
+  /** Called with every value that is replaced or deleted. */
+  readonly #onGone: (value: JsonValue) => void;
 
-  constructor(rows: readonly LocalRow[] = []) {
+  constructor(rows: readonly LocalRow[] = [], onGone: (value: JsonValue) => void = () => undefined) {
+    this.#onGone = onGone;
     this.apply(rows);
   }
 
@@ -26,6 +29,8 @@ export class RowMap {
   #set(table: Table, first: string, second: string, value: JsonValue | undefined): void {
     const firsts = this.#tables.get(table) ?? new Map<string, Map<string, JsonValue>>();
     const seconds = firsts.get(first) ?? new Map<string, JsonValue>();
+    const before = seconds.get(second);
+    if (before !== undefined) this.#onGone(before);
     if (value === undefined) seconds.delete(second);
     else seconds.set(second, value);
     if (seconds.size === 0) firsts.delete(first);

@@ -92,6 +92,11 @@ export class SourceView {
     return this.update(ids);
   }
 
+  /** True during a first sync that the app is to see when it is complete. */
+  get #isHidden(): boolean {
+    return this.#state.get('sources', ['', this.#source])?.staging?.firstSync === 'hidden';
+  }
+
   #updateOne(id: string): ViewChange | null {
     const before = this.#objects.get(id);
     const after = this.#compute(id);
@@ -109,16 +114,12 @@ export class SourceView {
 
   #compute(id: string): SyncedObject | undefined {
     const uploads = this.#pending.of(this.#source, id);
-    const seen = overlay(this.#state.get('objects', [this.#source, id]), uploads);
+    const seen = overlay(this.#isHidden ? undefined : this.#state.get('objects', [this.#source, id]), uploads);
     if (seen === undefined) return undefined;
     const attributes = frozen(withRealReferences(this.#state, this.#source, seen));
     const groups = this.#groupsOf(id, uploads);
-    return Object.freeze({
-      id,
-      attributes,
-      isPending: uploads.some(isOpen),
-      ...(groups.length === 0 ? {} : { groups }),
-    });
+    const isPending = uploads.some(isOpen);
+    return Object.freeze(groups.length === 0 ? { id, attributes, isPending } : { id, attributes, isPending, groups });
   }
 }
 

@@ -1,0 +1,52 @@
+import type { Page } from '@tidemark/protocol';
+import { FIRST_SYNC_PART_OBJECTS } from '../limits.ts';
+import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
+import type { Reader } from '../state/local-state.ts';
+import type { Attributes } from '../state/rows.ts';
+
+/** A page of a first sync, or a part of one. */
+export interface PagePart extends Page {
+  /** The entries of `put`. */
+  readonly puts: readonly (readonly [string, Attributes])[];
+  /** False: other parts of the page follow, and the token stays as it is. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Returns true if the page belongs to a first sync: the device holds nothing of the source. Such pages are stored as
+ * objects at once, so that each object is written once and no step is large. Pages of other catch-ups are staged, because
+ * the app sees the objects that they change.
+ */
+export function isOfFirstSync(reader: Reader, place: RowPlace, page: Page): boolean {
+  const row = reader.get('sources', rowKey(place));
+  if (row === undefined) return false;
+  if (row.staging?.firstSync !== undefined) return true;
+  return page.reset === true && (page.more || isLarge(page)) && holdsNothing(reader, rowsOf(place));
+}
+
+/**
+ * Splits a page, so that the thread is free between the parts. If the process dies between them, the page is pulled again,
+ * and putting its objects again changes nothing.
+ */
+export function partsOf(page: Page): readonly PagePart[] {
+  const { put = {}, reset, delete: deleted, ...rest } = page;
+  const puts = Object.entries(put) as [string, Attributes][];
+  const first = { ...(reset === undefined ? {} : { reset }), ...(deleted === undefined ? {} : { delete: deleted }) };
+  const { token, size } = page;
+  const parts: PagePart[] = [];
+  for (let at = 0; at === 0 || at < puts.length; at += FIRST_SYNC_PART_OBJECTS) {
+    const isLast = at + FIRST_SYNC_PART_OBJECTS >= puts.length;
+    const page = { ...(at === 0 ? first : {}), ...(isLast ? rest : { token, size, more: true }) };
+    parts.push({ ...page, puts: puts.slice(at, at + FIRST_SYNC_PART_OBJECTS), isLast });
+  }
+  return parts;
+}
+
+function isLarge({ put = {} }: Page): boolean {
+  return Object.keys(put).length > FIRST_SYNC_PART_OBJECTS;
+}
+
+function holdsNothing(reader: Reader, rows: string): boolean {
+  for (const _ of reader.entries('objects', rows)) return false;
+  return true;
+}
