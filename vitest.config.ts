@@ -16,6 +16,7 @@ const packages = [
   'backend',
   'react',
   'tanstack-db',
+  'devtools',
   'testing',
 ];
 

@@ -18,6 +18,7 @@ const INPUTS = [
   'packages/client/src',
   'packages/react/src',
   'packages/tanstack-db/src',
+  'packages/devtools/src',
   'packages/client-testing/src',
   'packages/backend/src',
   'packages/server/src/routes',

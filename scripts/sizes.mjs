@@ -29,6 +29,13 @@ export const BUNDLES = [
     bytesMax: 2_000,
     laterBytesMax: 0,
   },
+  {
+    name: '@tidemark/devtools',
+    entry: 'packages/devtools/dist/index.js',
+    external: [/^@tidemark\//],
+    bytesMax: 4_000,
+    laterBytesMax: 0,
+  },
 ];
 
 /** Bundles an entry as an app would, with everything it exports, and returns its sizes in bytes. */

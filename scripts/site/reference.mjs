@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const PACKAGES = ['client', 'react', 'tanstack-db', 'client-testing', 'backend'];
+const PACKAGES = ['client', 'react', 'tanstack-db', 'devtools', 'client-testing', 'backend'];
 const DECLARATION = /^export (?:declare )?(?:abstract )?(?:class|interface|function|const|type) (\w+)/gm;
 const REEXPORT = /^export (?:type )?\{([^}]*)\} from '(\.[^']*)';$/gm;
 

@@ -25,6 +25,7 @@ export const SIDEBAR = [
       ['guides/push-notifications.md', 'Push messages: iOS, Android, web'],
       ['sdk/web-push.md', 'Web push'],
       ['sdk/testing.md', 'Testing an app'],
+      ['guides/devtools.md', 'Devtools'],
     ],
   },
   {
@@ -67,6 +68,7 @@ export const SIDEBAR = [
       ['reference/react.md', 'React hooks'],
       ['reference/tanstack-db.md', 'TanStack DB collections'],
       ['reference/client-testing.md', 'Test kit'],
+      ['reference/devtools.md', 'Devtools panel'],
       ['reference/backend.md', 'SDK for backends'],
       ['sync-protocol.md', 'Device protocol'],
       ['backend.md', 'Backend contract'],

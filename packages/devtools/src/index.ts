@@ -1,0 +1,1 @@
+export { type DevtoolsOptions, type DevtoolsPosition, mountDevtools } from './mount-devtools.ts';
