@@ -9,6 +9,7 @@ import {
   type WriteReport,
 } from '@tidemark/protocol';
 import { Identities } from './accounts/identities.ts';
+import { Invites } from './accounts/invites.ts';
 import { RememberedLogins } from './accounts/remembered-logins.ts';
 import { Tokens } from './accounts/tokens.ts';
 import { Users } from './accounts/users.ts';
@@ -157,6 +158,7 @@ export class Tidemark {
   readonly users: Users;
   readonly logins: RememberedLogins;
   readonly identities: Identities;
+  readonly invites: Invites;
   readonly clients: Clients;
   readonly sources: Sources;
   readonly groups: Groups;
@@ -192,6 +194,7 @@ export class Tidemark {
     this.users = new Users({ ...ports, isToBeWiped: (client) => this.clients.isToBeWiped(client) });
     this.logins = new RememberedLogins(ports);
     this.identities = new Identities(ports);
+    this.invites = new Invites(ports);
     this.clients = new Clients(ports);
     this.sources = new Sources({ ...ports, onGroupsChanged: (user) => void this.#emitMembership(user) });
     this.groups = this.sources.memberships.groups;

@@ -124,17 +124,39 @@ export const AppserverChecks = Type.Object(
 );
 export type AppserverChecks = Static<typeof AppserverChecks>;
 
+const UserIdentity = Type.Object(
+  {
+    issuer: text('The identity provider, by the claim `iss`.', 'https://id.example'),
+    subject: text('The user there, by the claim `sub`.', '248289761001'),
+  },
+  { ...closed, title: 'UserIdentity', description: 'Who a user is at an identity provider.' },
+);
+
 export const User = Type.Object(
   {
     login: text('The login, which is the id of the user.', 'anna'),
     attributes: attributes('What was set about the user; never the password.', { email: 'anna@example.org' }),
     clients: count('How many devices the user has.', 2),
+    identity: Type.Union([UserIdentity, Type.Null()], {
+      description: 'Who the user is at an identity provider; null: none vouches for the user.',
+      examples: [null],
+    }),
     created_at: moment('When the user was created.'),
     updated_at: moment('When the user was last changed.'),
   },
   { ...closed, title: 'User', description: 'A user.' },
 );
 export type User = Static<typeof User>;
+
+export const Invite = Type.Object(
+  {
+    user_id: text('The login of the user.', 'anna'),
+    code: text('The code that a device signs in with, once. It is shown only here.', 'tmi_4fS9…'),
+    expires_at: moment('When the code ends.'),
+  },
+  { ...closed, title: 'Invite', description: 'A code with which a device signs in once.' },
+);
+export type Invite = Static<typeof Invite>;
 
 export const PingReport = Type.Object(
   {

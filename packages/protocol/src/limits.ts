@@ -137,6 +137,10 @@ export const LIVE_UNITS_MAX = 8_000;
 export const DEVICE_TOKENS_MAX = 10;
 /** How long a server can tell why the token of a device has ended, in milliseconds. After that it is just invalid. */
 export const ENDED_TOKENS_MS = 30 * 86_400_000;
+/** How long an invite counts, in seconds. Outside: `invalid_value`. */
+export const INVITE_S_MIN = 60;
+export const INVITE_S_DEFAULT = 86_400;
+export const INVITE_S_MAX = 7 * 86_400;
 /** Uploads in one push. Exceeded: `limit_exceeded`. */
 export const UPLOADS_PER_PUSH_MAX = 1_000;
 /** The `op_id` of an upload. Exceeded: `invalid_value`. */

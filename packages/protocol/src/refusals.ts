@@ -24,6 +24,7 @@ export const REFUSALS = {
   id_token_audience: { status: 401, title: 'The token is for another application' },
   id_token_expired: { status: 401, title: 'The token of the identity provider has expired' },
   id_token_not_yet_valid: { status: 401, title: 'The token of the identity provider is not valid yet' },
+  invite_invalid: { status: 401, title: 'The invite cannot be used' },
   id_token_nonce: { status: 401, title: 'The token is for another sign-in' },
   sign_in_expired: { status: 401, title: 'The sign-in took too long' },
   sign_in_code_refused: { status: 401, title: 'The identity provider refused the code' },

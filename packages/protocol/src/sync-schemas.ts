@@ -38,6 +38,7 @@ export const DeviceLogin = Type.Object(
     access_token: Type.Optional(
       text('An access token of an identity provider that is a JWT, instead of the ID token.', JWT),
     ),
+    invite: Type.Optional(text('The code of an invite, instead of login and password. It counts once.', 'tmi_4fS9…')),
     client: Type.Optional(
       Type.Union([Type.String(), Type.Null()], {
         description:
@@ -49,7 +50,7 @@ export const DeviceLogin = Type.Object(
   {
     ...closed,
     title: 'DeviceLogin',
-    description: 'A login on a device: `login` and `password`, or `id_token`, or `access_token`.',
+    description: 'A login on a device: `login` and `password`, or `id_token`, or `access_token`, or `invite`.',
   },
 );
 export type DeviceLogin = Static<typeof DeviceLogin>;

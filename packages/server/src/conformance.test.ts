@@ -48,6 +48,7 @@ const RULES = [
   '[CONSOLE-1] sessions of the console',
   '[OIDC-31] sign-in of administrators with an identity provider',
   '[SYNC-1] logins of devices',
+  '[INVITE-1] invites',
   '[SYNC-2] logins that are refused',
   '[SYNC-3] tokens of devices',
   '[SYNC-4] a device speaks for itself',

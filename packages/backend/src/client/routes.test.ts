@@ -47,6 +47,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'users.get': ({ users }) => users.get('{user_id}'),
   'users.update': ({ users }) => users.update('{user_id}', {}),
   'users.delete': ({ users }) => users.delete('{user_id}'),
+  'users.invite': ({ users }) => users.invite('{user_id}'),
   'users.clients': ({ users }) => users.clients('{user_id}'),
   'users.deleteClient': ({ users }) => users.deleteClient('{user_id}', '{client_id}'),
   'users.ping': ({ users }) => users.ping({ user_id: 'x' }),

@@ -1,5 +1,5 @@
 import type { UserView } from '@tidemark/core';
-import { type ChangedUser, parseJson } from '@tidemark/protocol';
+import { type ChangedUser, type Invite, parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { listAll, path } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
@@ -30,6 +30,7 @@ export function addUsers(program: Command, cli: Cli): void {
     'tidemark users list',
     'tidemark users create ada --attribute team=north',
     'tidemark users set ada --attribute team=south --password',
+    'tidemark users invite ada',
     'tidemark users delete ada',
   );
   users
@@ -45,6 +46,7 @@ export function addUsers(program: Command, cli: Cli): void {
     .argument('<login>')
     .action(cli.remote(show));
   addSet(users, cli);
+  addInvite(users, cli);
   addDelete(users, cli);
   users
     .command('clients')
@@ -65,6 +67,24 @@ const show: CommandAction<[string, object]> = async ({ api, print }, login) => {
 const clients: CommandAction<[string, object]> = async ({ api, print }, login) => {
   print.names(await api.get<readonly string[]>(path`/rc/v1/users/${login}/clients`));
 };
+
+function addInvite(users: Command, cli: Cli): void {
+  const command = users
+    .command('invite')
+    .description('Make a code with which a device of a user signs in once, without a password')
+    .argument('<login>')
+    .option('--expires-in-s <seconds>', 'how long the code counts; a day if absent')
+    .action(
+      cli.remote(async ({ api, print }, login: string, { expiresInS }: { readonly expiresInS?: string }) => {
+        if (expiresInS !== undefined && !/^[0-9]{1,9}$/.test(expiresInS)) {
+          throw usageFailure('--expires-in-s must be a whole number of seconds');
+        }
+        const body = expiresInS === undefined ? {} : { expires_in_s: Number(expiresInS) };
+        print.record(await api.send<Invite>('POST', path`/rc/v1/users/${login}/invite`, body));
+      }),
+    );
+  withExamples(command, 'tidemark users invite ada', 'tidemark users invite ada --expires-in-s 3600');
+}
 
 function addCreate(users: Command, cli: Cli): void {
   const command = withAttributes(users.command('create').description('Create a user').argument('<login>'))

@@ -320,6 +320,19 @@ describe('tokens of an identity provider', () => {
     expect(bodies).toEqual([{ id_token: 'ada' }]);
   });
 
+  it('[SESSION-7] a device signs in with the code of an invite', async () => {
+    const bodies: unknown[] = [];
+    world.intercept = ({ path, body }, _, init) => {
+      if (path !== '/login') return undefined;
+      bodies.push(body);
+      const passed = JSON.stringify({ login: 'ada', password: 'long enough' });
+      return world.sync.fetch('http://tidemark.test/sync/v1/login', { ...init, body: passed });
+    };
+    const device = await world.open({ user: null });
+    await world.finish(device.signIn({ invite: 'tmi_code' }));
+    expect(bodies).toEqual([{ invite: 'tmi_code' }]);
+  });
+
   it('[SESSION-7] an ended session is renewed with a token from getToken, with the same device id', async () => {
     acceptTokens();
     const device = await world.open({ getToken: async () => ({ idToken: 'ada' }) });

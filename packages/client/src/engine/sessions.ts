@@ -9,11 +9,12 @@ import type { Wire } from '../transport/wire.ts';
 import { addRevocation, Revoker, type RevokerParts, revocationsIn } from './revoker.ts';
 import { endReason, type SessionEnd } from './session-end.ts';
 
-/** What a user signs in with: a password, or a token of an identity provider. */
+/** What a user signs in with: a password, a token of an identity provider, or the code of an invite, which counts once. */
 export type Credentials =
   | { readonly login: string; readonly password: string }
   | { readonly idToken: string }
-  | { readonly accessToken: string };
+  | { readonly accessToken: string }
+  | { readonly invite: string };
 
 /** Returns credentials to renew an ended session with, or null if the user has to sign in. */
 export type GetToken = () => Promise<Credentials | null>;
@@ -223,6 +224,7 @@ export function writerCheck(userId: string): (tx: Transaction) => void {
 function proofOf(credentials: Credentials): object {
   if ('idToken' in credentials) return { id_token: credentials.idToken };
   if ('accessToken' in credentials) return { access_token: credentials.accessToken };
+  if ('invite' in credentials) return { invite: credentials.invite };
   return { login: credentials.login, password: credentials.password };
 }
 

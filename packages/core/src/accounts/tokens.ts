@@ -63,6 +63,8 @@ export type IssueCall = TokenCall & {
   readonly stamp?: string;
   /** The identity that was verified. The token is not issued if the login belongs to another user meanwhile. */
   readonly identity?: Identity;
+  /** The generation of the user whose invite was used. The token is not issued to a later user of the same login. */
+  readonly generation?: number;
   /** True: an identity provider has granted the scopes, so the user need not be an administrator of this server. */
   readonly isByRole?: boolean;
   /** True when the device may already have tokens; beyond the limit its oldest are revoked. */
@@ -310,7 +312,10 @@ export class Tokens {
    * change did not see the token and could not revoke it, so it is revoked before anybody has got it. A later change
    * sees the token, because issuing it raised the version of the owner.
    */
-  async #isProofValid({ stamp, identity }: IssueCall, login: string): Promise<boolean> {
+  async #isProofValid({ stamp, identity, generation }: IssueCall, login: string): Promise<boolean> {
+    if (generation !== undefined) {
+      return (await this.#store.readEntry(refs.generation(login)))?.version === generation;
+    }
     if (stamp === undefined && identity === undefined) return true;
     const entry = await this.#store.readEntry(refs.user(login));
     if (entry === null) return false;

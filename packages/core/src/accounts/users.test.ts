@@ -90,6 +90,7 @@ describe('create', () => {
       login: 'alice',
       attributes,
       clients: 0,
+      identity: null,
       created_at: '2023-11-14T22:13:20.000Z',
       updated_at: '2023-11-14T22:13:20.000Z',
     };
@@ -237,6 +238,7 @@ describe('update', () => {
       login: 'alice',
       attributes: { a: 1, b: null, c: [] },
       clients: 0,
+      identity: null,
       created_at: '2023-11-14T22:13:20.000Z',
       updated_at: '2023-11-14T22:13:21.000Z',
     });

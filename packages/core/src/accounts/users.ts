@@ -15,11 +15,13 @@ import { membershipRemovals } from '../sources/memberships.ts';
 import { admitPassword, passwordProblem } from './admit-password.ts';
 import { admitNewUser, admitUserUpdate, mergedAttributes, type UserUpdate } from './admit-user.ts';
 import { identityRemovals, loginIsTaken } from './identities.ts';
+import { inviteRemovals } from './invites.ts';
 import { loginRemovals } from './remembered-logins.ts';
 import { type OwnedToken, tokenRemovals, tokensOf } from './token-record.ts';
 import { userDeletion } from './user-deletion.ts';
 import {
   type Credential,
+  type Identity,
   readUserRecord,
   type UserAttributes,
   type UserRecord,
@@ -41,6 +43,8 @@ export interface UserView {
   readonly login: string;
   readonly attributes: UserAttributes;
   readonly clients: number;
+  /** Null: no identity provider vouches for the user. */
+  readonly identity: Identity | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -233,7 +237,13 @@ export class Users {
     };
     const write = { ...refs.user(login), value: writeUserRecord(record), expect: entry.version };
     const conditions =
-      revoked === null ? [] : [ownerUnchanged(revoked.owner), ...(await loginRemovals(this.#store, login))];
+      revoked === null
+        ? []
+        : [
+            ownerUnchanged(revoked.owner),
+            ...(await loginRemovals(this.#store, login)),
+            ...(await inviteRemovals(this.#store, login)),
+          ];
     const wiped = await this.#wipedClients(revoked?.tokens ?? []);
     // A token of a device that is to be wiped is good for nothing but the confirmation.
     const isKept = ({ isService, client }: OwnedToken) =>
@@ -278,6 +288,7 @@ export class Users {
     const traces = [
       ...(await loginRemovals(this.#store, login)),
       ...identityRemovals(record),
+      ...(await inviteRemovals(this.#store, login)),
       ...(await groupRemovals(this.#store, login)),
     ];
     for (const source of sources) traces.push(...(await membershipRemovals(this.#store, source, login)));
@@ -320,8 +331,8 @@ export class Users {
 }
 
 function viewOf(login: string, record: UserRecord, clients: number): UserView {
-  const { attributes, createdAtMs, updatedAtMs } = record;
-  return { login, attributes, clients, created_at: isoTime(createdAtMs), updated_at: isoTime(updatedAtMs) };
+  const { attributes, identity = null, createdAtMs, updatedAtMs } = record;
+  return { login, attributes, clients, identity, created_at: isoTime(createdAtMs), updated_at: isoTime(updatedAtMs) };
 }
 
 function userExists(login: string): Refusal {

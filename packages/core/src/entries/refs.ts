@@ -10,6 +10,7 @@ const GROUPS = 'groups';
 export const REMEMBERED_LOGIN = 'login';
 export const LOGIN_OF = 'login_of';
 export const ENDED_TOKEN = 'ended_token';
+export const INVITE = 'invite';
 
 /** Kinds that own other entries, which are deleted with them. */
 export type OwnerKind = 'user' | 'client' | 'source';
@@ -70,6 +71,9 @@ export const refs = {
   loginOf: (user: string, login: string): EntryRef => ({ kind: 'setting', key: [LOGIN_OF, user, login] }),
   /** The login of the user of an identity, which is given as a hash of issuer and subject. */
   identity: (hash: string): EntryRef => ({ kind: 'setting', key: ['identity', hash] }),
+  /** An invite by the hash of its code, and the hash by the user. */
+  invite: (hash: string): EntryRef => ({ kind: 'setting', key: [INVITE, hash] }),
+  inviteOf: (login: string): EntryRef => ({ kind: 'setting', key: ['invite_of', login] }),
   /** Why the token of this hash has ended. */
   endedToken: (hash: string): EntryRef => ({ kind: 'setting', key: [ENDED_TOKEN, hash] }),
   /** The lease of the server that does a task only one server needs to do. */

@@ -7,12 +7,12 @@ import { Refusal } from '@tidemark/protocol';
  */
 const REQUIRED_SCOPE = 'admin:reset';
 
-/** Refuses to change the password of an administrator or to delete one without the scope `admin:reset`. */
+/** Refuses to change the password of an administrator, or to invite or delete one, without the scope `admin:reset`. */
 export async function requireRightOverUser(tidemark: Tidemark, bearer: Bearer | null, login: string): Promise<void> {
   if (hasAllScopes(bearer) || !(await tidemark.users.isAdmin(login))) return;
   throw new Refusal(
     'forbidden',
-    `only a token with the scope ${REQUIRED_SCOPE} can change the password of an administrator or delete one; log in to get one`,
+    `only a token with the scope ${REQUIRED_SCOPE} can change the password of an administrator, or invite or delete one; log in to get one`,
   );
 }
 

@@ -14,6 +14,8 @@ export interface DeviceUser {
   readonly stamp?: string;
   /** The identity that was verified, if an identity provider vouches for the user. */
   readonly identity?: Identity;
+  /** The generation of the user, if an invite was used. */
+  readonly generation?: number;
   /** The groups that the backend or the identity provider names. Absent: the groups of the user stay. */
   readonly groups?: readonly string[];
 }

@@ -104,6 +104,7 @@ async function trimExpired(
   const steps = [
     () => tidemark.tokens.trimExpired(nowMs),
     () => tidemark.logins.trim(),
+    () => tidemark.invites.trim(),
     () => tidemark.stats.trim(nowMs, mayGoOn),
     () => tidemark.audit.trim(nowMs, AUDIT_RETENTION_MS, mayGoOn),
     () => results.trim(nowMs),

@@ -32,7 +32,8 @@ it('[OIDC-1] a device exchanges an ID token of a real provider for a device toke
   const device = new Caller(server.url, token);
   expect((await device.post('/sync/v1/pull', { client_id, sources: {} })).status).toBe(200);
   device.close();
-  expect((await admin.get('/rc/v1/users/anna')).status).toBe(200);
+  const identity = { issuer: oidc.issuer, subject: 'anna' };
+  expect((await admin.get('/rc/v1/users/anna')).body).toMatchObject({ login: 'anna', identity });
 });
 
 it('[OIDC-2] a device exchanges an access token that is a JWT of a real provider', async () => {

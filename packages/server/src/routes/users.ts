@@ -1,4 +1,4 @@
-import { ChangedUser, Deleted, PingReport, User } from '@tidemark/protocol/admin-schemas';
+import { ChangedUser, Deleted, Invite, PingReport, User } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
@@ -118,6 +118,32 @@ const remove = route({
   },
 });
 
+const invite = route({
+  method: 'POST',
+  path: '/rc/v1/users/:user_id/invite',
+  operationId: 'usersInvite',
+  scope: 'admin',
+  summary: 'Make a code with which a device of the user signs in once',
+  description:
+    'The device sends it as `invite` to `POST /sync/v1/login`. The user needs no password. A new invite ends the one before; so do a new password and the deletion of the user.',
+  refusals: ['invalid_value'],
+  params: UserParams,
+  body: Type.Object(
+    {
+      expires_in_s: Type.Optional(
+        Type.Integer({ description: 'How long the code counts, in seconds. Absent: a day.', examples: [3_600] }),
+      ),
+    },
+    { ...closed, title: 'InviteRequest', description: 'How long an invite counts.' },
+  ),
+  answer: Invite,
+  audit: 'user.invite',
+  handle: async ({ context: { tidemark }, params, body, bearer }) => {
+    await requireRightOverUser(tidemark, bearer, params.user_id);
+    return tidemark.invites.issue(params.user_id, body.expires_in_s);
+  },
+});
+
 const clients = route({
   method: 'GET',
   path: '/rc/v1/users/:user_id/clients',
@@ -175,6 +201,7 @@ export const userRoutes = [
   get,
   update,
   remove,
+  invite,
   clients,
   removeClient,
   docnamesRoute(owner),

@@ -3,6 +3,7 @@ import type {
   Client,
   Deleted,
   Explanation,
+  Invite,
   JsonValue,
   Page,
   PingReport,
@@ -64,6 +65,15 @@ export class UserCalls {
 
   get(login: string, options?: CallOptions): Promise<User> {
     return this.#api.get(path`/rc/v1/users/${login}`, options);
+  }
+
+  /**
+   * Makes a code with which a device of the user signs in once, without a password. It counts for a day unless
+   * `expiresInS` says otherwise, and ends the code before.
+   */
+  invite(login: string, { expiresInS, ...options }: CallOptions & { readonly expiresInS?: number } = {}) {
+    const body = expiresInS === undefined ? {} : { expires_in_s: expiresInS };
+    return this.#api.post<Invite>(path`/rc/v1/users/${login}/invite`, body, 'harmful', options);
   }
 
   /**

@@ -14,8 +14,9 @@ const login = route({
   operationId: 'deviceLogIn',
   scope: 'public',
   summary: 'Log in on a device',
-  description: 'A device signs in with login and password, or with a token of an identity provider.',
-  refusals: ['invalid_credentials', 'rate_limited', 'backend_unavailable', ...TOKEN_REFUSALS],
+  description:
+    'A device signs in with login and password, with a token of an identity provider, or once with the code of an invite.',
+  refusals: ['invalid_credentials', 'invite_invalid', 'rate_limited', 'backend_unavailable', ...TOKEN_REFUSALS],
   body: DeviceLogin,
   answer: DeviceSession,
   bodyBytesMax: LOGIN_BYTES_MAX,
@@ -35,6 +36,7 @@ const login = route({
       expiresAtMs: context.nowMs() + context.deviceTokenTtlMs,
       ...(user.stamp === undefined ? {} : { stamp: user.stamp }),
       ...(user.identity === undefined ? {} : { identity: user.identity }),
+      ...(user.generation === undefined ? {} : { generation: user.generation }),
       isReturning: known !== null,
     });
     return { token, user_id: user.login, client_id, expires_at, ...(known?.isWiped === true ? { wipe: true } : {}) };
@@ -43,15 +45,24 @@ const login = route({
 
 /** The proof in the body decides who checks it: an identity provider its tokens, the others passwords. */
 async function userOf(context: RouteContext, body: DeviceLogin, address: string): Promise<DeviceUser> {
-  const { login: name, password, id_token, access_token } = body;
-  const given = [name ?? password, id_token, access_token].filter((proof) => proof !== undefined);
-  if (given.length > 1) throw new Refusal('invalid_request', 'the body has more than one of a password and tokens');
+  const { login: name, password, id_token, access_token, invite } = body;
+  const given = [name ?? password, id_token, access_token, invite].filter((proof) => proof !== undefined);
+  if (given.length > 1)
+    throw new Refusal('invalid_request', 'the body has more than one of a password, tokens and an invite');
   if (id_token !== undefined) return context.providers.signIn({ kind: 'id_token', text: id_token });
   if (access_token !== undefined) return context.providers.signIn({ kind: 'access_token', text: access_token });
+  if (invite !== undefined) return invitedUser(context, invite, address);
   if (name === undefined) throw missing('login');
   if (password === undefined) throw missing('password');
   const user = await context.limiter.attempt(address, name, () => deviceUser(context, name, password));
   if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
+  return user;
+}
+
+/** Failed attempts count for the address; the code itself cannot be guessed. */
+async function invitedUser({ limiter, tidemark }: RouteContext, code: string, address: string): Promise<DeviceUser> {
+  const user = await limiter.attempt(address, code, () => tidemark.invites.redeem(code));
+  if (user === null) throw new Refusal('invite_invalid', 'the invite is mistyped, used, replaced or expired');
   return user;
 }
 

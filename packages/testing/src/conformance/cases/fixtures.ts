@@ -7,7 +7,7 @@ import { json, path, post } from '../requests.ts';
 export const PASSWORD = 'a password of nobody else';
 
 export function userView(login: string, attributes: Readonly<Record<string, unknown>> = {}, clients = 0) {
-  return { login, attributes, clients, created_at: MOMENT, updated_at: MOMENT };
+  return { login, attributes, clients, identity: null, created_at: MOMENT, updated_at: MOMENT };
 }
 
 export function aUser(login: string, attributes: Readonly<Record<string, unknown>> = {}): Exchange {

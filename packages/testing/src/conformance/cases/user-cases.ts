@@ -1,5 +1,5 @@
 import type { ConformanceCase } from '../conformance-case.ts';
-import { listWith, listWithout, Matcher } from '../matcher.ts';
+import { ANY_TEXT, keep, listWith, listWithout, Matcher, MOMENT, TOKEN } from '../matcher.ts';
 import { del, each, get, json, path, post, put, refused, withoutToken } from '../requests.ts';
 import { aSource, aUser, mdOf, PASSWORD, push, userView } from './fixtures.ts';
 
@@ -18,6 +18,29 @@ const ATTRIBUTES = {
   id: 'x',
   toString: 'y',
 };
+
+const INVITE_CODE = new Matcher('the code of an invite', (value) => /^tmi_\w{22}$/.test(String(value)));
+
+const inviting: readonly ConformanceCase[] = [
+  {
+    rule: 'INVITE-1',
+    title: 'a device signs in with the code of an invite',
+    steps: (name) => {
+      const invite = `${user(name('anna'))}/invite`;
+      const answer = { user_id: name('anna'), code: keep('invite', INVITE_CODE), expires_at: MOMENT };
+      return [
+        aUser(name('anna')),
+        [post(invite, { expires_in_s: 600 }), json(answer)],
+        [
+          withoutToken(post('/sync/v1/login', { invite: '{invite}' })),
+          json({ token: TOKEN, user_id: name('anna'), client_id: ANY_TEXT, expires_at: MOMENT }),
+        ],
+        [post(invite, { expires_in_s: 1 }), refused('invalid_value', '/expires_in_s')],
+        [post(`${user(name('nobody'))}/invite`, {}), refused('user_not_found')],
+      ];
+    },
+  },
+];
 
 const making: readonly ConformanceCase[] = [
   {
@@ -171,4 +194,4 @@ const changing: readonly ConformanceCase[] = [
   },
 ];
 
-export const userCases = [...making, ...changing];
+export const userCases = [...making, ...inviting, ...changing];
