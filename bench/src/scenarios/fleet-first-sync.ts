@@ -48,10 +48,21 @@ export async function fleetFirstSync(): Promise<readonly Row[]> {
     cpuOf(() => connection.send('GET', `/sync/v1/sources/${source}/snapshot`, ''));
   const gzip = new DeviceConnection(world.url, device, 'gzip');
   const compressed = (source: string) => () => cpuOf(() => gzip.catchUp(source));
+  // A push between two first syncs must cost the next one no more than the pages that it touches.
+  let pushed = 0;
+  const afterPush = (work: Cost) => async () => {
+    await world.push('Shared', { [`pushed ${pushed++}`]: { n: pushed } });
+    return work();
+  };
   const anew = () => cpuOf(() => sendPages(gzip, bodies.length));
   const rows = [
     await row('first sync in pages, own data, CPU', { ours: catchUp('Own'), bare: pages, atMost: 3 }),
     await row('first sync in pages, from the cache, CPU', { ours: catchUp('Shared'), bare: pages, atMost: 1.4 }),
+    await row('first sync in pages, from the cache, after a push, CPU', {
+      ours: afterPush(catchUp('Shared')),
+      bare: pages,
+      atMost: 2,
+    }),
     await row('first sync as a snapshot, own data, CPU', { ours: snapshot('Own'), bare: stream, atMost: 3 }),
     await row('first sync as a snapshot, from the cache, CPU', { ours: snapshot('Shared'), bare: stream, atMost: 1.2 }),
     await withBytes(
@@ -69,6 +80,12 @@ export async function fleetFirstSync(): Promise<readonly Row[]> {
         limit: ANEW,
       }),
     ),
+    await row('first sync, from the cache, after a push, gzip, CPU', {
+      ours: afterPush(compressed('Shared')),
+      bare: anew,
+      atMost: 0.5,
+      limit: ANEW,
+    }),
   ];
   for (const one of [connection, gzip]) one.close();
   await world.close();

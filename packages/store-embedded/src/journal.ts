@@ -6,6 +6,8 @@ import type {
   JournalStore,
   ObjectsRead,
   PartitionKey,
+  RecordCount,
+  SeqRange,
   StoredObject,
 } from '@tidemark/core/ports';
 import { type BorrowedBytes, viewOf } from './borrowed-bytes.ts';
@@ -15,7 +17,7 @@ import { type JournalKey, journalAfter, NUMBER_MAX } from './keys.ts';
 import { RecordFinder } from './live-records.ts';
 import { readIndexEntry } from './object-index.ts';
 import { listPartitions, type PartitionRow, readPartition, stateOf } from './partitions.ts';
-import { decodeRun, readRunHead } from './runs.ts';
+import { countInRun, decodeRun, readRunHead } from './runs.ts';
 import type { Tables } from './tables.ts';
 
 /** Text that is copied in whole runs takes a small part of the time of text that is decoded. */
@@ -47,6 +49,12 @@ export function journal({ read, write }: EngineContext, trimStepMax: number): Jo
       const slice = readJoined(read(), key, range);
       await yieldAfterRead(slice.tombstones.length, slice.records.length / JOINED_UNITS_PER_UNIT);
       return slice;
+    },
+
+    async countRecords(key, range) {
+      const counted = countRecords(read(), key, range);
+      await yieldAfterRead(counted.count / JOINED_UNITS_PER_UNIT);
+      return counted;
     },
 
     commit: (commit) => write<CommitResult>({ kind: 'commit', commit }),
@@ -107,6 +115,20 @@ function readJoined(tables: Tables, key: PartitionKey, range: JournalRange): Joi
     return true;
   });
   return { ...slice, ...joined.take() };
+}
+
+function countRecords(tables: Tables, key: PartitionKey, { after, upTo }: SeqRange): RecordCount {
+  const partition = readPartition(tables, key);
+  let count = 0;
+  if (partition !== null && after < upTo) {
+    for (const { key: runKey, value } of tables.live.getRange(journalAfter(partition.number, after))) {
+      const head = readRunHead(value, runKey[1]);
+      if (head.firstSeq > upTo) break;
+      const isInside = head.firstSeq > after && head.lastSeq <= upTo;
+      count += isInside ? head.count : countInRun(value, runKey[1], (seq) => seq > after && seq <= upTo);
+    }
+  }
+  return { state: stateOf(tables, partition), count };
 }
 
 /** Takes the records of a run into the slice. Returns false when the slice is full. */

@@ -85,6 +85,15 @@ export function recordInRun(value: BorrowedBytes, runSeq: number, seq: number): 
   return record;
 }
 
+/** Counts the records of a run with such seqs. */
+export function countInRun(value: BorrowedBytes, runSeq: number, isCounted: (seq: number) => boolean): number {
+  let count = 0;
+  visitRecords(value, runSeq, (seq) => {
+    if (isCounted(seq)) count++;
+  });
+  return count;
+}
+
 /** Throws when the lengths in the run do not add up to its size. */
 function visitRecords(
   value: BorrowedBytes,

@@ -19,7 +19,7 @@ import { listPartitions, stateFrom } from './partitions.ts';
 import { headedRecord, RECORD_HEADER_BYTES } from './records.ts';
 import type { EngineContext } from './scope-access.ts';
 import { commitScript } from './scripts/commit.ts';
-import { chunkScript, journalScript, objectsScript, stateScript, trimScript } from './scripts/journal.ts';
+import { chunkScript, countScript, journalScript, objectsScript, stateScript, trimScript } from './scripts/journal.ts';
 import { bytesOf, listOf, numberOf, numbersOf, prepareList, type Reply, textOf, textsIn } from './wire.ts';
 
 /** What a slice holds already. */
@@ -105,6 +105,12 @@ export function journal(context: EngineContext, trimStepMax: number): JournalSto
 
     async readJoined(key, range) {
       return (await readInChunks(key, range)) ?? joinedSlice(await readJournal(key, range));
+    },
+
+    async countRecords(key, range) {
+      const values = { after: range.after, upTo: range.upTo };
+      const [, state, count] = await scopes.read({ scope: scopeOf(key), script: countScript, values });
+      return { state: await stateOf(state), count: numberOf(count) };
     },
 
     async commit(change) {

@@ -1,4 +1,4 @@
-import type { JournalRange, JournalSlice, PartitionState } from '@tidemark/core';
+import type { JournalRange, JournalSlice, PartitionState, RecordCount, SeqRange } from '@tidemark/core';
 import type { JournalEntry, MemoryPartition } from './memory-data.ts';
 
 export function sliceJournal(partition: MemoryPartition, range: JournalRange): JournalSlice {
@@ -23,6 +23,12 @@ export function sliceJournal(partition: MemoryPartition, range: JournalRange): J
     upTo = seq;
   }
   return { state: stateOf(partition), records, seqs, tombstones, upTo: partition.head };
+}
+
+export function countRecords(partition: MemoryPartition, { after, upTo }: SeqRange): RecordCount {
+  let count = 0;
+  for (const [seq, { record }] of partition.journal) if (record !== null && seq > after && seq <= upTo) count++;
+  return { state: stateOf(partition), count };
 }
 
 function* standingIn(partition: MemoryPartition, range: JournalRange): Iterable<[number, JournalEntry]> {

@@ -34,7 +34,9 @@ import {
   type Piece,
   portionsOf,
   type Random,
+  type RecordCount,
   type RecordReader,
+  type SeqRange,
   type StatRow,
   type StoredDocument,
   type StoredObject,
@@ -45,7 +47,7 @@ import { Refusal } from '@tidemark/protocol';
 import { commitChanges } from './commit-changes.ts';
 import { readDocument, scopeTuple, writeDocument } from './documents.ts';
 import { listEntries, missingGuard, writeEntries } from './entries.ts';
-import { sliceJournal, stateOf, trimGraves } from './journal.ts';
+import { countRecords, sliceJournal, stateOf, trimGraves } from './journal.ts';
 import { type MemoryData, newData, partitionOf } from './memory-data.ts';
 import { exportData, importPiece } from './move-data.ts';
 import { listNotes, readNotes } from './notes.ts';
@@ -131,6 +133,10 @@ class MemoryStore implements MovableStore {
 
   async readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice> {
     return joinedSlice(await this.readJournal(key, range));
+  }
+
+  async countRecords(key: PartitionKey, range: SeqRange): Promise<RecordCount> {
+    return countRecords(partitionOf(this.#data(), key), range);
   }
 
   async commit(commit: Commit): Promise<CommitResult> {

@@ -62,7 +62,8 @@ export function emptyPage({ partition, state, start }: PullPosition): BuiltPage 
   return { partition, state, start, token, more: false, entries: 0, body: emptyBody(size, checksum) };
 }
 
-function baselineOf(start: PageStart, state: PartitionState): Baseline {
+/** What the device is known to hold when it gets a page that starts there. */
+export function baselineOf(start: PageStart, state: PartitionState): Baseline {
   return start.kind === 'reset' ? { kind: 'start', seq: state.head } : start.baseline;
 }
 

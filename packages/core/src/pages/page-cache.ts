@@ -14,8 +14,11 @@ export class PageCache {
     this.#unitsMax = unitsMax;
   }
 
-  /** Returns the cached page, or makes it. `make` says whether its page may be kept under the key. */
-  of(key: string, make: () => Promise<{ readonly page: BuiltPage; readonly isKept: boolean }>): Promise<BuiltPage> {
+  /** Returns the cached page, or makes it. `make` says under which key its page is kept; null: it is not. */
+  of(
+    key: string,
+    make: () => Promise<{ readonly page: BuiltPage; readonly keepAs: string | null }>,
+  ): Promise<BuiltPage> {
     const known = this.get(key);
     if (known !== null) return Promise.resolve(known);
     return this.#making.get(key) ?? this.#make(key, make);
@@ -32,8 +35,8 @@ export class PageCache {
 
   #make(key: string, make: Parameters<PageCache['of']>[1]): Promise<BuiltPage> {
     const making = make()
-      .then(({ page, isKept }) => {
-        if (isKept) this.#keep(key, page);
+      .then(({ page, keepAs }) => {
+        if (keepAs !== null) this.#keep(keepAs, page);
         return page;
       })
       .finally(() => this.#making.delete(key));
@@ -42,6 +45,8 @@ export class PageCache {
   }
 
   #keep(key: string, page: BuiltPage): void {
+    this.#units -= this.#pages.get(key)?.body.units ?? 0;
+    this.#pages.delete(key);
     this.#pages.set(key, page);
     this.#units += page.body.units;
     for (const [oldest, { body }] of this.#pages) {

@@ -1,12 +1,12 @@
 import { type Limits, type PartialError, pointer, Refusal } from '@tidemark/protocol';
-import type { JournalRange, PartitionState, Store } from '../ports/store.ts';
-import { type BuiltPage, buildPage, emptyPage, rangeOf, sendsWholeObjects } from './build-page.ts';
+import type { Store } from '../ports/store.ts';
+import { type BuiltPage, emptyPage } from './build-page.ts';
 import type { PageCache } from './page-cache.ts';
-import { type PageStart, type PullPosition, pageStartOf } from './pull-position.ts';
+import type { PageStart, PullPosition } from './pull-position.ts';
+import { type PageBounds, readFromStore } from './read-from-store.ts';
 import { bodyWith, type PageBody } from './render-page.ts';
+import { readShared } from './shared-pages.ts';
 import { tokenText } from './token.ts';
-
-export type PageBounds = Pick<JournalRange, 'entriesMax' | 'unitsMax'>;
 
 /** A page for one device. Its JSON is `{"token":"<token>",` followed by the parts of the body. */
 export interface RenderedPage {
@@ -19,9 +19,6 @@ export interface RenderedPage {
   /** Whether other devices get the same body. */
   readonly isShared: boolean;
 }
-
-/** An attempt fails only when the epoch or the floor of the partition changed between two reads. */
-const PULL_ATTEMPTS_MAX = 5;
 
 /** The bounds that a caller asks for, within the limits. */
 export function pageBounds(
@@ -49,43 +46,9 @@ export async function readPage(
   cache: PageCache,
 ): Promise<BuiltPage> {
   if (!position.hasNews) return emptyPage(position);
-  if (position.partition.user !== null) return readFromStore(store, position, bounds);
-  return cache.of(cacheKey(position, bounds), async () => {
-    const page = await readFromStore(store, position, bounds);
-    return { page, isKept: isSameState(page.state, position.state) };
-  });
-}
-
-/** Returns the page if it is in the cache; null: it would have to be read. */
-export function cachedPage(position: PullPosition, bounds: PageBounds, cache: PageCache): BuiltPage | null {
-  return position.hasNews && position.partition.user === null ? cache.get(cacheKey(position, bounds)) : null;
-}
-
-async function readFromStore(store: Store, position: PullPosition, bounds: PageBounds): Promise<BuiltPage> {
-  const { partition, token, restarts } = position;
-  let { state } = position;
-  for (let attempt = 0; attempt < PULL_ATTEMPTS_MAX; attempt++) {
-    const start = pageStartOf(token, state, restarts);
-    const range = rangeOf(start, bounds);
-    const slice = await (sendsWholeObjects(start, state)
-      ? store.readJoined(partition, range)
-      : store.readJournal(partition, range));
-    // The partition may have changed since its state was read, so that the page must begin elsewhere.
-    if (pageStartOf(token, slice.state, restarts).kind === start.kind) return buildPage(partition, start, slice);
-    state = slice.state;
-  }
-  throw new Refusal('store_unavailable', 'the partition kept being replaced while it was read');
-}
-
-/** All that a page depends on. Head and floor stand for the whole state, which cannot change without one of them. */
-function cacheKey({ partition, state, start }: PullPosition, { entriesMax, unitsMax }: PageBounds): string {
-  const from = start.kind === 'reset' ? '' : `${start.after} ${start.baseline.kind} ${start.baseline.seq}`;
-  // The name comes last, since it may contain anything.
-  return `${state.epoch} ${state.head} ${state.floor} ${from} ${entriesMax} ${unitsMax} ${partition.source}`;
-}
-
-function isSameState(left: PartitionState, right: PartitionState): boolean {
-  return left.epoch === right.epoch && left.head === right.head && left.floor === right.floor;
+  return position.partition.user === null
+    ? readShared(store, position, bounds, cache)
+    : readFromStore(store, position, bounds);
 }
 
 /** The page with the device's own token. With `error`, the backend could not be asked, and the page has what is stored. */

@@ -69,6 +69,15 @@ export function bodyWith({ parts, units }: PageBody, member: string): PageBody {
   return { parts: [...parts.slice(0, -1), `${last.slice(0, -1)},${member}}`], units: units + member.length + 1 };
 }
 
+/** The same body, of a page with `more`, with another size of the partition. */
+export function bodyWithSize({ parts, units }: PageBody, size: number): PageBody {
+  const last = parts.at(-1);
+  const at = typeof last === 'string' ? last.lastIndexOf('"size":') : -1;
+  if (typeof last !== 'string' || at === -1) throw new Error('the last part of a page must tell its size');
+  const tail = `${last.slice(0, at)}"size":${size}}`;
+  return { parts: [...parts.slice(0, -1), tail], units: units - last.length + tail.length };
+}
+
 /** The whole page as JSON text. */
 export function pageJson(token: string, { parts }: PageBody): string {
   return `{"token":"${token}",${parts.map((part) => (typeof part === 'string' ? part : decoder.decode(part))).join('')}`;

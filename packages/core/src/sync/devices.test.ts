@@ -6,7 +6,7 @@ import type { DeviceId } from '../devices/device-id.ts';
 import type { RenderedPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
 import type { Store } from '../ports/store.ts';
-import type { DevicePullCall } from './pulls.ts';
+import type { DevicePull, DevicePullCall } from './pulls.ts';
 
 type Told = Page | { readonly error: { readonly code: string; readonly detail: string } };
 
@@ -317,6 +317,91 @@ describe('shared pages', () => {
     const told = await pullOne(test, devices[0] as DeviceId, 'Product', second[0]?.token ?? null);
     expect(told).toMatchObject({ reset: true, put: { o1: { n: 'new' } } });
     expect((await pullOne(test, devices[0] as DeviceId, 'Product', told.token)).reset).toBeUndefined();
+  });
+
+  /** Pages of two objects of a first sync, with what is sent of each: the large part of its body. */
+  async function firstSync(test: TestTidemark, device: DeviceId) {
+    const pages: { page: Page; body: RenderedPage['body'] }[] = [];
+    for (let token: string | null = null, more = true; more; ) {
+      const pull: DevicePull = await test.tidemark.devices.pull(device, {
+        sources: new Map([['Product', token]]),
+        objectsMax: 2,
+      });
+      const rendered = pull.pages[0]?.page as RenderedPage;
+      pages.push({ page: JSON.parse(pageJson(rendered.token, rendered.body)) as Page, body: rendered.body });
+      ({ token, more } = rendered);
+    }
+    const { checksum } = await test.store.partition({ source: 'Product', user: null });
+    const held = new Map<string, unknown>();
+    for (const { page } of pages) {
+      for (const id of page.delete ?? []) held.delete(id);
+      for (const [id, object] of Object.entries(page.put ?? {})) held.set(id, object);
+    }
+    expect(pages.at(-1)?.page.checksum).toBe(checksum);
+    return { pages: pages.map(({ page }) => page), held, bytes: pages.map(({ body }) => body.parts[1]) };
+  }
+
+  it('[DEVICE-9] pages of a first sync survive pushes of new objects, and tell the new size', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(6) });
+    const before = await firstSync(test, device);
+    await test.tidemark.pushObjects({ source: 'Product', objects: { o9: { n: 9 } } });
+    const after = await firstSync(test, device);
+    expect(after.pages.map(({ size }) => size)).toEqual([7, 7, 7, 7]);
+    for (const page of [0, 1]) expect(after.bytes[page]).toBe(before.bytes[page]);
+    expect(Object.fromEntries(after.held)).toEqual({ ...many(6), o9: { n: 9 } });
+    const again = await firstSync(test, device);
+    for (const page of [0, 1, 2, 3]) expect(again.bytes[page]).toBe(after.bytes[page]);
+  });
+
+  it('[DEVICE-9] a push that changes an object replaces only the pages that have it', async () => {
+    const test = await newTidemark();
+    const [device, other] = [await newDevice(test), await newDevice(test, 'bob')];
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(8) });
+    const before = await firstSync(test, device);
+    await test.tidemark.pushObjects({ source: 'Product', objects: { o3: { n: 'new' } } });
+    const after = await firstSync(test, other);
+    expect(after.pages.map(({ put }) => Object.keys(put ?? {}))).toEqual([
+      ['o0', 'o1'],
+      ['o2'],
+      ['o4', 'o5'],
+      ['o6', 'o7'],
+      ['o3'],
+    ]);
+    for (const page of [0, 2]) expect(after.bytes[page]).toBe(before.bytes[page]);
+    expect(Object.fromEntries(after.held)).toEqual({ ...many(8), o3: { n: 'new' } });
+  });
+
+  it('[DEVICE-9] a deleted object is on no cached page of a first sync, and emptied pages are filled up', async () => {
+    const test = await newTidemark();
+    const device = await newDevice(test);
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(8) });
+    await firstSync(test, device);
+    await test.tidemark.pushDeletes({ source: 'Product', objects: ['o2', 'o3'] });
+    const { pages } = await firstSync(test, device);
+    expect(pages.map(({ put }) => Object.keys(put ?? {}))).toEqual([
+      ['o0', 'o1'],
+      ['o4', 'o5'],
+      ['o6', 'o7'],
+    ]);
+  });
+
+  it('[DEVICE-9] a device in the middle of its first sync gets deletions made since, whatever others have cached', async () => {
+    const test = await newTidemark();
+    const [slow, fast] = [await newDevice(test), await newDevice(test, 'bob')];
+    await test.tidemark.pushObjects({ source: 'Product', objects: many(4) });
+    const first = await pullOne(test, slow, 'Product', null, 2);
+    await test.tidemark.pushDeletes({ source: 'Product', objects: ['o0'] });
+    await test.tidemark.pushObjects({ source: 'Product', objects: { o5: { n: 5 }, o6: { n: 6 }, o7: { n: 7 } } });
+    await firstSync(test, fast);
+    const deleted: string[] = [];
+    for (let token = first.token, more = true; more; ) {
+      const page = await pullOne(test, slow, 'Product', token, 2);
+      deleted.push(...(page.delete ?? []));
+      ({ token, more } = page);
+    }
+    expect(deleted).toEqual(['o0']);
   });
 
   it('[DEVICE-9] pages of a user’s own data are not cached', async () => {

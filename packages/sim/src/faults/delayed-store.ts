@@ -38,6 +38,7 @@ const CALLS: readonly PropertyKey[] = [
   'readObjects',
   'readJournal',
   'readJoined',
+  'countRecords',
   'writeEntries',
   'readEntry',
 ];

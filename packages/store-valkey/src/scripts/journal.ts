@@ -199,6 +199,22 @@ return { 'chunk', text, up_to, records }`,
 });
 
 /**
+ * Counts the live records in a range of seqs.
+ *
+ * Reply  {'records', state, count} or a refusal to read
+ */
+export const countScript = readingScript('count', {
+  effect: 'reads',
+  keys: ['state', 'live'],
+  parameters: { after: 'number', upTo: 'number' },
+  body: lua`
+local refusal, state, epoch = readable()
+if refusal then return refusal end
+local count = state and redis.call('ZCOUNT', LIVE, '(' .. whole(after), whole(up_to)) or 0
+return { 'records', state_text(state, epoch), whole(count) }`,
+});
+
+/**
  * Counts what must agree in a sound partition.
  *
  * Reply  {'counts', "size,records,live,entries above the head,tombstones up to the floor"} or a refusal to read

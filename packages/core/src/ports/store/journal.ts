@@ -12,6 +12,8 @@ export interface JournalStore {
   readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice>;
   /** The same slice with its records joined. Engines that cannot do this faster use `joinedSlice`. */
   readJoined(key: PartitionKey, range: JournalRange): Promise<JoinedSlice>;
+  /** Counts the live records with seq in (after, upTo], which costs less than reading them. */
+  countRecords(key: PartitionKey, range: SeqRange): Promise<RecordCount>;
   commit(commit: Commit): Promise<CommitResult>;
   /**
    * Deletes tombstones with seq ≤ `upTo` (at most head) and raises the floor. One call does a bounded amount of work; the
@@ -85,6 +87,16 @@ export interface JoinedSlice extends Omit<JournalSlice, 'records' | 'seqs'> {
   readonly records: Uint8Array;
   /** True: the bytes contain no line feed. Otherwise it is unknown. */
   readonly isOneLine?: boolean;
+}
+
+export interface SeqRange {
+  readonly after: number;
+  readonly upTo: number;
+}
+
+export interface RecordCount {
+  readonly state: PartitionState;
+  readonly count: number;
 }
 
 export interface Change {

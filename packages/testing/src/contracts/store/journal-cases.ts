@@ -118,6 +118,17 @@ export const journalCases: readonly StoreCase[] = [
     assert.deepEqual(await slice(store, { entriesMax: 1, unitsMax: 0 }), one);
     assert.deepEqual(await slice(store, { after: 1 }), { state, records: [], seqs: [], tombstones: [], upTo: 3 });
   }),
+  storeCase('[STORE-80] live records in a range of seqs are counted, tombstones are not', async ({ store }) => {
+    assert.equal((await store.countRecords(ORDERS, { after: 0, upTo: 10 })).count, 0);
+    const state = await mixedJournal(store);
+    const seqs = [4, 6, 8, 10];
+    for (let after = 0; after <= 12; after++) {
+      for (let upTo = after; upTo <= 12; upTo++) {
+        const count = seqs.filter((seq) => seq > after && seq <= upTo).length;
+        assert.deepEqual(await store.countRecords(ORDERS, { after, upTo }), { state, count }, `(${after}, ${upTo}]`);
+      }
+    }
+  }),
 ];
 
 /** The journal then holds: d 4, f 6, tombstone a 7, b 8, tombstone c 9, g 10, tombstone e 11. */

@@ -45,6 +45,8 @@ export async function assertSlice(store: Store, model: PartitionModel, range: Jo
     assert.ok(upTo >= (lastSeq ?? range.after) && upTo < nextSeq, `${about} ended at ${upTo}`);
   }
   await assertJoined(store, slice, range);
+  const counted = await store.countRecords(ORDERS, { after: range.after, upTo });
+  assert.deepEqual(counted, { state, count: slice.records.length }, about);
 }
 
 /** Checks that all ways to read a range return the same. Nobody writes at the same time. */

@@ -47,6 +47,13 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
+    flaw: 'counts the record at the start of a range, too',
+    caughtBy: 'STORE-80',
+    breaks: (store) => ({
+      countRecords: (key, { after, upTo }) => store.countRecords(key, { after: Math.max(0, after - 1), upTo }),
+    }),
+  },
+  {
     flaw: 'returns a state of a later time',
     caughtBy: 'STORE-5',
     breaks: (store) => ({
