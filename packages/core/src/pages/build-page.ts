@@ -33,9 +33,24 @@ export function sendsWholeObjects(start: PageStart, state: PartitionState): bool
   return baseOf(baselineOf(start, state), state) === null;
 }
 
+/** What a page says of a part of the journal. */
+export interface SliceChanges extends PageChanges {
+  readonly state: PartitionState;
+  readonly tombstones: readonly string[];
+  readonly upTo: number;
+  /** Objects and tombstones. */
+  readonly entries: number;
+}
+
 /** `slice` is what the store returned for `rangeOf(start)`; a joined one if the page consists of whole objects. */
-export function buildPage(partition: PartitionKey, start: PageStart, slice: JournalSlice | JoinedSlice): BuiltPage {
+export function changesIn(slice: JournalSlice | JoinedSlice, start: PageStart): SliceChanges {
   const { state, tombstones, upTo } = slice;
+  const entries = ('count' in slice ? slice.count : slice.records.length) + tombstones.length;
+  return { state, tombstones, upTo, entries, ...changesOf(slice, baseOf(baselineOf(start, state), state)) };
+}
+
+export function buildPage(partition: PartitionKey, start: PageStart, changes: SliceChanges): BuiltPage {
+  const { state, tombstones, upTo, entries, puts, patches, drops } = changes;
   const more = upTo < state.head;
   const baseline = baselineOf(start, state);
   const token: PlainToken = {
@@ -43,15 +58,9 @@ export function buildPage(partition: PartitionKey, start: PageStart, slice: Jour
     seq: upTo,
     baseline: more ? baseline : { kind: 'base', seq: upTo },
   };
-  const body = renderBody({
-    more,
-    reset: start.kind === 'reset',
-    deletes: tombstones,
-    ...changesOf(slice, baseOf(baseline, state)),
-    size: state.size,
-    checksum: state.checksum,
-  });
-  const entries = ('count' in slice ? slice.count : slice.records.length) + tombstones.length;
+  const { size, checksum } = state;
+  const reset = start.kind === 'reset';
+  const body = renderBody({ more, reset, deletes: tombstones, puts, patches, drops, size, checksum });
   return { partition, state, start, token, tokenText: givenToken(token), more, entries, body };
 }
 

@@ -87,6 +87,66 @@ describe('pages', () => {
     expect([Object.keys(second.put ?? {}), second.more]).toEqual([['2', '3'], false]);
   });
 
+  it('[PAGE-8] a page of changes is bounded by what is sent, not by the length of the stored objects', async () => {
+    const test = await newTidemark();
+    const large = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`o${n}`, { n, t: 'x'.repeat(500) }]));
+    await test.tidemark.pushObjects({ ...ada, objects: large });
+    const { token } = await page(test, null);
+    const changed = Object.fromEntries(Object.keys(large).map((id) => [id, { n: `new ${id}` }]));
+    await test.tidemark.pushObjects({ ...ada, objects: changed });
+    await test.tidemark.pushDeletes({ ...ada, objects: ['o3'] });
+    await test.tidemark.fastDelete({ ...ada, data: { o4: { n: 'new o4' } } });
+    const { o3: _, o4: __, ...patch } = changed;
+    const only = await page(test, token, 100, 2_000);
+    expect(only).toMatchObject({ more: false, delete: ['o3'], drop: { o4: ['n'] }, size: 19 });
+    expect(only.patch).toEqual(patch);
+    const { checksum } = await test.tidemark.partition(ada);
+    expect(only.checksum).toBe(checksum);
+  });
+
+  it('[PAGE-8] a page of changes that was read in several steps stays within its bounds', async () => {
+    const test = await newTidemark();
+    const large = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`o${n}`, { n, t: 'x'.repeat(90) }]));
+    await test.tidemark.pushObjects({ ...ada, objects: large });
+    let { token } = await page(test, null);
+    await test.tidemark.pushObjects({ ...ada, objects: many(40) });
+    const changed = Object.fromEntries(Object.keys(large).map((id) => [id, { n: `new ${id}` }]));
+    await test.tidemark.pushObjects({ ...ada, objects: changed });
+    const seen: string[] = [];
+    for (let more = true; more; ) {
+      const next = await page(test, token, 7, 400);
+      const ids = Object.keys(next.patch ?? {});
+      expect(ids.length).toBeLessThanOrEqual(7);
+      expect(JSON.stringify(next.patch).length).toBeLessThanOrEqual(400);
+      seen.push(...ids);
+      ({ token, more } = next);
+    }
+    expect(seen).toEqual(Object.keys(large));
+  });
+
+  it('[PAGE-8] a page ends where it is when the partition changes between two reads', async () => {
+    const test = await newTidemark();
+    const large = Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`o${n}`, { n, t: 'x'.repeat(500) }]));
+    await test.tidemark.pushObjects({ ...ada, objects: large });
+    const { token } = await page(test, null);
+    const changed = Object.fromEntries(Object.keys(large).map((id) => [id, { n: `new ${id}` }]));
+    await test.tidemark.pushObjects({ ...ada, objects: changed });
+    const { readJournal } = test.store;
+    test.store.readJournal = async (...call) => {
+      test.store.readJournal = readJournal;
+      const slice = await readJournal.apply(test.store, call);
+      await test.tidemark.pushDeletes({ ...ada, objects: ['o0', 'o5'] });
+      return slice;
+    };
+    const first = await page(test, token, 100, 1_200);
+    expect([Object.keys(first.patch ?? {}), first.delete, first.more]).toEqual([['o0', 'o1'], undefined, true]);
+    const rest = await page(test, first.token);
+    expect([Object.keys(rest.patch ?? {}), rest.delete]).toEqual([
+      ['o2', 'o3', 'o4'],
+      ['o0', 'o5'],
+    ]);
+  });
+
   it('[PAGE-9] differences are computed against the last complete catch-up, not against the last page', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 1, b: 1 } } });

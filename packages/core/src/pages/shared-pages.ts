@@ -2,7 +2,7 @@ import type { PartitionState, Store } from '../ports/store.ts';
 import { type BuiltPage, baselineOf } from './build-page.ts';
 import type { PageCache } from './page-cache.ts';
 import { type PageStart, type PullPosition, pageStartOf } from './pull-position.ts';
-import { type PageBounds, readFromStore } from './read-from-store.ts';
+import { isSameState, type PageBounds, readFromStore } from './read-from-store.ts';
 import { bodyWithSize } from './render-page.ts';
 import { givenToken, type PlainToken } from './token.ts';
 
@@ -108,8 +108,4 @@ function stateKey({ partition, state, start }: PullPosition, { entriesMax, units
 
 function afterOf(start: PageStart): number {
   return start.kind === 'reset' ? 0 : start.after;
-}
-
-function isSameState(left: PartitionState, right: PartitionState): boolean {
-  return left.epoch === right.epoch && left.head === right.head && left.floor === right.floor;
 }
