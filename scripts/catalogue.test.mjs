@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import * as protocol from '@tidemark/protocol';
 import { serverLimits } from '@tidemark/server';
 import { describe, expect, it } from 'vitest';
+import * as clientLimits from '../packages/client/src/limits.ts';
 import { errorProblems, limitProblems } from './catalogue.mjs';
 import { ROOT } from './processes.mjs';
 
@@ -10,7 +11,7 @@ function read(path) {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** Every bound there is: the operator's, the constants beside them, the lengths of names, and those of the edge. */
+/** Every bound there is: the operator's, the constants beside them, the lengths of names, those of the edge, and those of devices. */
 function everyLimit() {
   const constants = [...read('packages/protocol/src/limits.ts').matchAll(/^export const (\w+)/gm)].map(
     ([, name]) => name,
@@ -25,6 +26,7 @@ function everyLimit() {
       Object.entries(protocol.NAME_BYTES_MAX).map(([kind, max]) => [`NAME_BYTES_MAX.${kind}`, max]),
     ),
     ...serverLimits,
+    ...clientLimits,
   };
 }
 
@@ -64,7 +66,13 @@ describe('docs/limits.md', () => {
   it('the limits that are looked at are all there', () => {
     const found = everyLimit();
     expect(Object.keys(found)).toEqual(
-      expect.arrayContaining(['valueDepthMax', 'METRICS_MAX', 'NAME_BYTES_MAX.login', 'SOCKETS_MAX']),
+      expect.arrayContaining([
+        'valueDepthMax',
+        'METRICS_MAX',
+        'NAME_BYTES_MAX.login',
+        'SOCKETS_MAX',
+        'UPLOADS_WAITING_MAX',
+      ]),
     );
     expect(Object.values(found).filter((value) => typeof value !== 'number')).toEqual([]);
   });

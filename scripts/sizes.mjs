@@ -10,9 +10,10 @@ export const BUNDLES = [
     name: '@tidemark/client',
     entry: 'packages/client/dist/index.js',
     external: [],
-    // Groups, queries, tabs, revocations and wipes came after the goal of 22,000 was set; what apps may leave out should become parts of its own.
-    bytesMax: 28_100,
-    // What only some apps load, later: the part that shares a device between tabs.
+    // Everything an app loads at its start, whatever it uses of it. Groups, queries, tabs, wipes and first syncs in parts came after the
+    // goal of 22,000 was set; to reach it, groups and conflicts would have to be loaded when they are needed, too.
+    bytesMax: 28_400,
+    // What is loaded when it is needed: sharing a device between tabs, revoking tokens, verifying the store, debug reports.
     laterBytesMax: 5_000,
   },
   {

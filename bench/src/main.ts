@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { isKept, type Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
+import { deviceFirstSync } from './scenarios/device-first-sync.ts';
 import { eventLoop } from './scenarios/event-loop.ts';
 import { firstSync } from './scenarios/first-sync.ts';
 import { fleetChanges } from './scenarios/fleet-changes.ts';
@@ -35,7 +36,7 @@ const HELP = `Examples
   npm run bench                        all of it, with a document of 1,000,000 objects
   npm run bench -- --objects 200000    a smaller one
   npm run bench -- --only rest         nothing but the REST API; also core, pushes, refresh,
-                                       devices, live, queries, groups, servers, valkey, pings,
+                                       devices, live, queries, sdk, groups, servers, valkey, pings,
                                        receipts
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
@@ -160,6 +161,13 @@ async function measureLive(): Promise<readonly Row[]> {
   return rows;
 }
 
+async function measureSdk(): Promise<readonly Row[]> {
+  say('first syncs of a device');
+  const rows = await deviceFirstSync();
+  rows.forEach(sayRow);
+  return rows;
+}
+
 async function measureQueries(): Promise<readonly Row[]> {
   say('queries of a device');
   const rows = await liveQuery();
@@ -220,6 +228,7 @@ const USUAL_PARTS = [
   'devices',
   'live',
   'queries',
+  'sdk',
   'groups',
   'servers',
   'valkey',
@@ -236,6 +245,7 @@ const PARTS = {
   devices: measureDevices,
   live: measureLive,
   queries: measureQueries,
+  sdk: measureSdk,
   groups: measureGroups,
   valkey: measureValkey,
   rest: measureRest,

@@ -41,7 +41,7 @@ import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts
 import { LivePages } from './live-pages.ts';
 import { nextTask } from './next-task.ts';
 import { ProgressCounter, type SyncProgress } from './progress.ts';
-import { Verifier } from './verifier.ts';
+import type { Verifier } from './verifier.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PullerHooks {
@@ -107,7 +107,8 @@ export class Puller {
    * damage to the closed store is detected; they are updated from then on.
    */
   readonly #measures = new Map<string, SizeAndChecksum>();
-  readonly #verifier: Verifier;
+  /** Loaded when a stored source is to be verified. */
+  #verifier: Promise<Verifier> | null = null;
   readonly #progress = new ProgressCounter();
   /** Sources that continue as a snapshot stream. */
   readonly #streamed = new Set<string>();
@@ -136,14 +137,6 @@ export class Puller {
     this.#caller = caller;
     this.#hooks = hooks;
     this.#options = options;
-    this.#verifier = new Verifier({
-      ...{ platform, replica },
-      onMeasured: (place, measured) => this.#measures.set(rowsOf(place), measured),
-      onHealed: (source, reason) => {
-        this.#recordHealed(source, reason);
-        this.#hooks.onDue(source);
-      },
-    });
     this.#live = new LivePages({
       tokenOf: (source) => this.#askFor(source).token,
       isPulled: (source) => this.#pulled.includes(source),
@@ -197,7 +190,7 @@ export class Puller {
     this.wants.clear();
     this.#live.forget();
     this.#sets.clear();
-    this.#verifier.clear();
+    this.#withVerifier((verifier) => verifier.clear());
     this.#progress.clear();
     this.stopWaiting();
     const memories = [this.#folds, this.#streamed, this.#notStreamed, this.#healsInARow, this.#troubles, this.#doneAt];
@@ -207,7 +200,7 @@ export class Puller {
 
   #forgetSource(source: string): void {
     this.#measures.delete(source);
-    this.#verifier.forget(source);
+    this.#withVerifier((verifier) => verifier.forget(source));
     this.#progress.end(source);
     this.#sets.forget(source);
     this.#pending.get(source)?.cancel();
@@ -380,7 +373,7 @@ export class Puller {
     for (const group of gone) {
       this.#measures.delete(rowsOf({ source, group }));
       this.#folds.delete(rowsOf({ source, group }));
-      this.#verifier.forget(rowsOf({ source, group }));
+      this.#withVerifier((verifier) => verifier.forget(rowsOf({ source, group })));
     }
     for (const { group, effect } of effects) {
       const page = groups[group];
@@ -438,7 +431,10 @@ export class Puller {
     const page = readPage(parsedLine(line));
     requireProgress(asked, page);
     const last = await this.#storeAllButLast(asked, page, scope, line.length);
-    const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, last));
+    // The last page of a first sync makes all of them durable.
+    const isRepeatable = 'puts' in last && last.more;
+    const decide = (tx: Transaction) => this.#applyPage(tx, asked, last);
+    const effect = await transactIn(this.#replica, scope, decide, { isRepeatable });
     this.#conclude(page, effect, { source: asked.source, request, scope });
     return effect.kind !== 'staged' && effect.kind !== 'stored';
   }
@@ -468,7 +464,8 @@ export class Puller {
     const each = (bytes ?? JSON.stringify(page).length) / parts.length;
     this.#progress.note(source, { objects: held?.size ?? 0, total: page.size, bytes: each });
     for (const part of parts.slice(0, -1)) {
-      const effect = await transactIn(this.#replica, scope, (tx) => this.#applyPage(tx, asked, part));
+      const decide = (tx: Transaction) => this.#applyPage(tx, asked, part);
+      const effect = await transactIn(this.#replica, scope, decide, { isRepeatable: true });
       if (effect.kind === 'stored') this.#recordStored(source, effect.measured, page, each);
       await pause();
     }
@@ -512,8 +509,30 @@ export class Puller {
   }
 
   #recordMeasure(place: RowPlace, page: Page, measured: SizeAndChecksum | null, scope: WorkScope): void {
-    if (measured === null) this.#verifier.expect(place, page, scope);
-    else this.#measures.set(rowsOf(place), measured);
+    if (measured !== null) {
+      this.#measures.set(rowsOf(place), measured);
+      return;
+    }
+    this.#verifier ??= import('./verifier.ts').then((module) => this.#newVerifier(module));
+    this.#withVerifier((verifier) => verifier.expect(place, page, scope));
+  }
+
+  #newVerifier({ Verifier: Made }: typeof import('./verifier.ts')): Verifier {
+    return new Made({
+      ...{ platform: this.#platform, replica: this.#replica },
+      onMeasured: (place, measured) => this.#measures.set(rowsOf(place), measured),
+      onHealed: (source, reason) => {
+        this.#recordHealed(source, reason);
+        this.#hooks.onDue(source);
+      },
+    });
+  }
+
+  /** Code that cannot be loaded now is loaded after the next pull. */
+  #withVerifier(use: (verifier: Verifier) => void): void {
+    this.#verifier?.then(use).catch(() => {
+      this.#verifier = null;
+    });
   }
 
   /** Tells once, with the pull that starts over, that the objects did not match. */

@@ -217,6 +217,17 @@ describe('opening', () => {
 });
 
 describe('sources', () => {
+  it('[SDK-22] a change of a source that the server does not have is refused as soon as the list of sources has come', async () => {
+    const device = await world.open();
+    await world.finish(device.sync());
+    await expect(device.source('Nowhere').create({ n: 1 })).rejects.toMatchObject({ code: 'source_not_found' });
+    expect(device.uploads.getSnapshot()).toEqual([]);
+    await world.tidemark.sources.declare({ name: 'Nowhere', partition_type: 'user' });
+    await world.finish(device.signIn(ada));
+    await world.finish(device.sync());
+    await world.finish(device.source('Nowhere').create({ n: 1 }));
+  });
+
   it('[SDK-22] a source that the app names and the server does not have is told by the status, until it is declared', async () => {
     const device = await world.open({ sources: ['Order', 'Ordr'] });
     await world.finish(device.sync());

@@ -6,7 +6,8 @@ import type { SessionRow } from '../state/rows.ts';
 import { readSession } from '../transport/read-answer.ts';
 import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
 import type { Wire } from '../transport/wire.ts';
-import { addRevocation, Revoker, type RevokerParts, revocationsIn } from './revoker.ts';
+import { LazyRevoker } from './lazy-revoker.ts';
+import { addRevocation, type RevokerParts, revocationsIn } from './revocations.ts';
 import { endReason, type SessionEnd } from './session-end.ts';
 
 /** What a user signs in with: a password, a token of an identity provider, or the code of an invite, which counts once. */
@@ -39,7 +40,7 @@ export interface SessionsParts extends RevokerParts {
 
 /** Signs in and out, and stores the session. */
 export class Sessions implements SessionStore {
-  readonly revoker: Revoker;
+  readonly revoker: LazyRevoker;
   readonly onWiped: () => void;
   readonly #platform: Platform;
   readonly #wire: Wire;
@@ -52,7 +53,7 @@ export class Sessions implements SessionStore {
     this.#replica = parts.replica;
     this.#getToken = parts.getToken;
     this.onWiped = parts.onWiped;
-    this.revoker = new Revoker(parts);
+    this.revoker = new LazyRevoker(parts);
   }
 
   current(): SessionRow | null {

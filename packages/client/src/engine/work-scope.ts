@@ -1,4 +1,5 @@
 import { clientError } from '../client-error.ts';
+import type { CommitOptions } from '../ports/local-store.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
@@ -11,11 +12,16 @@ export interface WorkScope {
 }
 
 /** Runs a transaction of the work. Rejects if the work was aborted, or if another user has signed in since it began. */
-export function transactIn<T>(replica: Replica, scope: WorkScope, decide: (tx: Transaction) => T): Promise<T> {
+export function transactIn<T>(
+  replica: Replica,
+  scope: WorkScope,
+  decide: (tx: Transaction) => T,
+  options?: CommitOptions,
+): Promise<T> {
   return replica.transact((tx) => {
     const session = tx.get('facts', ['', 'session']) as unknown as SessionRow | undefined;
     if (scope.signal.aborted || session?.userId !== scope.userId)
       throw clientError('aborted', 'the caller cancelled the request');
     return decide(tx);
-  });
+  }, options);
 }

@@ -48,6 +48,11 @@ export interface LocalWrite {
 export interface CommitOptions {
   /** True: what is replaced or deleted must not be readable in the files of the store afterwards. */
   readonly scrubs?: boolean;
+  /**
+   * True: the commit need not be durable before a later commit without this option is, because the device can fetch again
+   * what a crash takes. Commits are still applied in their order, each completely or not at all.
+   */
+  readonly isRepeatable?: boolean;
 }
 
 /**

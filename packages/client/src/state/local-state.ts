@@ -40,6 +40,11 @@ export class LocalState implements Reader {
     if (group !== undefined) yield* group as Map<string, Rows[T]>;
   }
 
+  /** The rows whose key begins with `first`; undefined: there are none. */
+  group(table: Table, first: string): ReadonlyMap<string, unknown> | undefined {
+    return this.#tables.get(table)?.get(first);
+  }
+
   count(table: Table, first: string): number {
     return this.#tables.get(table)?.get(first)?.size ?? 0;
   }
@@ -156,8 +161,9 @@ export class Transaction implements Reader {
     const changes: Change[] = [];
     for (const [table, groups] of this.#written) {
       for (const [first, group] of groups) {
+        const held = this.#state.group(table, first);
         for (const [second, after] of group) {
-          const before: unknown = this.#state.get(table, [first, second]);
+          const before = held?.get(second);
           if (before !== after) changes.push({ table, key: [first, second], before, after });
         }
       }

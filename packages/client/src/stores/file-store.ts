@@ -78,9 +78,12 @@ class FileStore implements LocalStore {
     return this.#rows.rows();
   }
 
-  async commit(writes: readonly LocalWrite[], { scrubs = false }: CommitOptions = {}): Promise<void> {
+  async commit(
+    writes: readonly LocalWrite[],
+    { scrubs = false, isRepeatable = false }: CommitOptions = {},
+  ): Promise<void> {
     this.#requireOpen();
-    const done = this.#work.then(() => (scrubs ? this.#rewrite(writes) : this.#append(writes)));
+    const done = this.#work.then(() => (scrubs ? this.#rewrite(writes) : this.#append(writes, !isRepeatable)));
     this.#work = done.catch(() => undefined).then(() => this.#compactWhenGrown());
     await done;
   }
@@ -93,11 +96,12 @@ class FileStore implements LocalStore {
     await this.#unlock();
   }
 
-  async #append(writes: readonly LocalWrite[]): Promise<void> {
+  /** Lines are read in their order up to the first incomplete one, so flushing a line flushes those before it. */
+  async #append(writes: readonly LocalWrite[], isFlushed: boolean): Promise<void> {
     const line = lineOf(writes);
     try {
       await writeAll(this.#file, line, this.#bytes);
-      await this.#file.datasync();
+      if (isFlushed) await this.#file.datasync();
     } catch (error) {
       await this.#truncate();
       throw error;

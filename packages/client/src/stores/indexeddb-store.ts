@@ -1,6 +1,13 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
-import { type LocalRow, type LocalStore, type LocalWrite, TABLES, type Table } from '../ports/local-store.ts';
+import {
+  type CommitOptions,
+  type LocalRow,
+  type LocalStore,
+  type LocalWrite,
+  TABLES,
+  type Table,
+} from '../ports/local-store.ts';
 import type { IndexedDb, IndexedDbFactory, IndexedDbRequest, IndexedDbTransaction } from './indexeddb.ts';
 
 export interface IndexedDbStoreOptions {
@@ -58,10 +65,12 @@ class IndexedDbStore implements LocalStore {
     return rows.flat();
   }
 
-  async commit(writes: readonly LocalWrite[]): Promise<void> {
+  async commit(writes: readonly LocalWrite[], { isRepeatable = false }: CommitOptions = {}): Promise<void> {
     this.#requireOpen();
     const names = [FENCE, ...new Set(writes.map(({ table }) => table))];
-    const tx = this.#db.transaction(names, 'readwrite', { durability: 'strict' });
+    const tx = this.#db.transaction(names, 'readwrite', {
+      durability: isRepeatable ? 'relaxed' : 'strict',
+    });
     const done = finished(tx);
     // The check and the writes are one transaction, so that no other tab can interfere.
     const fence = tx.objectStore(FENCE).get(OWNER_KEY);

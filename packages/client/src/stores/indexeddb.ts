@@ -24,7 +24,7 @@ export interface IndexedDb {
   transaction(
     names: string[],
     mode: 'readonly' | 'readwrite',
-    options?: { durability?: 'strict' },
+    options?: { durability?: 'strict' | 'relaxed' },
   ): IndexedDbTransaction;
   close(): void;
 }

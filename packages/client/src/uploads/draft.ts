@@ -5,6 +5,7 @@ import type { Platform } from '../ports/platform.ts';
 import type { Schemas } from '../schemas/standard-schema.ts';
 import { frozen } from '../state/frozen.ts';
 import { groupsHeld, groupsWith, rowKey } from '../state/group-rows.ts';
+import type { Reader } from '../state/local-state.ts';
 import type { NewUpload, Replica } from '../state/replica.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -148,9 +149,20 @@ export class Draft {
   }
 
   #requireWritable(source: string): void {
-    if (this.#replica.reader.get('sources', ['', source])?.description.read_only !== true) return;
+    const { reader } = this.#replica;
+    const row = reader.get('sources', ['', source]);
+    if (row === undefined && isListKnown(reader)) {
+      throw new ClientError('source_not_found', `the server has no source ${JSON.stringify(source)}`);
+    }
+    if (row?.description.read_only !== true) return;
     throw new ClientError('source_read_only', `${source} cannot be changed on devices`);
   }
+}
+
+/** True if the list of sources has come once. Before that a device cannot know what the server has. */
+function isListKnown(reader: Reader): boolean {
+  for (const _ of reader.entries('sources', '')) return true;
+  return false;
 }
 
 function withoutAttributes(): ClientError {

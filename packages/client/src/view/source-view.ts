@@ -80,7 +80,7 @@ export class SourceView {
       if (change !== null) changes.push(change);
     }
     if (changes.length === 0) return false;
-    this.#list = null;
+    if (this.#list !== null) this.#list = relisted(this.#list, changes);
     for (const follower of this.#followers) follower(changes);
     return true;
   }
@@ -121,6 +121,31 @@ export class SourceView {
     const isPending = uploads.some(isOpen);
     return Object.freeze(groups.length === 0 ? { id, attributes, isPending } : { id, attributes, isPending, groups });
   }
+}
+
+/** A batch that changes more than this part of the list is sorted anew, which is faster than one by one. */
+const BATCH_PART_MAX = 1 / 8;
+
+/** Returns the list after the changes; null: it is to be sorted anew. An edit costs a copy of references and no sorting. */
+function relisted(list: readonly SyncedObject[], changes: readonly ViewChange[]): readonly SyncedObject[] | null {
+  if (changes.length > Math.max(1, list.length * BATCH_PART_MAX)) return null;
+  const next = [...list];
+  for (const { id, before, after } of changes) {
+    const at = placeOf(next, id);
+    next.splice(at, before === undefined ? 0 : 1, ...(after === undefined ? [] : [after]));
+  }
+  return Object.freeze(next);
+}
+
+/** The index of the first object whose id is not smaller, by bisection. */
+function placeOf(list: readonly SyncedObject[], id: string): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((list[middle]?.id ?? '') < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function isSame(left: SyncedObject, right: SyncedObject): boolean {

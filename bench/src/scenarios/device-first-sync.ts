@@ -1,0 +1,59 @@
+import { makeDevices, openDeviceWorld } from '../device-world.ts';
+import { type FirstSyncCost, measureFirstSync } from '../first-sync-process.ts';
+import { median } from '../measure.ts';
+import type { Row } from '../row.ts';
+import { objectsFrom, SOURCE } from '../world.ts';
+
+const OBJECTS = 100_000;
+const BATCH = 10_000;
+const ROUNDS = 3;
+const MEMORY_BYTES_MAX = 200e6;
+const WAYS = ['bare', 'memory', 'file'] as const;
+
+/**
+ * What a first sync of 100,000 objects costs the device in Node.js: processor time, against fetching the same snapshot and parsing
+ * its lines, and memory. The runs take turns.
+ */
+export async function deviceFirstSync(): Promise<readonly Row[]> {
+  const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
+    await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
+    for (let start = 0; start < OBJECTS; start += BATCH) {
+      await tidemark.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
+    }
+    return makeDevices(tidemark, WAYS.length * ROUNDS);
+  });
+  const costs = { bare: [] as FirstSyncCost[], memory: [] as FirstSyncCost[], file: [] as FirstSyncCost[] };
+  for (const [index, device] of devices.entries()) {
+    const way = WAYS[index % WAYS.length] ?? 'bare';
+    const cost = await measureFirstSync({ url: world.url, source: SOURCE, device, way });
+    if (cost.objects !== OBJECTS) throw new Error(`${way}: ${cost.objects} of ${OBJECTS} objects came`);
+    costs[way].push(cost);
+  }
+  await world.close();
+  const bareMs = median(costs.bare.map(({ cpuMs }) => cpuMs));
+  return (['memory', 'file'] as const).flatMap((way) => rowsOf(way, costs[way], bareMs));
+}
+
+function rowsOf(way: 'memory' | 'file', costs: readonly FirstSyncCost[], bareMs: number): readonly Row[] {
+  const cpuMs = median(costs.map((cost) => cost.cpuMs));
+  const bytes = median(costs.map(({ memoryBytes }) => memoryBytes));
+  return [
+    {
+      name: `first sync of the SDK, ${way} store`,
+      measured: `${cpuMs.toFixed(0)} ms CPU for ${OBJECTS}`,
+      against: `${bareMs.toFixed(0)} ms to fetch and parse`,
+      ratio: cpuMs / bareMs,
+      bound: { atMost: way === 'memory' ? CPU_RATIO_MEMORY : CPU_RATIO_FILE },
+    },
+    {
+      name: `memory of that, ${way} store`,
+      measured: `${(bytes / 1e6).toFixed(0)} MB`,
+      against: `${MEMORY_BYTES_MAX / 1e6} MB allowed`,
+      ratio: bytes / MEMORY_BYTES_MAX,
+      bound: { atMost: 1.1 },
+    },
+  ];
+}
+
+const CPU_RATIO_MEMORY = 3;
+const CPU_RATIO_FILE = 4;
