@@ -16,6 +16,7 @@ export const SIDEBAR = [
       ['sdk/guide.md', 'Device SDK'],
       ['sdk/queries.md', 'Queries'],
       ['sdk/react.md', 'React'],
+      ['guides/vue-svelte.md', 'Vue and Svelte'],
       ['guides/tanstack-db.md', 'TanStack DB'],
       ['sdk/web-app.md', 'Offline web app'],
       ['guides/data-modelling.md', 'Data modelling'],
