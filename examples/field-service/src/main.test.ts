@@ -89,3 +89,15 @@ async function shell(command: string): Promise<string> {
   if (code !== 0) throw new Error(`${command} ended with ${code}: ${said.err}`);
   return said.out;
 }
+
+it('[EXAMPLE-9] the Tidemark that a killed example has started ends as well', async () => {
+  const [url = ''] = /http:\S+/.exec(await start()) ?? [];
+  expect((await fetch(`${url}/health`)).status).toBeLessThan(500);
+  child?.kill('SIGKILL');
+  const isGone = () =>
+    fetch(`${url}/health`).then(
+      () => false,
+      () => true,
+    );
+  await expect.poll(isGone).toBe(true);
+});

@@ -166,4 +166,33 @@ describe('a simulated device', () => {
       { state: 'conflict', id: 'taken', reason: expect.stringContaining('object_not_found') },
     ]);
   });
+
+  it('[CLI-38] refused changes are made again or forgotten, one or all', async () => {
+    const at = ['--folder', 'refused'];
+    await device(['login', 'ada', ...at]);
+    const refuse = async (id: string) => {
+      await device(['offline', ...at]);
+      await push({ [id]: { n: 1 } });
+      await device(['create', 'Order', 'n=2', '--id', id, ...at]);
+      await device(['online', ...at]);
+    };
+    await refuse('r1');
+    await refuse('r2');
+    const queue = async () =>
+      JSON.parse((await device(['queue', '--json', ...at])).out) as { opId: string; id: string }[];
+    const [first] = await queue();
+    expect((await device(['queue', ...at])).out).toContain(first?.opId);
+    expect(await device(['dismiss', 'nobody', ...at])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('(unknown_upload)'),
+    });
+    expect(await device(['dismiss', first?.opId ?? '', ...at])).toMatchObject({ code: 0 });
+    expect((await queue()).map(({ id }) => id)).toEqual(['r2']);
+
+    await admin.post('/app/v1/Order/push_deletes', { user_id: 'ada', objects: ['r2'] });
+    await device(['pull', ...at]);
+    expect(await device(['retry', ...at])).toMatchObject({ code: 0, err: expect.stringContaining('0 refused') });
+    expect(await queue()).toEqual([]);
+    expect(await md()).toMatchObject({ r1: { n: 1 }, r2: { n: 2 } });
+  });
 });

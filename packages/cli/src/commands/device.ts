@@ -35,6 +35,7 @@ export function addDevice(program: Command, cli: Cli): void {
   addList(group, cli);
   addChanges(group, cli);
   addQueue(group, cli);
+  addProblems(group, cli);
   addSwitch(group, cli, 'offline', 'Stop using the network');
   addSwitch(group, cli, 'online', 'Use the network again, and synchronise');
 }
@@ -193,10 +194,44 @@ function addQueue(group: Command, cli: Cli): void {
           return { state: status, ...rest, reason: `${error.code}: ${error.detail}` };
         });
         const rows = [...waiting, ...refused];
-        cli.printer(self).table(rows, ['state', 'op', 'source', 'id', 'attributes', 'reason']);
+        cli.printer(self).table(rows, ['state', 'op', 'source', 'id', 'opId', 'attributes', 'reason']);
       }),
   );
   withExamples(command, 'tidemark device queue', 'tidemark device queue --json');
+}
+
+/** Adds retry and dismiss, which deal with refused changes. */
+function addProblems(group: Command, cli: Cli): void {
+  const retry = deviceCommand(group, 'retry', 'Make refused changes again, and send them')
+    .argument('[op_id]', 'one change, as `device queue` lists it; by default all')
+    .action((opId: string | undefined, _options: object, self: Command) =>
+      folderOf(cli, self).use({ network: true }, async (device) => {
+        for (const problem of problemsOf(device, opId)) await device.problems.retry(problem.opId);
+        await catchUp(device, self);
+        tellState(cli, self, device);
+      }),
+    );
+  withExamples(retry, 'tidemark device retry', 'tidemark device retry 0Kd2vQe1XbF7sT9mLpRc4w');
+  const dismiss = deviceCommand(group, 'dismiss', 'Forget refused changes')
+    .argument('[op_id]', 'one change, as `device queue` lists it; by default all')
+    .action((opId: string | undefined, _options: object, self: Command) =>
+      folderOf(cli, self).use({ network: false }, async (device) => {
+        for (const problem of problemsOf(device, opId)) await device.problems.dismiss(problem.opId);
+        tellState(cli, self, device);
+      }),
+    );
+  withExamples(dismiss, 'tidemark device dismiss', 'tidemark device dismiss 0Kd2vQe1XbF7sT9mLpRc4w');
+}
+
+function problemsOf(device: Device, opId: string | undefined): readonly UploadProblem[] {
+  const problems = device.problems.list();
+  if (opId === undefined) return problems;
+  const named = problems.filter((problem) => problem.opId === opId);
+  if (named.length > 0) return named;
+  throw new CliFailure(`no refused change has the op_id ${JSON.stringify(opId)}`, {
+    code: 'unknown_upload',
+    hint: 'see tidemark device queue',
+  });
 }
 
 function addSwitch(group: Command, cli: Cli, name: 'offline' | 'online', description: string): void {

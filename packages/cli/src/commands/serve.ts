@@ -55,6 +55,7 @@ async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
   const { config } = loaded;
   const log = await openServerLog(cli, config);
   for (const { setting, detail } of loaded.warnings) log.warn('config_warning', { setting, detail });
+  endWithParent();
   if (config.workers > 1) return superviseWorkers(cli, config, log);
   await reloadOnHangUp(loaded, load, log);
   const running = await start(config, log);
@@ -160,6 +161,13 @@ async function reloadOnHangUp(loaded: LoadedConfig, load: () => LoadedConfig, lo
   process.on('SIGHUP', () => {
     current = reloadConfig(current, load, log);
   });
+}
+
+/** A program that starts the server with an IPC channel may be killed without a word; the server then ends as well. */
+function endWithParent(): void {
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  // Otherwise the listener would keep the process alive after the server has closed.
+  process.channel?.unref();
 }
 
 /** Ignores a second signal: a terminal and npm may both deliver the same Ctrl-C. */
