@@ -3,7 +3,7 @@ import { clientError } from './client-error.ts';
 import type { CallLog } from './debug/call-log.ts';
 import type { DebugOptions, DebugReport } from './debug/debug-report.ts';
 import type { DeviceHost } from './engine/device-host.ts';
-import type { DeviceEvents } from './engine/engine.ts';
+import type { DeviceEvents } from './engine/device-listeners.ts';
 import type { Observable } from './engine/observable.ts';
 import { type Credentials, writerCheck, writerOf } from './engine/sessions.ts';
 import type { DeviceStatus } from './engine/status.ts';

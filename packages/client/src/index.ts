@@ -10,7 +10,7 @@ export type {
 } from './debug/debug-report.ts';
 export { defaultPlatform } from './default-platform.ts';
 export { Device, type DeviceAttributes, type SourceOptions } from './device.ts';
-export type { DeviceEvents } from './engine/engine.ts';
+export type { DeviceEvents } from './engine/device-listeners.ts';
 export type { Observable } from './engine/observable.ts';
 export type { SessionEnd, SessionEndReason } from './engine/session-end.ts';
 export type { Credentials, GetToken } from './engine/sessions.ts';
@@ -27,6 +27,7 @@ export {
   type Table,
 } from './ports/local-store.ts';
 export type { NetworkHints, Platform, RequestLock, TabChannel, TabFeatures } from './ports/platform.ts';
+export type { FollowOptions } from './pull/followed-groups.ts';
 export type { Query } from './queries/query.ts';
 export type { Include, OrderBy, QueriedObject, QueryOptions, Where } from './queries/query-options.ts';
 export type { StandardSchema } from './schemas/standard-schema.ts';

@@ -1,5 +1,6 @@
 import type { DeviceHost } from './engine/device-host.ts';
 import type { Observable } from './engine/observable.ts';
+import type { FollowOptions } from './pull/followed-groups.ts';
 import type { Query } from './queries/query.ts';
 import type { Include, QueriedObject, QueryOptions } from './queries/query-options.ts';
 import type { SourceQueries } from './queries/source-queries.ts';
@@ -43,6 +44,15 @@ export class Source<A extends object = Attributes> implements Observable<readonl
   readonly get = (id: string): SyncedObject<A> | undefined => {
     return this.#host.replica.view(this.name).get(id) as SyncedObject | undefined as SyncedObject<A> | undefined;
   };
+
+  /**
+   * Limits the groups whose objects this device keeps, from now on and after restarts, until the user signs out. Objects of
+   * the other groups are removed, after `keepForMs` if that is given; meanwhile they are shown as they are. Resolves when it
+   * is stored.
+   */
+  async follow(options: FollowOptions): Promise<void> {
+    await this.#host.run('follow', this.name, options);
+  }
 
   /** Calls the listener after every change of any object. Returns the unsubscribe function. */
   readonly subscribe = (listener: () => void): (() => void) => {

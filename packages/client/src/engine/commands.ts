@@ -1,11 +1,12 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
+import type { FollowOptions } from '../pull/followed-groups.ts';
 import type { Attributes } from '../state/rows.ts';
 import { readAnything } from '../transport/read-answer.ts';
 import { isOpen } from '../uploads/pending.ts';
 import { requireProblem, resolveProblem, retryProblem } from '../uploads/resolve-problem.ts';
 import type { Engine } from './engine.ts';
-import type { Credentials } from './sessions.ts';
+import { type Credentials, writerOf } from './sessions.ts';
 
 /**
  * What an app can ask of a device besides reading and writing. Arguments and results can be sent to another tab, which
@@ -35,6 +36,13 @@ const COMMANDS = {
     const answer = await ask(engine, 'POST', '/search', { source, params });
     const { objects = {} } = answer as { readonly objects?: Readonly<Record<string, Attributes>> };
     return Object.entries(objects);
+  },
+
+  async follow(engine: Engine, source: string, options: FollowOptions): Promise<void> {
+    writerOf(engine.replica.reader);
+    await engine.puller.follow(source, options);
+    engine.puller.want(source);
+    engine.dispatch({ type: 'pull_wanted' });
   },
 
   async keepOffline(engine: Engine, isKeptOffline: boolean): Promise<void> {

@@ -1,7 +1,8 @@
 import type { Platform } from '../ports/platform.ts';
 import type { Replica } from '../state/replica.ts';
 import { type CommandArguments, type CommandName, type CommandResult, runCommand } from './commands.ts';
-import type { DeviceListeners, Engine } from './engine.ts';
+import type { DeviceListeners } from './device-listeners.ts';
+import type { Engine } from './engine.ts';
 import type { DeviceStatus } from './status.ts';
 
 /** What a device needs of what runs it: an engine in this tab, or a tab that may lead or follow. */

@@ -12,15 +12,17 @@ import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { Show } from '../pull/apply-page.ts';
 import type { RowPlace } from '../state/group-rows.ts';
-import { callListener, Replica } from '../state/replica.ts';
+import { Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
 import { ServerEventListener } from '../transport/event-listener.ts';
 import { pauseMs } from '../transport/pause-ms.ts';
 import { SessionCaller } from '../transport/session-caller.ts';
 import { Wire } from '../transport/wire.ts';
-import { type MergeFunction, merged, resolveProblem } from '../uploads/resolve-problem.ts';
+import type { MergeFunction } from '../uploads/resolve-problem.ts';
 import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
 import { Acknowledger } from './acknowledger.ts';
+import { ConflictMerger } from './conflict-merger.ts';
+import { type DeviceListeners, newDeviceListeners } from './device-listeners.ts';
 import { Listeners } from './observable.ts';
 import { Puller } from './puller.ts';
 import { Pusher } from './pusher.ts';
@@ -46,39 +48,6 @@ export interface EngineOptions {
   readonly tab: DeviceStatus['tab'];
 }
 
-/** The events of a device by name. */
-export interface DeviceEvents {
-  /** An upload was rejected or is in conflict, and was rolled back. */
-  readonly problem: { readonly opId: string } & ProblemRow;
-  /** The backend gave an object its final id. */
-  readonly linked: { readonly source: string; readonly from: string; readonly to: string };
-  /** The data of a source differed from the server and is fetched again. */
-  readonly healed: { readonly source: string; readonly reason: string };
-  readonly ping: SyncEvents['ping'];
-}
-
-/** The listeners of a device. They outlive an engine where tabs share the device. */
-export interface DeviceListeners {
-  readonly statusListeners: Listeners;
-  readonly queueListeners: Listeners;
-  readonly problemListeners: Listeners;
-  readonly eventListeners: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> };
-}
-
-export function newDeviceListeners(): DeviceListeners {
-  return {
-    statusListeners: new Listeners(),
-    queueListeners: new Listeners(),
-    problemListeners: new Listeners(),
-    eventListeners: {
-      problem: new Listeners(),
-      linked: new Listeners(),
-      healed: new Listeners(),
-      ping: new Listeners(),
-    },
-  };
-}
-
 interface Work {
   readonly controller: AbortController;
   readonly done: Promise<void>;
@@ -102,10 +71,8 @@ export class Engine {
   readonly #listener: ServerEventListener;
   readonly #acknowledger: Acknowledger;
   readonly #waiters = new SyncWaiters();
-  readonly #merge: EngineOptions['merge'];
+  readonly #merger: ConflictMerger;
   readonly #tab: DeviceStatus['tab'];
-  /** Conflicts that a merge function may solve once their source was pulled, by op_id. */
-  readonly #toMerge = new Set<string>();
   #state: MachineState;
   #status: DeviceStatus;
   #work: Work | null = null;
@@ -135,10 +102,12 @@ export class Engine {
     this.#tab = options.tab;
     this.platform = platform;
     this.replica = replica;
-    this.#merge = options.merge;
-    for (const [opId, { source, status }] of replica.reader.entries('problems', '')) {
-      if (status === 'conflict' && this.#mergeFunction(source) !== null) this.#toMerge.add(opId);
-    }
+    this.#merger = new ConflictMerger({
+      ...{ replica, platform, functions: options.merge },
+      isWanted: (source) => this.puller.wants.has(source),
+      onMerged: () => this.dispatch({ type: 'push_wanted' }),
+      onProblem: (opId, problem) => this.eventListeners.problem.notify({ opId, ...problem }),
+    });
     const wire = new Wire(platform, options.url);
     this.sessions = new Sessions({
       ...{ platform, wire, replica, getToken: options.getToken },
@@ -352,7 +321,7 @@ export class Engine {
   }
 
   #recordProgress(hasPulled: boolean): void {
-    if (hasPulled) void this.#mergeConflicts();
+    if (hasPulled) void this.#merger.mergeAll();
     if (hasPulled && this.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
     this.#waiters.settle((goal) => this.#isReached(goal));
   }
@@ -433,50 +402,12 @@ export class Engine {
       this.puller.want(source);
       this.dispatch({ type: 'pull_wanted' });
       this.dispatch({ type: 'push_wanted' });
-      if (this.#mergeFunction(source) !== null) {
-        this.#toMerge.add(opId);
+      if (this.#merger.merges(source)) {
+        this.#merger.add(opId);
         return;
       }
     }
     this.eventListeners.problem.notify({ opId, ...problem });
-  }
-
-  #mergeFunction(source: string): MergeFunction | null {
-    return Object.hasOwn(this.#merge, source) ? (this.#merge[source] ?? null) : null;
-  }
-
-  /** Merges conflicts of sources that were pulled since. */
-  async #mergeConflicts(): Promise<void> {
-    for (const opId of [...this.#toMerge]) {
-      const source = this.replica.reader.get('problems', ['', opId])?.source;
-      if (source !== undefined && this.puller.wants.has(source)) continue;
-      this.#toMerge.delete(opId);
-      // What cannot be merged or stored stays a problem.
-      await this.#mergeOne(opId).catch((error: unknown) =>
-        callListener(() => {
-          throw error;
-        }),
-      );
-    }
-  }
-
-  async #mergeOne(opId: string): Promise<void> {
-    const { replica, platform } = this;
-    const problem = replica.reader.get('problems', ['', opId]);
-    const merge = problem === undefined ? null : this.#mergeFunction(problem.source);
-    if (problem === undefined || merge === null) return;
-    let isMerged = false;
-    try {
-      isMerged = await replica.transact((tx) => {
-        const attributes = tx.get('problems', ['', opId]) === undefined ? null : merged(tx, problem, merge);
-        if (attributes === null) return false;
-        resolveProblem({ tx, replica, platform }, opId, attributes);
-        return true;
-      });
-    } finally {
-      if (isMerged) this.dispatch({ type: 'push_wanted' });
-      else this.eventListeners.problem.notify({ opId, ...problem });
-    }
   }
 
   #syncRefusal(): ClientError | null {

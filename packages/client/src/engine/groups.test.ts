@@ -55,6 +55,65 @@ describe('a source of groups on a device', () => {
     expect(seen(device)).toEqual({});
   });
 
+  it('[GROUP-31] a device that follows some groups keeps only those, also after a restart', async () => {
+    const store = memoryStore();
+    const { world, push, device, sync } = await setUp(['north', 'south'], {
+      store: { load: () => store.load(), commit: (writes) => store.commit(writes), close: async () => undefined },
+    });
+    await push('north', { n: { a: 1 }, both: { a: 'north' } });
+    await push('south', { s: { a: 1 }, both: { a: 'south' } });
+    await sync();
+    await world.finish(device.source('Visit').follow({ groups: ['south'] }));
+    expect(seen(device)).toEqual({ s: { a: 1, groups: ['south'] }, both: { a: 'south', groups: ['south'] } });
+    await push('north', { n: { a: 2 } });
+    await push('south', { s: { a: 2 } });
+    await sync();
+    expect(seen(device)).toEqual({ s: { a: 2, groups: ['south'] }, both: { a: 'south', groups: ['south'] } });
+    await device.close();
+    const again = await world.open({ sources: ['Visit'], store: memoryStore(await store.load()), user: null });
+    await push('north', { n: { a: 3 } });
+    await world.finish(again.sync());
+    expect(Object.keys(seen(again)).sort()).toEqual(['both', 's']);
+    await world.finish(again.source('Visit').follow({ groups: null }));
+    await world.finish(again.sync());
+    expect(seen(again)).toEqual({
+      n: { a: 3, groups: ['north'] },
+      s: { a: 2, groups: ['south'] },
+      both: { a: 'north', groups: ['north', 'south'] },
+    });
+    expect(again.status.getSnapshot().heals).toBe(0);
+  });
+
+  it('[GROUP-31] objects of a group that is no longer followed are kept for the time that the app names', async () => {
+    const { world, push, device, sync } = await setUp(['north', 'south']);
+    await push('north', { n: { a: 1 } });
+    await push('south', { s: { a: 1 } });
+    await sync();
+    await world.finish(device.source('Visit').follow({ groups: ['south'], keepForMs: 60_000 }));
+    await push('north', { n: { a: 2 } });
+    await sync();
+    expect(seen(device)).toEqual({ n: { a: 1, groups: ['north'] }, s: { a: 1, groups: ['south'] } });
+    const isGone = new Promise<void>((resolve) => {
+      device.source('Visit').subscribe(() => device.source('Visit').get('n') === undefined && resolve());
+    });
+    await world.platform.advance(60_000);
+    await world.finish(isGone);
+    expect(seen(device)).toEqual({ s: { a: 1, groups: ['south'] } });
+    await world.finish(device.source('Visit').follow({ groups: ['north', 'south'] }));
+    await sync();
+    expect(seen(device)).toEqual({ n: { a: 2, groups: ['north'] }, s: { a: 1, groups: ['south'] } });
+  });
+
+  it('[GROUP-31] following groups of a source that has none, or that the server does not have, is refused', async () => {
+    const { world, device, sync } = await setUp(['north']);
+    await sync();
+    const follow = (source: string) => world.finish(device.source(source).follow({ groups: ['north'] }));
+    await expect(follow('Order')).rejects.toMatchObject({ code: 'invalid_request' });
+    await expect(follow('Nowhere')).rejects.toMatchObject({ code: 'source_not_found' });
+    await world.finish(device.signOut());
+    await expect(follow('Visit')).rejects.toMatchObject({ code: 'signed_out' });
+  });
+
   it('[GROUP-20] an object that moves between two groups of the device is never missing', async () => {
     const { tidemark, push, device, sync } = await setUp(['a', 'b'], { pageObjects: 1 });
     const many: Objects = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`o${index}`, { n: index }]));

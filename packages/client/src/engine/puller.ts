@@ -23,6 +23,7 @@ import {
 import { applySources } from '../pull/apply-sources.ts';
 import { isOfFirstSync, type PagePart, partsOf } from '../pull/first-sync.ts';
 import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
+import { type FollowOptions, followedGroups, followGroups, groupsToDrop } from '../pull/followed-groups.ts';
 import { dropGroup, rebuildUnion, updateUnion } from '../pull/group-union.ts';
 import { SetTokens } from '../pull/set-tokens.ts';
 import { WantedSources } from '../pull/wanted-sources.ts';
@@ -88,6 +89,8 @@ interface PullerParts {
 /** The code of a source whose backend has not answered yet. */
 const PENDING = 'refresh_pending';
 const MS_PER_S = 1_000;
+/** Timers of platforms count milliseconds in 31 bits. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** Statuses of a server that has no snapshot of the source, which is pulled instead. */
 const NO_SNAPSHOT_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 406, 501]);
@@ -213,6 +216,44 @@ export class Puller {
     this.#pending.clear();
   }
 
+  /** Limits the groups that the device keeps of a source. */
+  async follow(source: string, options: FollowOptions): Promise<void> {
+    await this.#replica.transact((tx) => {
+      const sources = [...tx.entries('sources', '')];
+      const row = sources.find(([name]) => name === source)?.[1];
+      if (row === undefined && sources.length > 0) {
+        throw new ClientError('source_not_found', `the server has no source ${JSON.stringify(source)}`);
+      }
+      if (row !== undefined && row.description.partition_type !== 'group') {
+        throw new ClientError('invalid_request', `the data of ${JSON.stringify(source)} does not belong to groups`);
+      }
+      followGroups(tx, source, options, this.#platform.nowMs());
+    });
+    this.#sets.forget(source);
+    await this.#dropUnfollowed(source);
+    const { keepForMs = 0 } = options;
+    if (keepForMs > 0) this.#platform.after(Math.min(keepForMs, TIMER_MS_MAX), () => void this.#dropUnfollowed(source));
+  }
+
+  /** Removes groups that are no longer followed and whose time is over. */
+  async #dropUnfollowed(source: string): Promise<void> {
+    const { reader } = this.#replica;
+    if (groupsToDrop(reader, source, this.#platform.nowMs()).length === 0) return;
+    const groups = await this.#replica.transact((tx) => {
+      const dropped = groupsToDrop(tx, source, this.#platform.nowMs());
+      updateUnion(tx, source, new Map(dropped.map((group) => [group, dropGroup(tx, source, group)])));
+      return dropped;
+    });
+    this.#sets.forget(source);
+    for (const group of groups) this.#forgetRows(rowsOf({ source, group }));
+  }
+
+  #forgetRows(rows: string): void {
+    this.#measures.delete(rows);
+    this.#folds.delete(rows);
+    this.#withVerifier((verifier) => verifier.forget(rows));
+  }
+
   /** The sources this device follows, as far as it knows them. */
   selected(): readonly string[] {
     return [...this.#replica.reader.entries('sources', '')]
@@ -223,6 +264,7 @@ export class Puller {
   /** Makes one request or reads one stream. Returns true if there is more to do. */
   async round(scope: WorkScope): Promise<boolean> {
     await this.#refreshSources(scope);
+    for (const source of this.wants.names()) await this.#dropUnfollowed(source);
     const names = this.wants
       .names()
       .filter((source) => this.#replica.reader.get('sources', ['', source]) !== undefined);
@@ -320,11 +362,13 @@ export class Puller {
   /** The tokens of the groups of a source, and where outcomes may wait. */
   #presentedGroups(source: string): object {
     const { reader } = this.#replica;
+    const followed = followedGroups(reader, source);
     const waiting = [...reader.entries('uploads', '')].flatMap(([, upload]) =>
       upload.source === source && upload.state === 'queued' ? (upload.group ?? []) : [],
     );
     return {
       ...this.#sets.presented(reader, source),
+      ...(followed === undefined ? {} : { only: followed.groups }),
       ...(waiting.length === 0 ? {} : { uploads: [...new Set(waiting)] }),
     };
   }
@@ -370,11 +414,7 @@ export class Puller {
   #concludeGroups(answer: GroupPages, effects: readonly GroupEffect[], { source, request, scope }: Pulled): void {
     const { groups, gone = [], more } = answer;
     this.#sets.take(source, answer);
-    for (const group of gone) {
-      this.#measures.delete(rowsOf({ source, group }));
-      this.#folds.delete(rowsOf({ source, group }));
-      this.#withVerifier((verifier) => verifier.forget(rowsOf({ source, group })));
-    }
+    for (const group of gone) this.#forgetRows(rowsOf({ source, group }));
     for (const { group, effect } of effects) {
       const page = groups[group];
       if (page !== undefined && isPage(page)) this.#concludeGroup({ source, group }, page, effect, scope);

@@ -1,5 +1,6 @@
 import { ClientError, clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
+import { forgetFollowed } from '../pull/followed-groups.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
@@ -174,6 +175,7 @@ export class Sessions implements SessionStore {
     const unsentUploads = this.#replica.uploads().filter(([, { state }]) => state === 'waiting').length;
     tx.clear('sources', 'objects', 'staged', 'uploads', 'problems', 'acknowledgements', 'links');
     for (const key of [SESSION, OWNER, ENDED]) tx.delete('facts', key);
+    forgetFollowed(tx);
     if (session === null) return;
     const { token, clientId } = session;
     addRevocation(tx, { token, clientId, unsentUploads, isWiped });

@@ -1,13 +1,8 @@
 import { clientError } from '../client-error.ts';
 import { type CommandArguments, type CommandName, type CommandResult, runCommand } from '../engine/commands.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
-import {
-  type DeviceEvents,
-  type DeviceListeners,
-  Engine,
-  type EngineOptions,
-  newDeviceListeners,
-} from '../engine/engine.ts';
+import { type DeviceEvents, type DeviceListeners, newDeviceListeners } from '../engine/device-listeners.ts';
+import { Engine, type EngineOptions } from '../engine/engine.ts';
 import { writerCheck, writerOf } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX, TAB_ROWS_PER_MESSAGE } from '../limits.ts';

@@ -1,6 +1,6 @@
 import { ClientError } from '../client-error.ts';
 import type { CommandName } from '../engine/commands.ts';
-import type { DeviceEvents } from '../engine/engine.ts';
+import type { DeviceEvents } from '../engine/device-listeners.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
 import type { NewUpload } from '../state/replica.ts';

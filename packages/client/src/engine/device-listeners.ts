@@ -1,0 +1,36 @@
+import type { SyncEvents } from '@tidemark/protocol';
+import type { ProblemRow } from '../state/rows.ts';
+import { Listeners } from './observable.ts';
+
+/** The events of a device by name. */
+export interface DeviceEvents {
+  /** An upload was rejected or is in conflict, and was rolled back. */
+  readonly problem: { readonly opId: string } & ProblemRow;
+  /** The backend gave an object its final id. */
+  readonly linked: { readonly source: string; readonly from: string; readonly to: string };
+  /** The data of a source differed from the server and is fetched again. */
+  readonly healed: { readonly source: string; readonly reason: string };
+  readonly ping: SyncEvents['ping'];
+}
+
+/** The listeners of a device. They outlive an engine where tabs share the device. */
+export interface DeviceListeners {
+  readonly statusListeners: Listeners;
+  readonly queueListeners: Listeners;
+  readonly problemListeners: Listeners;
+  readonly eventListeners: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> };
+}
+
+export function newDeviceListeners(): DeviceListeners {
+  return {
+    statusListeners: new Listeners(),
+    queueListeners: new Listeners(),
+    problemListeners: new Listeners(),
+    eventListeners: {
+      problem: new Listeners(),
+      linked: new Listeners(),
+      healed: new Listeners(),
+      ping: new Listeners(),
+    },
+  };
+}
