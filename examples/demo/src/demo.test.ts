@@ -130,6 +130,14 @@ it('[DEMO-1] offline changes on two devices, a reload, a conflict and a killed s
   expect(await page.getByRole('region', { name: /Conflict|Refused/ }).count()).toBe(0);
 });
 
+it('[DEMO-7] the demo has the devtools of each device for whoever asks for them', async () => {
+  const page = await browser.openPage(`${url}/?devtools`, { expectedErrors: DEAD_SERVER });
+  await page.getByRole('button', { name: /^Crew North/ }).click();
+  const panel = page.getByRole('dialog', { name: 'Crew North' });
+  await panel.getByText('crew-north', { exact: true }).waitFor();
+  await panel.getByRole('cell', { name: 'WorkOrder', exact: true }).waitFor();
+});
+
 it('[DEMO-2] another web page cannot kill the server, whatever host name or origin it has', async () => {
   const { host, port } = new URL(url);
   const post = (path: string, headers: Record<string, string>) =>

@@ -8,6 +8,8 @@ export type DevtoolsPosition = 'bottom-right' | 'bottom-left' | 'top-right' | 't
 export interface DevtoolsOptions {
   /** The corner of the window. Default: `bottom-right`. */
   readonly position?: DevtoolsPosition;
+  /** The title of button and panel, for pages with several devices. Default: `Tidemark`. */
+  readonly label?: string;
   /** True: the panel is open at once. Default: only its button shows. */
   readonly open?: boolean;
 }
@@ -17,18 +19,18 @@ export interface DevtoolsOptions {
  * page cannot style the panel, and the panel does not style the page.
  */
 export function mountDevtools(device: Device, options: DevtoolsOptions = {}): () => void {
-  const { position = 'bottom-right', open = false } = options;
+  const { position = 'bottom-right', label = 'Tidemark', open = false } = options;
   const host = document.createElement('tidemark-devtools');
   host.className = position;
   const root = host.attachShadow({ mode: 'open' });
   root.adoptedStyleSheets = [devtoolsStyles()];
-  const panel = new Panel(device, () => close());
+  const panel = new Panel(device, label, () => close());
   const toggle = button('', () => {
     show(true);
     panel.element.querySelector('button')?.focus();
   });
   toggle.className = 'toggle';
-  const label = () => setText(toggle, labelOf(device));
+  const showLabel = () => setText(toggle, `${label}${countsOf(device)}`);
   const show = (isOpen: boolean) => {
     toggle.hidden = isOpen;
     panel.element.hidden = !isOpen;
@@ -44,8 +46,8 @@ export function mountDevtools(device: Device, options: DevtoolsOptions = {}): ()
   });
   root.append(toggle, panel.element);
   document.body.append(host);
-  label();
-  const unsubscribe = device.status.subscribe(label);
+  showLabel();
+  const unsubscribe = device.status.subscribe(showLabel);
   show(open);
   return () => {
     unsubscribe();
@@ -54,8 +56,8 @@ export function mountDevtools(device: Device, options: DevtoolsOptions = {}): ()
   };
 }
 
-function labelOf(device: Device): string {
+function countsOf(device: Device): string {
   const { isOnline, pendingUploads, problems } = device.status.getSnapshot();
   const counts = [pendingUploads > 0 ? `${pendingUploads} to send` : '', problems > 0 ? `${problems} refused` : ''];
-  return ['Tidemark', isOnline ? '' : 'offline', ...counts].filter((part) => part !== '').join(' · ');
+  return [isOnline ? '' : 'offline', ...counts].map((part) => (part === '' ? '' : ` · ${part}`)).join('');
 }

@@ -27,12 +27,12 @@ export class Panel {
   #stops: readonly (() => void)[] = [];
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(device: Device, onClose: () => void) {
+  constructor(device: Device, label: string, onClose: () => void) {
     this.#device = device;
     this.#problems = this.#problemTable();
     this.#network = button('Go offline', () => this.#toggleNetwork());
     this.#startOver = this.#startOverButtons();
-    const heading = element('h2', { id: 'title' }, 'Tidemark');
+    const heading = element('h2', { id: 'title' }, label);
     const actions = element(
       'div',
       { class: 'actions', role: 'group', 'aria-label': 'Actions' },

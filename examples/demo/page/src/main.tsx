@@ -8,6 +8,15 @@ import { openSeats } from './devices.ts';
 const session = await readSession();
 const seats = await openSeats(session);
 
+// `/?devtools` shows what each device does; nobody else loads it.
+if (new URLSearchParams(location.search).has('devtools')) {
+  const { mountDevtools } = await import('@tidemark/devtools');
+  const corners = ['bottom-left', 'bottom-right', 'top-right'] as const;
+  for (const [index, { device, name }] of seats.entries()) {
+    mountDevtools(device, { label: name, position: corners[index] ?? 'top-left' });
+  }
+}
+
 const root = document.getElementById('root');
 if (root !== null) {
   createRoot(root).render(
