@@ -56,6 +56,16 @@ export class ApiClient {
     }
   }
 
+  /** Reads an answer of any size as bytes. */
+  async *download(path: string): AsyncGenerator<Uint8Array, void> {
+    try {
+      const request = { method: 'GET', path, repetition: 'harmful', accept: '*/*' } as const;
+      yield* await this.#transport.stream(request);
+    } catch (error) {
+      throw error instanceof TidemarkError ? this.#failureOf(error) : error;
+    }
+  }
+
   async delete<T>(path: string): Promise<T> {
     return parsed<T>(await this.call('DELETE', path), path);
   }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { openStore } from '@tidemark/server/open-engines';
@@ -91,4 +92,19 @@ it('[CLI-22] jobs lists dead jobs by default, retries and removes them', async (
   expect(await answer('jobs', 'show', 'set-aside', id)).toMatchObject({ id, state: 'due', attempt: 0 });
   expect(await answer('jobs', 'remove', 'set-aside', id, '--yes')).toEqual({ removed: id });
   expect(await answer('jobs', 'inspect', 'set-aside')).toEqual({ jobs: [], next: null });
+});
+
+it('[BACKUP-8] backups are made, listed, verified, downloaded to a new file, pruned and deleted', async () => {
+  const { name } = (await answer('backups', 'create')) as { name: string };
+  expect(await answer('backups', 'list')).toMatchObject({ backups: [{ name }] });
+  expect(await answer('backups', 'verify', name)).toMatchObject({ is_undamaged: true });
+  await answer('backups', 'download', name, '--output', 'b.tar');
+  const { size, mode } = statSync(`${folder.path}/b.tar`);
+  expect([size > 4_096, mode & 0o777]).toEqual([true, 0o600]);
+  const again = await tidemark('backups', 'download', name, '--output', 'b.tar');
+  expect([again.code, again.err]).toEqual([1, expect.stringContaining('exists already')]);
+  expect(await answer('backups', 'prune', '--keep', '1', '--yes')).toEqual([]);
+  expect(await answer('backups', 'delete', name, '--yes')).toMatchObject({ name });
+  expect((await tidemark('backups', 'download', name, '--output', 'c.tar')).err).toContain('backup_not_found');
+  expect(existsSync(`${folder.path}/c.tar`)).toBe(false);
 });

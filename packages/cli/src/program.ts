@@ -1,6 +1,7 @@
 import { readVersion } from '@tidemark/server/version';
 import { Command } from 'commander';
 import type { Cli } from './cli.ts';
+import { addBackups } from './commands/backups.ts';
 import { addClients } from './commands/clients.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
@@ -56,7 +57,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       addReadState,
     ],
   ],
-  ['Administration:', [addStats, addTail, addPings, addJobs, addTokens, addSystem]],
+  ['Administration:', [addStats, addTail, addPings, addJobs, addTokens, addSystem, addBackups]],
   ['Device:', [addDevice]],
   [
     'Data folder:',

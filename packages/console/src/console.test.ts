@@ -424,6 +424,29 @@ describe('in a browser', () => {
     expect(await settings.textContent()).not.toContain(ADMIN_PASSWORD);
   });
 
+  it('[CONSOLE-23] a backup is made, downloaded, verified, and deleted after its name was typed', async () => {
+    const page = await browser.openPage(`${server.url}/console/system`);
+    await signIn(page);
+    await page.getByText('No backups yet').waitFor();
+    await page.getByRole('button', { name: 'Make a backup' }).click();
+    await page.getByRole('button', { name: 'Make backup' }).click();
+    const table = page.getByRole('table', { name: 'Backups' });
+    await table.getByRole('button', { name: 'Verify' }).click();
+    await page.getByRole('button', { name: 'Verify backup' }).click();
+    await page.getByText('The backup is undamaged').waitFor(PATIENCE);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await table.getByRole('button', { name: 'Download' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download archive' }).click();
+    expect((await download).suggestedFilename()).toMatch(/^tidemark-.*Z\.tar$/);
+    const name = (await table.locator('code').textContent()) ?? '';
+    await table.getByRole('button', { name: 'Delete' }).click();
+    expect(await page.getByRole('button', { name: 'Delete backup' }).isDisabled()).toBe(true);
+    await page.getByLabel(/to confirm/).fill(name);
+    await page.getByRole('button', { name: 'Delete backup' }).click();
+    await page.getByText('No backups yet').waitFor();
+  });
+
   it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {
     await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
     await post('/rc/v1/sources', { name: 'Depot', partition_type: 'group' });

@@ -14,6 +14,7 @@ import type { BackendHealth, HttpBackend } from './backend/http-backend.ts';
 import { openBackend } from './backend/open-backend.ts';
 import { JobAnnouncer, JobQueues } from './background/job-queues.ts';
 import { Maintenance } from './background/maintenance.ts';
+import { Backups } from './backups/backups.ts';
 import { Cluster } from './cluster/cluster.ts';
 import { ClusterDevices } from './cluster/cluster-devices.ts';
 import { ClusterMembers } from './cluster/cluster-members.ts';
@@ -319,10 +320,11 @@ interface ContextParts
 }
 
 function newRouteContext(
-  { tokenTtlS, devices, backend, publicUrl, settingsInForce: settings }: Config,
+  { tokenTtlS, devices, backend, publicUrl, settingsInForce: settings, ...config }: Config,
   { ping, ...parts }: ContextParts,
 ): RouteContext {
   const { pings, results, webPushKey } = ping;
+  const folder = config.store === 'embedded' ? (config.backupFolder ?? join(config.dataFolder, 'backups')) : null;
   return {
     ...parts,
     publicUrl,
@@ -333,6 +335,7 @@ function newRouteContext(
     results,
     webPushKey,
     snapshots: new SnapshotSlots(),
+    backups: new Backups({ store: parts.tidemark.store, folder, nowMs: clock.nowMs }),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,
     deviceTokenTtlMs: devices.tokenTtlS * 1_000,

@@ -20,6 +20,8 @@ import { openStore } from './open-engines.ts';
 /** The rules that the cases test; `npm run rules` reads them here. */
 const RULES = [
   '[ACTIVITY-1] what happens is streamed to whoever may read',
+  '[BACKUP-1] backups',
+  '[BACKUP-2] backups that are refused',
   '[REST-1] login',
   '[REST-2] licence',
   '[REST-3] appserver',
@@ -77,6 +79,16 @@ const RULES = [
 
 /** Routes that need an identity provider or a backend, which this server does not have. */
 const NEED_ANOTHER_SERVER = ['POST /rc/v1/session/provider', 'POST /sync/v1/search'];
+const IS_BACKUP = / \/rc\/v1\/system\/backups/;
+
+const BACKUP_ROUTES = [
+  ['GET', ''],
+  ['POST', ''],
+  ['POST', '/prune'],
+  ['GET', '/x'],
+  ['POST', '/x/verify'],
+  ['DELETE', '/x'],
+] as const;
 
 const ENGINES = ['embedded', 'valkey', 'valkey-cluster'] as const;
 
@@ -116,6 +128,7 @@ describe.each(ENGINES)('on %s', (engine) => {
       password: ADMIN_PASSWORD,
       word: 'c',
       isOurs: true,
+      hasBackups: engine === 'embedded',
       registerDevice: async (user, attributes) => void (await library.tidemark.clients.register(user, attributes)),
       leaveJob: (queue, state) => library.leaveJob(queue, state),
       observe: (outgoing, answer) => {
@@ -132,7 +145,10 @@ describe.each(ENGINES)('on %s', (engine) => {
     await servers?.remove();
   });
 
-  describe.each(RULES)('%s', (title) => {
+  // Backups are made of the embedded store only.
+  const rules = RULES.filter((title) => engine === 'embedded' || !title.startsWith('[BACKUP-'));
+
+  describe.each(rules)('%s', (title) => {
     const rule = title.slice(1, title.indexOf(']'));
     for (const one of conformanceCases.filter((candidate) => candidate.rule === rule)) {
       it(one.title, async () => {
@@ -153,8 +169,27 @@ describe.each(ENGINES)('on %s', (engine) => {
         const pattern = new RegExp(`^${method} ${template.replaceAll(/\{\w+\}/g, '[^/]+')} 200$`);
         return ![...seen].some((line) => pattern.test(line));
       });
-      expect(missed.map(({ method, template }) => `${method} ${template}`)).toEqual(NEED_ANOTHER_SERVER);
+      const names = missed.map(({ method, template }) => `${method} ${template}`);
+      const isOffered = (name: string) => engine === 'embedded' || !IS_BACKUP.test(name);
+      expect(names.filter(isOffered)).toEqual(NEED_ANOTHER_SERVER);
     });
+
+    if (engine !== 'embedded') {
+      it('[BACKUP-3] on Valkey every route of backups says what to use instead', async () => {
+        for (const [method, path] of BACKUP_ROUTES) {
+          const headers = { 'x-sync-api-token': running.token, 'content-type': 'application/json' };
+          const body = method === 'POST' ? (path.endsWith('prune') ? '{"keep":1}' : '{}') : null;
+          const answer = await sender.send({ method, path: `/rc/v1/system/backups${path}`, headers, body });
+          expect([method, path, answer.status, JSON.parse(answer.text).code]).toEqual([
+            method,
+            path,
+            409,
+            'backup_not_offered',
+          ]);
+          expect(checker.check({ method, path: `/rc/v1/system/backups${path}`, headers, body }, answer)).toEqual([]);
+        }
+      });
+    }
 
     it('[REST-26] every answer matched the description', () => {
       expect(flaws).toEqual([]);

@@ -107,6 +107,19 @@ export const BACKEND_CHECK_SOURCES_MAX = 100;
 /** Concurrent searches of one device. Exceeded: `rate_limited`. */
 export const SEARCHES_PER_DEVICE_MAX = 2;
 
+// Backups
+
+/** Backups in the folder of backups. Exceeded: `limit_exceeded`. */
+export const BACKUPS_MAX = 100;
+/** Downloads of backups at one server at once. Exceeded: `rate_limited`. */
+export const BACKUP_DOWNLOADS_MAX = 2;
+/** The Retry-After of a refused backup. */
+export const BACKUP_RETRY_AFTER_S = 5;
+/** Findings that one verification of a backup answers; all are counted. */
+export const BACKUP_FINDINGS_MAX = 100;
+/** What is left of a backup that a dead server was making is removed after this time. */
+export const UNFINISHED_BACKUP_MS = 86_400_000;
+
 // Snapshots and compression
 
 /** Concurrent snapshots of one device. Exceeded: `rate_limited`. */

@@ -1,5 +1,6 @@
 import { PushCalls } from '../push/push-calls.ts';
 import { ActivityCalls } from './calls/activity.ts';
+import { BackupCalls } from './calls/backups.ts';
 import { DocumentCalls } from './calls/documents.ts';
 import { GroupCalls } from './calls/groups.ts';
 import { JobCalls } from './calls/jobs.ts';
@@ -14,6 +15,7 @@ import { type CallOptions, type ClientOptions, Transport } from './transport.ts'
 /** All calls of administrators and backends, grouped like the API. */
 export class TidemarkClient {
   readonly system: SystemCalls;
+  readonly backups: BackupCalls;
   readonly users: UserCalls;
   readonly groups: GroupCalls;
   readonly sources: SourceCalls;
@@ -30,6 +32,7 @@ export class TidemarkClient {
   constructor(options: ClientOptions) {
     const api = new Transport(options);
     this.system = new SystemCalls(api);
+    this.backups = new BackupCalls(api);
     this.users = new UserCalls(api);
     this.groups = new GroupCalls(api);
     this.sources = new SourceCalls(api);

@@ -24,6 +24,8 @@ export interface ClientOptions {
 export interface CallOptions {
   /** Aborts the call, also during a pause. A request that was sent may still take effect. */
   readonly signal?: AbortSignal;
+  /** The time for one attempt, instead of that of the client. */
+  readonly timeoutMs?: number;
 }
 
 export interface Outgoing {
@@ -118,30 +120,29 @@ export class Transport {
 
   async #withRetries<T>(
     outgoing: Outgoing,
-    { signal }: CallOptions,
+    options: CallOptions,
     read: (response: Response, deadline: Deadline) => Promise<T>,
   ): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(outgoing, signal, read);
+        return await this.#attempt(outgoing, options, read);
       } catch (error) {
         if (!(error instanceof TidemarkError)) throw error;
         error.attempts = attempt;
         const dice = this.#world.random();
         const pauseMs = pauseBeforeNextMs(this.#policy, { attempt, error, repetition: outgoing.repetition }, dice);
         if (pauseMs === null) throw error;
-        await pause(this.#world, pauseMs, signal);
+        await pause(this.#world, pauseMs, options.signal);
       }
     }
   }
 
   async #attempt<T>(
     outgoing: Outgoing,
-    signal: AbortSignal | undefined,
+    { signal, timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS }: CallOptions,
     read: (response: Response, deadline: Deadline) => Promise<T>,
   ): Promise<T> {
     signal?.throwIfAborted();
-    const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS;
     const deadline = new Deadline(this.#world, timeoutMs, signal);
     try {
       const response = await this.#world.fetch(this.#urlOf(outgoing), this.#initOf(outgoing, deadline.signal));

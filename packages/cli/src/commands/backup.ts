@@ -1,11 +1,12 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { backupsIn, deleteBackup } from '@tidemark/server/backups/backup-folder';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
-import { entriesOf, MARK_FILE, markOf, requireDataFolder, requireEmbedded } from '../local/data-folder.ts';
+import { entriesOf, requireDataFolder, requireEmbedded } from '../local/data-folder.ts';
 import { withStore } from '../local/with-store.ts';
 
 interface BackupOptions {
@@ -41,7 +42,7 @@ async function backup(cli: Cli, command: Command, target: string, keep: number |
   await withStore(config, config.dataFolder, (store) => store.backup(target));
   const bytes = entriesOf(target).reduce((sum, name) => sum + statSync(join(target, name)).size, 0);
   // Older backups are deleted only after the new one is complete.
-  const deleted = keep === null ? [] : pruneBackups(target, keep);
+  const deleted = keep === null ? [] : await pruneBackups(target, keep);
   const print = cli.printer(command);
   if (print.isJson) return print.json({ data: config.dataFolder, backup: target, bytes, deleted });
   cli.terminal.say(`Copied ${config.dataFolder} (${bytes} bytes).`);
@@ -58,15 +59,9 @@ function positiveNumber(text: string): number {
  * Deletes the oldest backups in the folder that holds `newest`, until `keep` are left, and returns the folders it deleted.
  * Only folders that say they are backups are counted and deleted; one that a server has opened since is data, and stays.
  */
-export function pruneBackups(newest: string, keep: number): readonly string[] {
-  const parent = dirname(newest);
-  const others = readdirSync(parent, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && entry.name !== basename(newest))
-    .map(({ name }) => join(parent, name))
-    .filter((folder) => markOf(folder)?.state === 'backup');
-  const byAge = others.map((folder) => ({ folder, madeMs: statSync(join(folder, MARK_FILE)).mtimeMs }));
-  byAge.sort((left, right) => right.madeMs - left.madeMs || (left.folder < right.folder ? 1 : -1));
-  const tooMany = byAge.slice(keep - 1).map(({ folder }) => folder);
-  for (const folder of tooMany) rmSync(folder, { recursive: true });
-  return tooMany;
+export async function pruneBackups(newest: string, keep: number): Promise<readonly string[]> {
+  const others = (await backupsIn(dirname(newest))).filter(({ folder }) => folder !== newest);
+  const tooMany = others.slice(keep - 1);
+  for (const backup of tooMany) await deleteBackup(backup);
+  return tooMany.map(({ folder }) => folder);
 }

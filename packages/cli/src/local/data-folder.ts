@@ -8,6 +8,8 @@ import { CliFailure } from '../cli-failure.ts';
 export const MARK_FILE = 'tidemark.json';
 /** The folder with the sockets of the processes that share a data folder. */
 const BUS_FOLDER = 'bus';
+/** The folder with the backups that the server makes, unless `backup_folder` names another. */
+const BACKUP_FOLDER = 'backups';
 
 export interface FolderMark {
   readonly engine: string;
@@ -56,8 +58,8 @@ export function requireEmbedded({ store }: Pick<Config, 'store'>): void {
   });
 }
 
-/** Lists the files of the folder without the sockets of its processes. */
+/** Lists the files of the folder, without the sockets of its processes and the backups. */
 export function entriesOf(folder: string): readonly string[] {
   const names = existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder) : [];
-  return names.filter((name) => name !== BUS_FOLDER);
+  return names.filter((name) => name !== BUS_FOLDER && name !== BACKUP_FOLDER);
 }

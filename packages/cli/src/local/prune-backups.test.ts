@@ -21,23 +21,23 @@ function put(name: string, madeS: number, mark: object | null = { product: 'tide
   return path;
 }
 
-it('[CLI-26] pruning keeps the newest backups and deletes the others, whatever their names', () => {
+it('[CLI-26] pruning keeps the newest backups and deletes the others, whatever their names', async () => {
   put('z-oldest', 1);
   put('a', 2);
   put('b', 3);
   const newest = put('m', 4);
-  const deleted = pruneBackups(newest, 2).map((path) => basename(path));
+  const deleted = (await pruneBackups(newest, 2)).map((path) => basename(path));
   expect(deleted.sort()).toEqual(['a', 'z-oldest']);
   expect(['a', 'b', 'm', 'z-oldest'].filter((name) => existsSync(join(folder.path, name)))).toEqual(['b', 'm']);
 });
 
-it('[CLI-26] pruning never deletes data folders, foreign folders, or the backup just made', () => {
+it('[CLI-26] pruning never deletes data folders, foreign folders, or the backup just made', async () => {
   put('opened-by-a-server', 1, { product: 'tidemark', state: 'ready' });
   put('photos', 1, null);
   put('foreign', 1, { product: 'other', state: 'backup' });
   const newest = put('new', 0);
   const older = put('old', 9);
-  expect(pruneBackups(newest, 1)).toEqual([older]);
+  expect(await pruneBackups(newest, 1)).toEqual([older]);
   const left = ['opened-by-a-server', 'photos', 'foreign', 'new'];
   expect(left.every((name) => existsSync(join(folder.path, name)))).toBe(true);
 });

@@ -11,6 +11,7 @@ import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
+import { Backups } from './backups.tsx';
 
 const SETTINGS: readonly Column<SettingInForce>[] = [
   { title: 'Setting', cell: ({ name }) => <code>{name}</code> },
@@ -43,6 +44,7 @@ export function System() {
           )}
         </Loaded>
       </Section>
+      {isAdmin && <Backups />}
       {isAdmin && (
         <Section title="Settings">
           <SettingsInForce />
@@ -60,7 +62,7 @@ export function System() {
               typedName={RESET_WORDS}
               call={(api) => api.system.reset()}
             >
-              Every device starts over with nothing. This cannot be undone; a backup is made by: tidemark backup
+              Every device starts over with nothing. This cannot be undone: make a backup before.
             </Action>
           </Group>
         </Section>

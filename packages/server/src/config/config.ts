@@ -18,6 +18,8 @@ export interface Config {
   readonly workers: number;
   /** An absolute path. */
   readonly dataFolder: string;
+  /** An absolute path; null: `backups` in the data folder. */
+  readonly backupFolder: string | null;
   /** `embedded`, or the address of a Valkey or Redis server. */
   readonly store: string;
   readonly isDurabilityRequired: boolean;
@@ -103,6 +105,7 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
     port: settings.port,
     workers: settings.workers,
     dataFolder: settings.data,
+    backupFolder: settings.backup_folder,
     store: settings.store,
     isDurabilityRequired: settings.require_durable,
     valkey: {

@@ -54,6 +54,7 @@ describe('defaults', () => {
       host: '127.0.0.1',
       port: 9292,
       workers: 1,
+      backupFolder: null,
       dataFolder: join(folder, 'data'),
       store: 'embedded',
       isDurabilityRequired: false,

@@ -119,6 +119,12 @@ export const ConfigSchema = Type.Object(
       rule: 'must be the path of a folder',
       path: true,
     }),
+    backup_folder: optionalText({
+      description:
+        'The folder for backups that are made over the API and in the console; when it is not set, `backups` in the data folder. A folder on another disk survives the loss of this one.',
+      rule: TEXT_RULE,
+      path: true,
+    }),
     store: text(
       {
         description: 'Where the data is kept: `embedded` in the data folder, or the address of Valkey or Redis.',

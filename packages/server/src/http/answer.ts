@@ -6,7 +6,7 @@ import { type Coding, codingFor } from './coding/negotiate-coding.ts';
 import { bytesOf, freeParts, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
 import { exchangeOf } from './exchange.ts';
 import { rememberAnswer } from './repeated-answers.ts';
-import { CookieAnswer, EventStream, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
+import { CookieAnswer, EventStream, FileAnswer, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
 
 /** Up to this size the pieces of an answer are joined, because one write costs less than several. */
 const JOINED_BYTES_MAX = 16_384;
@@ -21,11 +21,12 @@ const STRING_UNITS_MAX = 16_384;
  * only if it has to wait before it can send.
  */
 export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> | undefined {
-  if (exchangeOf(reply.raw).isOver) return answer instanceof JsonLines ? endLines(reply, answer.lines) : undefined;
+  if (exchangeOf(reply.raw).isOver) return endUnsent(reply, answer);
   if (answer instanceof CookieAnswer) return sendAnswer(reply.header('set-cookie', answer.cookies), answer.answer);
   reply.code(200).header('cache-control', 'no-store');
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
+  if (answer instanceof FileAnswer) return sendFile(reply, answer);
   if (answer instanceof EventStream) return streamEvents(reply, answer);
   if (answer instanceof TextAnswer) {
     reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(payloadOf(answer.text));
@@ -34,6 +35,12 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> 
   const json = answer instanceof JsonText ? answer.text : JSON.stringify(answer);
   reply.type('application/json; charset=utf-8').send(payloadOf(json));
   return undefined;
+}
+
+/** Releases what an answer holds that nobody waits for. */
+function endUnsent(reply: FastifyReply, answer: unknown): undefined {
+  if (answer instanceof FileAnswer) answer.onEnd();
+  if (answer instanceof JsonLines) return endLines(reply, answer.lines);
 }
 
 /** Reads one line, then ends the iterator: only an iterator that has started releases what it holds. */
@@ -90,6 +97,27 @@ function sendLines(reply: FastifyReply, { lines, onEnd }: JsonLines): undefined 
     // The status has been sent already, so a body without an end is the only way to report the error.
     raw.destroy();
   });
+}
+
+function sendFile(reply: FastifyReply, { name, bytes, chunks, onEnd }: FileAnswer): undefined {
+  exchangeOf(reply.raw).onOver(onEnd);
+  reply
+    .type('application/x-tar')
+    .header('content-disposition', `attachment; filename="${name}"`)
+    .header('x-content-type-options', 'nosniff')
+    .header('content-length', bytes);
+  if (isHead(reply)) return void reply.send();
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
+  writeAll(raw, inPieces(chunks)).catch((error: unknown) => {
+    logFailedStream(reply, error);
+    raw.destroy();
+  });
+}
+
+async function* inPieces(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly Piece[]> {
+  for await (const chunk of chunks) yield [chunk];
 }
 
 function logFailedStream({ request: { log, id: request_id } }: FastifyReply, error: unknown): void {

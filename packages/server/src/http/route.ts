@@ -9,6 +9,7 @@ import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { RateLimiter } from '../auth/rate-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
+import type { Backups } from '../backups/backups.ts';
 import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { IdentityProviders } from '../identity/identity-providers.ts';
@@ -41,6 +42,7 @@ export interface RouteContext {
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
   /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
+  readonly backups: Backups;
   /** The address under which browsers reach the server; null: that of the request. */
   readonly publicUrl: string | null;
   /** Every setting with its origin. */
@@ -115,6 +117,22 @@ export class JsonLines {
   }
 }
 
+/** A file of known size. The next chunk is read when the one before has been handed to the socket. */
+export class FileAnswer {
+  readonly name: string;
+  readonly bytes: number;
+  readonly chunks: AsyncIterable<Buffer>;
+  /** Called when the answer has ended, whether complete or not. */
+  readonly onEnd: () => void;
+
+  constructor(file: Pick<FileAnswer, 'name' | 'bytes' | 'chunks' | 'onEnd'>) {
+    this.name = file.name;
+    this.bytes = file.bytes;
+    this.chunks = file.chunks;
+    this.onEnd = file.onEnd;
+  }
+}
+
 /** An answer that sets cookies. */
 export class CookieAnswer {
   readonly answer: unknown;
@@ -138,7 +156,7 @@ export class EventStream {
 }
 
 /** The content types of answers that are streams. */
-export type StreamType = 'text/event-stream' | 'application/x-ndjson';
+export type StreamType = 'text/event-stream' | 'application/x-ndjson' | 'application/x-tar';
 
 /** The part of a route that the API description shows. */
 export interface Operation<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema> {

@@ -1,6 +1,7 @@
 import type { Route } from '../http/route.ts';
 import { activityRoutes } from './activity.ts';
 import { auditRoutes } from './audit.ts';
+import { backupRoutes } from './backups.ts';
 import { clientRoutes } from './clients.ts';
 import { deliveryRoutes } from './delivery.ts';
 import { storeRoutes } from './documents.ts';
@@ -26,6 +27,7 @@ import { userRoutes } from './users.ts';
 /** Every route that needs a token, in the order of the specification, then our own routes, then those for devices. */
 export const allRoutes: readonly Route[] = [
   ...systemRoutes,
+  ...backupRoutes,
   ...storeRoutes,
   ...userRoutes,
   ...groupRoutes,

@@ -18,6 +18,7 @@ const TEXT_TYPE = 'text/plain; charset=utf-8';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const METRICS = new Matcher('a list of measurements', (value) => /^# HELP \w+/.test(String(value)));
 const LINES_TYPE = 'application/x-ndjson; charset=utf-8';
+const FILE_TYPE = 'application/x-tar';
 const EVENTS_TYPE = 'text/event-stream; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json';
 
@@ -35,6 +36,8 @@ function expectedProblems(expected: Expected, answered: Answered): readonly stri
       return headProblems(answer, 200, TEXT_TYPE) ?? differences(expected.body, answer.text, kept);
     case 'lines':
       return headProblems(answer, 200, LINES_TYPE) ?? differences(expected.lines, linesOf(answer.text), kept);
+    case 'file':
+      return headProblems(answer, 200, FILE_TYPE) ?? [];
     case 'events':
       return headProblems(answer, 200, EVENTS_TYPE) ?? differences(expected.text, answer.text, kept);
     case 'refused':

@@ -7,6 +7,8 @@ export type Capability =
   | 'devices'
   /** Jobs can be enqueued, which no route does. */
   | 'jobs'
+  /** The store is embedded, and the case may make backups on the disk of the server. */
+  | 'backups'
   /** The case may change settings of the whole server and delete all data. */
   | 'whole_server';
 
@@ -34,6 +36,8 @@ export type Expected =
       readonly pointers?: readonly string[];
       readonly headers?: Readonly<Record<string, string>>;
     }
+  /** A tar archive. */
+  | { readonly kind: 'file' }
   /** One JSON text per line. */
   | { readonly kind: 'lines'; readonly lines: readonly unknown[] }
   /** A stream of events that begins with these. */
@@ -82,6 +86,8 @@ export interface ServerUnderTest {
   readonly registerDevice?: (user: string, attributes: Readonly<Record<string, unknown>>) => Promise<void>;
   readonly leaveJob?: (queue: string, state: 'due' | 'dead') => Promise<void>;
   readonly isOurs: boolean;
+  /** True: the store is embedded, and the server is ours. */
+  readonly hasBackups?: boolean;
   /** Called with every request and its answer. */
   readonly observe?: (outgoing: Outgoing, answer: Answer) => void;
 }

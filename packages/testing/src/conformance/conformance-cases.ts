@@ -1,3 +1,4 @@
+import { backupCases } from './cases/backup-cases.ts';
 import { clientCases } from './cases/client-cases.ts';
 import { deviceCases } from './cases/device-cases.ts';
 import { documentCases } from './cases/document-cases.ts';
@@ -15,6 +16,7 @@ import type { ConformanceCase } from './conformance-case.ts';
 /** All promises of the REST API, in the order of the specification, then those of Tidemark's own routes. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...systemCases,
+  ...backupCases,
   ...documentCases,
   ...userCases,
   ...pingCases,

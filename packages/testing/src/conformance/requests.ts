@@ -42,6 +42,10 @@ export function text(body: unknown): Expected {
   return { kind: 'text', body };
 }
 
+export function file(): Expected {
+  return { kind: 'file' };
+}
+
 export function lines(...expected: readonly unknown[]): Expected {
   return { kind: 'lines', lines: expected };
 }

@@ -22,10 +22,13 @@ export function reasonToSkip({ needs = [] }: ConformanceCase, server: ServerUnde
 const REASONS: Readonly<Record<Capability, string>> = {
   devices: 'it needs a device, and no route of the REST API makes one',
   jobs: 'it needs a job in a queue, and no route of the REST API leaves one',
+  backups: 'it makes backups, which only --whole-server permits, on an embedded store',
   whole_server: 'it changes or empties what belongs to the whole server, which only --whole-server permits',
 };
 
-function offers({ registerDevice, leaveJob, isOurs }: ServerUnderTest, capability: Capability): boolean {
+function offers(server: ServerUnderTest, capability: Capability): boolean {
+  const { registerDevice, leaveJob, isOurs, hasBackups = false } = server;
+  if (capability === 'backups') return hasBackups;
   if (capability === 'jobs') return leaveJob !== undefined;
   return capability === 'devices' ? registerDevice !== undefined : isOurs;
 }

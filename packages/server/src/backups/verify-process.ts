@@ -1,19 +1,20 @@
 import { inspectRecord } from '@tidemark/core/verify';
 import { errorMessage } from '@tidemark/protocol';
-import type { Config } from '@tidemark/server/config/config';
-import { openStore } from '@tidemark/server/open-engines';
-import { permissionFailure } from './ownership.ts';
+import type { Config } from '../config/config.ts';
+import { openStore } from '../open-engines.ts';
 
 // Recomputes the embedded store in the folder named on the command line, and writes every finding as a line of JSON. A
 // damaged file can take the process that reads it down with it, so `find-damage.ts` starts this one for the purpose.
 const [, , dataFolder] = process.argv;
 if (dataFolder === undefined) throw new Error('which folder?');
 
-const store = await openStore({ store: 'embedded', dataFolder } as Config).catch((error: Error) => {
-  // A missing permission is no damage.
-  const denied = permissionFailure(error, dataFolder);
-  if (denied !== null) say({ failure: denied.message, hint: denied.particulars.hint });
-  else if (error.name === 'UnusableFolder') say({ failure: error.message });
+const DENIED = /^Permission denied|^Operation not permitted/;
+
+const store = await openStore({ store: 'embedded', dataFolder } as Config).catch((error: NodeJS.ErrnoException) => {
+  const { name, message, code, path } = error;
+  // A folder that may not be opened, or is none of Tidemark's, is no damage.
+  const isDenied = code === 'EACCES' || code === 'EPERM' || DENIED.test(message);
+  if (isDenied || name === 'UnusableFolder') say({ failure: { name, message, code, path } });
   else tellUnreadable(error);
   return null;
 });

@@ -1,0 +1,210 @@
+import { Alert, Button, Group, NumberInput, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { TidemarkError } from '@tidemark/backend';
+import type { Backup, BackupCheck, BackupList } from '@tidemark/protocol';
+import { useState } from 'react';
+import { client, SERVER_URL } from '../api/client.ts';
+import { curlOf } from '../api/curl.ts';
+import { Action } from '../components/action.tsx';
+import { bytesText } from '../components/bytes-text.ts';
+import { Command, Empty } from '../components/command.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Failure, Loaded } from '../components/loaded.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Section } from '../components/page.tsx';
+import { saveBytes } from '../components/save-file.ts';
+
+const KEPT = 14;
+
+const COLUMNS: readonly Column<Backup>[] = [
+  { title: 'Backup', cell: ({ name }) => <code className="long">{name}</code> },
+  { title: 'Made', cell: ({ made_at }) => <Moment at={made_at} />, isWide: true },
+  { title: 'Size', cell: ({ bytes }) => bytesText(bytes), isNumber: true },
+  {
+    title: '',
+    cell: ({ name }) => (
+      <Group gap="xs" justify="flex-end">
+        <Download name={name} />
+        <Verify name={name} />
+        <Action
+          label="Delete"
+          title="Delete backup"
+          verb="Delete backup"
+          button={{ variant: 'light', color: 'red', size: 'compact-sm' }}
+          typedName={name}
+          call={(api) => api.backups.delete(name)}
+        >
+          The backup is deleted from the disk of the server. This cannot be undone.
+        </Action>
+      </Group>
+    ),
+  },
+];
+
+/** The backups that the server holds. */
+export function Backups() {
+  const query = useQuery({ queryKey: ['backups'], queryFn: () => client.backups.list(), retry: false });
+  const isOffered = !(query.error instanceof TidemarkError && query.error.code === 'backup_not_offered');
+  return (
+    <Section
+      title="Backups"
+      actions={
+        isOffered && (
+          <Group gap="xs" wrap="nowrap">
+            <Prune />
+            <Action label="Make a backup" title="Make a backup" verb="Make backup" call={(api) => api.backups.create()}>
+              The server copies its data and goes on meanwhile. The copy also has password hashes and secrets.
+            </Action>
+          </Group>
+        )
+      }
+    >
+      {isOffered ? (
+        <Loaded query={query}>{(list) => <BackupTable list={list} />}</Loaded>
+      ) : (
+        <Alert color="blue" title="Backups are made with the tools of the store">
+          The data is kept in Valkey or Redis. Tidemark makes, downloads, verifies and prunes no backups of it: BGSAVE
+          writes a dump, and the append-only file is one, too. The page “Backup and restore” of the documentation says
+          how.
+        </Alert>
+      )}
+    </Section>
+  );
+}
+
+function BackupTable({ list: { folder, free_bytes, backups } }: { readonly list: BackupList }) {
+  if (backups.length === 0) {
+    return (
+      <Empty
+        title="No backups yet"
+        curl={curlOf((api) => api.backups.create())}
+        cli={`tidemark --url ${SERVER_URL} backups create`}
+      >
+        Make one with the button above, or with one of these commands. They are kept in {folder}.
+      </Empty>
+    );
+  }
+  return (
+    <Stack gap="xs">
+      <DataTable label="Backups" rows={backups} keyOf={({ name }) => name} columns={COLUMNS} />
+      <Text size="xs" c="dimmed" className="long">
+        In {folder}
+        {free_bytes === null ? '' : `, with ${bytesText(free_bytes)} free`}. Download backups, or set backup_folder to
+        another disk: what is on the disk of the data is lost with it.
+      </Text>
+    </Stack>
+  );
+}
+
+function Prune() {
+  const [keep, setKeep] = useState(KEPT);
+  return (
+    <Action
+      label="Prune"
+      title="Delete old backups"
+      verb="Delete old backups"
+      button={{ variant: 'default' }}
+      typedName={`keep ${keep}`}
+      call={(api) => api.backups.prune(keep)}
+    >
+      <NumberInput
+        label="Backups to keep"
+        description="The newest stay; all older ones are deleted."
+        min={1}
+        max={100}
+        value={keep}
+        onChange={(value) => setKeep(Number(value) || 1)}
+      />
+    </Action>
+  );
+}
+
+function Download({ name }: { readonly name: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const file = `tidemark-${name}.tar`;
+  const curl = `${curlOf((api) => api.backups.download(name))} \\\n  -o ${file}`;
+  const download = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await saveBytes(file, 'application/x-tar', await client.backups.download(name));
+      setOpen(false);
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <Button variant="default" size="compact-sm" onClick={() => setOpen(true)}>
+        Download
+      </Button>
+      <Dialog title="Download backup" isOpen={isOpen} onClose={() => setOpen(false)}>
+        <Stack gap="md">
+          <Text size="sm">
+            A tar archive with one folder, for “tidemark restore”. It holds password hashes and secrets: keep it safe.
+            For a large one, the command is better than the browser.
+          </Text>
+          <Command label="curl" text={curl} />
+          {error !== null && <Failure error={error} />}
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={() => setOpen(false)}>
+              Cancel
+            </Button>
+            <Button loading={isBusy} onClick={download}>
+              Download archive
+            </Button>
+          </Group>
+        </Stack>
+      </Dialog>
+    </>
+  );
+}
+
+function Verify({ name }: { readonly name: string }) {
+  const [check, setCheck] = useState<BackupCheck | null>(null);
+  return (
+    <Action
+      label="Verify"
+      title="Verify backup"
+      verb="Verify backup"
+      button={{ variant: 'default', size: 'compact-sm' }}
+      call={(api) => api.backups.verify(name)}
+      onDone={(answer) => {
+        setCheck(answer as BackupCheck);
+        return true;
+      }}
+    >
+      <Stack gap="sm">
+        <Text size="sm">
+          The server reads a copy of the backup and recomputes its indexes, sizes and checksums. It takes as long as
+          reading it all, and needs as much free space as the backup.
+        </Text>
+        {check !== null && <CheckResult check={check} />}
+      </Stack>
+    </Action>
+  );
+}
+
+function CheckResult({ check: { is_undamaged, findings_count, findings } }: { readonly check: BackupCheck }) {
+  if (is_undamaged) {
+    return (
+      <Alert color="green" title="The backup is undamaged" role="status">
+        Everything in it could be read, and is as its records say.
+      </Alert>
+    );
+  }
+  return (
+    <Alert color="red" title={`The backup is damaged in ${findings_count} places`} role="status">
+      {findings.slice(0, 10).map(({ source, problem, detail }) => (
+        <Text key={`${source} ${problem} ${detail}`} size="sm" className="long">
+          {source ?? 'The store'}: {problem}. {detail}
+        </Text>
+      ))}
+    </Alert>
+  );
+}
