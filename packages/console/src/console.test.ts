@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Page, useBrowser } from '@tidemark/testing';
+import { openLibrary, type Page, useBrowser } from '@tidemark/testing';
 import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
@@ -445,6 +445,40 @@ describe('in a browser', () => {
     await page.getByLabel(/to confirm/).fill(name);
     await page.getByRole('button', { name: 'Delete backup' }).click();
     await page.getByText('No backups yet').waitFor();
+  });
+
+  it('[CONSOLE-25] dead jobs are shown as a problem with its remedy, and all of a queue are retried or dropped', async () => {
+    const library = await openLibrary(server.folder);
+    onTestFinished(() => library.close());
+    for (let count = 0; count < 3; count++) await library.leaveJob('harbour', 'dead');
+    const page = await browser.openPage(`${server.url}/console/`);
+    await signIn(page);
+    await page.getByText('3 dead jobs').waitFor();
+    await page.getByRole('link', { name: /^Store [0-9.]+ [kMG]B durable/ }).waitFor();
+    await page.getByRole('link', { name: 'Open Jobs' }).first().click();
+    await page.getByRole('link', { name: 'harbour' }).click();
+    await page.getByRole('button', { name: 'Drop all dead' }).click();
+    expect(await page.getByRole('button', { name: 'Drop dead jobs' }).isDisabled()).toBe(true);
+    await page.getByLabel(/to confirm/).fill('harbour');
+    await page.getByRole('button', { name: 'Drop dead jobs' }).click();
+    await page.getByText('No job is dead').waitFor();
+  });
+
+  it('[CONSOLE-26] a device is signed out after its id was typed', async () => {
+    await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
+    const password = 'sea-urchin-4410';
+    await post('/rc/v1/users', { attributes: { login: 'otto', password } });
+    const { token, client_id } = await post('/sync/v1/login', { login: 'otto', password });
+    const page = await browser.openPage(`${server.url}/console/devices/${client_id}`);
+    await signIn(page);
+    await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel(/to confirm/).fill(client_id);
+    await page.getByRole('button', { name: 'Sign out device' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    const pull = { method: 'POST', headers, body: JSON.stringify({ client_id, sources: { Pier: {} } }) };
+    const refused = await fetch(`${server.url}/sync/v1/pull`, pull);
+    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([401, 'token_revoked']);
   });
 
   it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {

@@ -25,16 +25,17 @@ async function callFromPage(url: string, init: RequestInit): Promise<Response> {
   return response;
 }
 
-const options = {
+/** How every call of this page is made. */
+export const pageOptions = {
   url: SERVER_URL,
   world: { fetch: callFromPage },
   // A person waits: an error soon is better than an answer late.
   retry: { attemptsMax: 2 },
 };
 
-export const client = new TidemarkClient(options);
+export const client = new TidemarkClient(pageOptions);
 
-const service = new Transport(options);
+const service = new Transport(pageOptions);
 
 /** The state of the calls to the backend. */
 interface Breaker {

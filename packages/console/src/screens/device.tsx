@@ -5,6 +5,7 @@ import type { Client, Outcome, SourceSync, WipeOrder } from '@tidemark/protocol'
 import { useState } from 'react';
 import { useActivity } from '../api/activity.ts';
 import { client } from '../api/client.ts';
+import { type ApiCall, curlOf } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -42,6 +43,7 @@ export function Device() {
     <>
       <SimulateButton login={user} />
       <PingUser login={user} />
+      <SignOutDevice id={id} />
       {device.data?.wipe === null && <WipeDevice id={id} />}
       <DeleteDevice id={id} user={user} />
     </>
@@ -218,6 +220,33 @@ function Wipe({ order: { ordered_at, ordered_by, confirmed_at, unsent_uploads } 
         )}
       </Text>
     </Alert>
+  );
+}
+
+/** Tokens that are looked through for those of a device. */
+const TOKENS_SEARCHED_MAX = 20_000;
+
+/** Ends the session of a device by revoking its tokens. */
+function SignOutDevice({ id }: { readonly id: string }) {
+  const call: ApiCall = async (api) => {
+    let searched = 0;
+    for await (const token of client.tokens.every()) {
+      if (token.client === id) await api.tokens.revoke(token.id);
+      if (++searched >= TOKENS_SEARCHED_MAX) return;
+    }
+  };
+  return (
+    <Action
+      label="Sign out"
+      title="Sign the device out"
+      verb="Sign out device"
+      button={{ variant: 'default' }}
+      typedName={id}
+      call={call}
+      curl={curlOf((api) => api.tokens.revoke('the id of its token'))}
+    >
+      The tokens of the device are revoked. It keeps its data, and syncs again when its user has logged in.
+    </Action>
   );
 }
 

@@ -1,10 +1,11 @@
 import { Button, Group, NativeSelect, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { TidemarkError } from '@tidemark/backend';
 import type { Job, JobQueue, JobState } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
-import type { ApiCall } from '../api/curl.ts';
+import { type ApiCall, quoted } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
@@ -17,6 +18,8 @@ import { StateBadge } from '../components/state-badge.tsx';
 
 const REFRESH_MS = 10_000;
 const PAGE_JOBS = 100;
+/** Dead jobs that one action works on. */
+const DEAD_MAX = 1_000;
 const STATES: readonly JobState[] = ['dead', 'due', 'delayed', 'waiting', 'leased'];
 
 const QUEUES: readonly Column<JobQueue>[] = [
@@ -85,6 +88,7 @@ export function Queue() {
           </Group>
         )}
       </Loaded>
+      {isAdmin && state === 'dead' && (view.data?.counts.dead ?? 0) > 0 && <AllDead queue={queue} />}
       <JobList key={state} queue={queue} state={state} />
     </Page>
   );
@@ -98,6 +102,50 @@ function Pause({ queue, isPaused }: { readonly queue: string; readonly isPaused:
       {isPaused ? 'Its jobs run again.' : 'No job of the queue begins until it is resumed. Jobs under way finish.'}
     </Action>
   );
+}
+
+/** Retries or removes the dead jobs of a queue, one call each. */
+function AllDead({ queue }: { readonly queue: string }) {
+  const curl = (line: string) =>
+    `curl ${quoted(`${SERVER_URL}/rc/v1/jobs/${encodeURIComponent(queue)}/jobs?state=dead&limit=${DEAD_MAX}`)} \\\n  -H "X-Sync-API-TOKEN: $TOKEN" | jq -r '.jobs[].id' | while read id; do\n  ${line}; done`;
+  const one = `${SERVER_URL}/rc/v1/jobs/${encodeURIComponent(queue)}/jobs/$id`;
+  return (
+    <Group gap="xs">
+      <Action
+        label="Retry all dead"
+        title="Retry all dead jobs"
+        verb="Retry all"
+        button={{ variant: 'default', size: 'xs' }}
+        call={(api) => forEachDead(queue, (id) => api.jobs.retry(queue, id))}
+        curl={curl(`curl -X POST "${one}/retry" -H "X-Sync-API-TOKEN: $TOKEN"`)}
+      >
+        The first {DEAD_MAX.toLocaleString('en')} dead jobs are due again, with all their attempts.
+      </Action>
+      <Action
+        label="Drop all dead"
+        title="Drop all dead jobs"
+        verb="Drop dead jobs"
+        button={{ variant: 'light', color: 'red', size: 'xs' }}
+        typedName={queue}
+        call={(api) => forEachDead(queue, (id) => api.jobs.remove(queue, id))}
+        curl={curl(`curl -X DELETE "${one}" -H "X-Sync-API-TOKEN: $TOKEN"`)}
+      >
+        The first {DEAD_MAX.toLocaleString('en')} dead jobs are deleted without being run. This cannot be undone.
+      </Action>
+    </Group>
+  );
+}
+
+/** Calls the API for each dead job. A job that somebody else has retried or removed meanwhile is left out. */
+async function forEachDead(queue: string, call: (id: string) => Promise<unknown>): Promise<void> {
+  const { jobs } = await client.jobs.inspect(queue, { state: 'dead', limit: DEAD_MAX });
+  for (const { id } of jobs) {
+    await call(id).catch((error: unknown) => {
+      const isGone =
+        error instanceof TidemarkError && (error.code === 'job_not_found' || error.code === 'job_not_idle');
+      if (!isGone) throw error;
+    });
+  }
 }
 
 function JobList({ queue, state }: { readonly queue: string; readonly state: JobState }) {

@@ -1,28 +1,34 @@
-import { Alert, Anchor, Badge, Group, Stack, Text } from '@mantine/core';
+import { Badge, Group, Stack, Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
 import { useActivity } from '../api/activity.ts';
 import { client, type Readiness, readiness } from '../api/client.ts';
+import { readMetrics } from '../api/metrics.ts';
+import { quantileOf, type Sample, sumOfSamples } from '../api/samples.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Bars } from '../components/bars.tsx';
+import { bytesText } from '../components/bytes-text.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Gauge } from '../components/gauge.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { Moment } from '../components/moment.tsx';
+import { durationOf, Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { FirstRun } from './first-run.tsx';
+import { Insights } from './insights.tsx';
 
 const REFRESH_MS = 10_000;
 const RATE_MS = 10_000;
 const RATED = { kinds: ['push', 'pull'] } as const;
 /** Sources whose receipts are read. */
 const RECEIPTS_MAX = 20;
-/** A device that was not seen for so long is worth a look. */
-const OLD_MS = 86_400_000;
 const STEPS_SHOWN = 60;
+const PULL_ROUTE = '/sync/v1/pull';
+const PUSH_ROUTE = '/app/v1/:source_name/push_objects';
+/** The metric of a query of the backend, before the name of the source. */
+const QUERIED = 'sources:query:';
 const CHARTS = [
   { metric: 'http:POST:/sync/v1/pull', title: 'Pulls of devices' },
   { metric: 'http:POST:/app/v1/:source_name/push_objects', title: 'Pushes of backends' },
@@ -33,6 +39,8 @@ export function Overview() {
   const license = useQuery({ queryKey: ['license'], queryFn: () => client.system.license() });
   const queues = useQuery({ queryKey: ['queues'], queryFn: () => client.jobs.queues(), refetchInterval: REFRESH_MS });
   const ready = useQuery({ queryKey: ['readiness'], queryFn: readiness, refetchInterval: REFRESH_MS });
+  const metrics = useQuery({ queryKey: ['prometheus'], queryFn: readMetrics, refetchInterval: REFRESH_MS });
+  const queried = useQuery({ queryKey: ['metrics', QUERIED], queryFn: () => client.system.metricNames(`${QUERIED}*`) });
   const receipts = useReceipts(sources.data ?? []);
   const rates = useRates();
   // The first steps stay until the screen is left, also when they have filled the server.
@@ -41,15 +49,39 @@ export function Overview() {
   if (isFirstRun && !wasEmpty) setWasEmpty(true);
   return (
     <Page title="Overview" about="How this server is doing.">
-      <Insights insights={insightsOf({ ready: ready.data, queues: queues.data, receipts })} />
+      <Insights
+        known={{
+          ready: ready.data,
+          queues: queues.data,
+          receipts,
+          sources: sources.data,
+          queried: queried.data && new Set(queried.data.map((name) => name.slice(QUERIED.length))),
+        }}
+      />
       {isFirstRun && <FirstRun />}
       <div className="tiles">
         <Tile title="Sources" value={sources.data?.length} to="/sources" />
-        <Tile title="Devices" value={license.data?.devices} to="/users" />
-        <Tile title="Pushes / s" value={rates.push} to="/activity" />
-        <Tile title="Pulls / s" value={rates.pull} to="/activity" />
-        <Tile title="Jobs under way" value={sumOf(queues.data, 'due', 'leased', 'waiting', 'delayed')} to="/jobs" />
+        <Tile
+          title="Devices"
+          value={license.data?.devices}
+          to="/users"
+          note={deviceWords(metrics.data ?? [], receipts)}
+        />
+        <Tile
+          title="Pushes / s"
+          value={rates.push}
+          to="/activity"
+          note={latencyWords(metrics.data ?? [], PUSH_ROUTE)}
+        />
+        <Tile title="Pulls / s" value={rates.pull} to="/activity" note={latencyWords(metrics.data ?? [], PULL_ROUTE)} />
+        <Tile
+          title="Jobs under way"
+          value={sumOf(queues.data, 'due', 'leased', 'waiting', 'delayed')}
+          to="/jobs"
+          note={lagWords(queues.data)}
+        />
         <Tile title="Dead jobs" value={sumOf(queues.data, 'dead')} to="/jobs" />
+        <Tile title="Store" value={storeWords(metrics.data)} to="/system" note={ready.data?.durability} />
       </div>
       <div className="columns">
         {CHARTS.map((chart) => (
@@ -123,14 +155,45 @@ function sumOf(
   return queues?.reduce((sum, { counts }) => sum + states.reduce((part, state) => part + counts[state], 0), 0);
 }
 
+/** How many devices listen now, how many were seen, and how many are behind. */
+function deviceWords(samples: readonly Sample[], receipts: readonly Receipt[]): string | undefined {
+  const now = sumOfSamples(samples, 'tidemark_listeners') ?? sumOfSamples(samples, 'tidemark_event_streams');
+  const day = sumOfSamples(samples, 'tidemark_devices_seen', { within: '1d' });
+  const behind = Math.max(0, ...receipts.map((receipt) => receipt.behind));
+  if (now === undefined) return undefined;
+  return `${now} connected now, ${day === undefined ? '' : `${day} in 24 h, `}${behind} behind`;
+}
+
+/** The time of requests since the server started, as bounds that so many of them kept. */
+function latencyWords(samples: readonly Sample[], route: string): string | undefined {
+  const of = (quantile: number) =>
+    quantileOf(samples, 'tidemark_http_request_seconds', { quantile, route, method: 'POST' });
+  const [median, slow] = [of(0.5), of(0.99)];
+  if (median === undefined || slow === undefined) return undefined;
+  const words = (seconds: number) => (Number.isFinite(seconds) ? `≤ ${durationOf(seconds * 1_000)}` : 'very slow');
+  return `p50 ${words(median)}, p99 ${words(slow)}`;
+}
+
+function lagWords(queues: readonly JobQueue[] | undefined): string | undefined {
+  const lagMs = Math.max(0, ...(queues ?? []).map(({ lag_ms }) => lag_ms));
+  return lagMs === 0 ? undefined : `the oldest has waited ${durationOf(lagMs)}`;
+}
+
+function storeWords(samples: readonly Sample[] | undefined): string | undefined {
+  const bytes = samples && sumOfSamples(samples, 'tidemark_store_bytes');
+  return bytes === undefined ? undefined : bytesText(bytes);
+}
+
 function Tile({
   title,
   value,
   to,
+  note,
 }: {
   readonly title: string;
-  readonly value: number | undefined;
+  readonly value: number | string | undefined;
   readonly to: string;
+  readonly note?: string | undefined;
 }) {
   return (
     <Link to={to} className="card tile">
@@ -138,87 +201,12 @@ function Tile({
         {title}
       </Text>
       <div className="value">{value?.toLocaleString('en') ?? '–'}</div>
+      {note !== undefined && (
+        <Text size="xs" c="dimmed">
+          {note}
+        </Text>
+      )}
     </Link>
-  );
-}
-
-interface Insight {
-  readonly title: string;
-  readonly remedy: string;
-  /** The screen where something can be done about it. */
-  readonly to: string;
-  readonly at: string;
-}
-
-interface Known {
-  readonly ready: Readiness | undefined;
-  readonly queues: readonly JobQueue[] | undefined;
-  readonly receipts: readonly Receipt[];
-}
-
-/** What an operator should look at, each with what to do about it. */
-function insightsOf({ ready, queues = [], receipts }: Known): readonly Insight[] {
-  const { checks = [], backend } = ready ?? {};
-  const system = { to: '/system', at: 'System' };
-  const jobs = { to: '/jobs', at: 'Jobs' };
-  const dead = sumOf(queues, 'dead') ?? 0;
-  const isOld = ({ oldest_behind_at: at }: Receipt) => at !== null && Date.now() - Date.parse(at) > OLD_MS;
-  return [
-    ...checks
-      .filter(({ ok }) => !ok)
-      .map(({ name, detail }) => ({ title: `The check “${name}” fails`, remedy: detail, ...system })),
-    ...checks
-      .filter(({ name }) => name === 'warning')
-      .map(({ detail }) => ({ title: 'The store warns', remedy: detail, ...system })),
-    ...(backend?.state === 'open' || backend?.state === 'trying'
-      ? [
-          {
-            title: 'The backend does not answer',
-            remedy: `${backend.failures} calls in a row failed. “Check the backend” tells why.`,
-            to: '/backend',
-            at: 'Backend',
-          },
-        ]
-      : []),
-    ...(dead > 0
-      ? [
-          {
-            title: `${dead} dead ${dead === 1 ? 'job' : 'jobs'}`,
-            remedy: 'All their attempts failed. Read the reasons, then retry or remove them.',
-            ...jobs,
-          },
-        ]
-      : []),
-    ...queues
-      .filter(({ paused }) => paused)
-      .map(({ queue }) => ({
-        title: `The queue “${queue}” is paused`,
-        remedy: 'Its jobs wait until somebody resumes it.',
-        ...jobs,
-      })),
-    ...receipts.filter(isOld).map(({ source, behind }) => ({
-      title: `${behind} ${behind === 1 ? 'device is' : 'devices are'} behind in “${source}”`,
-      remedy: 'At least one has not synced for a day. Ping those that are behind.',
-      to: '/pings',
-      at: 'Pings',
-    })),
-  ];
-}
-
-function Insights({ insights }: { readonly insights: readonly Insight[] }) {
-  return (
-    <>
-      {insights.map(({ title, remedy, to, at }) => (
-        <Alert key={`${title} ${remedy}`} color="yellow" title={<span className="long">{title}</span>}>
-          <Text size="sm" className="long">
-            {remedy}{' '}
-            <Anchor component={Link} to={to} size="sm">
-              Open {at}
-            </Anchor>
-          </Text>
-        </Alert>
-      ))}
-    </>
   );
 }
 

@@ -1,10 +1,12 @@
 import { Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import type { Ping, PingResult } from '@tidemark/protocol';
+import type { Ping, PingReport, PingResult } from '@tidemark/protocol';
+import { useState } from 'react';
 import { client } from '../api/client.ts';
-import { curlOf } from '../api/curl.ts';
+import { type ApiCall, curlOf } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
+import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Gauge } from '../components/gauge.tsx';
@@ -15,6 +17,7 @@ import { Facts, Page, Section } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
 import { StateBadge, type Tone } from '../components/state-badge.tsx';
 import { ComposePing } from './compose-ping.tsx';
+import { PingSent } from './ping-user.tsx';
 
 const PAGE_PINGS = 50;
 const PAGE_RESULTS = 200;
@@ -84,8 +87,48 @@ const RESULTS: readonly Column<PingResult>[] = [
   { title: 'By', cell: ({ service }) => service ?? '–' },
   { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true, isWide: true },
   { title: 'When', cell: ({ at }) => <Moment at={at} />, isWide: true },
-  { title: 'Reason', cell: ({ reason }) => <span className="long">{reason ?? '–'}</span> },
+  { title: 'Answer of the service', cell: ({ reason }) => <span className="long">{reason ?? '–'}</span> },
+  { title: 'Caught up', cell: ({ caught_up_by: at }) => (at === null ? 'not yet' : <Moment at={at} />), isWide: true },
 ];
+
+const FAILED: ReadonlySet<PingResult['status']> = new Set(['failed', 'retired', 'gone']);
+
+/** Sends a ping again to the users of the devices that it did not reach. */
+function PingAgain({
+  sources,
+  results,
+}: {
+  readonly sources: readonly string[];
+  readonly results: readonly PingResult[];
+}) {
+  const [report, setReport] = useState<PingReport | null>(null);
+  const failed = results.filter(({ status }) => FAILED.has(status)).map(({ client_id }) => client_id);
+  const call: ApiCall = async (api) => {
+    const devices = await Promise.all(failed.map((id) => client.clients.get(id).catch(() => null)));
+    const users = [...new Set(devices.flatMap((device) => (device === null ? [] : [device.user_id])))];
+    return api.users.ping({ user_id: users, ...(sources.length === 0 ? {} : { sources }) });
+  };
+  if (failed.length === 0) return null;
+  return (
+    <Action
+      label="Ping again"
+      title="Ping again who was not reached"
+      verb="Send ping"
+      button={{ variant: 'default' }}
+      call={call}
+      onDone={(answer) => {
+        setReport(answer as PingReport);
+        return true;
+      }}
+    >
+      <Text size="sm">
+        The users of {failed.length} {failed.length === 1 ? 'device' : 'devices'} get a ping without a text, on all
+        their devices. A device without a valid address stays out of reach until it registers one.
+      </Text>
+      {report !== null && <PingSent report={report} />}
+    </Action>
+  );
+}
 
 /** A ping with its results, which arrive while the screen is open. */
 export function PingResults() {
@@ -95,6 +138,7 @@ export function PingResults() {
     queryFn: () => client.pings.get(id, { limit: PAGE_RESULTS }),
     refetchInterval: ({ state }) => (state.data?.pending === 0 ? false : REFRESH_MS),
   });
+  const isAdmin = useIsAdmin();
   return (
     <Page title="Ping" about={id} parent={{ title: 'Pings', to: '/pings' }}>
       <Loaded query={query}>
@@ -111,7 +155,7 @@ export function PingResults() {
                 ['Waiting for a result', ping.pending],
               ]}
             />
-            <Section title="Results">
+            <Section title="Results" actions={isAdmin && <PingAgain sources={ping.sources} results={results} />}>
               {results.length === 0 ? (
                 <Text size="sm" c="dimmed" className="card">
                   {ping.devices === 0 ? 'The ping went to no device.' : 'No result has arrived yet.'}

@@ -136,12 +136,7 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
       heapPercentMax: settings.overload.heap_percent_max,
       rssBytesMax: settings.overload.rss_bytes_max,
     },
-    rateLimits: {
-      windowS: settings.rate_limits.window_s,
-      perDevice: settings.rate_limits.device_requests,
-      perUser: settings.rate_limits.user_requests,
-      perToken: settings.rate_limits.token_requests,
-    },
+    rateLimits: rateLimitsOf(settings.rate_limits),
     ping: pingConfigOf(settings),
     appFolder: settings.app,
     backend: {
@@ -166,6 +161,15 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
     },
     limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
     sources: settings.sources,
+  };
+}
+
+function rateLimitsOf(limits: Settings['rate_limits']): RateLimits {
+  return {
+    windowS: limits.window_s,
+    perDevice: limits.device_requests,
+    perUser: limits.user_requests,
+    perToken: limits.token_requests,
   };
 }
 
