@@ -210,6 +210,8 @@ describe('starting over', () => {
     device.on('healed', (event) => healed.push(event));
     await push(world, { o1: { more: 1 } });
     const isHealed = new Promise<void>((resolve) => device.on('healed', () => resolve()));
+    // The stored objects are verified after the first pull, without another one.
+    onPull(world, (answer, count) => (count > 1 && healed.length === 0 ? 'lost' : answer));
     await world.finish(device.sync());
     await world.finish(isHealed);
     await world.finish(device.sync());
