@@ -12,7 +12,7 @@ export interface DeviceWorld {
   /** What lies here is sent by the bare routes. */
   readonly pagesFolder: string;
   /** By the server itself, so that devices that listen hear of it. */
-  push(source: string, objects: Readonly<Record<string, unknown>>): Promise<void>;
+  push(source: string, objects: Readonly<Record<string, unknown>>, user?: string): Promise<void>;
   readonly server: Pick<ChildServer, 'cpuMs' | 'memoryBytes'>;
   close(): Promise<void>;
 }
@@ -40,9 +40,9 @@ export async function openDeviceWorld<T>(
   await store.close();
   const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: PASSWORD };
   const server = await startServerProcess({ ...settings, [PAGES_VARIABLE]: pagesFolder });
-  const push = async (source: string, objects: Readonly<Record<string, unknown>>) => {
+  const push = async (source: string, objects: Readonly<Record<string, unknown>>, user?: string) => {
     const headers = { 'content-type': 'application/json', 'x-sync-api-token': token };
-    const body = JSON.stringify({ objects });
+    const body = JSON.stringify(user === undefined ? { objects } : { user_id: user, objects });
     const response = await fetch(`${server.url}/app/v1/${source}/push_objects`, { method: 'POST', headers, body });
     const text = await response.text();
     if (response.status !== 200) throw new Error(text);

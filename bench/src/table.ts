@@ -1,18 +1,19 @@
-import { isKept, type Row } from './row.ts';
+import { boundText, type Row, verdictOf } from './row.ts';
 
-/** The rows as a table for people. */
+/** The rows as a table for people, followed by the reasons of known misses. */
 export function tableOf(rows: readonly Row[]): string {
-  const cells = [
+  const table = alignedTable([
     ['what', 'measured', 'against, in the same run', 'ratio', 'bound', ''],
-    ...rows.map((row) => [
-      row.name,
-      row.measured,
-      row.against,
-      row.ratio.toFixed(2),
-      boundText(row),
-      isKept(row) ? 'kept' : 'BROKEN',
-    ]),
-  ];
+    ...rows.map((row) => [row.name, row.measured, row.against, row.ratio.toFixed(2), boundText(row), verdictOf(row)]),
+  ]);
+  const missed = rows
+    .filter((row) => verdictOf(row) === 'missed')
+    .map(({ name, knownMiss }) => `${name}: ${knownMiss}`);
+  return missed.length === 0 ? table : `${table}\n\nmissed, and known to be:\n${missed.join('\n')}`;
+}
+
+/** Cells in columns of equal width; the first line is the header. */
+export function alignedTable(cells: readonly (readonly string[])[]): string {
   const widths = cells[0]?.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0))) ?? [];
   const lines = cells.map((line) =>
     line
@@ -21,8 +22,4 @@ export function tableOf(rows: readonly Row[]): string {
       .trimEnd(),
   );
   return [lines[0], widths.map((width) => '-'.repeat(width)).join('  '), ...lines.slice(1)].join('\n');
-}
-
-function boundText({ bound }: Row): string {
-  return 'atMost' in bound ? `≤ ${bound.atMost}` : `≥ ${bound.atLeast}`;
 }

@@ -31,7 +31,12 @@ interface PushClient {
 export async function pushes(): Promise<readonly Row[]> {
   const client = await openClient();
   const rows = [await pushesOfOne(client, 16), await pushesOfOne(client, 64)];
-  rows.push(await bulkPushes(client, 1_000, 20), await bulkPushes(client, 10_000, 2));
+  for (const [batch, batches] of [
+    [1_000, 20],
+    [10_000, 2],
+  ] as const) {
+    rows.push(...(await bulkPushes(client, batch, batches)));
+  }
   await client.close();
   return rows;
 }
@@ -65,10 +70,14 @@ async function pushesOfOne(client: PushClient, writers: number): Promise<Row> {
     against: `${rateOf(rounds.bare)} by bare lmdb; ${cpuOf(rounds.bare)} µs`,
     ratio: median(rounds.ours.map(({ wallUs }, index) => (rounds.bare[index]?.wallUs ?? 0) / wallUs)),
     bound: { atLeast: 0.4 },
+    knownMiss: SINGLE_PUSH_MISS,
   };
 }
 
-async function bulkPushes(client: PushClient, batch: number, batches: number): Promise<Row> {
+const SINGLE_PUSH_MISS =
+  'a push writes two or three random pages where the bare library writes one, and its HTTP request uses the same cores; it would take a log that is flushed before the answer and applied later (decision 0082)';
+
+async function bulkPushes(client: PushClient, batch: number, batches: number): Promise<readonly Row[]> {
   const bare = bareLmdb();
   let bareNext = 0;
   const bodyOf = () => {
@@ -91,14 +100,31 @@ async function bulkPushes(client: PushClient, batch: number, batches: number): P
     },
   );
   await bare.close();
-  return {
-    name: `pushes of ${batch.toLocaleString('en')} new objects, CPU per object`,
-    measured: `${cpuOf(rounds.ours)} µs; ${rateOf(rounds.ours)} objects/s`,
-    against: `${cpuOf(rounds.bare)} µs by bare lmdb; ${rateOf(rounds.bare)}`,
-    ratio: median(rounds.ours.map(({ cpuUs }, index) => cpuUs / (rounds.bare[index]?.cpuUs ?? 0))),
-    bound: { atMost: BULK_RATIO_MAX },
-  };
+  const name = `pushes of ${batch.toLocaleString('en')} new objects, CPU per object`;
+  const measured = `${cpuOf(rounds.ours)} µs; ${rateOf(rounds.ours)} objects/s`;
+  return [
+    {
+      name,
+      measured,
+      against: `${cpuOf(rounds.bare)} µs by bare lmdb; ${rateOf(rounds.bare)}`,
+      ratio: median(rounds.ours.map(({ cpuUs }, index) => cpuUs / (rounds.bare[index]?.cpuUs ?? 0))),
+      bound: { atMost: BULK_RATIO_MAX },
+    },
+    {
+      name: `${name}, absolute`,
+      measured,
+      against: `${BULK_US_MAX} µs`,
+      ratio: median(rounds.ours.map(({ cpuUs }) => cpuUs)) / BULK_US_MAX,
+      bound: { atMost: 1 },
+      knownMiss: BULK_MISS,
+    },
+  ];
 }
+
+/** What an object of a large push may cost, in microseconds. */
+const BULK_US_MAX = 9;
+const BULK_MISS =
+  'about half is LMDB, the rest parses, checks and writes the JSON of each object; it would take admission on the text of the body without parsing it (decision 0082)';
 
 /** Parsing, admission, canonical text, checksum and journal, against two puts. */
 const BULK_RATIO_MAX = 3;

@@ -1,0 +1,103 @@
+import type { Page } from '@tidemark/protocol';
+import { median } from '../measure.ts';
+import type { Curve, CurvePoint, Row } from '../row.ts';
+import { buildWorld, endWorld, idOf, SOURCE, type World } from '../world.ts';
+import { caughtUpToken } from './caught-up-token.ts';
+
+const SIZES = [1_000, 10_000, 100_000];
+const ROUNDS = 9;
+const RUNS = 300;
+/** A cost that does not depend on the size has the exponent 0, one that is proportional to it has 1. */
+const EXPONENT_MAX = 0.1;
+
+interface Subject {
+  readonly name: string;
+  /** Returns the work that is measured, on a document of any size. */
+  readonly prepare: (world: World) => Promise<() => Promise<unknown>>;
+}
+
+const SUBJECTS: readonly Subject[] = [
+  {
+    name: 'pull without changes',
+    async prepare(world) {
+      const { tidemark } = world;
+      const token = await caughtUpToken(world);
+      return () => tidemark.pull({ source: SOURCE, token });
+    },
+  },
+  {
+    name: 'pull of 10 changes',
+    async prepare(world) {
+      const { tidemark, objects } = world;
+      const token = await caughtUpToken(world);
+      for (let change = 0; change < 10; change++) {
+        const id = idOf(Math.floor((objects / 10) * change));
+        await tidemark.pushObjects({ source: SOURCE, objects: { [id]: { price: change + 0.25 } } });
+      }
+      const page = JSON.parse((await tidemark.pull({ source: SOURCE, token })).json) as Page;
+      if (Object.keys(page.patch ?? {}).length !== 10) throw new Error('expected a page of 10 changes');
+      return () => tidemark.pull({ source: SOURCE, token });
+    },
+  },
+];
+
+/** What syncs cost in documents of growing size, up to `objects`, and the exponent of the growth. */
+export async function growth(objects: number, say: (line: string) => void): Promise<readonly Row[]> {
+  const sizes = [...SIZES.filter((size) => size < objects), objects];
+  const worlds: World[] = [];
+  for (const size of sizes) worlds.push(await buildWorld(size, say));
+  const rows: Row[] = [];
+  for (const { name, prepare } of SUBJECTS) {
+    const ways = [];
+    for (const world of worlds) ways.push(await prepare(world));
+    const costs = await cpuOfEach(ways);
+    rows.push(
+      growthRow(
+        name,
+        sizes.map((size, index) => ({ objects: size, value: costs[index] ?? 0 })),
+      ),
+    );
+  }
+  for (const world of worlds) await endWorld(world);
+  return rows;
+}
+
+/** Median CPU time of one run of each way in microseconds. The ways take turns. */
+async function cpuOfEach(ways: readonly (() => Promise<unknown>)[]): Promise<readonly number[]> {
+  const times: number[][] = ways.map(() => []);
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [index, way] of ways.entries()) {
+      const before = process.cpuUsage();
+      for (let run = 0; run < RUNS; run++) await way();
+      const { user, system } = process.cpuUsage(before);
+      // The first round only warms up.
+      if (round > 0) times[index]?.push((user + system) / RUNS);
+    }
+  }
+  return times.map(median);
+}
+
+function growthRow(name: string, points: readonly CurvePoint[]): Row {
+  const curve: Curve = { unit: 'µs of CPU', points };
+  return {
+    name: `growth of a ${name}, exponent`,
+    measured: points
+      .map(({ value }) => value.toFixed(0))
+      .join(' → ')
+      .concat(' µs'),
+    against: `${points.map(({ objects }) => objects.toLocaleString('en')).join(' → ')} objects`,
+    ratio: fittedExponent(points),
+    bound: { atMost: EXPONENT_MAX },
+    curve,
+  };
+}
+
+/** The exponent of the power of the size that fits the values best: the slope of the line through their logarithms. */
+export function fittedExponent(points: readonly CurvePoint[]): number {
+  const logs = points.map(({ objects, value }) => [Math.log(objects), Math.log(value)] as const);
+  const meanX = logs.reduce((sum, [x]) => sum + x, 0) / logs.length;
+  const meanY = logs.reduce((sum, [, y]) => sum + y, 0) / logs.length;
+  const covariance = logs.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  const variance = logs.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  return variance === 0 ? 0 : covariance / variance;
+}
