@@ -1,10 +1,11 @@
 import type { Curve, Row } from './row.ts';
 
 /**
- * Charts as SVG, written without a library. Colours follow the colour scheme of the reader where the image is shown
- * on its own background, and are readable on light and dark pages otherwise.
+ * Charts as SVG, written without a library. A chart has its own background, so that it is readable on light and dark
+ * pages, and follows the colour scheme of the reader.
  */
 const STYLE = `<style>
+.background { fill: #ffffff; }
 text { font: 12px system-ui, sans-serif; fill: #57606a; }
 .title { font-weight: 600; fill: #1f2328; }
 .axis { stroke: #8c959f; fill: none; }
@@ -13,7 +14,7 @@ text { font: 12px system-ui, sans-serif; fill: #57606a; }
 .limit { stroke: #8c959f; stroke-width: 1.5; stroke-dasharray: 4 4; fill: none; }
 .dot { fill: #0969da; }
 @media (prefers-color-scheme: dark) {
-text { fill: #9198a1; } .title { fill: #f0f6fc; } .line { stroke: #4493f8; } .dot { fill: #4493f8; }
+.background { fill: #0d1117; } text { fill: #9198a1; } .title { fill: #f0f6fc; } .line { stroke: #4493f8; } .dot { fill: #4493f8; }
 }
 </style>`;
 
@@ -50,6 +51,7 @@ function growthChart(title: string, { unit, points }: Curve): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(title)}">`,
     STYLE,
+    `<rect class="background" width="${WIDTH}" height="${HEIGHT}" rx="6"/>`,
     `<text class="title" x="${MARGIN.left}" y="20">${escaped(title)}</text>`,
     `<text x="${MARGIN.left}" y="36">${escaped(unit)}; dashed: proportional to the size</text>`,
     ...powersOfTen(bottom, top).map((value) => gridLine(y(value), value)),

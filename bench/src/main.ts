@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { arch, cpus } from 'node:os';
+import { arch, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -151,8 +151,10 @@ function today(): string {
   return new Date().toISOString().slice(0, 10);
 }
 
+/** With the load of the last quarter of an hour, the benchmark included: it says how quiet the machine was. */
 function machine(): string {
-  return `${cpus().length} cores, ${arch()}, Node.js ${process.versions.node}`;
+  const load = (loadavg()[2] ?? 0).toFixed(1);
+  return `${cpus().length} cores, ${arch()}, Node.js ${process.versions.node}, load ${load}`;
 }
 
 process.exitCode = await main();

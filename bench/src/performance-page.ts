@@ -14,7 +14,7 @@ export function performancePage(results: Results): string {
 every row compares two things that were measured in turns in the same run: an operation with the bare library below it, a large document with a small
 one, a pull with a route that only sends bytes. Most times are CPU time. [Measured beside other servers](peers.md) compares Tidemark with others.
 
-These numbers were measured on ${day} (${machine}).
+These numbers were measured on ${day} (${machine}). Parts of \`npm run bench\` that are missing below were not measured then.
 
 ${growthSection(charts)}## All rows
 

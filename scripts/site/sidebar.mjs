@@ -82,6 +82,7 @@ export const SIDEBAR = [
       ['explanation/how-sync-works.md', 'How sync works'],
       ['explanation/guarantees.md', 'Guarantees'],
       ['proof.md', 'Run the proof yourself'],
+      ['explanation/performance.md', 'Performance'],
       ['explanation/comparison.md', 'How Tidemark compares'],
       ['explanation/peers.md', 'Measured beside others'],
       ['explanation/coming-from-another-server.md', 'Coming from another server'],

@@ -75,7 +75,7 @@ async function pushesOfOne(client: PushClient, writers: number): Promise<Row> {
 }
 
 const SINGLE_PUSH_MISS =
-  'a push writes two or three random pages where the bare library writes one, and its HTTP request uses the same cores; it would take a log that is flushed before the answer and applied later (decision 0082)';
+  'the bare library is called without HTTP, admission and the hop to the writer thread, which cost most of the CPU of a push; a transaction holds about half of the writers (decision 0082)';
 
 async function bulkPushes(client: PushClient, batch: number, batches: number): Promise<readonly Row[]> {
   const bare = bareLmdb();

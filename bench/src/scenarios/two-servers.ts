@@ -16,8 +16,7 @@ const PASSWORD = 'only for this benchmark';
 const CONNECTIONS = 32;
 const REQUESTS = 4_000;
 const PUSHES = 640;
-const WARM_UP_ROUNDS = 6;
-const ROUNDS = 15;
+const ROUNDS = { pull: { warmUp: 6, measured: 15 }, push: { warmUp: 1, measured: 5 } };
 const MAIN = fileURLToPath(new URL('../../../packages/cli/dist/main.js', import.meta.url));
 
 /** A command `serve`, with as many processes as it was told to run. */
@@ -116,13 +115,14 @@ async function measureRounds(): Promise<{ readonly pulls: readonly Round[]; read
   };
   const rounds = async (kind: keyof Requests) => {
     const measured: Round[] = [];
-    for (let count = 0; count < WARM_UP_ROUNDS + ROUNDS; count++) {
+    const { warmUp, measured: wanted } = ROUNDS[kind];
+    for (let count = 0; count < warmUp + wanted; count++) {
       const round = {
         one: await cost(sides.one, kind),
         two: await cost(sides.two, kind),
         apart: await cost(sides.apart, kind),
       };
-      if (count >= WARM_UP_ROUNDS) measured.push(round);
+      if (count >= warmUp) measured.push(round);
     }
     return measured;
   };
