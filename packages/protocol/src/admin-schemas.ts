@@ -618,6 +618,9 @@ export const Receipt = Type.Object(
     ),
     behind_devices: Type.Array(BehindDevice, { description: 'A page of the devices behind, the furthest first.' }),
     next: nullableText('Send it as `after` for the next page; null: there is none.', null),
+    active_delivered: Type.Optional(
+      flag('Only with `wait_s`: true if all devices have it that were seen in the last 24 hours.'),
+    ),
   },
   { ...closed, title: 'Receipt', description: 'Which devices have acknowledged a push.' },
 );

@@ -53,9 +53,10 @@ function printReceipt(print: Printer, receipt: Receipt): void {
   if (!print.isJson) print.table(devices, ['client_id', 'user_id', 'acknowledged', 'missing', 'last_contact']);
 }
 
-/** Waits until the devices have a push, and fails if some are still behind. */
+/** Waits until the devices have a push, and fails if one that was seen in the last 24 hours is still behind. */
 export async function waitForDevices(api: ApiClient, print: Printer, question: ReceiptQuestion): Promise<void> {
   const receipt = await readReceipt(api, question);
   printReceipt(print, receipt);
-  if (receipt.behind > 0) throw new CliFailure(`${receipt.behind} of ${receipt.devices} devices do not have it yet`);
+  if (receipt.active_delivered !== true)
+    throw new CliFailure(`${receipt.behind} of ${receipt.devices} devices do not have it yet`);
 }

@@ -209,14 +209,14 @@ describe('waiting for devices', () => {
     await turns();
     test.clock.advance(5_000);
     for (const fire of timers.splice(0)) fire();
-    expect(await late).toMatchObject({ behind: 1 });
+    expect(await late).toMatchObject({ behind: 1, active_delivered: false });
     expect(await waiting(() => true)).toMatchObject({ behind: 1 });
   });
 
   it('[RECEIPT-5] devices that were not seen for a day are not waited for', async () => {
     await oneBehind();
     test.clock.advance(RECEIPT_ACTIVE_MS);
-    expect(await waiting()).toMatchObject({ behind: 1 });
+    expect(await waiting()).toMatchObject({ behind: 1, active_delivered: true });
     expect(timers).toEqual([]);
   });
 

@@ -68,6 +68,8 @@ export interface Receipt {
   readonly behind_devices: readonly BehindDevice[];
   /** Where the next page of devices begins; null: there is none. */
   readonly next: string | null;
+  /** Only after waiting. True: all active devices have acknowledged the seq; others may be behind. */
+  readonly active_delivered?: boolean;
 }
 
 /** What a receipt is about. `clients` names the devices it is limited to; null: all that follow the partition. */
@@ -138,17 +140,19 @@ export class Receipts {
       throw new Refusal('overloaded', `${RECEIPT_WAITS_MAX} callers are waiting for devices; try again later`);
     }
     this.#waits += 1;
+    let isDelivered = false;
     try {
       const startedMs = clock.nowMs();
-      while (!isOver() && !(await this.#isDelivered(question, seq))) {
+      while (!isOver()) {
+        isDelivered = await this.#isDelivered(question, seq);
         const leftMs = waitMs - elapsedMs(startedMs, clock.nowMs());
-        if (leftMs <= 0) break;
+        if (isDelivered || leftMs <= 0) break;
         await this.#nextAcknowledgement(question.partition, Math.min(leftMs, RECEIPT_REREAD_MS));
       }
     } finally {
       this.#waits -= 1;
     }
-    return this.read({ ...call, seq });
+    return { ...(await this.read({ ...call, seq })), active_delivered: isDelivered };
   }
 
   /** The devices of these users that have acknowledged the heads of all these sources. */
@@ -172,12 +176,12 @@ export class Receipts {
     readonly limit: number;
     readonly seenWithinMs: number;
   }): Promise<{ readonly clients: readonly string[]; readonly next: string | null }> {
-    const { store, clock } = this.#parts;
+    const { clock } = this.#parts;
     const { source, user, limit, seenWithinMs } = call;
     const view = await this.#parts.sources.view(source);
     if (view.partition_type === 'group') return this.#behindInGroups(view, user, seenWithinMs);
     const { partition, clients } = await this.#questionOf({ source, ...(user === null ? {} : { user_id: user }) });
-    const state = await store.partition(partition);
+    const state = await this.#parts.store.partition(partition);
     const counted = await this.#count(partition, clients, state, state.head);
     const { marks, next } = await counted.page(readPlace(call.after ?? undefined), limit);
     const nowMs = clock.nowMs();
@@ -191,7 +195,7 @@ export class Receipts {
     const clients: string[] = [];
     if (user === null) return { clients, next: null };
     const partitions = await sources.memberships.knownPartitionsOf(source, user);
-    const states = await Promise.all(partitions.map((partition) => store.partition(partition)));
+    const states = await Promise.all(partitions.map((partition) => this.#parts.store.partition(partition)));
     for (const client of await clientsOf(store, user)) {
       const marks = await Promise.all(partitions.map((partition) => store.readTidemark(partition, client)));
       const isBehind = marks.some((mark, index) => {
@@ -314,8 +318,8 @@ export class Receipts {
 
   /** Devices that were not seen for long are not waited for. */
   async #isDelivered({ partition, clients }: Question, seq: number): Promise<boolean> {
-    const { store, clock } = this.#parts;
-    const state = await store.partition(partition);
+    const { clock } = this.#parts;
+    const state = await this.#parts.store.partition(partition);
     const counted = await this.#count(partition, clients, state, seq);
     const nowMs = clock.nowMs();
     for (let after: string | null | undefined; after !== null; ) {

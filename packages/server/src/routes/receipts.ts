@@ -40,9 +40,10 @@ const receipts = route({
       ...(seq === undefined ? {} : { seq: wholeNumber('seq', seq, Number.MAX_SAFE_INTEGER) }),
       ...pageOf(query),
     };
-    const waitS = wait_s === undefined ? 0 : wholeNumber('wait_s', wait_s, RECEIPT_WAIT_S_MAX);
     const { receipts: reader } = context.tidemark;
-    return waitS === 0 ? reader.read(call) : reader.wait(call, { waitMs: waitS * 1_000, isOver: hasHungUp });
+    if (wait_s === undefined) return reader.read(call);
+    const waitMs = wholeNumber('wait_s', wait_s, RECEIPT_WAIT_S_MAX) * 1_000;
+    return reader.wait(call, { waitMs, isOver: hasHungUp });
   },
 });
 
