@@ -159,7 +159,10 @@ export class Cluster {
       void hub.recheck(whose);
       void activity.recheck(whose);
     }
-    if (notice !== 'sessions') queues.discover();
+    if (notice === 'sessions') return;
+    queues.discover();
+    // Devices learn of new, changed and dropped sources by pulling; without this they would at their next poll.
+    void hub.pullAll();
   }
 
   #answer(query: ClusterQuery): number {
@@ -169,7 +172,6 @@ export class Cluster {
   }
 
   #recoverFromGap(): void {
-    void this.#parts.hub.pullAll();
     this.#applyNotice('reset');
   }
 }

@@ -57,6 +57,7 @@ async function openFleet(engine: string): Promise<Fleet> {
   const admin = new Caller(first.url, token);
   await admin.post('/rc/v1/system/appserver', { adapter_url: backend.url });
   await admin.post('/rc/v1/sources', { name: 'Note' });
+  await admin.post('/rc/v1/sources', { name: 'Team', partition_type: 'group' });
   backend.on('authenticate', (_, response) => answerJson(response, {}));
   admin.close();
   return { first, second, backend, token, close };
@@ -144,10 +145,25 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     }
   });
 
+  it('[EVENT-13] a source that is declared, changed or dropped at one server makes devices at all servers pull', async () => {
+    const device = await openDevice(at(fleet.first), await newUser());
+    const events = await listenAt(fleet.second, device);
+    const own = await openDevice(at(fleet.first), await newUser());
+    const here = await listenAt(fleet.first, own);
+    const admin = adminAt(fleet.first);
+    for (const announce of [
+      () => admin.post('/rc/v1/sources', { name: 'Late' }),
+      () => admin.put('/rc/v1/sources/Late', { data: { read_only: true } }),
+      () => admin.delete('/rc/v1/sources/Late'),
+    ]) {
+      expect((await announce()).status).toBe(200);
+      for (const reader of [events, here]) expect(await reader.next()).toEqual({ name: 'pull', data: {} });
+    }
+  });
+
   it('[GROUP-30] a grant and a revoke at one server reach a device that listens at the other', async () => {
     const login = await newUser();
     const admin = adminAt(fleet.first);
-    await admin.post('/rc/v1/sources', { name: 'Team', partition_type: 'group' });
     await admin.post('/app/v1/Team/push_objects', { group: login, objects: { v: { a: 1 } } });
     const device = await openDevice(at(fleet.second), login);
     const events = await listenAt(fleet.second, device);
