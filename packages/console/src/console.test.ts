@@ -196,6 +196,20 @@ describe('in a browser', () => {
     await page.getByText(JSON.stringify(HOSTILE)).waitFor();
     expect(await page.locator('img[src="x"]').count()).toBe(0);
     await page.getByText(JSON.stringify(long)).waitFor();
+    const longest = 'y'.repeat(512);
+    // The server refuses the id __proto__ itself.
+    const objects = Object.fromEntries([
+      ['constructor', { [HOSTILE]: HOSTILE }],
+      [longest, { a: long }],
+      [HOSTILE, { a: 1 }],
+    ]);
+    await post('/rc/v1/sources', { name: 'Hostile', partition_type: 'app' });
+    await post('/app/v1/Hostile/push_objects', { objects });
+    await page.goto(`${server.url}/console/data?source=Hostile`);
+    const grid = page.getByRole('grid', { name: 'Objects' });
+    for (const id of ['constructor', longest]) await grid.getByText(id, { exact: true }).first().waitFor();
+    await grid.getByText(HOSTILE).first().waitFor();
+    expect(await page.locator('img[src="x"]').count()).toBe(0);
   });
 
   it('[CONSOLE-9] a read token gets a console without actions', async () => {
@@ -479,6 +493,30 @@ describe('in a browser', () => {
     const pull = { method: 'POST', headers, body: JSON.stringify({ client_id, sources: { Pier: {} } }) };
     const refused = await fetch(`${server.url}/sync/v1/pull`, pull);
     expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([401, 'token_revoked']);
+  });
+
+  it('[CONSOLE-27] a value is edited in its cell and saved after the review, and the palette opens actions', async () => {
+    await post('/rc/v1/sources', { name: 'Buoy', partition_type: 'app' });
+    await post('/app/v1/Buoy/push_objects', { objects: { b1: { depth: 4, name: 'North' } } });
+    const page = await browser.openPage(`${server.url}/console/data?source=Buoy`);
+    await signIn(page);
+    await page.getByRole('row', { name: /b1/ }).hover();
+    await page.getByRole('button', { name: 'Edit depth of b1' }).click();
+    await page.getByLabel('depth of b1', { exact: true }).fill('7');
+    await page.keyboard.press('Enter');
+    await page.getByRole('list', { name: 'Difference' }).getByText('7').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await objectsOf('Buoy')).toEqual({ b1: { depth: 7, name: 'North' } });
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /Screen, action/ }).fill('new user');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Login' }).waitFor();
+    await page.goto(`${server.url}/console/stats?pattern=http:*&compare=yes`);
+    await page
+      .getByText(/the range before/)
+      .first()
+      .waitFor();
   });
 
   it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {

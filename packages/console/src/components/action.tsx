@@ -1,6 +1,7 @@
 import { Anchor, Button, type ButtonProps, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
 import { client } from '../api/client.ts';
 import { type ApiCall, curlOf } from '../api/curl.ts';
 import { Command } from './command.tsx';
@@ -23,11 +24,21 @@ interface ActionProps {
   readonly typedName?: string;
   readonly isDisabled?: boolean;
   readonly button?: ButtonProps;
+  /** The dialog opens by itself where the address ends with `?do=` and this word; the palette uses it. */
+  readonly word?: string;
 }
 
 /** A button with a dialog that makes one call of the API, and shows that call as curl. */
-export function Action({ label, title, button, ...dialog }: ActionProps) {
+export function Action({ label, title, button, word, ...dialog }: ActionProps) {
   const [isOpen, setOpen] = useState(false);
+  const search = useSearch({ strict: false }) as { readonly do?: string };
+  const navigate = useNavigate();
+  const isWanted = word !== undefined && search.do === word;
+  useEffect(() => {
+    if (!isWanted) return;
+    setOpen(true);
+    void navigate({ to: '.', search: { ...search, do: undefined }, replace: true } as never);
+  }, [isWanted, navigate, search]);
   return (
     <>
       <Button size="sm" {...button} onClick={() => setOpen(true)}>
@@ -40,7 +51,7 @@ export function Action({ label, title, button, ...dialog }: ActionProps) {
   );
 }
 
-type ActionFormProps = Omit<ActionProps, 'label' | 'title' | 'button'> & { readonly onClose: () => void };
+type ActionFormProps = Omit<ActionProps, 'label' | 'title' | 'button' | 'word'> & { readonly onClose: () => void };
 
 /** A form that makes one call of the API. */
 export function ActionForm({

@@ -10,21 +10,21 @@ interface BarsProps {
   readonly title: string;
   /** How far back the chart goes. */
   readonly hours?: number;
+  /** True: the range before is drawn behind it, if the steps reach that far. */
+  readonly isCompared?: boolean;
 }
 
 /** How often something happened, as bars that end now. */
-export function Bars({ steps, title, hours = 1 }: BarsProps) {
+export function Bars({ steps, title, hours = 1, isCompared = false }: BarsProps) {
   const widthS = (hours * 3_600) / BARS;
   const endS = (Math.floor(Date.now() / 1_000 / STEP_S) + 1) * STEP_S;
   const startS = endS - BARS * widthS;
   const shown = steps.filter(({ at }) => at >= startS);
-  const counts = new Array<number>(BARS).fill(0);
-  for (const { at, count: value } of shown) {
-    const index = Math.min(BARS - 1, Math.floor((at - startS) / widthS));
-    counts[index] = (counts[index] ?? 0) + value;
-  }
-  const bars = counts.map((value, index) => ({ x: index * 4, value }));
-  const max = Math.max(1, ...counts);
+  const counts = countsIn(shown, startS, widthS);
+  const lengthS = BARS * widthS;
+  const before = isCompared ? steps.filter(({ at }) => at < startS && at >= startS - lengthS) : [];
+  const earlier = countsIn(before, startS - lengthS, widthS);
+  const max = Math.max(1, ...counts, ...earlier);
   const count = shown.reduce((sum, step) => sum + step.count, 0);
   const meanMs = count === 0 ? 0 : shown.reduce((sum, step) => sum + step.sum, 0) / count;
   const maxMs = Math.max(0, ...shown.map((step) => step.max));
@@ -32,7 +32,7 @@ export function Bars({ steps, title, hours = 1 }: BarsProps) {
   const words =
     count === 0
       ? `none in the last ${range}`
-      : `${count.toLocaleString('en')} in the last ${range}; ${durationOf(meanMs)} on average, ${durationOf(maxMs)} at most`;
+      : `${comparison(isCompared, before, count)}${count.toLocaleString('en')} in the last ${range}; ${durationOf(meanMs)} on average, ${durationOf(maxMs)} at most`;
   return (
     <div className="card">
       <svg
@@ -42,13 +42,46 @@ export function Bars({ steps, title, hours = 1 }: BarsProps) {
         role="img"
         aria-label={`${title}: ${words}`}
       >
-        {bars.map(({ x, value }) => (
-          <rect key={x} x={x} width={3} y={39 - (value / max) * 38} height={(value / max) * 38 + 1} />
-        ))}
+        {isCompared && <BarRow counts={earlier} max={max} className="earlier" />}
+        <BarRow counts={counts} max={max} className="now" />
       </svg>
       <Text size="sm" c="dimmed">
         {words}
       </Text>
     </div>
+  );
+}
+
+function countsIn(steps: readonly StatStep[], startS: number, widthS: number): readonly number[] {
+  const counts = new Array<number>(BARS).fill(0);
+  for (const { at, count } of steps) {
+    const index = Math.min(BARS - 1, Math.floor((at - startS) / widthS));
+    counts[index] = (counts[index] ?? 0) + count;
+  }
+  return counts;
+}
+
+function comparison(isCompared: boolean, before: readonly StatStep[], count: number): string {
+  if (!isCompared) return '';
+  const earlier = before.reduce((sum, step) => sum + step.count, 0);
+  if (earlier === 0) return 'none in the range before; ';
+  const percent = Math.round((count / earlier - 1) * 100);
+  return `${Math.abs(percent)} % ${percent < 0 ? 'less' : 'more'} than in the range before; `;
+}
+
+interface BarRowProps {
+  readonly counts: readonly number[];
+  readonly max: number;
+  readonly className: string;
+}
+
+function BarRow({ counts, max, className }: BarRowProps) {
+  const bars = counts.map((value, index) => ({ x: index * 4, value }));
+  return (
+    <g className={className}>
+      {bars.map(({ x, value }) => (
+        <rect key={x} x={x} width={3} y={39 - (value / max) * 38} height={(value / max) * 38 + 1} />
+      ))}
+    </g>
   );
 }

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { client } from '../api/client.ts';
+import { useIsAdmin } from '../api/session.ts';
 import { Dialog } from './dialog.tsx';
 import { TextField } from './fields.tsx';
 
@@ -19,10 +20,18 @@ interface PaletteProps {
   readonly screens: readonly { readonly to: string; readonly title: string }[];
 }
 
+/** Actions, which open as a dialog of their screen. */
+const ACTIONS = [
+  { title: 'New source', to: '/sources', word: 'new-source' },
+  { title: 'New user', to: '/users', word: 'new-user' },
+  { title: 'New ping', to: '/pings', word: 'new-ping' },
+  { title: 'New token', to: '/tokens', word: 'new-token' },
+  { title: 'Make a backup', to: '/system', word: 'backup' },
+] as const;
 const ITEMS_MAX = 12;
 const USERS_MAX = 100;
 
-/** Finds screens, sources, users and devices. Ctrl+K or ⌘K opens it. */
+/** Finds screens, actions, sources, users and devices. Ctrl+K or ⌘K opens it. */
 export function Palette({ screens }: PaletteProps) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
@@ -66,7 +75,7 @@ function Finder({ screens, onClose }: PaletteProps & { readonly onClose: () => v
   return (
     <>
       <TextField
-        label="Screen, source, user or device"
+        label="Screen, action, source, user or device"
         value={text}
         onText={(typed) => {
           setText(typed);
@@ -111,8 +120,11 @@ function useItems(screens: PaletteProps['screens'], text: string): readonly Item
     queryKey: ['users', 'suggested'],
     queryFn: () => client.users.list({ limit: USERS_MAX }),
   });
+  const isAdmin = useIsAdmin();
+  const actions = isAdmin ? ACTIONS : [];
   const all: readonly Item[] = [
     ...screens.map(({ to, title }) => ({ title, kind: 'screen', to })),
+    ...actions.map(({ title, to, word }) => ({ title, kind: 'action', to, search: { do: word } })),
     ...(sources.data ?? []).flatMap(({ name }) => [
       { title: name, kind: 'source', to: '/sources/$name', params: { name } },
       { title: name, kind: 'data', to: '/data', search: { source: name } },

@@ -53,7 +53,13 @@ export function Backups() {
         isOffered && (
           <Group gap="xs" wrap="nowrap">
             <Prune />
-            <Action label="Make a backup" title="Make a backup" verb="Make backup" call={(api) => api.backups.create()}>
+            <Action
+              word="backup"
+              label="Make a backup"
+              title="Make a backup"
+              verb="Make backup"
+              call={(api) => api.backups.create()}
+            >
               The server copies its data and goes on meanwhile. The copy also has password hashes and secrets.
             </Action>
           </Group>

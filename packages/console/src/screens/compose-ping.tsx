@@ -32,6 +32,7 @@ export function ComposePing() {
     api.users.ping(ping(isForAll ? await client.users.list({ limit: USERS_MAX }) : logins));
   return (
     <Action
+      word="new-ping"
       label="New ping"
       title="New ping"
       verb="Send ping"

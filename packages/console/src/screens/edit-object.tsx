@@ -17,13 +17,15 @@ interface EditObjectProps {
   /** Null: the editor is closed. */
   readonly object: ObjectRow | 'new' | null;
   readonly newId: string;
+  /** Attributes that were edited elsewhere, to be reviewed at once; null: none were. */
+  readonly draft: ObjectRow['attributes'] | null;
   readonly onClose: () => void;
   /** Called with the id of the object; null: it was deleted. */
   readonly onSaved: (id: string | null) => Promise<void>;
 }
 
 /** Edits an object as JSON. What differs is shown before it is saved. */
-export function EditObject({ owner, object, newId, onClose, onSaved }: EditObjectProps) {
+export function EditObject({ owner, object, newId, draft, onClose, onSaved }: EditObjectProps) {
   const isAdmin = useIsAdmin();
   const title = object === 'new' ? 'Add object' : `Object ${object?.id ?? ''}`;
   return (
@@ -31,7 +33,7 @@ export function EditObject({ owner, object, newId, onClose, onSaved }: EditObjec
       {object !== null && object !== 'new' && <History object={object} />}
       {object !== null && !isAdmin && object !== 'new' && <JsonView label="Attributes" value={object.attributes} />}
       {object !== null && isAdmin && (
-        <Editor owner={owner} object={object} newId={newId} onClose={onClose} onSaved={onSaved} />
+        <Editor owner={owner} object={object} newId={newId} draft={draft} onClose={onClose} onSaved={onSaved} />
       )}
     </Dialog>
   );
@@ -50,11 +52,11 @@ function History({ object: { created_seq, seq, changed } }: { readonly object: O
 
 type EditorProps = Omit<EditObjectProps, 'object'> & { readonly object: ObjectRow | 'new' };
 
-function Editor({ owner, object, newId, onClose, onSaved }: EditorProps) {
+function Editor({ owner, object, newId, draft, onClose, onSaved }: EditorProps) {
   const old: Attributes = object === 'new' ? {} : (object.attributes as Attributes);
   const [id, setId] = useState(object === 'new' ? newId : object.id);
-  const [text, setText] = useState(object === 'new' ? '{\n  "title": ""\n}' : JSON.stringify(old, null, 2));
-  const [reviewed, setReviewed] = useState<Attributes | null>(null);
+  const [text, setText] = useState(object === 'new' ? '{\n  "title": ""\n}' : JSON.stringify(draft ?? old, null, 2));
+  const [reviewed, setReviewed] = useState<Attributes | null>(draft as Attributes | null);
   const [problem, setProblem] = useState<string | null>(null);
   const review = () => {
     const read = readAttributes(text);

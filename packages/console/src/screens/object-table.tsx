@@ -16,6 +16,7 @@ import { Empty } from '../components/command.tsx';
 import { TextField } from '../components/fields.tsx';
 import { Failure } from '../components/loaded.tsx';
 import { type GridColumn, VirtualGrid } from '../components/virtual-grid.tsx';
+import { AttributeCell, type EditCell } from './attribute-cell.tsx';
 import { EditObject } from './edit-object.tsx';
 import { ExportObjects } from './export-objects.tsx';
 import { ImportObjects } from './import-objects.tsx';
@@ -36,6 +37,7 @@ export function ObjectTable({ owner, adding }: ObjectTableProps) {
   const [generation, setGeneration] = useState(0);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [open, setOpen] = useState<ObjectRow | 'new' | null>(adding === undefined ? null : 'new');
+  const [draft, setDraft] = useState<ObjectRow['attributes'] | null>(null);
   const cache = useQueryClient();
   const reload = async (place: ListStart = start) => {
     setSelected(new Set());
@@ -47,7 +49,16 @@ export function ObjectTable({ owner, adding }: ObjectTableProps) {
     setSelected((before) =>
       before.has(id) ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id]),
     );
-  const props = { owner, start, selected, onOpen: setOpen, onSelect: select };
+  const edit: EditCell = (row, name, value) => {
+    setDraft({ ...row.attributes, [name]: value });
+    setOpen(row);
+  };
+  const close = () => {
+    setOpen(null);
+    setDraft(null);
+  };
+  const isAdmin = useIsAdmin();
+  const props = { owner, start, selected, onOpen: setOpen, onSelect: select, onEdit: isAdmin ? edit : null };
   const key = JSON.stringify([start, generation]);
   return (
     <Stack gap="sm">
@@ -75,7 +86,8 @@ export function ObjectTable({ owner, adding }: ObjectTableProps) {
         owner={owner}
         object={open}
         newId={adding ?? ''}
-        onClose={() => setOpen(null)}
+        draft={draft}
+        onClose={close}
         onSaved={(id) => reload(id === null ? start : { from: id })}
       />
     </Stack>
@@ -153,6 +165,8 @@ interface RowsProps {
   readonly selected: ReadonlySet<string>;
   readonly onOpen: (row: ObjectRow) => void;
   readonly onSelect: (row: ObjectRow) => void;
+  /** Null: cells cannot be edited. */
+  readonly onEdit: EditCell | null;
 }
 
 function AllObjects({ owner, start, ...props }: RowsProps) {
@@ -197,7 +211,7 @@ function FoundObjects({ owner, start, text, ...props }: RowsProps & { readonly t
 
 const ignore = () => undefined;
 
-interface GridRowsProps extends Pick<RowsProps, 'selected' | 'onOpen' | 'onSelect'> {
+interface GridRowsProps extends Pick<RowsProps, 'selected' | 'onOpen' | 'onSelect' | 'onEdit'> {
   readonly count: number;
   readonly rowAt: (index: number) => ObjectRow | undefined;
   /** Rows whose attributes become columns. */
@@ -205,13 +219,13 @@ interface GridRowsProps extends Pick<RowsProps, 'selected' | 'onOpen' | 'onSelec
   readonly onShown: (from: number, to: number) => void;
 }
 
-function Rows({ count, rowAt, seen, selected, onShown, onOpen, onSelect }: GridRowsProps) {
+function Rows({ count, rowAt, seen, selected, onShown, onOpen, onSelect, onEdit }: GridRowsProps) {
   const [chosen, setChosen] = useState<readonly string[] | null>(null);
   const [known, setKnown] = useState<readonly string[]>([]);
   const names = namesIn(known, seen);
   if (names.length > known.length) setKnown(names);
   const shown = chosen ?? names.slice(0, COLUMNS_SHOWN);
-  const columns = useMemo(() => columnsOf(shown, selected, onSelect), [shown, selected, onSelect]);
+  const columns = useMemo(() => columnsOf(shown, { selected, onSelect, onEdit }), [shown, selected, onSelect, onEdit]);
   return (
     <>
       <ColumnsMenu names={names} shown={shown} onChange={setChosen} />
@@ -236,8 +250,7 @@ function namesIn(known: readonly string[], rows: readonly (ObjectRow | undefined
 
 function columnsOf(
   names: readonly string[],
-  selected: ReadonlySet<string>,
-  onSelect: (row: ObjectRow) => void,
+  { selected, onSelect, onEdit }: Pick<RowsProps, 'selected' | 'onSelect' | 'onEdit'>,
 ): readonly GridColumn<ObjectRow>[] {
   return [
     {
@@ -258,15 +271,10 @@ function columnsOf(
     },
     ...names.map((name) => ({
       title: name,
-      cell: ({ attributes }: ObjectRow) => <span className="name">{wordsOfValue(attributes[name])}</span>,
+      cell: (row: ObjectRow) => <AttributeCell key={row.id} row={row} name={name} onEdit={onEdit} />,
     })),
     { title: 'Seq', cell: ({ seq }) => seq.toLocaleString('en') },
   ];
-}
-
-function wordsOfValue(value: unknown): string {
-  if (value === undefined) return '';
-  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 200);
 }
 
 interface ColumnsMenuProps {

@@ -11,7 +11,7 @@ import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Gauge } from '../components/gauge.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { Moment } from '../components/moment.tsx';
+import { durationOf, Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
@@ -81,12 +81,13 @@ const TONES: Readonly<Record<PingResult['status'], Tone>> = {
   failed: 'bad',
 };
 
-const RESULTS: readonly Column<PingResult>[] = [
+/** The results in the order in which they became known, each with the time since the ping was sent. */
+const resultColumns = (sentAt: string): readonly Column<PingResult>[] => [
+  { title: 'After', cell: ({ at }) => durationOf(Math.max(0, Date.parse(at) - Date.parse(sentAt))), isNumber: true },
   { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
   { title: 'Result', cell: ({ status }) => <StateBadge tone={TONES[status]}>{status}</StateBadge> },
   { title: 'By', cell: ({ service }) => service ?? '–' },
   { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true, isWide: true },
-  { title: 'When', cell: ({ at }) => <Moment at={at} />, isWide: true },
   { title: 'Answer of the service', cell: ({ reason }) => <span className="long">{reason ?? '–'}</span> },
   { title: 'Caught up', cell: ({ caught_up_by: at }) => (at === null ? 'not yet' : <Moment at={at} />), isWide: true },
 ];
@@ -161,7 +162,12 @@ export function PingResults() {
                   {ping.devices === 0 ? 'The ping went to no device.' : 'No result has arrived yet.'}
                 </Text>
               ) : (
-                <DataTable label="Results" rows={results} keyOf={({ client_id }) => client_id} columns={RESULTS} />
+                <DataTable
+                  label="Results"
+                  rows={results.toSorted((left, right) => Date.parse(left.at) - Date.parse(right.at))}
+                  keyOf={({ client_id }) => client_id}
+                  columns={resultColumns(ping.at)}
+                />
               )}
               {results.length === PAGE_RESULTS && (
                 <Text size="sm" c="dimmed">

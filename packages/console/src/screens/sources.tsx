@@ -81,6 +81,7 @@ function NewSource() {
   const navigate = useNavigate();
   return (
     <Action
+      word="new-source"
       label="New source"
       title="New source"
       verb="Create source"

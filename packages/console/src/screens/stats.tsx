@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, Text } from '@mantine/core';
+import { Button, Group, NativeSelect, Switch, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { StatStep } from '@tidemark/protocol';
@@ -19,16 +19,21 @@ const RANGES = [
 
 /** Everything the server measures, by pattern and range. Both are part of the address. */
 export function Stats() {
-  const search = useSearch({ strict: false }) as { readonly pattern?: string; readonly hours?: string };
+  const search = useSearch({ strict: false }) as {
+    readonly pattern?: string;
+    readonly hours?: string;
+    readonly compare?: string;
+  };
   const navigate = useNavigate();
   const [typed, setTyped] = useState(search.pattern ?? 'http:*');
   const pattern = useDeferredValue(typed === '' ? '*' : typed);
   const hours = Number(search.hours ?? '1');
+  const isCompared = search.compare === 'yes';
   const names = useQuery({ queryKey: ['metrics', pattern], queryFn: () => client.system.metricNames(pattern) });
   const show = (changes: object) =>
     void navigate({
       to: '/stats',
-      search: { pattern: typed, hours: String(hours), ...changes } as never,
+      search: { ...search, pattern: typed, hours: String(hours), ...changes } as never,
       replace: true,
     });
   return (
@@ -50,6 +55,12 @@ export function Stats() {
           onChange={(event) => show({ hours: event.currentTarget.value })}
           data={RANGES.map(([value, label]) => ({ value, label }))}
         />
+        <Switch
+          label="Compare with the range before"
+          checked={isCompared}
+          onChange={(event) => show({ compare: event.currentTarget.checked ? 'yes' : undefined })}
+          pb={8}
+        />
       </Group>
       <Loaded query={names}>
         {(found) => (
@@ -60,7 +71,7 @@ export function Stats() {
             </Text>
             <div className="columns">
               {found.slice(0, CHARTS_MAX).map((name) => (
-                <Metric key={`${name} ${hours}`} name={name} hours={hours} />
+                <Metric key={`${name} ${hours}`} name={name} hours={hours} isCompared={isCompared} />
               ))}
             </div>
           </>
@@ -70,10 +81,17 @@ export function Stats() {
   );
 }
 
-function Metric({ name, hours }: { readonly name: string; readonly hours: number }) {
+interface MetricProps {
+  readonly name: string;
+  readonly hours: number;
+  readonly isCompared: boolean;
+}
+
+function Metric({ name, hours, isCompared }: MetricProps) {
+  const minutes = hours * 60 * (isCompared ? 2 : 1);
   const query = useQuery({
-    queryKey: ['metric', name, hours],
-    queryFn: () => client.system.metric(name, { start: -hours * 60 }),
+    queryKey: ['metric', name, minutes],
+    queryFn: () => client.system.metric(name, { start: -minutes }),
   });
   const csv = query.data !== undefined && (
     <Button
@@ -87,7 +105,9 @@ function Metric({ name, hours }: { readonly name: string; readonly hours: number
   );
   return (
     <Section title={name} actions={csv}>
-      <Loaded query={query}>{(steps) => <Bars steps={steps} title={name} hours={hours} />}</Loaded>
+      <Loaded query={query}>
+        {(steps) => <Bars steps={steps} title={name} hours={hours} isCompared={isCompared} />}
+      </Loaded>
     </Section>
   );
 }

@@ -74,6 +74,7 @@ function NewToken() {
   const [made, setMade] = useState<string | null>(null);
   return (
     <Action
+      word="new-token"
       label="New token"
       title="New token"
       verb="Create token"

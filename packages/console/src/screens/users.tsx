@@ -78,6 +78,7 @@ function NewUser() {
   const navigate = useNavigate();
   return (
     <Action
+      word="new-user"
       label="New user"
       title="New user"
       verb="Create user"
