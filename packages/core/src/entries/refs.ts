@@ -26,10 +26,9 @@ export const refs = {
   userToken: (login: string, hash: string): EntryRef => ({ kind: 'user_token', key: [login, hash] }),
 
   /**
-   * Written when the user is created and deleted with the user, so its version identifies this user. Work begun for one
+   * Written when the user is created and deleted with the user, so its version is the generation of the user. Work begun for one
    * user is not finished for a later user of the same login.
    */
-  /** Its version is the generation of the user: it differs for every user who is given the same login. */
   generation: (login: string): EntryRef => ({ kind: 'setting', key: ['life', login] }),
   /** Exists while the user is an administrator, so that guards can refer to it. */
   admin: (login: string): EntryRef => ({ kind: 'setting', key: ['admin', login] }),

@@ -1,7 +1,7 @@
 import { pointer, Refusal } from '@tidemark/protocol';
 import { Backup, BackupCheck, BackupList } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
-import { Type } from 'typebox';
+import { Type } from '@tidemark/protocol/typebox';
 import { readTar, tarBytes } from '../backups/tar.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { FileAnswer, route } from '../http/route.ts';
