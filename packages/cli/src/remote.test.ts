@@ -686,7 +686,7 @@ describe.concurrent('logging in', () => {
 
   async function logIn(answers: Readonly<Record<string, Answer>> = {}) {
     const folder = await newFolder();
-    const body = { token: TOKEN, expires_at: '2030-01-01T00:00:00.000Z' };
+    const body = { token: TOKEN, user: 'boss', expires_at: '2030-01-01T00:00:00.000Z' };
     const server = await fakeServer({ [LOGIN]: { body }, ...answers });
     const env = { XDG_CONFIG_HOME: folder, TIDEMARK_URL: server.url };
     const outcome = await runCli(['login', 'boss', '--password-stdin'], { env, input: 'open sesame\n' });
