@@ -42,7 +42,9 @@ export function Page({ title, about, parent, actions, children }: PageProps) {
 }
 
 /** A block with a heading. */
-export function Section({ title, actions, children }: Pick<PageProps, 'title' | 'actions' | 'children'>) {
+type SectionProps = Pick<PageProps, 'actions' | 'children'> & { readonly title: ReactNode };
+
+export function Section({ title, actions, children }: SectionProps) {
   return (
     <section>
       <Stack gap="xs">

@@ -17,6 +17,8 @@ interface VirtualGridProps<T> {
   readonly onSelect?: (row: T) => void;
 }
 
+/** The least width of a column. */
+const COLUMN_REM = 10;
 const ROW_PX = 36;
 const VIEW_PX = 560;
 /** Rows rendered above and below those in view. */
@@ -50,7 +52,11 @@ export function VirtualGrid<T>({ label, count, rowAt, columns, onShown, onOpen, 
     else return;
     event.preventDefault();
   };
-  const template = { gridTemplateColumns: `repeat(${columns.length}, minmax(9rem, 1fr))` };
+  // The same width for every row, whatever is in it, so that the columns are aligned.
+  const template = {
+    gridTemplateColumns: `repeat(${columns.length}, minmax(0, 1fr))`,
+    minWidth: `${columns.length * COLUMN_REM}rem`,
+  };
   const indexes = Array.from({ length: Math.max(0, to - from) }, (_, offset) => from + offset);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a table element cannot leave rows out
@@ -98,7 +104,7 @@ interface GridRowProps<T> {
   readonly index: number;
   readonly row: T | undefined;
   readonly columns: readonly GridColumn<T>[];
-  readonly template: { readonly gridTemplateColumns: string };
+  readonly template: { readonly gridTemplateColumns: string; readonly minWidth: string };
   readonly isActive: boolean;
   readonly onOpen: (row: T) => void;
 }

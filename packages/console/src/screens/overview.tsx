@@ -78,9 +78,8 @@ export function Overview() {
           title="Jobs under way"
           value={sumOf(queues.data, 'due', 'leased', 'waiting', 'delayed')}
           to="/jobs"
-          note={lagWords(queues.data)}
+          note={jobWords(queues.data)}
         />
-        <Tile title="Dead jobs" value={sumOf(queues.data, 'dead')} to="/jobs" />
         <Tile title="Store" value={storeWords(metrics.data)} to="/system" note={ready.data?.durability} />
       </div>
       <div className="columns">
@@ -161,7 +160,8 @@ function deviceWords(samples: readonly Sample[], receipts: readonly Receipt[]): 
   const day = sumOfSamples(samples, 'tidemark_devices_seen', { within: '1d' });
   const behind = Math.max(0, ...receipts.map((receipt) => receipt.behind));
   if (now === undefined) return undefined;
-  return `${now} connected now, ${day === undefined ? '' : `${day} in 24 h, `}${behind} behind`;
+  // The server counts them now and then, so a server that has just started knows of none.
+  return `${now} connected now, ${day === undefined || day === 0 ? '' : `${day} in 24 h, `}${behind} behind`;
 }
 
 /** The time of requests since the server started, as bounds that so many of them kept. */
@@ -174,9 +174,11 @@ function latencyWords(samples: readonly Sample[], route: string): string | undef
   return `p50 ${words(median)}, p99 ${words(slow)}`;
 }
 
-function lagWords(queues: readonly JobQueue[] | undefined): string | undefined {
-  const lagMs = Math.max(0, ...(queues ?? []).map(({ lag_ms }) => lag_ms));
-  return lagMs === 0 ? undefined : `the oldest has waited ${durationOf(lagMs)}`;
+function jobWords(queues: readonly JobQueue[] | undefined): string | undefined {
+  const dead = sumOf(queues, 'dead');
+  if (queues === undefined || dead === undefined) return undefined;
+  const lagMs = Math.max(0, ...queues.map(({ lag_ms }) => lag_ms));
+  return `${dead} dead${lagMs === 0 ? '' : `; the oldest due has waited ${durationOf(lagMs)}`}`;
 }
 
 function storeWords(samples: readonly Sample[] | undefined): string | undefined {

@@ -2,7 +2,7 @@ import { Button, Group, NativeSelect, Switch, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { StatStep } from '@tidemark/protocol';
-import { useDeferredValue, useState } from 'react';
+import { Fragment, useDeferredValue, useState } from 'react';
 import { client } from '../api/client.ts';
 import { Bars } from '../components/bars.tsx';
 import { TextField } from '../components/fields.tsx';
@@ -104,12 +104,23 @@ function Metric({ name, hours, isCompared }: MetricProps) {
     </Button>
   );
   return (
-    <Section title={name} actions={csv}>
+    <Section title={<Breakable text={name} />} actions={csv}>
       <Loaded query={query}>
         {(steps) => <Bars steps={steps} title={name} hours={hours} isCompared={isCompared} />}
       </Loaded>
     </Section>
   );
+}
+
+/** A long name that breaks after its separators. */
+function Breakable({ text }: { readonly text: string }) {
+  return text.split(/(?<=[/:])/).map((part, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a name have no other identity
+    <Fragment key={index}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
 }
 
 function csvOf(steps: readonly StatStep[]): readonly string[] {

@@ -14,11 +14,12 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { Backups } from './backups.tsx';
 
 const SETTINGS: readonly Column<SettingInForce>[] = [
-  { title: 'Setting', cell: ({ name }) => <code>{name}</code> },
+  { title: 'Setting', cell: ({ name }) => <code className="long">{name}</code> },
   { title: 'Value', cell: ({ value }) => <code className="long">{JSON.stringify(value)}</code> },
   {
     title: 'From',
     cell: ({ kind, origin }) => <StateBadge tone={kind === 'default' ? 'plain' : 'busy'}>{origin}</StateBadge>,
+    isWide: true,
   },
 ];
 const RESET_WORDS = 'delete all data';
