@@ -59,17 +59,16 @@ export class Verifier {
       const measured = await measureAll(replica.reader, rows, pause, isSame);
       if (measured === null || !isSame()) continue;
       this.#expected.delete(rows);
-      const row = replica.reader.get('sources', rowKey(place));
-      if (row === undefined || row.token !== page.token) return;
-      if (isRight(measured, page)) onMeasured(place, measured);
-      else {
-        const reason = differenceOf(measured, page);
-        await transactIn(replica, scope, (tx) => {
-          const now = tx.get('sources', rowKey(place));
-          if (now?.token === page.token) heal(tx, place, now, reason);
-        });
-        onHealed(place.source, reason);
-      }
+      // In the queue of transactions, so that no page is being applied to the objects that were measured.
+      const effect = await transactIn(replica, scope, (tx) => {
+        const row = tx.get('sources', rowKey(place));
+        // A first sync that begins again has stored some of its objects, and keeps the token until it is complete.
+        if (row?.token !== page.token || row.staging?.firstSync !== undefined) return null;
+        if (!isRight(measured, page)) return heal(tx, place, row, differenceOf(measured, page));
+        onMeasured(place, measured);
+        return null;
+      });
+      if (effect?.kind === 'healed') onHealed(place.source, effect.reason);
       return;
     }
     this.#expected.delete(rows);
