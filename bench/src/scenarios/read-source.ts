@@ -11,7 +11,7 @@ const PASSWORD = 'only for this benchmark';
 const CONNECTIONS = 16;
 const WARM_UP_GETS = 15_000;
 const GETS = 2_000;
-const ROUNDS = 12;
+const ROUNDS = 8;
 /** Processes of the same program differ among each other, by how the compiler and the memory happened to turn out. */
 const PAIRS = 3;
 /** Beyond this, it would be the sender that is measured. */

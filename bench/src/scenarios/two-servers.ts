@@ -16,7 +16,7 @@ const PASSWORD = 'only for this benchmark';
 const CONNECTIONS = 32;
 const REQUESTS = 4_000;
 const PUSHES = 640;
-const ROUNDS = { pull: { warmUp: 6, measured: 15 }, push: { warmUp: 1, measured: 5 } };
+const ROUNDS = { pull: { warmUp: 4, measured: 9 }, push: { warmUp: 1, measured: 5 } };
 const MAIN = fileURLToPath(new URL('../../../packages/cli/dist/main.js', import.meta.url));
 
 /** A command `serve`, with as many processes as it was told to run. */

@@ -382,7 +382,8 @@ describe('in a browser', () => {
     await page.getByRole('heading', { name: 'No objects yet' }).waitFor();
     await page.getByRole('button', { name: 'Add object' }).focus();
     await page.keyboard.press('Enter');
-    await page.getByRole('textbox', { name: 'Id', exact: true }).waitFor();
+    // The dialog takes the focus after it has opened.
+    await page.getByRole('textbox', { name: 'Id', exact: true }).and(page.locator(':focus')).waitFor();
     await page.keyboard.type('q1');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
