@@ -64,10 +64,12 @@ async function fileStore() {
     await rm(folder, { recursive: true, force: true });
   });
   const store = counted(opened);
-  const content = async () => {
-    const names = await readdir(folder, { recursive: true });
-    return (await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))).join('\n');
-  };
+  // The store may replace a file meanwhile; then all are read again.
+  const content = () =>
+    vi.waitFor(async () => {
+      const names = await readdir(folder, { recursive: true });
+      return (await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))).join('\n');
+    }, WAIT);
   return { store, content };
 }
 
