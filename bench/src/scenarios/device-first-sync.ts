@@ -7,6 +7,7 @@ import { objectsFrom, SOURCE } from '../world.ts';
 const OBJECTS = 100_000;
 const BATCH = 10_000;
 const ROUNDS = 3;
+const CPU_MS_MAX = 1_500;
 const MEMORY_BYTES_MAX = 200e6;
 const WAYS = ['bare', 'memory', 'file'] as const;
 
@@ -46,11 +47,20 @@ function rowsOf(way: 'memory' | 'file', costs: readonly FirstSyncCost[], bareMs:
       bound: { atMost: way === 'memory' ? CPU_RATIO_MEMORY : CPU_RATIO_FILE },
     },
     {
+      name: `first sync of the SDK, ${way} store, absolute`,
+      measured: `${cpuMs.toFixed(0)} ms CPU for ${OBJECTS}`,
+      against: `${CPU_MS_MAX} ms allowed`,
+      ratio: cpuMs / CPU_MS_MAX,
+      bound: { atMost: 1 },
+      knownMiss: 'fetching and parsing alone take about half of the bound; what else could be saved is not known yet',
+    },
+    {
       name: `memory of that, ${way} store`,
       measured: `${(bytes / 1e6).toFixed(0)} MB`,
       against: `${MEMORY_BYTES_MAX / 1e6} MB allowed`,
       ratio: bytes / MEMORY_BYTES_MAX,
-      bound: { atMost: 1.1 },
+      bound: { atMost: 1 },
+      knownMiss: 'it is a few percent above the bound in some runs; what holds the memory was not looked for',
     },
   ];
 }

@@ -95,7 +95,7 @@ function pushRow(rounds: readonly Round[]): Row {
     ratio: median(rounds.map(({ one, two }) => two.serverUs / one.serverUs)),
     bound: { atMost: 1.2 },
     knownMiss:
-      'one process writes to an embedded store at a time, so two workers share fewer flushes; it would take one writer for all workers',
+      'one process writes to an embedded store at a time, so two workers probably share fewer flushes, which was not measured; it would take one writer for all workers',
   };
 }
 

@@ -311,7 +311,7 @@ export const httpCommand: Command = {
   options: [
     ...simulationOptions(HISTORIES_DEFAULT),
     { name: 'steps', value: 'N', help: `the most steps of a history (default ${STEPS_DEFAULT})` },
-    { name: 'virtual', help: 'run in one process and in virtual time: faster, and exactly the same each time' },
+    { name: 'virtual', help: 'run in one process and in virtual time: faster, and nearly the same each time' },
   ],
   run: (options) => {
     const kind = options.has('virtual') ? 'virtual' : 'http';

@@ -24,7 +24,7 @@ const FAULTS = [
 ] as const;
 type Fault = (typeof FAULTS)[number][0];
 
-/** Server and devices in this process and in virtual time: fast, and exactly the same in every run. */
+/** Server and devices in this process and in virtual time: fast, and nearly the same in every run. Code that is loaded when it is needed takes real time. */
 export class VirtualEnvironment implements Environment {
   readonly requests = new RequestLog();
   readonly #tidemark: Tidemark;
