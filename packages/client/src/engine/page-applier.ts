@@ -1,0 +1,185 @@
+import type { Page } from '@tidemark/protocol';
+import { clientError } from '../client-error.ts';
+import { HEALS_IN_A_ROW_MAX } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import { applyPage, foldStaged, type PageAsked, type PageEffect, type Show } from '../pull/apply-page.ts';
+import { isOfFirstSync, type PagePart, partsOf } from '../pull/first-sync.ts';
+import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
+import { placeIn, type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
+import type { Transaction } from '../state/local-state.ts';
+import type { Replica } from '../state/replica.ts';
+import { nextTask } from './next-task.ts';
+import { ProgressCounter, type SyncProgress } from './progress.ts';
+import type { Verifier } from './verifier.ts';
+import { transactIn, type WorkScope } from './work-scope.ts';
+
+export interface PageApplierHooks {
+  /** Called when the objects of a source were found to differ from the server, so that it starts over. */
+  onHealed(source: string, reason: string): void;
+  /** Called when a source must be pulled again. */
+  onDue(source: string): void;
+  /** Called when more of a first sync has arrived. */
+  onProgress(): void;
+}
+
+interface PageApplierParts {
+  readonly platform: Platform;
+  readonly replica: Replica;
+  readonly hooks: PageApplierHooks;
+  readonly show: Show;
+}
+
+/** Applies pages to the replica, and checks the objects against the sizes and checksums of the server. */
+export class PageApplier {
+  readonly #platform: Platform;
+  readonly #replica: Replica;
+  readonly #hooks: PageApplierHooks;
+  readonly #show: Show;
+  /** Folded staged pages; they can be computed again from the staged pages. */
+  readonly #folds = new Map<string, Fold>();
+  /**
+   * Size and checksum of the stored objects. The verifier computes them from the objects after the first pull, so that
+   * damage to the closed store is detected; they are updated from then on.
+   */
+  readonly #measures = new Map<string, SizeAndChecksum>();
+  /** Loaded when a stored source is to be verified. */
+  #verifier: Promise<Verifier> | null = null;
+  readonly #progress = new ProgressCounter();
+  readonly #healsInARow = new Map<string, number>();
+  /** Sources whose objects did not match the checksum, which the server has not been told yet. */
+  readonly #mismatched = new Set<string>();
+
+  constructor({ platform, replica, hooks, show }: PageApplierParts) {
+    this.#platform = platform;
+    this.#replica = replica;
+    this.#hooks = hooks;
+    this.#show = show;
+  }
+
+  /** How far sources are that start over; null: there are none. */
+  get progress(): SyncProgress | null {
+    return this.#progress.current;
+  }
+
+  apply(tx: Transaction, asked: PageAsked, page: Page | PagePart): PageEffect {
+    const rows = rowsOf(asked);
+    const fold = this.#folds.get(rows) ?? foldStaged(tx, asked);
+    // The fold is consumed even if the transaction fails; then it is computed again from the staged pages.
+    this.#folds.delete(rows);
+    const held = this.#measures.get(rows) ?? null;
+    return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs(), show: this.#show });
+  }
+
+  /** To be called with the effect of a page, once it is stored. */
+  record(place: RowPlace, page: Page, effect: PageEffect, scope: WorkScope): void {
+    if (effect.kind === 'staged') this.#folds.set(rowsOf(place), effect.fold);
+    else if (effect.kind === 'stored') this.#recordStored(place.source, effect.measured, page, 0);
+    else if (effect.kind === 'healed') this.#recordHealed(place.source, effect.reason);
+    else if (effect.kind === 'complete') this.#recordMeasure(place, page, effect.measured, scope);
+  }
+
+  /** To be called when all objects of a source, or of all its groups, are those of the server. */
+  recordComplete(source: string): void {
+    this.#healsInARow.delete(source);
+    this.#progress.end(source);
+  }
+
+  /** Stores the parts of a page of a first sync, each in its own task. Returns the last one, or the page if it has no parts. */
+  async storeAllButLast(asked: PageAsked, page: Page, scope: WorkScope, bytes?: number): Promise<Page | PagePart> {
+    const { reader } = this.#replica;
+    if (!isOfFirstSync(reader, asked, page)) return page;
+    const { source } = asked;
+    const pause = () => nextTask(this.#platform);
+    // Unknown after a restart.
+    const held = page.reset === true ? null : (this.#measures.get(source) ?? (await measureAll(reader, source, pause)));
+    if (held !== null) this.#measures.set(source, held);
+    const parts = partsOf(page);
+    const each = (bytes ?? JSON.stringify(page).length) / parts.length;
+    this.#progress.note(source, { objects: held?.size ?? 0, total: page.size, bytes: each });
+    for (const part of parts.slice(0, -1)) {
+      const decide = (tx: Transaction) => this.apply(tx, asked, part);
+      const effect = await transactIn(this.#replica, scope, decide, { isRepeatable: true });
+      if (effect.kind === 'stored') this.#recordStored(source, effect.measured, page, each);
+      await pause();
+    }
+    return parts.at(-1) ?? page;
+  }
+
+  /** Returns true once for a source whose objects did not match, so that the pull that starts over tells the server. */
+  takeMismatch(source: string): boolean {
+    return this.#mismatched.delete(source);
+  }
+
+  /** Makes the device pause if starting over does not help. */
+  requireHealed(): void {
+    for (const [source, heals] of this.#healsInARow) {
+      if (heals <= HEALS_IN_A_ROW_MAX) continue;
+      throw clientError('bad_answer', `the source ${JSON.stringify(source)} does not match its checksum, again`);
+    }
+  }
+
+  /** Forgets what is known about rows that are no longer stored. */
+  forget(place: RowPlace): void {
+    const rows = rowsOf(place);
+    this.#measures.delete(rows);
+    this.#folds.delete(rows);
+    this.#withVerifier((verifier) => verifier.forget(rows));
+    if (place.group === undefined) this.#progress.end(place.source);
+  }
+
+  /** Forgets sources and groups that the device no longer has. Returns them. */
+  forgetRemoved(): readonly RowPlace[] {
+    const { reader } = this.#replica;
+    const removed = [...this.#measures.keys()]
+      .map(placeIn)
+      .filter((place) => reader.get('sources', rowKey(place)) === undefined);
+    for (const place of removed) this.forget(place);
+    return removed;
+  }
+
+  clear(): void {
+    this.#withVerifier((verifier) => verifier.clear());
+    this.#progress.clear();
+    for (const memory of [this.#folds, this.#measures, this.#healsInARow]) memory.clear();
+  }
+
+  #recordStored(source: string, measured: SizeAndChecksum, { size: total }: Page, bytes: number): void {
+    this.#measures.set(source, measured);
+    this.#progress.note(source, { objects: measured.size, total, bytes });
+    this.#hooks.onProgress();
+  }
+
+  #recordHealed(source: string, reason: string): void {
+    this.#mismatched.add(source);
+    this.#progress.end(source);
+    this.#healsInARow.set(source, (this.#healsInARow.get(source) ?? 0) + 1);
+    this.#hooks.onHealed(source, reason);
+  }
+
+  #recordMeasure(place: RowPlace, page: Page, measured: SizeAndChecksum | null, scope: WorkScope): void {
+    if (measured !== null) {
+      this.#measures.set(rowsOf(place), measured);
+      return;
+    }
+    this.#verifier ??= import('./verifier.ts').then((module) => this.#newVerifier(module));
+    this.#withVerifier((verifier) => verifier.expect(place, page, scope));
+  }
+
+  #newVerifier({ Verifier: Made }: typeof import('./verifier.ts')): Verifier {
+    return new Made({
+      ...{ platform: this.#platform, replica: this.#replica },
+      onMeasured: (place, measured) => this.#measures.set(rowsOf(place), measured),
+      onHealed: (source, reason) => {
+        this.#recordHealed(source, reason);
+        this.#hooks.onDue(source);
+      },
+    });
+  }
+
+  /** Code that cannot be loaded now is loaded after the next pull. */
+  #withVerifier(use: (verifier: Verifier) => void): void {
+    this.#verifier?.then(use).catch(() => {
+      this.#verifier = null;
+    });
+  }
+}

@@ -1,0 +1,76 @@
+import type { SyncSource } from '@tidemark/protocol';
+import { SOURCES_FRESH_MS } from '../limits.ts';
+import type { Platform } from '../ports/platform.ts';
+import { applySources } from '../pull/apply-sources.ts';
+import type { Replica } from '../state/replica.ts';
+import { readSources } from '../transport/read-answer.ts';
+import type { SessionCaller } from '../transport/session-caller.ts';
+import { transactIn, type WorkScope } from './work-scope.ts';
+
+interface SourceListParts {
+  readonly platform: Platform;
+  readonly replica: Replica;
+  readonly caller: SessionCaller;
+  /** The sources that the app wants; null: all of the user. */
+  readonly sources: readonly string[] | null;
+}
+
+/** The list of the user's sources, which is read from the server now and then. */
+export class SourceList {
+  readonly #parts: SourceListParts;
+  #readAtMs: number | null = null;
+  #isStale = false;
+
+  constructor(parts: SourceListParts) {
+    this.#parts = parts;
+  }
+
+  /** True if the list was read since the start of the device or session. */
+  get isKnown(): boolean {
+    return this.#readAtMs !== null;
+  }
+
+  has(source: string): boolean {
+    return this.#parts.replica.reader.get('sources', ['', source]) !== undefined;
+  }
+
+  /** True if the app wants this source, whether there is one or not. */
+  isSelected(source: string): boolean {
+    return this.#parts.sources === null || this.#parts.sources.includes(source);
+  }
+
+  selected(): readonly string[] {
+    const known = [...this.#parts.replica.reader.entries('sources', '')];
+    return known.map(([source]) => source).filter((source) => this.isSelected(source));
+  }
+
+  /** Reads the list if it is not known or may be outdated. Returns true if it was read. */
+  async refresh(scope: WorkScope): Promise<boolean> {
+    const { platform, replica, caller } = this.#parts;
+    const nowMs = platform.nowMs();
+    const isFresh = this.#readAtMs !== null && nowMs < this.#readAtMs + SOURCES_FRESH_MS;
+    if (isFresh && !this.#isStale) return false;
+    const { signal } = scope;
+    const { sources } = await caller.ask({ method: 'GET', path: '/sources', read: readSources, signal });
+    await transactIn(replica, scope, (tx) => applySources(tx, sources.map(completeDescription)));
+    this.#readAtMs = nowMs;
+    this.#isStale = false;
+    return true;
+  }
+
+  /** Makes the next refresh read the list. */
+  markStale(): void {
+    this.#isStale = true;
+  }
+
+  forget(): void {
+    this.#readAtMs = null;
+  }
+}
+
+/** Servers of other versions may omit members. */
+function completeDescription(given: SyncSource): SyncSource {
+  const { name, partition_type = 'user', sync_type = 'incremental', conflicts = 'last_writer' } = given;
+  const { read_only = false, references = {}, searchable = false } = given;
+  return { name, partition_type, sync_type, conflicts, read_only, references, searchable };
+}
