@@ -19,6 +19,8 @@ export type ObjectTexts = ReadonlyMap<string, AttributeTexts>;
 /** One object of a document, and what its replacement decided about it. */
 export interface DocumentObject {
   readonly id: string;
+  /** Its place in the order of the document. */
+  readonly index: number;
   /** The JSON text until it is parsed, then the attributes. */
   content: string | AttributeTexts;
   /** `create` until the object is found in the partition. */
@@ -31,7 +33,8 @@ export interface DocumentObject {
  */
 export class DocumentObjects {
   readonly #parse: (id: string, text: string) => AttributeTexts;
-  readonly #objects = new Map<string, DocumentObject>();
+  readonly #byId = new Map<string, DocumentObject>();
+  readonly #inOrder: DocumentObject[] = [];
 
   constructor(parse: (id: string, text: string) => AttributeTexts) {
     this.#parse = parse;
@@ -45,23 +48,31 @@ export class DocumentObjects {
     return all;
   }
 
-  /** Returns false when an object of this id was added before. */
+  /** Returns false when an object of this id was added before; the document cannot be used then. */
   add(id: string, content: string | AttributeTexts): boolean {
-    const { size } = this.#objects;
-    this.#objects.set(id, { id, content, decision: 'create' });
-    return this.#objects.size > size;
+    const index = this.#inOrder.length;
+    const object: DocumentObject = { id, index, content, decision: 'create' };
+    this.#byId.set(id, object);
+    // One call of `set` costs less than asking first whether the id is there.
+    if (this.#byId.size === index) return false;
+    this.#inOrder.push(object);
+    return true;
   }
 
   get size(): number {
-    return this.#objects.size;
+    return this.#inOrder.length;
   }
 
   get(id: string): DocumentObject | undefined {
-    return this.#objects.get(id);
+    return this.#byId.get(id);
+  }
+
+  at(index: number): DocumentObject | undefined {
+    return this.#inOrder[index];
   }
 
   [Symbol.iterator](): Iterator<DocumentObject> {
-    return this.#objects.values();
+    return this.#inOrder.values();
   }
 
   /** Throws a refusal when the object is not valid. */

@@ -25,8 +25,8 @@ export class Replacement {
   readonly #follower: JournalFollower;
   readonly #objects: DocumentObjects;
   readonly #since: SeenState | null;
-  readonly #inOrder: Iterator<DocumentObject>;
-  #next: DocumentObject | undefined;
+  /** The index of the object that the journal probably holds next. */
+  #nextIndex = 0;
   /** Deletions of stored objects that the document does not hold, by id. */
   readonly #deletions = new Map<string, Change>();
 
@@ -40,8 +40,6 @@ export class Replacement {
     this.#follower = new JournalFollower(store, partition);
     this.#objects = objects;
     this.#since = since;
-    this.#inOrder = objects[Symbol.iterator]();
-    this.#next = this.#inOrder.next().value;
   }
 
   /** Returns the changes, and the state of the partition they apply to. */
@@ -95,9 +93,9 @@ export class Replacement {
 
   /** The journal mostly has the order of the document. Then the next object is the right one, and needs no look-up. */
   #find(id: string): DocumentObject | undefined {
-    if (this.#next?.id !== id) return this.#objects.get(id);
-    const found = this.#next;
-    this.#next = this.#inOrder.next().value;
+    const next = this.#objects.at(this.#nextIndex);
+    const found = next?.id === id ? next : this.#objects.get(id);
+    if (found !== undefined) this.#nextIndex = found.index + 1;
     return found;
   }
 
