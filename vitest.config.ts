@@ -75,8 +75,8 @@ export default defineConfig({
     // it ends, and what it changes of the process, it changes back.
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    // Many tests wait for the disk, for timers or for child processes: one worker more than there are cores.
-    maxWorkers: availableParallelism() + 1,
+    // Many tests wait for the disk, for timers or for child processes: two workers more than there are cores.
+    maxWorkers: availableParallelism() + 2,
     // A loaded machine delays the event loop for seconds. Servers under test must not turn requests away because of that.
     env: { TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '600000' },
     // These end a test that hangs. They are no measure of speed: a loaded machine may take ten times as long as a quiet one.

@@ -14,7 +14,7 @@ async function serve(): Promise<void> {
   const { bareRoutes } = await import('./bare-routes.ts');
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
   const { [PAGES_VARIABLE]: folder = '', ...env } = process.env;
-  const server = await compose(readConfig(env), silent, bareRoutes(folder));
+  const server = await compose(readConfig(env), silent, { extraRoutes: bareRoutes(folder) });
   serveParent(server.url, () => server.close());
 }
 

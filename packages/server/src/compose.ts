@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Adapter, Log, PingAttempt, Tidemark } from '@tidemark/core';
+import type { Adapter, Log, Passwords, PingAttempt, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
 import { type ActivityHint, ActivityHub } from './activity/activity-hub.ts';
 import { showBackground, showPingAttempt } from './activity/show-background.ts';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
+import { openPasswords } from './auth/passwords.ts';
 import { RateLimiter } from './auth/rate-limiter.ts';
 import type { BackendHealth, HttpBackend } from './backend/http-backend.ts';
 import { openBackend } from './backend/open-backend.ts';
@@ -77,21 +78,27 @@ const DISK_BLOCK_BYTES = 512;
 
 const dice = () => Math.random();
 
-/**
- * Builds the server from the store, the core and HTTP, and starts it. `extraRoutes` are added for benchmarks; `channel` is
- * given if this process is one of several workers.
- */
+interface ComposeOptions {
+  /** Routes that benchmarks and tests add. */
+  readonly extraRoutes?: readonly Route[];
+  /** Given if this process is one of several workers. */
+  readonly channel?: WorkerChannel | null;
+  /** Hashes passwords. Absent: at the cost that protects them. */
+  readonly passwords?: Passwords;
+}
+
+/** Builds the server from the store, the core and HTTP, and starts it. */
 export async function compose(
   config: Config,
   log: HttpLog,
-  extraRoutes: readonly Route[] = [],
-  channel: WorkerChannel | null = null,
+  { extraRoutes = [], channel = null, passwords }: ComposeOptions = {},
 ): Promise<Running> {
   const engines = await openEngines(config, log);
   const { store } = engines;
   for (const warning of store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
   const routes = [...allRoutes, ...extraRoutes];
-  const { parts, address, admin } = await build(config, log, { ...engines, routes, channel }).catch(async (error) => {
+  const input = { ...engines, routes, channel, passwords: passwords ?? (await openPasswords()) };
+  const { parts, address, admin } = await build(config, log, input).catch(async (error) => {
     await store.close();
     throw error;
   });
@@ -102,6 +109,7 @@ export async function compose(
 interface ServerInput extends Engines {
   readonly routes: readonly Route[];
   readonly channel: WorkerChannel | null;
+  readonly passwords: Passwords;
 }
 
 interface BuiltServer {
@@ -114,7 +122,7 @@ interface BuiltServer {
 async function build(
   config: Config,
   log: HttpLog,
-  { store, jobs, routes, channel }: ServerInput,
+  { store, jobs, routes, channel, passwords }: ServerInput,
 ): Promise<BuiltServer> {
   const address = new ServerAddress(config);
   const id = randomBytes(SERVER_ID_BYTES).toString('base64url');
@@ -122,7 +130,8 @@ async function build(
   const members = new ClusterMembers({ id, clock: steadyClock, timers, openBus: (bus) => openBus(config, log, bus) });
   const announcer = new JobAnnouncer(jobs);
   const metrics = new Metrics(readVersion());
-  const { tidemark, backend, modules } = await buildCore(config, log, { store, announcer, members, address, metrics });
+  const core = { store, announcer, members, address, metrics, passwords };
+  const { tidemark, backend, modules } = await buildCore(config, log, core);
   const admin = await bootstrap(config, tidemark, modules);
   const limiter = new LoginLimiter(steadyClock, (keys) => members.tell({ kind: 'login_failed', keys }));
   const rates = new RateLimiter(config.rateLimits, steadyClock, (spent) => members.tell({ kind: 'spent', ...spent }));
@@ -179,7 +188,7 @@ async function build(
   return { parts, address, admin };
 }
 
-interface CoreInput extends Pick<Engines, 'store'> {
+interface CoreInput extends Pick<ServerInput, 'store' | 'passwords'> {
   readonly announcer: JobAnnouncer;
   readonly members: ClusterMembers;
   readonly address: ServerAddress;
@@ -196,14 +205,15 @@ interface BuiltCore {
 async function buildCore(
   config: Config,
   log: Log,
-  { store, announcer, members, address, metrics }: CoreInput,
+  { store, announcer, members, address, metrics, passwords }: CoreInput,
 ): Promise<BuiltCore> {
   const modules = new SourceModules(config.appFolder, { ...config.backend, log });
   // Watched modules are loaded in a way that can be repeated.
   await modules.load(config.isAppWatched);
   const named = new Map<string, Adapter>();
-  const tidemark = await openTidemark(config, log, {
+  const tidemark = openTidemark(config, log, {
     store,
+    passwords,
     server: { id: members.id, isGone: (id) => members.isGone(id) },
     adapters: { find: (name) => named.get(name) ?? modules.find(name) },
     jobs: announcer,

@@ -19,7 +19,8 @@ import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3_000);
+const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (IS_LONG ? 10_000 : 1_500));
 const WIRES = Math.min(REQUESTS, 300);
 /** Attributes of known sources. */
 const EXTRA: Readonly<Record<string, object>> = {

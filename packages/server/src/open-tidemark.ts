@@ -14,14 +14,17 @@ export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(re
 const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Opens the core on a store for commands that work without a server. */
-export function openOfflineTidemark(config: Config, store: Store): Promise<Tidemark> {
-  return openTidemark(config, SILENT, { store });
+export async function openOfflineTidemark(config: Config, store: Store): Promise<Tidemark> {
+  return openTidemark(config, SILENT, { store, passwords: await openPasswords() });
 }
 
-type Connections = Pick<TidemarkParts, 'store' | 'server' | 'adapters' | 'jobs' | 'urlRules' | 'onWritten'>;
+type Connections = Pick<
+  TidemarkParts,
+  'store' | 'passwords' | 'server' | 'adapters' | 'jobs' | 'urlRules' | 'onWritten'
+>;
 
 /** Creates the core with its ports and settings. */
-export async function openTidemark(config: Config, log: Log, connections: Connections): Promise<Tidemark> {
+export function openTidemark(config: Config, log: Log, connections: Connections): Tidemark {
   return new Tidemark({
     ...connections,
     clock,
@@ -30,7 +33,6 @@ export async function openTidemark(config: Config, log: Log, connections: Connec
     pace,
     wait,
     log,
-    passwords: await openPasswords(),
     limits: config.limits,
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),

@@ -5,6 +5,8 @@ import { openEmbeddedStore } from './open-store.ts';
 
 const trimStepMax = 7;
 const folders = new Map<Store, TemporaryFolder>();
+/** Open and empty. To open a store takes longer than most cases, and an emptied one must be as good as a new one. */
+const idle: Store[] = [];
 const open = async (folder: TemporaryFolder): Promise<Store> => {
   const store = await openEmbeddedStore({ folder: folder.path, trimStepMax });
   folders.set(store, folder);
@@ -13,7 +15,13 @@ const open = async (folder: TemporaryFolder): Promise<Store> => {
 
 const engine: StoreEngine = {
   capabilities: { tombstonesPerTrimMax: trimStepMax, rowsPerTrimMax: trimStepMax },
-  open: async () => open(await temporaryFolder()),
+  open: async () => idle.pop() ?? open(await temporaryFolder()),
+  // A store that the case has closed cannot be emptied, and is not used again.
+  release: (store) =>
+    store.reset([]).then(
+      () => void idle.push(store),
+      () => undefined,
+    ),
   async reopen(closed) {
     const folder = folders.get(closed);
     if (folder === undefined) throw new Error('that store was never open');
@@ -23,6 +31,7 @@ const engine: StoreEngine = {
 };
 
 afterAll(async () => {
+  for (const store of idle) await store.close();
   for (const folder of folders.values()) await folder.remove();
 });
 

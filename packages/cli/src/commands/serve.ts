@@ -112,7 +112,7 @@ async function openServerLog({ terminal }: Cli, config: Config, worker?: number)
 async function start(config: Config, log: ServerLog, channel: WorkerChannel | null = null): Promise<Running> {
   try {
     const { compose } = await import('@tidemark/server');
-    return await compose(config, log, [], channel);
+    return await compose(config, log, { channel });
   } catch (error) {
     throw startFailure(error as NodeJS.ErrnoException, config);
   }

@@ -105,7 +105,7 @@ function note(message: unknown): void {
 beforeAll(async () => {
   folder = await temporaryFolder();
   diagnostics.subscribe('fastify.initialization', note);
-  server = await compose(testConfig(folder.path), quietLog(), [capture]);
+  server = await compose(testConfig(folder.path), quietLog(), { extraRoutes: [capture] });
   diagnostics.unsubscribe('fastify.initialization', note);
   adminToken = await logIn(server.url);
   admin = new Caller(server.url, adminToken);

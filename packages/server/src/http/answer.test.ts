@@ -76,7 +76,7 @@ const shared = route({
 
 beforeAll(async () => {
   folder = await temporaryFolder();
-  server = await compose(testConfig(folder.path), quietLog(), [parts, stream, shared]);
+  server = await compose(testConfig(folder.path), quietLog(), { extraRoutes: [parts, stream, shared] });
 });
 
 afterAll(async () => {

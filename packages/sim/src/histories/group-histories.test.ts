@@ -7,7 +7,7 @@ import { GROUP_PLANTS, runGroupHistory } from './group-history.ts';
 import { HISTORIES_TIMEOUT_MS } from './simulate.ts';
 
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const IN_MEMORY = IS_LONG ? 5_000 : 500;
+const IN_MEMORY = IS_LONG ? 5_000 : 200;
 const ON_EMBEDDED = IS_LONG ? 2_000 : 20;
 const ON_VALKEY = IS_LONG ? 2_000 : 40;
 /** Histories side by side, each on a store of its own. */

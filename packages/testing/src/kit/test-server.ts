@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Passwords } from '@tidemark/core';
 import { compose, type Running } from '@tidemark/server';
 import type { Config } from '@tidemark/server/config/config';
 import { readConfig } from '@tidemark/server/config/load-config';
 import { openLog, type ServerLog } from '@tidemark/server/open-log';
+import { weakPasswords } from './weak-passwords.ts';
 
 /** A password that is not warned about and does not occur in answers by chance. */
 export const ADMIN_PASSWORD = 'kelp-forest-9341';
@@ -19,6 +22,8 @@ export interface TestServer extends Running {
   close(): Promise<void>;
 }
 
+const FAST_PASSWORDS = weakPasswords({ bytes: randomBytes });
+
 const silent = () => undefined;
 
 /** A silent log that passes error lines to `onFault`. */
@@ -26,11 +31,15 @@ export function quietLog(onFault: (line: string) => void = silent): ServerLog {
   return openLog({ level: 'error', format: 'json', stream: { write: onFault } });
 }
 
-/** Starts a server in this process, with its own port and folder. */
-export async function startTestServer(changes: Partial<Config> = {}, log: ServerLog = quietLog()): Promise<TestServer> {
+/** Starts a server in this process, with its own port and folder, and by default with passwords that are hashed fast. */
+export async function startTestServer(
+  changes: Partial<Config> = {},
+  log: ServerLog = quietLog(),
+  passwords: Passwords = FAST_PASSWORDS,
+): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const config = { ...testConfig(folder), ...changes };
-  const running = await compose(config, log);
+  const running = await compose(config, log, { passwords });
   const close = async () => {
     await running.close();
     await rm(folder, { recursive: true, force: true });

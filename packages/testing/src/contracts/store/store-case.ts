@@ -6,6 +6,8 @@ import { temporaryFolder } from '../../kit/temporary-folder.ts';
 export interface StoreEngine {
   /** A new and empty store. */
   open(): Promise<Store>;
+  /** Takes the store of a case back, which the case may have closed. Absent: the store is closed. */
+  release?(store: Store): Promise<void>;
   /** Opens a closed store again. Absent: the engine keeps nothing after `close`. */
   reopen?(closed: Store): Promise<Store>;
   /** Opens what `backup` wrote into the folder. Absent: the engine cannot be backed up. */
@@ -52,14 +54,15 @@ export function storeCase(title: string, run: StoreCase['run'], needs: StoreCase
 /** Runs one case on a new store, and closes everything it opened. */
 export async function runStoreCase(storeCase: StoreCase, engine: StoreEngine): Promise<void> {
   const cleanups: (() => Promise<void>)[] = [];
-  const tracked = async (opening: Promise<Store>): Promise<Store> => {
+  // A case may have closed a store already, and the port does not define a second close.
+  const close = (store: Store) => store.close().catch(() => undefined);
+  const tracked = async (opening: Promise<Store>, release = close): Promise<Store> => {
     const store = await opening;
-    // A case may have closed it already, and the port does not define a second close.
-    cleanups.push(() => store.close().catch(() => undefined));
+    cleanups.push(() => release(store));
     return store;
   };
   try {
-    const store = await tracked(engine.open());
+    const store = await tracked(engine.open(), engine.release);
     await storeCase.run({
       store,
       capabilities: engine.capabilities,
