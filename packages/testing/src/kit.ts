@@ -52,6 +52,7 @@ export { startValkeySentinel, type ValkeySentinel } from './kit/valkey-sentinel.
 export {
   startValkey,
   startValkeyCluster,
+  until,
   type ValkeyCluster,
   type ValkeyServer,
   type ValkeyServerOptions,

@@ -1,6 +1,7 @@
 export { type Outcome, runInProcess } from './kit/run-cli.ts';
 export {
   ADMIN_PASSWORD,
+  fastPasswords,
   logIn,
   quietLog,
   startTestServer,

@@ -5,8 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dice, ServerProcess, startValkey, type ValkeyServer } from '@tidemark/testing/kit';
 import { TcpProxy } from '../faults/tcp-proxy.ts';
 import type { PlantName } from './plants.ts';
+import { openReplicatedStore, type ReplicatedStore } from './replicated-store.ts';
 
-export type ChaosEngine = 'embedded' | 'valkey';
+export const CHAOS_ENGINES = ['embedded', 'valkey', 'valkey-sentinel', 'valkey-cluster'] as const;
+
+export type ChaosEngine = (typeof CHAOS_ENGINES)[number];
 
 export interface ClusterOptions {
   readonly engine: ChaosEngine;
@@ -21,7 +24,7 @@ export interface ClusterOptions {
 export interface ChaosServer {
   readonly index: number;
   readonly process: ServerProcess;
-  /** Null: the store is in the data folder. */
+  /** Null: the store is in the data folder, or has several addresses. */
   readonly link: TcpProxy | null;
   /** True: callers cannot reach it. */
   isCut: boolean;
@@ -34,20 +37,25 @@ const START_PAUSE_MS = 500;
 /** The machine of a run may be busy, and load shedding is not what is tested here. */
 const OVERLOAD_MS = '60000';
 
+type ChaosStores = Pick<ChaosCluster, 'valkey' | 'replicated'>;
+
 /** Servers on one store, whose clocks the run sets. */
 export class ChaosCluster {
   readonly servers: readonly ChaosServer[];
-  /** Null: the embedded store. */
+  /** The only process of the store. Null: the embedded store, or a replicated one. */
   readonly valkey: ValkeyServer | null;
+  readonly replicated: ReplicatedStore | null;
   readonly #options: ClusterOptions;
   #clockMs = 0;
 
-  private constructor(options: ClusterOptions, valkey: ValkeyServer | null, links: readonly TcpProxy[]) {
+  private constructor(options: ClusterOptions, stores: ChaosStores, links: readonly TcpProxy[]) {
     this.#options = options;
-    this.valkey = valkey;
+    this.valkey = stores.valkey;
+    this.replicated = stores.replicated;
     this.servers = Array.from({ length: options.servers }, (_, index) => {
       const link = links[index] ?? null;
-      const address = link === null ? {} : { address: `valkey://127.0.0.1:${link.port}` };
+      const store = link === null ? stores.replicated?.address : `valkey://127.0.0.1:${link.port}`;
+      const address = store === undefined ? {} : { address: store };
       const env = {
         NODE_OPTIONS: `--import=${PRELOAD}`,
         CHAOS_CLOCK_FILE: this.#clockFile(index),
@@ -55,6 +63,8 @@ export class ChaosCluster {
         TIDEMARK_BACKEND_SECRET: options.backendSecret,
         TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: OVERLOAD_MS,
         TIDEMARK_LOG_LEVEL: 'warn',
+        // Only so does a failover promise to lose nothing.
+        ...(stores.replicated === null ? {} : { TIDEMARK_VALKEY_CONFIRM_REPLICAS: '1' }),
       };
       const process = new ServerProcess({ folder: join(options.folder, 'data'), ...address, env });
       return { index, process, link, isCut: false };
@@ -62,11 +72,13 @@ export class ChaosCluster {
   }
 
   static async open(options: ClusterOptions): Promise<ChaosCluster> {
-    const valkey = options.engine === 'valkey' ? await startValkey() : null;
+    const { engine } = options;
+    const valkey = engine === 'valkey' ? await startValkey() : null;
+    const replicated = engine === 'valkey' || engine === 'embedded' ? null : await openReplicatedStore(engine);
     const links: TcpProxy[] = [];
     if (valkey !== null)
       for (let count = 0; count < options.servers; count++) links.push(await TcpProxy.open(valkey.port));
-    const cluster = new ChaosCluster(options, valkey, links);
+    const cluster = new ChaosCluster(options, { valkey, replicated }, links);
     try {
       cluster.setClock(0);
       for (const { process } of cluster.servers) await process.start();
@@ -124,6 +136,7 @@ export class ChaosCluster {
     await Promise.all(this.servers.map(({ process }) => process.kill()));
     await Promise.all(this.servers.map(({ link }) => link?.close()));
     await this.valkey?.remove();
+    await this.replicated?.remove();
   }
 
   #clockFile(index: number): string {

@@ -37,7 +37,8 @@ type FaultName =
   | 'full_disk'
   | 'kill_store'
   | 'stop_store'
-  | 'cut_store';
+  | 'cut_store'
+  | 'fail_over';
 
 const WEIGHTS: readonly (readonly [FaultName, number])[] = [
   ['kill_server', 12],
@@ -54,6 +55,8 @@ const STORE_WEIGHTS: readonly (readonly [FaultName, number])[] = [
   ['stop_store', 4],
   ['cut_store', 5],
 ];
+
+const REPLICATED_WEIGHTS: readonly (readonly [FaultName, number])[] = [['fail_over', 12]];
 
 const PAUSE_MS_MAX = 2_000;
 const FAULT_MS_MAX = 2_500;
@@ -75,8 +78,14 @@ export class Nemesis {
 
   constructor(parts: NemesisParts) {
     this.#parts = parts;
-    const weights = parts.cluster.valkey === null ? WEIGHTS : [...WEIGHTS, ...STORE_WEIGHTS];
-    this.#weights = weights.filter(([name]) => name !== 'full_disk' || existsSync(PRLIMIT));
+    const { valkey, replicated } = parts.cluster;
+    // A full disk ends a Valkey, and then its replica would take over as well.
+    const hasFullDisk = replicated === null && existsSync(PRLIMIT);
+    this.#weights = [
+      ...WEIGHTS.filter(([name]) => name !== 'full_disk' || hasFullDisk),
+      ...(valkey === null ? [] : STORE_WEIGHTS),
+      ...(replicated === null ? [] : REPLICATED_WEIGHTS),
+    ];
   }
 
   async run(isOver: () => boolean): Promise<void> {
@@ -99,6 +108,7 @@ export class Nemesis {
     if (fault === 'backend_down') return backend;
     if (fault === 'clock_jump') return cluster;
     if (fault === 'kill_store' || fault === 'stop_store') return cluster.valkey ?? cluster;
+    if (fault === 'fail_over') return cluster.replicated ?? cluster;
     if (fault === 'full_disk' && cluster.valkey !== null) return cluster.valkey;
     return dice.pick(cluster.servers);
   }
@@ -146,7 +156,9 @@ export class Nemesis {
   }
 
   async #injectIntoStore(fault: FaultName, server: ChaosServer, lasting: () => Promise<void>): Promise<void> {
-    const { valkey } = this.#parts.cluster;
+    const { dice } = this.#parts;
+    const { valkey, replicated } = this.#parts.cluster;
+    if (fault === 'fail_over') return replicated?.failOver(dice, lasting);
     if (fault === 'cut_store') {
       server.link?.cut();
       await lasting();

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from '@tidemark/testing/kit';
 import { type Command, UsageError } from '../runner/command.ts';
 import { ChaosWorld, type WorldOptions } from './chaos-world.ts';
+import { CHAOS_ENGINES } from './cluster.ts';
 import { PLANT_NAMES } from './plants.ts';
 
 export interface ChaosOptions extends WorldOptions {
@@ -71,7 +72,7 @@ export const chaosCommand: Command = {
   summary: 'Real servers, store, backend and devices under faults of every kind; fails when a promise is broken.',
   options: [
     { name: 'minutes', value: 'N', help: `how long (default ${MINUTES_DEFAULT}); the last round is finished` },
-    { name: 'engine', value: 'E', help: 'embedded (default) or valkey' },
+    { name: 'engine', value: 'E', help: `${CHAOS_ENGINES.join(', ')} (default ${CHAOS_ENGINES[0]})` },
     { name: 'servers', value: 'N', help: `how many servers, 1 to ${SERVERS_MAX} (default ${SERVERS_DEFAULT})` },
     { name: 'seed', value: 'S', help: 'the seed of the run (default: random)' },
     {
@@ -82,7 +83,7 @@ export const chaosCommand: Command = {
   ],
   run: async (options) => {
     const minutes = options.number('minutes', 1) ?? MINUTES_DEFAULT;
-    const engine = options.choice('engine', ['embedded', 'valkey']);
+    const engine = options.choice('engine', CHAOS_ENGINES);
     const servers = options.number('servers', 1) ?? SERVERS_DEFAULT;
     const seed = options.number('seed') ?? Date.now() % 1_000_000;
     const plant = options.text('plant') === undefined ? null : options.choice('plant', PLANT_NAMES);

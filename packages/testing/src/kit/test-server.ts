@@ -22,7 +22,8 @@ export interface TestServer extends Running {
   close(): Promise<void>;
 }
 
-const FAST_PASSWORDS = weakPasswords({ bytes: randomBytes });
+/** Hashes passwords at a cost that protects nobody. Servers on one store must hash in the same way. */
+export const fastPasswords = weakPasswords({ bytes: randomBytes });
 
 const silent = () => undefined;
 
@@ -35,7 +36,7 @@ export function quietLog(onFault: (line: string) => void = silent): ServerLog {
 export async function startTestServer(
   changes: Partial<Config> = {},
   log: ServerLog = quietLog(),
-  passwords: Passwords = FAST_PASSWORDS,
+  passwords: Passwords = fastPasswords,
 ): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const config = { ...testConfig(folder), ...changes };

@@ -29,6 +29,8 @@ export interface ValkeySentinel {
   /** Stops the sentinel; its configuration stays. */
   stopSentinel(): Promise<void>;
   startSentinel(): Promise<void>;
+  /** Starts a server that was killed again, as a replica of the new primary. */
+  rejoin(dead: ValkeyServer, primary: ValkeyServer): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -48,12 +50,17 @@ const SEEKER_RIGHTS =
 const KEEPER = { username: 'keeper', password: 'keeps' };
 
 /** Returns the access rules of a sentinel: only this login, with the permissions of a client that asks for the primary. */
-export async function startValkeySentinel(replicaCount: number, login: ValkeyLogin = {}): Promise<ValkeySentinel> {
+export async function startValkeySentinel(
+  replicaCount: number,
+  login: ValkeyLogin = {},
+  downAfterMs: number = DOWN_AFTER_MS,
+): Promise<ValkeySentinel> {
   const settings = { 'repl-diskless-sync-delay': '0', ...REPLICA_LOGIN };
   const servers = await Promise.all(Array.from({ length: replicaCount + 1 }, () => startValkey({ settings })));
   const { masteruser, masterauth } = REPLICA_LOGIN;
-  const rights = ['on', `>${masterauth}`, '~*', '&*', '+@all'];
-  await Promise.all(servers.map((server) => server.call('ACL', 'SETUSER', masteruser, ...rights)));
+  const admitReplicas = (server: ValkeyServer) =>
+    server.call('ACL', 'SETUSER', masteruser, 'on', `>${masterauth}`, '~*', '&*', '+@all');
+  await Promise.all(servers.map(admitReplicas));
   const [primary, ...replicas] = servers;
   if (primary === undefined) throw new Error('there is no primary');
   await Promise.all(replicas.map((replica) => replica.call('REPLICAOF', '127.0.0.1', primary.port)));
@@ -61,7 +68,7 @@ export async function startValkeySentinel(replicaCount: number, login: ValkeyLog
     const info = String(await primary.call('INFO', 'replication'));
     return info.split('state=online').length - 1 === replicaCount;
   });
-  const sentinel = await startSentinel(primary, replicaCount, login);
+  const sentinel = await startSentinel(primary, replicaCount, { login, downAfterMs });
   let marks = 0;
   return {
     address: `valkey+sentinel://127.0.0.1:${sentinel.port}/${NAME}`,
@@ -83,6 +90,17 @@ export async function startValkeySentinel(replicaCount: number, login: ValkeyLog
     untilWatched: sentinel.untilWatched,
     stopSentinel: sentinel.stop,
     startSentinel: sentinel.start,
+    async rejoin(dead, newPrimary) {
+      await dead.restart();
+      // The sentinel does the same, and then closes all connections.
+      await until('the server is a replica', async () => {
+        const joining = admitReplicas(dead).then(() => dead.call('REPLICAOF', '127.0.0.1', newPrimary.port));
+        return joining.then(
+          () => true,
+          () => false,
+        );
+      });
+    },
     async remove() {
       await sentinel.remove();
       await Promise.all([primary, ...replicas].map((server) => server.remove()));
@@ -91,7 +109,11 @@ export async function startValkeySentinel(replicaCount: number, login: ValkeyLog
 }
 
 /** Starts a sentinel with a folder of its own, because it rewrites its configuration file. */
-async function startSentinel(primary: ValkeyServer, replicaCount: number, login: ValkeyLogin) {
+async function startSentinel(
+  primary: ValkeyServer,
+  replicaCount: number,
+  { login, downAfterMs }: { readonly login: ValkeyLogin; readonly downAfterMs: number },
+) {
   const folder = await temporaryFolder();
   const port = await freePort();
   const file = join(folder.path, 'sentinel.conf');
@@ -100,7 +122,7 @@ async function startSentinel(primary: ValkeyServer, replicaCount: number, login:
     'bind 127.0.0.1',
     `dir ${folder.path}`,
     `sentinel monitor ${NAME} 127.0.0.1 ${primary.port} 1`,
-    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
     `sentinel failover-timeout ${NAME} ${FAILOVER_TIMEOUT_MS}`,
     ...loginLines(login),
   ];

@@ -93,7 +93,7 @@ export async function startValkeyCluster(settings: Settings = {}): Promise<Valke
 async function startNode(settings: Settings): Promise<ValkeyServer> {
   const clusterPort = String(await freePort());
   const cluster = { 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000', 'cluster-port': clusterPort };
-  return startValkey({ settings: { 'repl-diskless-sync-delay': '0', ...settings, ...cluster } });
+  return startValkey({ settings: { 'repl-diskless-sync-delay': '0', ...cluster, ...settings } });
 }
 
 async function ownerOf(servers: readonly ValkeyServer[], key: string): Promise<ValkeyServer> {
