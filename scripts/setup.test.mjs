@@ -231,9 +231,9 @@ describe('npm test', () => {
     expect(calls()).toEqual(['tsc -b', 'vitest.mjs run a.test.ts']);
   });
 
-  it('tests the simulations alone in the long run', async () => {
+  it('tests the simulations and random requests alone in the long run', async () => {
     expect((await run('test', ['--long', '--bail=1'])).code).toBe(0);
-    const folders = 'sim/src/histories/ sim/src/uploads/ sim/src/devices/';
+    const folders = 'sim/src/histories/ sim/src/uploads/ sim/src/devices/ server/src/fuzz.test';
     expect(calls()).toEqual(['tsc -b', `vitest.mjs run ${folders} --bail=1`]);
   });
 
