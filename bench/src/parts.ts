@@ -24,6 +24,7 @@ import { receipts } from './scenarios/receipts.ts';
 import { refresh } from './scenarios/refresh.ts';
 import { rest } from './scenarios/rest.ts';
 import { sizes } from './scenarios/sizes.ts';
+import { start } from './scenarios/start.ts';
 import { twoServers } from './scenarios/two-servers.ts';
 import { valkey } from './scenarios/valkey.ts';
 import { valkeyFleet } from './scenarios/valkey-fleet.ts';
@@ -56,6 +57,7 @@ function part(
 export const PARTS: Readonly<Record<string, Part>> = {
   core: { title: 'bare library and batches', isUsual: true, measure: measureCore },
   growth: part('growth with the size of the document', (say, { objects }) => growth(objects, say)),
+  start: part('start of a server', start),
   pushes: part('pushes over HTTP', pushes),
   refresh: part('refreshing', refresh),
   devices: { title: 'devices', isUsual: true, measure: measureDevices },

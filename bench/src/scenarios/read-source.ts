@@ -55,6 +55,8 @@ export async function readSource(): Promise<Row> {
     against: `${ratePerSecond(of(({ bare }) => bare.wallUs))} by a bare route; ${of(({ bare }) => bare.cpuUs).toFixed(1)} µs, a ratio of ${cpuRatio.toFixed(2)}`,
     ratio: of(({ ours, bare }) => bare.wallUs / ours.wallUs),
     bound: { atLeast: 0.6 },
+    knownMiss:
+      'it was 0.50 to 0.52 already before groups, receipts and the request log were there; hooks, authentication and the read of the store take as much as the bare route',
   };
 }
 
