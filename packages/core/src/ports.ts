@@ -6,6 +6,7 @@ export { acknowledgedSeq } from './ports/acknowledged-seq.ts';
 export * from './ports/adapter.ts';
 export * from './ports/bus.ts';
 export { type Clock, elapsedMs, isAhead } from './ports/clock.ts';
+export { addCommitTime, type CommitInterval, readCommitTimes } from './ports/commit-times.ts';
 export * from './ports/create-jobs.ts';
 export { isCustomOwner } from './ports/custom-owner.ts';
 export * from './ports/jobs.ts';

@@ -219,7 +219,7 @@ export class Tidemark {
     this.#limits = ports.limits;
     this.#pace = parts.pace ?? WITHOUT_PAUSE;
     this.#admission = new WriteAdmission(this.#directory, ports.limits, this.#pace);
-    this.#writer = new Writer(parts.store, this.#pace, this.#limits);
+    this.#writer = new Writer(parts.store, this.#clock, this.#pace, this.#limits);
     this.#named = new NamedDocuments(parts.store, ports.limits, this.#pace);
     this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
     this.refresher = this.#openRefresher(parts);
@@ -308,7 +308,8 @@ export class Tidemark {
    * applies answers as the protocol says: the object is added before it is removed.
    */
   async moveObjects(call: MoveCall): Promise<MoveReport> {
-    const { moved, missing, from, to } = await moveObjects(this.store, this.#limits, await this.#admission.move(call));
+    const write = await this.#admission.move(call);
+    const { moved, missing, from, to } = await moveObjects(this.store, this.#clock, this.#limits, write);
     for (const { partition, state, changed } of [to, from]) {
       if (changed > 0) this.#emitCommitted({ partition, cause: 'push', range: rangeOfCommit(state, changed) });
     }

@@ -652,6 +652,11 @@ export const Explanation = Type.Object(
     evidence: Type.Object(
       {
         object_seq: nullableSeq('The seq of the last change of the object; null: the source does not have it.'),
+        changed_at: nullableMoment('When the object last changed or was deleted, at the earliest; null: unknown.'),
+        changed_by: nullableMoment('The same, at the latest.'),
+        behind_since: nullableMoment(
+          'When the oldest change was committed that the device has not acknowledged; null: none, or unknown.',
+        ),
         head: count('The newest seq of the source.', 1042),
         floor: count('The seq up to which tombstones are trimmed.', 900),
         acknowledged: nullableSeq('The seq up to which the device holds every change; null: nothing.'),

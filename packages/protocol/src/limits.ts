@@ -75,6 +75,10 @@ export const GONE_MARKS_MAX = 64;
 export const SOURCE_REFERENCES_MAX = 100;
 /** Attempts to commit a write that conflicts with other writes. Exceeded: `write_conflict`. */
 export const COMMIT_ATTEMPTS_MAX = 20;
+/** A commit within so long after the begin of the last commit interval of its partition belongs to it. */
+export const COMMIT_INTERVAL_S = 60;
+/** Commit intervals kept of a partition. Beyond that, two that follow each other become one. */
+export const COMMIT_INTERVALS_MAX = 16;
 /** Logins or ids in one page of a list. */
 export const LIST_MAX = 10_000;
 /** Objects in one page of `GET …/objects`. Exceeded: `invalid_value`. */

@@ -1,4 +1,10 @@
-import type { CommitResult, Kept, PartitionKey, PartitionState } from '@tidemark/core/ports';
+import {
+  addCommitTime,
+  type CommitResult,
+  type Kept,
+  type PartitionKey,
+  type PartitionState,
+} from '@tidemark/core/ports';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { numberedChange } from './changes.ts';
 import { missingGuard } from './guards.ts';
@@ -33,7 +39,8 @@ export function applyCommit(tables: Tables, commit: WriterCommit): CommitResult 
   if (notes !== undefined) applyNotes(tables, commit.partition, notes);
   const effective = changes.filter(({ change, before }) => change.record !== null || before?.isLive === true);
   if (effective.length === 0) return { status: 'committed', state: stateOf(tables, partition) };
-  const next = applyChanges(tables, partition ?? newPartition(tables), effective);
+  const before = timed(partition ?? newPartition(tables), commit.atMs);
+  const next = applyChanges(tables, before, effective);
   writePartition(tables, commit.partition, numberedChange(tables, commit.partition, next));
   return { status: 'committed', state: stateOf(tables, next) };
 }
@@ -118,6 +125,12 @@ function applyChanges(tables: Tables, partition: PartitionRow, changes: readonly
   }
   records.flush();
   return { ...partition, head, size, checksum, tombstones, bytes };
+}
+
+/** Notes the time of the changes that follow the head. */
+function timed(partition: PartitionRow, atMs: number | undefined): PartitionRow {
+  if (atMs === undefined) return partition;
+  return { ...partition, times: addCommitTime(partition.times ?? '', partition.head + 1, atMs) };
 }
 
 function newPartition(tables: Tables): PartitionRow {

@@ -1,14 +1,15 @@
-import type {
-  CommitResult,
-  JoinedSlice,
-  JournalRange,
-  JournalSlice,
-  JournalStore,
-  ObjectsRead,
-  PartitionKey,
-  RecordCount,
-  SeqRange,
-  StoredObject,
+import {
+  type CommitResult,
+  type JoinedSlice,
+  type JournalRange,
+  type JournalSlice,
+  type JournalStore,
+  type ObjectsRead,
+  type PartitionKey,
+  type RecordCount,
+  readCommitTimes,
+  type SeqRange,
+  type StoredObject,
 } from '@tidemark/core/ports';
 import { type BorrowedBytes, viewOf } from './borrowed-bytes.ts';
 import { changedSince } from './changes.ts';
@@ -60,6 +61,8 @@ export function journal({ read, write }: EngineContext, trimStepMax: number): Jo
     commit: (commit) => write<CommitResult>({ kind: 'commit', commit }),
 
     trim: (partition, upTo) => write({ kind: 'trim', partition, upTo, tombstonesMax: trimStepMax }),
+
+    commitTimes: async (key) => readCommitTimes(readPartition(read(), key)?.times ?? ''),
 
     partitions: async ({ after, limit }) => listPartitions(read(), after, limit),
 

@@ -17,6 +17,8 @@ export interface PartitionRow {
   readonly bytes: number;
   /** The number of the last commit in the order of changes (`changes.ts`). Absent: the order does not contain it. */
   readonly changed?: number;
+  /** When its changes were committed (`addCommitTime`). Absent: an earlier version wrote it, or no commit had a time. */
+  readonly times?: string;
   /** Only a partition that was moved here from another engine has earlier epochs. */
   readonly earlier?: readonly EarlierEpoch[];
 }

@@ -8,6 +8,7 @@ import {
   joinedSlice,
   type PartitionKey,
   type PartitionState,
+  readCommitTimes,
   type StoredObject,
 } from '@tidemark/core/ports';
 import { changedSince } from './changes.ts';
@@ -19,7 +20,15 @@ import { listPartitions, stateFrom } from './partitions.ts';
 import { headedRecord, RECORD_HEADER_BYTES } from './records.ts';
 import type { EngineContext } from './scope-access.ts';
 import { commitScript } from './scripts/commit.ts';
-import { chunkScript, countScript, journalScript, objectsScript, stateScript, trimScript } from './scripts/journal.ts';
+import {
+  chunkScript,
+  commitTimesScript,
+  countScript,
+  journalScript,
+  objectsScript,
+  stateScript,
+  trimScript,
+} from './scripts/journal.ts';
 import { bytesOf, listOf, numberOf, numbersOf, prepareList, type Reply, textOf, textsIn } from './wire.ts';
 
 /** What a slice holds already. */
@@ -135,6 +144,11 @@ export function journal(context: EngineContext, trimStepMax: number): JournalSto
       return stateOf(state);
     },
 
+    async commitTimes(key) {
+      const [, text] = await scopes.read({ scope: scopeOf(key), script: commitTimesScript, values: {} });
+      return readCommitTimes(textOf(text));
+    },
+
     partitions: (list) => listPartitions(context, list),
 
     changedSince: (query) => changedSince(context, query),
@@ -169,13 +183,14 @@ function requireSound(changes: readonly Change[]): void {
   if (ids.size !== changes.length) throw new Error('a commit changes the same id twice');
 }
 
-async function commitValues({ partition, changes, expectHead, kept = [], seen, bytesMax, notes }: Commit) {
+async function commitValues({ partition, changes, expectHead, kept = [], seen, bytesMax, atMs, notes }: Commit) {
   return {
     expectedHead: expectHead ?? null,
     seenEpoch: seen?.epoch ?? '',
     seenHead: seen?.head ?? null,
     newId: newId(),
     bytesMax: bytesMax ?? null,
+    atS: atMs === undefined ? null : Math.floor(atMs / 1_000),
     isCustom: isCustomOwner(partition.user),
     ids: await prepareList(changes, ({ id }) => id),
     values: await prepareList(changes, ({ record, checksum }) => {

@@ -1,4 +1,4 @@
-import { type Change, type Commit, type CommitResult, isCustomOwner } from '@tidemark/core';
+import { addCommitTime, type Change, type Commit, type CommitResult, isCustomOwner } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { missingGuard } from './entries.ts';
 import { stateOf } from './journal.ts';
@@ -21,6 +21,7 @@ export function commitChanges(data: MemoryData, commit: Commit, newWord: () => s
   const changes = commit.changes.filter((change) => takesSeq(before, change));
   if (changes.length === 0) return { status: 'committed', state: stateOf(before) };
   const partition = writablePartition(data, commit, newWord);
+  if (commit.atMs !== undefined) partition.times = addCommitTime(partition.times, partition.head + 1, commit.atMs);
   for (const change of changes) applyChange(partition, change);
   if (isCustomOwner(commit.partition.user)) partition.changed = ++data.lastChange;
   return { status: 'committed', state: stateOf(partition) };

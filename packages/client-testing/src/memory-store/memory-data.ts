@@ -34,6 +34,8 @@ export interface MemoryPartition {
   floor: number;
   size: number;
   checksum: number;
+  /** When its changes were committed, as `addCommitTime` writes it. */
+  times: string;
   /** The number of the last commit, if this is a custom partition. */
   changed: number;
   /** Object id → its seq. */
@@ -89,6 +91,6 @@ export function partitionOf(data: MemoryData, key: PartitionKey): MemoryPartitio
 
 export function newPartition(key: PartitionKey, epoch: string): MemoryPartition {
   const { source, user } = key;
-  const empty = { head: 0, floor: 0, size: 0, checksum: 0, changed: 0 };
+  const empty = { head: 0, floor: 0, size: 0, checksum: 0, times: '', changed: 0 };
   return { key: { source, user }, epoch, ...empty, index: new Map(), journal: new Map(), tidemarks: new Map() };
 }

@@ -6,6 +6,7 @@ import {
   type ChangedQuery,
   type ChangedRead,
   type Commit,
+  type CommitInterval,
   type CommitResult,
   type DeviceTidemark,
   type DocumentKey,
@@ -36,6 +37,7 @@ import {
   type Random,
   type RecordCount,
   type RecordReader,
+  readCommitTimes,
   type SeqRange,
   type StatRow,
   type StoredDocument,
@@ -147,6 +149,10 @@ class MemoryStore implements MovableStore {
     const partition = partitionOf(this.#data(), key);
     trimGraves(partition, upTo, this.#options.tombstonesPerTrimMax);
     return stateOf(partition);
+  }
+
+  async commitTimes(key: PartitionKey): Promise<readonly CommitInterval[]> {
+    return readCommitTimes(partitionOf(this.#data(), key).times);
   }
 
   async partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]> {

@@ -177,6 +177,12 @@ function evidenceOf({ evidence }: Explanation) {
   const number = (seq: number | null) => (seq === null ? 'nothing' : seq.toLocaleString('en'));
   return [
     ['Seq of the object', evidence.object_seq === null ? 'not in the source' : number(evidence.object_seq)],
+    ...(evidence.changed_at === null
+      ? []
+      : [['Last changed', <Moment key="changed" at={evidence.changed_at} />] as const]),
+    ...(evidence.behind_since === null
+      ? []
+      : [['Behind since', <Moment key="behind" at={evidence.behind_since} />] as const]),
     ['Device acknowledged', number(evidence.acknowledged)],
     ['Newest change', number(evidence.head)],
     ['Last contact', <Moment key="contact" at={evidence.last_contact} />],

@@ -5,6 +5,7 @@ import { pageJson } from '../pages/render-page.ts';
 import { type ExplainFacts, explain } from './explain.ts';
 
 const DEVICE = { user: 'ada', client: 'c1' };
+const HOUR_MS = 3_600_000;
 const ORDERS = { source: 'Order', user: 'ada' };
 
 let test: TestTidemark;
@@ -79,6 +80,7 @@ const FACTS: ExplainFacts = {
   source: 'Order',
   stored: undefined,
   state: { epoch: 'e', head: 9, floor: 0, size: 1, checksum: 0 },
+  times: [],
   mark: { client: 'c', epoch: 'e', seq: 9, base: 9, start: null, seenAtMs: 1 },
   isInEarlierPartition: false,
   upload: null,
@@ -101,6 +103,71 @@ it.each([
   expect([found, sentence.endsWith('.')]).toEqual([wanted, true]);
 });
 
+it('[EXPLAIN-4] the evidence says since when the device is behind, and when the object changed and was deleted', async () => {
+  const timeIn = (ms: number) => {
+    test.clock.advance(ms);
+    return new Date(Math.floor(test.clock.nowMs() / 1_000) * 1_000).toISOString();
+  };
+  await push({ 1: { a: 1, b: 1 }, 2: { a: 1 } });
+  const token = await catchUp();
+  const changedA = timeIn(HOUR_MS);
+  await push({ 1: { a: 2 } });
+  const changedB = timeIn(HOUR_MS);
+  await push({ 1: { b: 2 } });
+  const behind = await explained('1');
+  expect(behind).toMatchObject({
+    ...{ verdict: 'behind', attributes: ['a', 'b'] },
+    evidence: { behind_since: changedA, changed_at: changedB },
+  });
+  expect(behind.sentence).toContain(`which changed at ${changedA}`);
+  const deletedAt = timeIn(HOUR_MS);
+  await test.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
+  expect((await explained('2')).sentence).toContain(`was deleted at ${deletedAt}`);
+  test.clock.advance(RECEIPT_ACTIVE_MS);
+  const { verdict: away, sentence, evidence } = await explained('2');
+  expect([away, evidence.behind_since]).toEqual(['device_away', deletedAt]);
+  expect(sentence).toContain(`was not seen since ${evidence.last_contact}`);
+  await catchUp(token);
+  expect(await explained('2')).toMatchObject({
+    ...{ verdict: 'deleted', evidence: { behind_since: null, changed_at: deletedAt } },
+  });
+  expect((await explained('1')).evidence).toMatchObject({ behind_since: null, changed_at: changedB });
+});
+
+it('[EXPLAIN-4] a time that is known only roughly is told as two times, and an unknown one not at all', () => {
+  const stored = { seq: 3, record: null };
+  const times = [{ seq: 2, fromMs: 0, toMs: 7 * HOUR_MS }];
+  expect(explain({ ...FACTS, stored, times }).sentence).toContain(
+    'was deleted between 1970-01-01T00:00:00.000Z and 1970-01-01T07:00:00.000Z, and',
+  );
+  expect(explain({ ...FACTS, stored, times: [{ seq: 4, fromMs: 0, toMs: 1 }] })).toMatchObject({
+    sentence: 'The object "1" of "Order" was deleted, and the device has acknowledged that.',
+    evidence: { changed_at: null, changed_by: null },
+  });
+});
+
+it('[EXPLAIN-5] a device that synchronised a source while it was empty is not taken for one that never did', async () => {
+  const orders = async () => (await test.tidemark.delivery.sync('c1')).find(({ source }) => source === 'Order');
+  const receipt = () => test.tidemark.receipts.read({ source: 'Order', user_id: 'ada' });
+  await test.tidemark.clients.register('ada', { client_id: 'never' });
+  expect(await orders()).toMatchObject({ acknowledged: null, waiting: null, last_pull: null });
+  const token = await catchUp();
+  expect(await orders()).toMatchObject({ acknowledged: 0, head: 0, waiting: 0 });
+  expect((await orders())?.last_pull).not.toBeNull();
+  expect(await receipt()).toMatchObject({ devices: 2, delivered: 1, behind: 0, never_synced: 1 });
+  expect(await test.tidemark.receipts.isCaughtUp('ada', 'c1', ['Order'])).toBe(true);
+  test.clock.advance(HOUR_MS);
+  await push({ 1: { a: 1 }, 2: { a: 1 } });
+  expect(await verdict('1')).toBe('pending');
+  expect(await orders()).toMatchObject({ acknowledged: 0, waiting: 2 });
+  expect(await receipt()).toMatchObject({
+    ...{ delivered: 0, behind: 1, never_synced: 1 },
+    behind_devices: [{ client_id: 'c1', acknowledged: 0, missing: 2 }],
+  });
+  await catchUp(token);
+  expect(await receipt()).toMatchObject({ delivered: 1, behind: 0, never_synced: 1 });
+});
+
 it('[EXPLAIN-3] the next page and the state are read without side effects, and are what the next pull brings', async () => {
   await push({ 1: { a: 1 } });
   const token = await catchUp();
@@ -112,7 +179,7 @@ it('[EXPLAIN-3] the next page and the state are read without side effects, and a
     ...{ acknowledged: 1, head: 3, waiting: 2, objects: 2, uploads_waiting: 0, error: null, last_outcomes: [] },
     next_page_bytes: JSON.stringify(pending).length,
   });
-  expect(sync.find(({ source }) => source === 'Product')).toMatchObject({ acknowledged: null, waiting: null });
+  expect(sync.find(({ source }) => source === 'Product')).toMatchObject({ acknowledged: 0, waiting: 0 });
   expect(await test.store.readTidemark(ORDERS, 'c1')).toEqual(before);
   expect(await pull(token)).toEqual(pending);
 });

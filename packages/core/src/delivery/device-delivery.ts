@@ -18,6 +18,7 @@ import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import { outcomeOf, readOutcome } from '../uploads/upload-notes.ts';
 import { type ExplainFacts, type Explanation, explain } from './explain.ts';
+import { heldEmpty, type UnmarkedDevice } from './held-empty.ts';
 import { hasAcknowledged } from './receipts.ts';
 
 export interface DeviceDeliveryParts {
@@ -92,12 +93,14 @@ export class DeviceDelivery {
 
   async #syncOf(client: ClientView, source: SourceView, partition: PartitionKey): Promise<SourceSync> {
     const { store } = this.#parts;
-    const [state, mark, refresh, notes] = await Promise.all([
+    const [state, stored, times, refresh, notes] = await Promise.all([
       store.partition(partition),
       store.readTidemark(partition, client.client_id),
+      store.commitTimes(partition),
       this.#refreshOf(source, partition),
       store.listNotes(partition, client.client_id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
     ]);
+    const mark = stored ?? heldEmpty(unmarked(client), state, times);
     const acknowledged = hasAcknowledged(state, mark, 0) ? (mark?.base ?? null) : null;
     const outcomes = notes.map((note) => outcomeOf(note.key, { source: source.name }, readOutcome(note), undefined));
     const group = source.partition_type === 'group' ? customNameOf(partition.user) : null;
@@ -122,19 +125,22 @@ export class DeviceDelivery {
   ): Promise<ExplainFacts> {
     const { store, clock } = this.#parts;
     const id = client.client_id;
-    const [read, mark, refresh, notes, before] = await Promise.all([
+    const [read, stored, times, refresh, notes, before] = await Promise.all([
       store.readObjects(partition, [object]),
       store.readTidemark(partition, id),
+      store.commitTimes(partition),
       this.#refreshOf(source, partition),
       store.listNotes(partition, id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
       Promise.all(earlier.map((place) => store.readObjects(place, [object]))),
     ]);
     const outcome = notes.map(readOutcome).findLast((one) => one.id === object && one.status !== 'applied');
-    const seenMs = Math.max(mark?.seenAtMs ?? 0, client.last_sync === null ? 0 : Date.parse(client.last_sync));
+    const device = unmarked(client);
+    const mark = stored ?? heldEmpty(device, read.state, times);
+    const seenMs = Math.max(mark?.seenAtMs ?? 0, device.lastSyncMs ?? 0);
     return {
       object,
       source: source.name,
-      ...{ stored: read.objects.get(object), state: read.state, mark, refresh },
+      ...{ stored: read.objects.get(object), state: read.state, times, mark, refresh },
       isInEarlierPartition: before.some(({ objects }) => (objects.get(object)?.record ?? null) !== null),
       upload: outcome === undefined ? null : { status: outcome.status, error: outcome.error ?? null },
       lastContactMs: seenMs === 0 ? null : seenMs,
@@ -162,6 +168,10 @@ export class DeviceDelivery {
     }
     return this.#parts.sources.memberships.knownPartitionOf(source, user_id);
   }
+}
+
+function unmarked({ client_id, last_sync }: ClientView): UnmarkedDevice {
+  return { client: client_id, lastSyncMs: last_sync === null ? null : Date.parse(last_sync) };
 }
 
 /** The token that the device holds by what is recorded of it. */

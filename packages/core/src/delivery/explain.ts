@@ -1,6 +1,7 @@
-import type { PartialError } from '@tidemark/protocol';
+import { COMMIT_INTERVAL_S, type PartialError } from '@tidemark/protocol';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import { readRecord } from '../journal/record.ts';
+import type { CommitInterval } from '../ports/commit-times.ts';
 import type { DeviceTidemark, PartitionState, StoredObject } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 
@@ -11,6 +12,8 @@ export interface ExplainFacts {
   /** The object and the state of the partition, read at one moment. Undefined: the partition does not know the object. */
   readonly stored: StoredObject | undefined;
   readonly state: PartitionState;
+  /** When the changes of the partition were committed. */
+  readonly times: readonly CommitInterval[];
   readonly mark: DeviceTidemark | null;
   /** True: the object is in a partition that the user's data was in before. */
   readonly isInEarlierPartition: boolean;
@@ -51,6 +54,11 @@ export interface Explanation {
   readonly evidence: {
     /** The seq of the last change of the object; null: the partition does not know it. */
     readonly object_seq: number | null;
+    /** When the object last changed or was deleted: not before `changed_at`, not after `changed_by`. Null: unknown. */
+    readonly changed_at: string | null;
+    readonly changed_by: string | null;
+    /** When the oldest change of the object was committed that the device has not acknowledged; null: none, or unknown. */
+    readonly behind_since: string | null;
     readonly head: number;
     readonly floor: number;
     /** The seq up to which the device holds every change; null: it has acknowledged nothing. */
@@ -66,21 +74,27 @@ export interface Explanation {
 
 /** Says whether a device holds an object in its current version, and if not, why. */
 export function explain(facts: ExplainFacts): Explanation {
-  const { verdict, attributes } = judge(facts);
+  const { verdict, attributes, sinceSeq } = judge(facts);
   const { state, stored, mark, upload, refresh, lastContactMs } = facts;
+  const changed = timeOf(facts, stored?.seq);
+  const since = timeOf(facts, sinceSeq);
   const acknowledged = acknowledgedIn(state, mark);
   const isCatchingUp = mark !== null && isValidUpTo(state, mark.epoch) !== null && mark.seq !== mark.base;
   return {
     verdict,
-    sentence: SENTENCES[verdict](facts),
+    sentence: SENTENCES[verdict](facts, since),
     remedy: REMEDIES[verdict],
     attributes,
     evidence: {
-      ...{ object_seq: stored?.seq ?? null, head: state.head, floor: state.floor, acknowledged },
+      object_seq: stored?.seq ?? null,
+      changed_at: momentOf(changed?.fromMs),
+      changed_by: momentOf(changed?.toMs),
+      behind_since: momentOf(since?.fromMs),
+      ...{ head: state.head, floor: state.floor, acknowledged },
       catching_up_at: isCatchingUp ? mark.seq : null,
-      last_contact: lastContactMs === null ? null : isoTime(lastContactMs),
+      last_contact: momentOf(lastContactMs),
       upload,
-      refreshed_at: refresh === null || refresh.atMs === null ? null : isoTime(refresh.atMs),
+      refreshed_at: momentOf(refresh?.atMs),
       refresh_error: refresh?.trouble ?? null,
     },
   };
@@ -89,6 +103,17 @@ export function explain(facts: ExplainFacts): Explanation {
 interface Judgement {
   readonly verdict: Verdict;
   readonly attributes: readonly string[];
+  /** The seq of the oldest change that the device has not acknowledged. */
+  readonly sinceSeq?: number;
+}
+
+/** When the change with this seq was committed; null: unknown. */
+function timeOf({ times }: ExplainFacts, seq: number | undefined): CommitInterval | null {
+  return seq === undefined ? null : (times.findLast((time) => time.seq <= seq) ?? null);
+}
+
+function momentOf(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : isoTime(ms);
 }
 
 function judge(facts: ExplainFacts): Judgement {
@@ -128,11 +153,12 @@ function heldVerdict({ record }: StoredObject): Verdict {
 
 /** An object that was created, or replaced as a whole, after what the device acknowledged is new to the device. */
 function waitingVerdict({ seq, record }: StoredObject, acknowledged: number): Judgement {
-  if (record === null) return plain('deletion_pending');
+  if (record === null) return { ...plain('deletion_pending'), sinceSeq: seq };
   const { marks } = readRecord(record, seq);
-  if (marks.born > acknowledged) return plain('pending');
-  const changed = [...marks.touched, ...marks.gone].filter(([, at]) => at > acknowledged).map(([name]) => name);
-  return { verdict: 'behind', attributes: changed.sort() };
+  if (marks.born > acknowledged) return { ...plain('pending'), sinceSeq: marks.born };
+  const changed = [...marks.touched, ...marks.gone].filter(([, at]) => at > acknowledged);
+  const attributes = changed.map(([name]) => name).sort();
+  return { verdict: 'behind', attributes, sinceSeq: Math.min(seq, ...changed.map(([, at]) => at)) };
 }
 
 function contact({ lastContactMs }: ExplainFacts): string {
@@ -143,16 +169,29 @@ function named({ object, source }: ExplainFacts): string {
   return `object ${JSON.stringify(object)} of ${JSON.stringify(source)}`;
 }
 
-const SENTENCES: Readonly<Record<Verdict, (facts: ExplainFacts) => string>> = {
+/** Says when something happened: exactly, if that is known to the minute; nothing, if it is unknown. */
+function when(time: CommitInterval | null): string {
+  if (time === null) return '';
+  const isExact = time.toMs - time.fromMs <= COMMIT_INTERVAL_S * 1_000;
+  return isExact ? ` at ${isoTime(time.fromMs)}` : ` between ${isoTime(time.fromMs)} and ${isoTime(time.toMs)}`;
+}
+
+function deletedAt(facts: ExplainFacts): string {
+  return `The ${named(facts)} was deleted${when(timeOf(facts, facts.stored?.seq))}`;
+}
+
+type Sentence = (facts: ExplainFacts, since: CommitInterval | null) => string;
+
+const SENTENCES: Readonly<Record<Verdict, Sentence>> = {
   current: (facts) => `The device holds ${named(facts)} in its current version.`,
-  behind: (facts) =>
-    `The device holds an older version of ${named(facts)} and gets the current one at its next pull; ${contact(facts)}.`,
-  pending: (facts) =>
-    `The device does not hold the current ${named(facts)} and gets it whole at its next pull; ${contact(facts)}.`,
-  deleted: (facts) => `The ${named(facts)} was deleted, and the device has acknowledged that.`,
-  deletion_pending: (facts) =>
-    `The ${named(facts)} was deleted, and the device learns it at its next pull; ${contact(facts)}.`,
-  device_away: (facts) => `The device has not synchronised since ${named(facts)} changed; ${contact(facts)}.`,
+  behind: (facts, since) =>
+    `The device holds an older version of ${named(facts)}, which changed${when(since)}, and gets the current one at its next pull; ${contact(facts)}.`,
+  pending: (facts, since) =>
+    `The device does not hold the current ${named(facts)}, which was written${when(since)}, and gets it whole at its next pull; ${contact(facts)}.`,
+  deleted: (facts) => `${deletedAt(facts)}, and the device has acknowledged that.`,
+  deletion_pending: (facts) => `${deletedAt(facts)}, and the device learns it at its next pull; ${contact(facts)}.`,
+  device_away: (facts, since) =>
+    `The device was not seen since ${momentOf(facts.lastContactMs) ?? 'it was registered'}, and has not synchronised the change of ${named(facts)}${when(since)}.`,
   starting_over: ({ mark, state, ...facts }) =>
     `The device is starting over: its pages have come to seq ${mark?.seq ?? 0} of ${state.head}; ${contact({ mark, state, ...facts })}.`,
   never_synced: (facts) =>

@@ -9,7 +9,7 @@ import {
 import { admitName } from '../admission/admit-name.ts';
 import { admitGroup } from '../admission/admit-write.ts';
 import { groupPartition } from '../admission/custom-partition.ts';
-import { readClientRecord } from '../devices/client-record.ts';
+import { lastSyncMsOf, readClientRecord } from '../devices/client-record.ts';
 import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
@@ -20,6 +20,7 @@ import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../por
 import { isoTime } from '../primitives/time.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import { type BehindRange, behindRanges, readPlace, writePlace } from './behind-ranges.ts';
+import { heldEmpty } from './held-empty.ts';
 
 export interface ReceiptsParts {
   readonly store: Store;
@@ -161,6 +162,7 @@ export class Receipts {
       const { sources: registry, store } = this.#parts;
       for (const partition of await registry.memberships.knownPartitionsOf(await registry.view(name), user)) {
         const state = await store.partition(partition);
+        if (state.head === 0) continue;
         const mark = await store.readTidemark(partition, client);
         if (!hasAcknowledged(state, mark, state.head)) return false;
       }
@@ -230,6 +232,7 @@ export class Receipts {
   async caughtUpByMs(client: string, heads: readonly SourceHead[]): Promise<number | null> {
     let byMs = 0;
     for (const { partition, epoch, head } of heads) {
+      if (head === 0) continue;
       const state = await this.#parts.store.partition(partition);
       const mark = await this.#parts.store.readTidemark(partition, client);
       if (mark === null || isValidUpTo(state, epoch) === null || !hasAcknowledged(state, mark, head)) return null;
@@ -289,8 +292,10 @@ export class Receipts {
       behind += upper.below - lower;
       epochs.set(epoch, upper.devices);
     }
-    const known = [...epochs.values()].reduce((sum, count) => sum + count, 0);
-    const devices = Math.max(known, await store.countEntries('client'));
+    const marked = [...epochs.values()].reduce((sum, count) => sum + count, 0);
+    const devices = Math.max(marked, await store.countEntries('client'));
+    // Nothing was ever written, so there is nothing that a device could miss.
+    const known = state.head === 0 ? devices : marked;
     return { devices, known, behind, page: (after, limit) => listBehind(store, partition, { ranges, after, limit }) };
   }
 
@@ -300,8 +305,14 @@ export class Receipts {
     state: PartitionState,
     seq: number,
   ): Promise<Counted> {
-    const { store } = this.#parts;
-    const found = await Promise.all(clients.map((client) => store.readTidemark(partition, client)));
+    const times = await this.#parts.store.commitTimes(partition);
+    const found = await Promise.all(
+      clients.map(
+        async (client) =>
+          (await this.#parts.store.readTidemark(partition, client)) ??
+          heldEmpty({ client, lastSyncMs: await this.#lastSyncMs(client) }, state, times),
+      ),
+    );
     const marks = found.flatMap((mark) => (mark !== null && isValidUpTo(state, mark.epoch) !== null ? mark : []));
     const behind = marks
       .filter((mark) => !hasAcknowledged(state, mark, seq))
@@ -314,6 +325,11 @@ export class Receipts {
       return { marks: some, next: isMore ? writePlace({ range: 0, base: last.base, client: last.client }) : null };
     };
     return { devices: clients.length, known: marks.length, behind: behind.length, page };
+  }
+
+  async #lastSyncMs(client: string): Promise<number | null> {
+    const entry = await this.#parts.store.readEntry(refs.client(client));
+    return entry === null ? null : lastSyncMsOf(entry.value);
   }
 
   /** Devices that were not seen for long are not waited for. */

@@ -2,6 +2,7 @@ import type { MoveWrite } from '../admission/admit-write.ts';
 import type { Admitted } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Change, Commit, Kept, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { changeOf, liveRecord } from './effect.ts';
@@ -30,6 +31,7 @@ export interface MoveOutcome {
  */
 export async function moveObjects(
   store: Store,
+  clock: Clock,
   quota: QuotaLimits,
   { from, to, guards, ids }: Admitted<MoveWrite>,
 ): Promise<MoveOutcome> {
@@ -37,7 +39,7 @@ export async function moveObjects(
     const { partition, changes } = call;
     if (changes.length === 0) return { partition, state: await store.partition(partition), changed: 0 };
     const bytesMax = bytesMaxOf(quota, partition);
-    const result = await store.commit({ ...call, bytesMax });
+    const result = await store.commit({ ...call, bytesMax, atMs: clock.nowMs() });
     if (result.status === 'gone') throw refuseGone(result.guard);
     if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
     return result.status === 'committed' ? { partition, state: result.state, changed: changes.length } : null;

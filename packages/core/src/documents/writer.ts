@@ -3,6 +3,7 @@ import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
@@ -30,10 +31,12 @@ export class Writer {
   readonly #store: Store;
   readonly #pace: Pace;
   readonly #quota: QuotaLimits;
+  readonly #clock: Clock;
   readonly #queues = new KeyedMutex();
 
-  constructor(store: Store, pace: Pace = WITHOUT_PAUSE, quota: QuotaLimits = DEFAULT_LIMITS) {
+  constructor(store: Store, clock: Clock, pace: Pace = WITHOUT_PAUSE, quota: QuotaLimits = DEFAULT_LIMITS) {
     this.#store = store;
+    this.#clock = clock;
     this.#pace = pace;
     this.#quota = quota;
   }
@@ -110,7 +113,8 @@ export class Writer {
     if (changes.length === 0 && state !== null) return { status: 'committed', state };
     const { partition, guards } = write;
     const bytesMax = bytesMaxOf(this.#quota, partition);
-    const result = await this.#store.commit({ partition, changes, guards, bytesMax, ...terms });
+    const atMs = this.#clock.nowMs();
+    const result = await this.#store.commit({ partition, changes, guards, bytesMax, atMs, ...terms });
     if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
     return result;
   }

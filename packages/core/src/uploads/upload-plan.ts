@@ -40,8 +40,9 @@ export async function commitPlan(
   { partition, guards, client }: UploadTarget,
   { writes, ...effect }: UploadPlan,
 ): Promise<boolean> {
-  const notes = { client, writes, nowMs: clock.nowMs() };
-  const result = await store.commit({ partition, guards, notes, ...effect });
+  const atMs = clock.nowMs();
+  const notes = { client, writes, nowMs: atMs };
+  const result = await store.commit({ partition, guards, notes, atMs, ...effect });
   if (result.status === 'gone') throw refuseGone(result.guard);
   if (result.status === 'too_large') throw quotaExceeded(partition, effect.bytesMax ?? 0);
   if (result.status === 'conflict') return false;

@@ -1,3 +1,4 @@
+import { COMMIT_INTERVAL_S, COMMIT_INTERVALS_MAX } from '@tidemark/protocol';
 import { DIGITS } from '../keys.ts';
 import { SCOPE_KEYS } from '../layout.ts';
 import { RECORD_HEADER_BYTES } from '../records.ts';
@@ -125,6 +126,39 @@ local function save(state)
     'n', whole(state.size), 'c', whole(state.checksum), 'p', state.earlier, 'b', whole(state.bytes))
 end`;
 
+/** Does what `addCommitTime` of the core does, to the field t of STATE. */
+const COMMIT_TIMES = lua`
+local function joined_span(intervals, index)
+  local before, after = intervals[index - 1], intervals[index]
+  return math.max(before.span, after.from + after.span - before.from)
+end
+
+local function join_one(intervals, now)
+  local best, least = 2, math.huge
+  for index = 2, #intervals do
+    local share = joined_span(intervals, index) / (math.abs(now - intervals[index - 1].from) + ${COMMIT_INTERVAL_S})
+    if share < least then best, least = index, share end
+  end
+  intervals[best - 1].span = joined_span(intervals, best)
+  table.remove(intervals, best)
+end
+
+local function note_time(seq, now)
+  local text = redis.call('HGET', STATE, 't') or ''
+  local last = string.match(text, ':(%d+):%d+$')
+  if last and math.abs(now - tonumber(last)) < ${COMMIT_INTERVAL_S} then return end
+  local intervals, texts = {}, {}
+  for first, from, span in string.gmatch(text, '(%d+):(%d+):(%d+)') do
+    intervals[#intervals + 1] = { seq = first, from = tonumber(from), span = tonumber(span) }
+  end
+  intervals[#intervals + 1] = { seq = whole(seq), from = now, span = ${COMMIT_INTERVAL_S} }
+  if #intervals > ${COMMIT_INTERVALS_MAX} then join_one(intervals, now) end
+  for index, interval in ipairs(intervals) do
+    texts[index] = interval.seq .. ':' .. whole(interval.from) .. ':' .. whole(interval.span)
+  end
+  redis.call('HSET', STATE, 't', table.concat(texts, ','))
+end`;
+
 /** In a cluster there is no order of changes: the registry may be on another node. */
 const ORDER_OF_CHANGES = lua`
 local function note_change(state)
@@ -202,6 +236,8 @@ export const commitScript = writingScript('commit', {
     /** The random id for a partition that does not exist yet. */
     newId: 'text',
     bytesMax: 'optional_number',
+    /** The time of the commit, in seconds. */
+    atS: 'optional_number',
     /** Whether the owner is a group or a custom partition. */
     isCustom: 'flag',
     // The changes: a value is a record with its header, or '' to delete; an expected seq may be ''.
@@ -219,7 +255,7 @@ export const commitScript = writingScript('commit', {
       writes: ['field', 'value', 'expect'],
     },
   },
-  uses: [WRITING, HEADERS, SEQS, REPLICATION_ID, CHANGED_OBJECTS, ORDER_OF_CHANGES, NOTES],
+  uses: [WRITING, HEADERS, SEQS, REPLICATION_ID, CHANGED_OBJECTS, COMMIT_TIMES, ORDER_OF_CHANGES, NOTES],
   body: lua`
 local refusal, epoch, version, erased = admitted(CLIENT_FENCE)
 if refusal then return refusal end
@@ -251,6 +287,7 @@ if #effective > 0 then
       checksum = 0, is_partition = true }
   end
   note_replication_id(state)
+  if at_s then note_time(state.head + 1, at_s) end
   apply_changes(state, effective, live, dead, replaced)
   state.bytes = before + added - replaced.bytes
   save(state)

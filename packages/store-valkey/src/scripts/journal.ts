@@ -25,6 +25,21 @@ return { 'state', state_text(state, epoch) }`,
 });
 
 /**
+ * Reads when the changes of a partition were committed.
+ *
+ * Reply  {'times', text} or a refusal to read
+ */
+export const commitTimesScript = readingScript('commit_times', {
+  effect: 'reads',
+  keys: ['state'],
+  parameters: {},
+  body: lua`
+local refusal, state = readable()
+if refusal then return refusal end
+return { 'times', state and state.is_partition and redis.call('HGET', STATE, 't') or '' }`,
+});
+
+/**
  * Looks up objects.
  *
  * Reply  {'objects', state, seqs, lengths, records} or a refusal to read. For each id its seq: 0 when the id is unknown,

@@ -77,6 +77,7 @@ const CHECKSUM_MODULUS = '4503599627370496';
  *   e  epoch of the store        w  random id of this partition    r  replication id of the node at the last commit
  *   h  head                      f  floor                          n  number of objects
  *   c  checksum                  b  bytes of all records           v  version of the registry at the last write
+ *   t  when its changes were committed (`addCommitTime` of the core)
  *   p  earlier replication ids, each with the head up to which it is valid: "id:seq,…"
  * A scope that holds only documents or notes has only e and v.
  *

@@ -1,3 +1,4 @@
+import type { CommitInterval } from '../commit-times.ts';
 import type { Guard } from './entries.ts';
 import type { NotesWrite } from './notes.ts';
 import type { PartitionKey, PartitionState } from './partition.ts';
@@ -20,6 +21,8 @@ export interface JournalStore {
    * floor in the result says how far it got.
    */
   trim(key: PartitionKey, upTo: number): Promise<PartitionState>;
+  /** When the changes of a partition were committed, in the order of their seqs. Changes before the first are of unknown age. */
+  commitTimes(key: PartitionKey): Promise<readonly CommitInterval[]>;
   /** Partitions that were ever written to, in a stable order; `after` is the last one of the previous listing. */
   partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]>;
   /**
@@ -133,6 +136,8 @@ export interface Commit {
    * makes the partition smaller. Absent: no limit.
    */
   readonly bytesMax?: number;
+  /** The time of the commit, for `commitTimes`. Absent: its changes get the time of the commit before. */
+  readonly atMs?: number;
   /** Notes of a device, written in the same step, also without changes. */
   readonly notes?: NotesWrite;
   /** Entries that must exist. */

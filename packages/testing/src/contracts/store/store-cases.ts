@@ -2,6 +2,7 @@ import { acknowledgedCases } from './acknowledged-cases.ts';
 import { answerCases } from './answer-cases.ts';
 import { changedCases } from './changed-cases.ts';
 import { commitCases } from './commit-cases.ts';
+import { commitTimeCases } from './commit-time-cases.ts';
 import { concurrencyCases } from './concurrency-cases.ts';
 import { copyCases } from './copy-cases.ts';
 import { documentCases } from './document-cases.ts';
@@ -27,6 +28,7 @@ import { verifyCases } from './verify-cases.ts';
 export const storeCases: readonly StoreCase[] = [
   ...partitionCases,
   ...commitCases,
+  ...commitTimeCases,
   ...changedCases,
   ...expectationCases,
   ...guardCases,

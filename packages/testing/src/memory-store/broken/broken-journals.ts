@@ -54,6 +54,13 @@ export const brokenJournals: readonly BrokenStore[] = [
     }),
   },
   {
+    flaw: 'gives the changes of a commit the time of the commit before',
+    caughtBy: 'STORE-81',
+    breaks: (store) => ({
+      commitTimes: async (key) => (await store.commitTimes(key)).map((one) => ({ ...one, seq: one.seq + 1 })),
+    }),
+  },
+  {
     flaw: 'returns a state of a later time',
     caughtBy: 'STORE-5',
     breaks: (store) => ({
