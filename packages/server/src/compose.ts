@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Adapter, Log, Passwords, PingAttempt, Tidemark } from '@tidemark/core';
+import type { Adapter, Log, Passwords, PingAttempt, Store, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
 import { type ActivityHint, ActivityHub } from './activity/activity-hub.ts';
@@ -142,7 +142,7 @@ async function build(
   const ports = { clock, steadyClock, random, dice, pace, log };
   const onCounted = (caller: string) => members.tell({ kind: 'pinged', caller });
   watchServer(metrics, { events, activity, tidemark, jobs, backend });
-  watchStore(metrics, config);
+  watchStore(metrics, config, tidemark.store);
   const onAttempt = (attempt: PingAttempt) => {
     metrics.pingAttempted(attempt.service, attempt.status);
     showPingAttempt(activity, attempt);
@@ -376,11 +376,17 @@ function watchServer(metrics: Metrics, { events, activity, tidemark, jobs, backe
   tidemark.onOutcome(({ source, status }) => metrics.uploaded(source, status));
 }
 
-/** The embedded store is a sparse file: what counts is the space it takes on the disk. */
-function watchStore(metrics: Metrics, { store, dataFolder }: Config): void {
-  if (store !== 'embedded') return;
-  const read = async () => (await stat(join(dataFolder, 'store.mdb'))).blocks * DISK_BLOCK_BYTES;
-  metrics.watchInstallation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
+function watchStore(metrics: Metrics, { store: engine, dataFolder }: Config, store: Store): void {
+  store.onFlushed?.((tookMs) => metrics.flushed(tookMs / 1_000));
+  if (engine === 'embedded') {
+    // The embedded store is a sparse file: what counts is the space it takes on the disk.
+    const read = async () => (await stat(join(dataFolder, 'store.mdb'))).blocks * DISK_BLOCK_BYTES;
+    metrics.watchInstallation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
+  } else {
+    const help = 'Memory that the primaries of Valkey use, for all that they hold; read every minute';
+    const read = () => lastGauge(store, 'valkey_memory_bytes');
+    metrics.watchInstallation('tidemark_valkey_memory_bytes', help, read);
+  }
 }
 
 function inSeconds(times: ReadonlyMap<string, number>): ReadonlyMap<string, number> {

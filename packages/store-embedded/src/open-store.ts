@@ -101,6 +101,7 @@ function composeStore(tables: Tables, writer: Writer, options: EmbeddedOptions):
     ...stats(context, trimStepMax),
     ...lifecycle(context),
     ...migration(context, folder, opening),
+    onFlushed: (listener) => writer.onFlushed(listener),
     export: (reader) => exportTables(context.read(), reader),
     verify: (reader) => verifyTables(context.read(), reader),
     jobs(jobsOptions) {

@@ -23,6 +23,13 @@ export type WriterRequest =
   | { readonly kind: 'parts'; readonly id: number; readonly parts: ReadonlyMap<string, string> }
   | { readonly kind: 'close' };
 
+/** A message from the writer thread: the answers of the tasks of one batch. */
+export interface WriterReply {
+  readonly answers: readonly WriterAnswer[];
+  /** How long each transaction of the batch took from its last write until it was on the disk. */
+  readonly flushesMs: readonly number[];
+}
+
 export interface WriterAnswer {
   readonly id: number;
   readonly result?: unknown;

@@ -18,6 +18,7 @@ import {
   unpackKept,
   type WriterAnswer,
   type WriterData,
+  type WriterReply,
   type WriterRequest,
 } from './writer-messages.ts';
 
@@ -35,7 +36,7 @@ type QueuedTask = { readonly id: number; readonly task: WriterTask };
 
 function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes }: WriterData): void {
   const tables = openTables(file, { mapBytes });
-  const store: WriterStore = {
+  const store = {
     tables,
     reserve: new DiskReserve(file, tables, lowDiskBytes),
     freeBytes: () => freeBytesAt(file),
@@ -52,7 +53,9 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
   const runQueue = () => {
     const batch = queue;
     queue = [];
-    port.postMessage(runBatch(store, batch));
+    const flushesMs: number[] = [];
+    const answers = runBatch({ ...store, onFlushed: (tookMs) => flushesMs.push(tookMs) }, batch);
+    port.postMessage({ answers, flushesMs } satisfies WriterReply);
   };
   const enqueue = (id: number, task: WriterTask) => {
     if (queue.length === 0) setImmediate(runQueue);
@@ -87,7 +90,7 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
     for (const request of requests) (handle[request.kind] as (request: WriterRequest) => void)(request);
   });
   // The first message says that the store is open.
-  port.postMessage([]);
+  port.postMessage({ answers: [], flushesMs: [] } satisfies WriterReply);
 }
 
 function withEarlierParts(task: WriterTask, earlier: EarlierParts | undefined): WriterTask {
@@ -101,19 +104,25 @@ interface WriterStore {
   readonly tables: Tables;
   readonly reserve: DiskReserve;
   readonly freeBytes: () => number;
+  readonly onFlushed: (tookMs: number) => void;
 }
 
 const DISK_LOW: Failure = { kind: 'full', message: 'the rest of the disk is reserved for deletions' };
 
 function runBatch(store: WriterStore, batch: readonly QueuedTask[]): readonly WriterAnswer[] {
-  const { tables, reserve, freeBytes } = store;
+  const { tables, reserve, freeBytes, onFlushed } = store;
   try {
-    return tables.root.transactionSync(() => {
+    let appliedMs = 0;
+    const answers = tables.root.transactionSync(() => {
       reserve.refill();
-      return batch.map(({ id, task }) =>
+      const applied = batch.map(({ id, task }) =>
         reserve.admits(task) ? { id, result: applyTask(tables, task) } : { id, failure: DISK_LOW },
       );
+      appliedMs = performance.now();
+      return applied;
     });
+    onFlushed(performance.now() - appliedMs);
+    return answers;
   } catch (error) {
     // The transaction is undone. Each task is tried alone, so that only the one that cannot be applied fails.
     if (batch.length > 1) return batch.flatMap((queued) => runBatch(store, [queued]));

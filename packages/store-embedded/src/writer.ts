@@ -3,7 +3,7 @@ import type { Commit, DocumentWrite } from '@tidemark/core/ports';
 import { Refusal } from '@tidemark/protocol';
 import type { Failure } from './failure.ts';
 import type { Task } from './tasks.ts';
-import { packChanges, packKept, type WriterAnswer, type WriterData, type WriterRequest } from './writer-messages.ts';
+import { packChanges, packKept, type WriterData, type WriterReply, type WriterRequest } from './writer-messages.ts';
 
 /** Changes, or parts of a document, in one request. Copying more at once would hold up the event loop. */
 const ITEMS_PER_REQUEST = 2_000;
@@ -24,12 +24,13 @@ export class Writer {
   #outbox: WriterRequest[] = [];
   #transferred: ArrayBuffer[] = [];
   #onAnswers: () => void = () => undefined;
+  #onFlushed: (tookMs: number) => void = () => undefined;
   #lastId = 0;
   #closedReason: string | null = null;
 
   private constructor(worker: Worker) {
     this.#worker = worker;
-    worker.on('message', (answers: readonly WriterAnswer[]) => this.#settle(answers));
+    worker.on('message', (reply: WriterReply) => this.#settle(reply));
     worker.on('error', (error) => this.#fail(`the writer thread died: ${error.message}`));
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
@@ -61,6 +62,11 @@ export class Writer {
   /** Sets what is called when answers have arrived, before their promises resolve. */
   onAnswers(call: () => void): void {
     this.#onAnswers = call;
+  }
+
+  /** Sets what is called after each flush to the disk, with the time it took. */
+  onFlushed(call: (tookMs: number) => void): void {
+    this.#onFlushed = call;
   }
 
   /** Resolves with the result of the task when it is committed and on the disk. */
@@ -134,8 +140,9 @@ export class Writer {
     this.#transferred = [];
   };
 
-  #settle(answers: readonly WriterAnswer[]): void {
+  #settle({ answers, flushesMs }: WriterReply): void {
     this.#onAnswers();
+    for (const tookMs of flushesMs) this.#onFlushed(tookMs);
     for (const { id, result, failure } of answers) {
       const pending = this.#pending.get(id);
       this.#pending.delete(id);

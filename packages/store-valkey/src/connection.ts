@@ -153,6 +153,17 @@ export class Connection {
     return count;
   }
 
+  /** The memory that all primaries use for their data; null: one of them does not tell. */
+  async memoryBytes(): Promise<number | null> {
+    let bytes = 0;
+    for (const node of this.#primaries()) {
+      const used = /^used_memory:(\d+)/m.exec(String(await node.call('INFO', 'memory').catch(() => '')))?.[1];
+      if (used === undefined) return null;
+      bytes += Number(used);
+    }
+    return bytes;
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#client.disconnect();

@@ -45,7 +45,7 @@ export class OpenCalls {
   }
 }
 
-export interface Lifecycle extends Pick<StoreLifecycle, 'epoch' | 'reset' | 'backup'> {
+export interface Lifecycle extends Pick<StoreLifecycle, 'epoch' | 'reset' | 'backup' | 'memoryBytes'> {
   /** Finishes every erasure in progress, audits after a failover, and notices when the registry was lost. */
   sweep(): Promise<void>;
   /** Other connections to the same store; null when the server does not tell. */
@@ -73,6 +73,8 @@ export function lifecycle(context: EngineContext, calls: OpenCalls): Lifecycle {
     },
 
     others: () => connection.others(),
+
+    memoryBytes: () => connection.memoryBytes(),
   };
 }
 

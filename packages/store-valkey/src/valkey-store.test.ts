@@ -1,6 +1,6 @@
 import type { Store } from '@tidemark/core';
 import { type StoreEngine, startValkey, storeContract, type ValkeyServer } from '@tidemark/testing';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openValkeyStore } from './open-store.ts';
 
 const trimStepMax = 7;
@@ -29,3 +29,9 @@ const engine: StoreEngine = {
 };
 
 storeContract('the Valkey store on one node', engine);
+
+it('[METRICS-6] the store tells the memory that its node uses', async () => {
+  const store = await open('memory:');
+  expect(await store.memoryBytes?.()).toBeGreaterThan(100_000);
+  await store.close();
+});

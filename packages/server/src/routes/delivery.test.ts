@@ -65,6 +65,12 @@ it('[METRICS-5] a device that starts over because of its checksum is counted', a
   const { text } = await admin.get('/metrics');
   const lines = text.split('\n').filter((line) => line.startsWith('tidemark_checksum_mismatches_total{'));
   expect(lines).toEqual(['tidemark_checksum_mismatches_total{source="Order"} 1']);
+});
+
+it('[METRICS-6] the size of the embedded store, its writes and its flushes are measured', async () => {
+  const { text } = await admin.get('/metrics');
   expect(text).toMatch(/^tidemark_store_bytes [1-9]\d*$/m);
   expect(text).toMatch(/^tidemark_write_seconds_count [1-9]\d*$/m);
+  expect(text).toMatch(/^tidemark_store_flush_seconds_count [1-9]\d*$/m);
+  expect(text).not.toContain('tidemark_valkey_memory_bytes ');
 });

@@ -55,6 +55,16 @@ it('[MANY-17] gauges of the installation are recorded once per step, also when t
   expect([await lastGauge(store, 'listeners'), await lastGauge(store, 'nothing')]).toEqual([3, null]);
 });
 
+it('[METRICS-6] the memory of an engine that keeps its data there is recorded with the gauges', async () => {
+  const { one, store, clock, jobs, leases } = await twoServers();
+  await leases[0].renew();
+  const { users, clients } = one;
+  const memoryBytes = async () => 4_096;
+  const parts = { tidemark: { users, clients, store: Object.assign(store, { memoryBytes }) }, jobs };
+  await recordGauges({ ...parts, listeners: async () => 0 }, leases[0].fence as Guard, clock.nowMs());
+  expect(await lastGauge(store, 'valkey_memory_bytes')).toBe(4_096);
+});
+
 it('[CLOCK-1] gauges of the installation are recorded again after a clock that was a day ahead is set back', async () => {
   const { one, clock, jobs, leases } = await twoServers();
   const parts = { tidemark: one, jobs, listeners: async () => 3 };

@@ -29,17 +29,19 @@ function seenMetric(window: string): string {
 
 /** Reads the gauges of the installation. */
 async function readGauges({ tidemark, jobs, listeners }: GaugesParts): Promise<ReadonlyMap<string, number>> {
-  const [users, clients, listening, depths] = await Promise.all([
+  const [users, clients, listening, depths, memory] = await Promise.all([
     tidemark.users.count(),
     tidemark.clients.count(),
     listeners(),
     readQueues(jobs),
+    tidemark.store.memoryBytes?.() ?? null,
   ]);
   const fixed = new Map([
     ['users', users],
     ['clients', clients],
     ['listeners', listening],
   ]);
+  if (memory !== null) fixed.set('valkey_memory_bytes', memory);
   for (const { queue, depth } of depths) fixed.set(`queues:${queue}:depth`, depth);
   return fixed;
 }

@@ -103,6 +103,12 @@ export class Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers: [this.#registry],
   });
+  readonly #flushSeconds = new Histogram({
+    name: 'tidemark_store_flush_seconds',
+    help: 'Time in which the disk of the embedded store makes a group of writes durable',
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    registers: [this.#registry],
+  });
   readonly #backendSeconds = new Histogram({
     name: 'tidemark_backend_call_seconds',
     help: 'Time of calls to the backend, by call and outcome; those held back took none',
@@ -182,6 +188,10 @@ export class Metrics {
 
   written(seconds: number): void {
     this.#writeSeconds.observe(seconds);
+  }
+
+  flushed(seconds: number): void {
+    this.#flushSeconds.observe(seconds);
   }
 
   backendCalled(call: string, outcome: string, seconds: number): void {

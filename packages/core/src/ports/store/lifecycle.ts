@@ -14,6 +14,10 @@ export interface StoreLifecycle {
   backup(folder: string): Promise<void>;
   /** Recomputes all derived data from the records and yields every difference. */
   verify(reader: RecordReader): AsyncIterable<Finding>;
+  /** Calls the listener after each flush to the disk with the time it took. Absent: the engine does not know. */
+  onFlushed?(listener: (tookMs: number) => void): void;
+  /** The memory that the primaries of the engine use; null: one of them did not tell. Absent: the data is in a file. */
+  memoryBytes?(): Promise<number | null>;
   /** Finishes pending writes, then closes the store. */
   close(): Promise<void>;
 }
