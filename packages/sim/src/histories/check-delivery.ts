@@ -2,7 +2,7 @@ import type { OracleState } from '../model/oracle-state.ts';
 import { partitionText } from '../model/partition.ts';
 import { demand } from '../runner/violation.ts';
 import { PARTITIONS } from './partitions.ts';
-import type { TokenIssue } from './token-ledger.ts';
+import type { Acknowledged } from './token-ledger.ts';
 import type { World } from './world.ts';
 
 /** Verdicts that say the same about what the device holds. */
@@ -23,7 +23,7 @@ export async function checkDelivery(world: World): Promise<void> {
     if (head === 0 || acknowledged.size === 0) continue;
     const behind = await world.server.behind(partition);
     for (const [client, base] of acknowledged) {
-      const wanted = base !== null && base.head >= head ? undefined : (base?.head ?? null);
+      const wanted = expectedReceipt(base, head);
       demand(
         behind.get(client) === wanted,
         'SIM-13',
@@ -35,8 +35,14 @@ export async function checkDelivery(world: World): Promise<void> {
   }
 }
 
+/** Undefined: the device is not listed among those that are behind. */
+function expectedReceipt(base: Acknowledged, head: number): number | null | undefined {
+  if (base === 'other_epoch') return undefined;
+  return base !== null && base.head >= head ? undefined : (base?.head ?? null);
+}
+
 interface Held {
-  readonly base: TokenIssue['base'];
+  readonly base: Acknowledged;
   readonly state: OracleState;
 }
 
@@ -56,6 +62,7 @@ function expectedVerdict({ base, state }: Held, object: string): readonly string
   const isLive = state.objects.has(object);
   // Whether the tombstone is trimmed is not known here.
   const isForgotten = isLive ? [] : ['gone'];
+  if (base === 'other_epoch') return ['other_epoch', ...isForgotten];
   if (base === null) return ['starting_over', ...isForgotten];
   if ((state.touched.get(object) ?? 0) > base.time) return ['waiting', ...isForgotten];
   return isLive ? ['current'] : ['gone'];

@@ -14,11 +14,15 @@ const PAGE_OBJECTS_MAX = 5;
 /** Each of them is a dozen actions. */
 const TRIMS_DURING_CATCH_UP_PER_1000 = 15;
 const LATE_WORK_PERCENT = 20;
+const OUTDATED_TIDEMARKS_PERCENT = 20;
 const DELAY_SEEDS = 2 ** 31;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
+/** The others are only drawn for the end of histories, so that seeds keep their steps. */
+type DrawnKind = Exclude<Action['kind'], 'outdate_tidemarks'>;
+
 /** How often each kind of step is drawn, before the history's own mix. */
-const WEIGHTS: Readonly<Record<Action['kind'], number>> = {
+const WEIGHTS: Readonly<Record<DrawnKind, number>> = {
   write: 60,
   concurrent: 12,
   bad_write: 2,
@@ -45,7 +49,7 @@ const WEIGHTS: Readonly<Record<Action['kind'], number>> = {
 interface Draft extends Drawer {
   readonly devices: readonly DeviceSpec[];
   readonly partitions: readonly PartitionKey[];
-  readonly kinds: readonly Action['kind'][];
+  readonly kinds: readonly DrawnKind[];
 }
 
 /** Returns the history of a seed, always the same one. */
@@ -60,15 +64,16 @@ export function drawHistory(seed: number): SyncHistory {
   const lastPages = devices.map(() => dice.between(1, PAGE_OBJECTS_MAX));
   // Drawn last, so that seeds in failed-seeds.json keep the steps with which they once failed.
   const late = dice.chance(LATE_WORK_PERCENT) ? drawLateWork(draft).map(timed) : [];
-  return { seed, devices, steps: [...steps, ...late], lastPages };
+  const outdated = dice.chance(OUTDATED_TIDEMARKS_PERCENT) ? drawOutdatedTidemarks(draft).map(timed) : [];
+  return { seed, devices, steps: [...steps, ...late, ...outdated], lastPages };
 }
 
 /**
  * Draws the history's own mix: some kinds of steps are frequent in it and some never happen. Histories that do a few
  * things a lot find bugs that histories that do a little of everything do not.
  */
-function drawKinds(dice: Dice): Action['kind'][] {
-  const kinds = Object.keys(WEIGHTS) as Action['kind'][];
+function drawKinds(dice: Dice): DrawnKind[] {
+  const kinds = Object.keys(WEIGHTS) as DrawnKind[];
   return kinds.flatMap((kind) => {
     const factor = kind === 'write' || kind === 'pull' ? dice.pick([1, 2]) : dice.pick([0, 1, 1, 3]);
     return Array.from({ length: WEIGHTS[kind] * factor }, () => kind);
@@ -104,7 +109,7 @@ function drawActions(draft: Draft): Action[] {
   return kind === 'recreate_user' ? drawRecreations(draft) : [drawAction(draft, kind)];
 }
 
-function drawAction(draft: Draft, kind: Exclude<Action['kind'], 'recreate_user'>): Action {
+function drawAction(draft: Draft, kind: Exclude<DrawnKind, 'recreate_user'>): Action {
   const { dice, partitions } = draft;
   const partition = dice.pick(partitions);
   switch (kind) {
@@ -187,6 +192,19 @@ function drawLateWork(draft: Draft): Action[] {
   const { objects } = push();
   const answer: PlannedWrite = { kind: 'replace', partition, query: 0, without: [], objects };
   return [recreation, { kind: 'begin_query', partition }, recreation, { kind: 'write', write: answer }];
+}
+
+/** Draws tidemarks of another epoch, which devices that go on must replace. */
+function drawOutdatedTidemarks(draft: Draft): Action[] {
+  const { dice, partitions, devices } = draft;
+  const partition = dice.pick(partitions);
+  const pulls = devices.map((_, device): Action => ({ kind: 'pull', device, sizes: [drawSize(dice)] }));
+  return [
+    ...pulls,
+    { kind: 'write', write: drawWrite(draft, partition) },
+    { kind: 'outdate_tidemarks', partition },
+    ...pulls.filter(() => dice.chance(50)),
+  ];
 }
 
 /** Returns a function that draws pushes of the same object, each with other attributes. */

@@ -1,4 +1,5 @@
 import { partitionText } from '../model/partition.ts';
+import { checkDelivery } from './check-delivery.ts';
 import { performConcurrent } from './perform-concurrent.ts';
 import { deliver, performPull, serve } from './perform-pull.ts';
 import { recreateUser, resetStore } from './perform-recreation.ts';
@@ -28,6 +29,8 @@ export async function performStep(world: World, step: Step): Promise<void> {
       return trimByTidemarks(world, step);
     case 'force_trim':
       return forceTrim(world, step);
+    case 'outdate_tidemarks':
+      return outdateTidemarks(world, step);
     case 'time_passes':
       world.clock.nowMs += step.ms;
       return;
@@ -43,6 +46,15 @@ async function trimByTidemarks(
   await world.server.trim(partition, retentionMs);
   world.forgetStatus(partition);
   world.tokens.putUnseenAtRisk(partition, world.clock.nowMs, retentionMs);
+}
+
+/** Receipts and verdicts are compared at once: the next pulls bring tidemarks of the right epoch. */
+async function outdateTidemarks(
+  world: World,
+  { partition }: Extract<Step, { kind: 'outdate_tidemarks' }>,
+): Promise<void> {
+  world.tokens.outdate(partition, await world.server.outdateTidemarks(partition));
+  await checkDelivery(world);
 }
 
 async function forceTrim(world: World, { partition, part }: Extract<Step, { kind: 'force_trim' }>): Promise<void> {

@@ -33,6 +33,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         store.noteTidemark(key, mark.base === null ? mark : { ...mark, base: mark.seq }, guards),
     }),
   ),
+  inStore('receipts and verdicts ignore the epoch of what a device has acknowledged', 'SIM-13', (store) =>
+    replaced(store, {
+      readTidemark: async (key, client) => {
+        const mark = await store.readTidemark(key, client);
+        return mark === null ? null : { ...mark, epoch: (await store.partition(key)).epoch };
+      },
+    }),
+  ),
   inStore('a device that starts over keeps what it had acknowledged', 'SIM-13', (store) =>
     replaced(store, {
       noteTidemark: async (key, mark, guards) => {

@@ -21,6 +21,8 @@ export interface ServerUnderTest {
   recreateClient(login: string, client: string): Promise<void>;
   /** Which devices have not acknowledged the head: client → what they have acknowledged, null for nothing. */
   behind(partition: PartitionKey): Promise<ReadonlyMap<string, number | null>>;
+  /** Gives all tidemarks of a partition another epoch. Returns their clients. */
+  outdateTidemarks(partition: PartitionKey): Promise<readonly string[]>;
   /** The verdict about an object on a device. */
   verdict(client: string, source: string, object: string): Promise<string>;
   /** Returns the findings of the store's own check. */

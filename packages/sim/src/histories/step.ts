@@ -73,6 +73,8 @@ export type Action =
   | { readonly kind: 'reset_store'; readonly racing: readonly PlannedWrite[]; readonly pulls: readonly number[] }
   | { readonly kind: 'trim'; readonly partition: PartitionKey; readonly retentionMs: number }
   | { readonly kind: 'force_trim'; readonly partition: PartitionKey; readonly part: number }
+  /** The tidemarks of a partition become those of another epoch, as they are after a backup was restored. */
+  | { readonly kind: 'outdate_tidemarks'; readonly partition: PartitionKey }
   /** A negative number sets the clock back. */
   | { readonly kind: 'time_passes'; readonly ms: number }
   | { readonly kind: 'pull'; readonly device: number; readonly sizes: readonly PageSize[] }

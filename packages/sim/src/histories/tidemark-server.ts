@@ -7,6 +7,9 @@ import { performWrite, type Write } from '../model/write.ts';
 import { SHARED_SOURCE, USER_SOURCES } from './partitions.ts';
 import type { PartitionStatus, PullRequest, ServerOptions, ServerUnderTest } from './server-under-test.ts';
 
+/** More than the devices of a history. */
+const CLIENTS_MAX = 100;
+
 /** Returns the real core on a store. Whoever opened the store closes it. */
 export async function tidemarkServer(store: Store, { seed, nowMs }: ServerOptions): Promise<TidemarkServer> {
   const random = seededRandom(seed + 1);
@@ -81,6 +84,14 @@ export class TidemarkServer implements ServerUnderTest {
       after = receipt.next;
     }
     return found;
+  }
+
+  async outdateTidemarks({ source, user }: PartitionKey): Promise<readonly string[]> {
+    const { store } = this.#tidemark;
+    const marks = await store.listTidemarks({ source, user }, { limit: CLIENTS_MAX });
+    for (const mark of marks)
+      await store.noteTidemark({ source, user }, { ...mark, epoch: `before-${mark.epoch}` }, []);
+    return marks.map(({ client }) => client);
   }
 
   async verdict(client: string, source: string, object: string): Promise<string> {

@@ -26,11 +26,14 @@ interface SeenToken {
   readonly atMs: number;
 }
 
+/** What a device has acknowledged: a base, nothing (null), or something in another epoch of the partition. */
+export type Acknowledged = TokenIssue['base'] | 'other_epoch';
+
 /** All tokens that the server issued and all tokens that devices sent, by partition. */
 export class TokenLedger {
   readonly #issues = new Map<string, Map<string, TokenIssue>>();
   readonly #seen = new Map<string, Map<string, SeenToken>>();
-  readonly #acknowledged = new Map<string, Map<string, TokenIssue['base']>>();
+  readonly #acknowledged = new Map<string, Map<string, Acknowledged>>();
 
   issue(partition: PartitionKey, token: string, issue: TokenIssue): void {
     within(this.#issues, partition).set(token, issue);
@@ -62,8 +65,17 @@ export class TokenLedger {
   }
 
   /** What devices have acknowledged, for those of which that is certain. */
-  acknowledged(partition: PartitionKey): ReadonlyMap<string, TokenIssue['base']> {
+  acknowledged(partition: PartitionKey): ReadonlyMap<string, Acknowledged> {
     return within(this.#acknowledged, partition);
+  }
+
+  /** Records that the positions of these devices belong to another epoch now. Trims no longer wait for them. */
+  outdate(partition: PartitionKey, clients: readonly string[]): void {
+    const acknowledged = within(this.#acknowledged, partition);
+    for (const client of clients) {
+      within(this.#seen, partition).delete(client);
+      if (acknowledged.has(client)) acknowledged.set(client, 'other_epoch');
+    }
   }
 
   forgetPartition(partition: PartitionKey): void {
