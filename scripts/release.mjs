@@ -127,9 +127,12 @@ function shippedPackages(root) {
   return new Set([...own, ...others].map(({ name, version }) => `${name}@${version}`));
 }
 
+const AUDIT = ['audit', '--omit', 'dev'];
+const NOT_AUDITED = `the registry gave no answer to npm audit, so known vulnerabilities were not checked; run "npm ${AUDIT.join(' ')}" where it answers before you publish`;
+
 /** Returns what `npm audit` knows about what is shipped; null: the registry cannot be asked. */
 function auditProblems(root) {
-  const { stdout } = npm(['audit', '--json', '--omit', 'dev'], root);
+  const { stdout } = npm([...AUDIT, '--json'], root);
   const { vulnerabilities } = JSON.parse(stdout || '{}');
   if (vulnerabilities === undefined) return null;
   return Object.values(vulnerabilities).map(({ name, severity, range }) => `${name} ${range}: ${severity}`);
@@ -165,7 +168,7 @@ async function release({ version, isChecked }) {
   refuse([...versionProblems(ROOT, version), ...licenceProblems(readLock(ROOT))]);
   const found = auditProblems(ROOT);
   refuse(found ?? []);
-  say(found === null ? 'npm audit: the registry does not answer; run it where it does' : 'npm audit: nothing known');
+  say(found === null ? NOT_AUDITED : 'npm audit: nothing known');
   if (isChecked && (await run('npx', ['vitest', 'run', ...CHECKS])) !== 0)
     refuse(['the checks of the packages failed']);
   const tarballs = await packAll(RELEASE);
