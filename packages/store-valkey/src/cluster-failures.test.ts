@@ -1,5 +1,12 @@
 import type { Change, PartitionKey, Store } from '@tidemark/core';
-import { refusalOf, startValkeyCluster, untilServed, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
+import {
+  refusalOf,
+  startValkeyCluster,
+  until,
+  untilServed,
+  type ValkeyCluster,
+  type ValkeyServer,
+} from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { scopeOf } from './keys.ts';
 import { Layout } from './layout.ts';
@@ -139,3 +146,20 @@ async function untilReplica(server: ValkeyServer, primary: ValkeyServer): Promis
   }
   throw new Error(`the server at ${server.port} did not become a replica`);
 }
+
+it('[VALKEY-33] opening a store is refused while the cluster is down, and succeeds when it is back', async () => {
+  const cluster = await startValkeyCluster();
+  onTestFinished(cluster.remove);
+  const [first, , last] = cluster.servers;
+  if (first === undefined || last === undefined) throw new Error('the cluster has too few nodes');
+  const isDown = async () => String(await first.call('CLUSTER', 'INFO')).includes('cluster_state:fail');
+  await last.kill();
+  await until('the cluster is down', isDown);
+  await expect(openValkeyStore({ address: first.address.replace('valkey:', 'valkey+cluster:') })).rejects.toThrow(
+    'cannot be used',
+  );
+  await last.restart();
+  await until('the cluster is back', async () => !(await isDown()));
+  const store = await openValkeyStore({ address: cluster.address });
+  await store.close();
+});

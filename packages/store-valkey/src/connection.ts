@@ -80,7 +80,7 @@ export class Connection {
     const connection = new Connection(created, options);
     const errors = new OpenErrors(created.client);
     try {
-      await created.client.connect();
+      await connect(created.client);
       await connection.#confirmed?.client.connect();
       return connection;
     } catch (error) {
@@ -251,6 +251,24 @@ export class Connection {
   /** Less than the timeout of the call. A disk may take longer than replicas: some servers flush once a second. */
   #confirmMs(): number {
     return Math.ceil(this.#answerMs * (this.#confirmation.isOnDisk ? 0.9 : 0.5));
+  }
+}
+
+/**
+ * Connects, or fails. ioredis reconnects in the background to a cluster that is down, and its promise for the first attempt
+ * then never settles, even when the cluster is back.
+ */
+async function connect(client: Redis | Cluster): Promise<void> {
+  if (client instanceof Redis) return client.connect();
+  let onClose = () => undefined as unknown;
+  const closed = new Promise<never>((_, reject) => {
+    onClose = () => reject(new Error('the cluster is down'));
+    client.once('close', onClose);
+  });
+  try {
+    await Promise.race([client.connect(), closed]);
+  } finally {
+    client.off('close', onClose);
   }
 }
 
