@@ -26,9 +26,10 @@ export interface BenchDevice {
 const DEVICES_PER_USER = 100;
 const PASSWORD = 'only for this benchmark';
 
-/** `furnish` works on the store before the server is started. */
+/** `furnish` works on the store before the server is started. `more` are settings of the server. */
 export async function openDeviceWorld<T>(
   furnish: (tidemark: Tidemark) => Promise<T>,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly world: DeviceWorld; readonly furniture: T }> {
   const folder = newFolder();
   const pagesFolder = newFolder();
@@ -38,7 +39,7 @@ export async function openDeviceWorld<T>(
   const { token } = await tidemark.tokens.issue({ user, scopes: ['push'], expiresAtMs: null });
   const furniture = await furnish(tidemark);
   await store.close();
-  const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: PASSWORD };
+  const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: PASSWORD, ...more };
   const server = await startServerProcess({ ...settings, [PAGES_VARIABLE]: pagesFolder });
   const push = async (source: string, objects: Readonly<Record<string, unknown>>, user?: string) => {
     const headers = { 'content-type': 'application/json', 'x-sync-api-token': token };

@@ -1,5 +1,6 @@
 import type { Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
+import { browserStart } from './scenarios/browser-start.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
 import { deviceFirstSync } from './scenarios/device-first-sync.ts';
 import { devicePulls } from './scenarios/device-pulls.ts';
@@ -64,6 +65,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   live: part('a change on its way to devices that listen', liveDelivery),
   queries: part('queries of a device', liveQuery),
   sdk: part('first syncs of a device', deviceFirstSync),
+  browser: part('a device in Chromium', browserStart, false),
   groups: part('groups', groups),
   servers: part('two servers on one store', twoServers),
   valkey: part('the engine on Valkey or Redis', valkey),

@@ -47,6 +47,8 @@ export const REFRESH_PAUSE_MS = 600_000;
 export const SNAPSHOT_FROM_OBJECTS = 2_000;
 /** Objects of a first sync that are stored in one step. Between two steps the thread is free for the app. */
 export const FIRST_SYNC_PART_OBJECTS = 1_000;
+/** Rows that are taken over in one step when a device is opened. Between two steps the thread is free for the app. */
+export const LOAD_STEP_ROWS = 10_000;
 /** Objects whose checksums are computed in one step when a stored source is verified. */
 export const VERIFY_STEP_OBJECTS = 2_000;
 /** How often a verification starts again because the source has changed meanwhile. Exceeded: it is done in one step. */
@@ -72,6 +74,18 @@ export const TAB_ROWS_PER_MESSAGE = 2_000;
 export const KEY_VALUE_LOG_MAX = 32;
 /** Text in one key of a key-value store, in UTF-16 units. AsyncStorage of Android cannot read rows of more than 2 MB. */
 export const KEY_VALUE_UNITS_MAX = 400_000;
+
+/** Objects of one commit from which IndexedDB stores them as packs instead of one by one. */
+export const PACKS_FROM_OBJECTS = 200;
+/** Objects in one pack, and their text in UTF-16 units; a single object may exceed it. */
+export const PACK_OBJECTS_MAX = 500;
+export const PACK_UNITS_MAX = 250_000;
+/** Single rows beside packs. Exceeded: they are packed when the database is loaded. */
+export const ROWS_BESIDE_PACKS_MAX = 2_000;
+/** Deletes of one commit from which all packs are written anew. */
+export const REWRITE_FROM_DELETES = 1_000;
+/** Objects that were packed again. If there are more of them, and more than there are objects, all packs are written anew. */
+export const PACKED_AGAIN_MIN = 20_000;
 
 /** Ended sessions that wait to be revoked; the oldest beyond it are forgotten. */
 export const REVOCATIONS_MAX = 10;

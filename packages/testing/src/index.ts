@@ -14,7 +14,6 @@ export { movingContract } from './contracts/moving-contract.ts';
 export type { StoreCapabilities, StoreCase, StoreEngine, StoreFixture } from './contracts/store/store-case.ts';
 export { storeContract } from './contracts/store-contract.ts';
 export { type Page, type PageOptions, type TestBrowser, useBrowser } from './kit/browser.ts';
-export { type SdkApp, startSdkApp } from './kit/sdk-app.ts';
 export * from './kit.ts';
 export { backendDescription } from './openapi/backend-description.ts';
 export { lintDocument } from './openapi/lint-document.ts';

@@ -23,6 +23,7 @@ import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { ConflictMerger } from './conflict-merger.ts';
 import { type DeviceListeners, newDeviceListeners } from './device-listeners.ts';
+import { nextTask } from './next-task.ts';
 import { Listeners } from './observable.ts';
 import { Puller } from './puller.ts';
 import { Pusher } from './pusher.ts';
@@ -87,7 +88,11 @@ export class Engine {
 
   static async open(options: EngineOptions): Promise<Engine> {
     const changed = new Listeners<[ReadonlySet<Table>]>();
-    const replica = await Replica.open(options.store, (tables) => changed.notify(tables));
+    const replica = await Replica.open(
+      options.store,
+      (tables) => changed.notify(tables),
+      () => nextTask(options.platform),
+    );
     const engine = new Engine(options, replica, newDeviceListeners());
     changed.add((tables) => engine.onChanged(tables));
     return engine;

@@ -1,6 +1,8 @@
 import type { JsonValue } from '@tidemark/protocol';
+import { LOAD_STEP_ROWS } from '../limits.ts';
 import type { LocalKey, LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
-import type { Rows } from './rows.ts';
+import { frozen } from './frozen.ts';
+import type { Attributes, Rows } from './rows.ts';
 import { sameJson } from './same-json.ts';
 
 type Group = Map<string, unknown>;
@@ -28,7 +30,17 @@ export class LocalState implements Reader {
   readonly #tables = new Map<Table, Groups>();
 
   constructor(rows: readonly LocalRow[]) {
-    for (const { table, key, value } of [...rows].sort(inOrder)) this.#set(table, key, value);
+    for (const row of inOrder(rows)) this.#add(row);
+  }
+
+  /** Does the same in steps, so that the thread is free between them. */
+  static async load(rows: readonly LocalRow[], pause: () => Promise<void>): Promise<LocalState> {
+    const state = new LocalState([]);
+    for (const [index, row] of inOrder(rows).entries()) {
+      if (index > 0 && index % LOAD_STEP_ROWS === 0) await pause();
+      state.#add(row);
+    }
+    return state;
   }
 
   get<T extends Table>(table: T, [first, second]: LocalKey): Rows[T] | undefined {
@@ -63,7 +75,7 @@ export class LocalState implements Reader {
   differenceTo(rows: readonly LocalRow[]): readonly Change[] {
     const changes: Change[] = [];
     const kept = new Map<Table, Map<string, Set<string>>>();
-    for (const { table, key, value } of [...rows].sort(inOrder)) {
+    for (const { table, key, value } of inOrder(rows)) {
       const before: unknown = this.get(table, key);
       const groups = madeAt<Table, Map<string, Set<string>>>(kept, table, () => new Map());
       madeAt<string, Set<string>>(groups, key[0], () => new Set()).add(key[1]);
@@ -102,6 +114,11 @@ export class LocalState implements Reader {
 
   apply(changes: readonly Change[]): void {
     for (const { table, key, after } of changes) this.#set(table, key, after);
+  }
+
+  /** Freezes objects here, because to freeze all of them when they are first shown would take long. */
+  #add({ table, key, value }: LocalRow): void {
+    this.#set(table, key, table === 'objects' ? frozen(value as Attributes) : value);
   }
 
   #set(table: Table, [first, second]: LocalKey, value: unknown): void {
@@ -185,13 +202,14 @@ export function writesOf(changes: readonly Change[]): readonly LocalWrite[] {
 }
 
 /** Stores return rows in any order; two tables have an order that matters. */
-function inOrder(left: LocalRow, right: LocalRow): number {
-  return rankOf(left) - rankOf(right);
+function inOrder(rows: readonly LocalRow[]): readonly LocalRow[] {
+  const isOrdered = ({ table }: LocalRow) => table === 'uploads' || table === 'staged';
+  const ordered = rows.filter(isOrdered).sort((left, right) => rankOf(left) - rankOf(right));
+  return [...rows.filter((row) => !isOrdered(row)), ...ordered];
 }
 
 function rankOf({ table, key, value }: LocalRow): number {
-  if (table === 'uploads') return (value as unknown as { readonly order: number }).order;
-  return table === 'staged' ? Number(key[1]) : 0;
+  return table === 'uploads' ? (value as unknown as { readonly order: number }).order : Number(key[1]);
 }
 
 function madeAt<K, V>(map: Map<K, V>, key: K, make: () => V): V {

@@ -1,6 +1,13 @@
 import type { Upload } from '@tidemark/protocol';
 import { asClientError, ClientError, clientError } from '../client-error.ts';
-import type { CommitOptions, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
+import {
+  type CommitOptions,
+  type LocalRow,
+  type LocalStore,
+  type LocalWrite,
+  TABLES,
+  type Table,
+} from '../ports/local-store.ts';
 import { addUpload } from '../uploads/merge-upload.ts';
 import { byOrder, Pending } from '../uploads/pending.ts';
 import { SourceView } from '../view/source-view.ts';
@@ -44,7 +51,7 @@ export class Replica {
   #hooks: LeaderHooks | null = null;
   /** Counts changes of the leader, so that a commit under way is recognised as outdated. */
   #term = 0;
-  readonly #state: LocalState;
+  #state: LocalState;
   readonly #pending = new Pending();
   readonly #views = new Map<string, SourceView>();
   readonly #onChanged: (tables: ReadonlySet<Table>) => void;
@@ -61,8 +68,7 @@ export class Replica {
     this.#store = store;
     this.#state = state;
     this.#onChanged = onChanged;
-    for (const [, upload] of state.entries('uploads', '')) this.#pending.add(upload);
-    this.#continueNumbers();
+    this.#continue();
   }
 
   /** Returns a replica without a store, which follows another tab. */
@@ -70,8 +76,13 @@ export class Replica {
     return new Replica(null, new LocalState([]), onChanged);
   }
 
-  static async open(store: LocalStore, onChanged: (tables: ReadonlySet<Table>) => void): Promise<Replica> {
-    return new Replica(store, new LocalState(await store.load()), onChanged);
+  /** `pause` is awaited between two steps, so that a large state does not hold the thread. */
+  static async open(
+    store: LocalStore,
+    onChanged: (tables: ReadonlySet<Table>) => void,
+    pause: () => Promise<void>,
+  ): Promise<Replica> {
+    return new Replica(store, await LocalState.load(await store.load(), pause), onChanged);
   }
 
   get reader(): Reader {
@@ -162,13 +173,20 @@ export class Replica {
     });
   }
 
-  /** Uses the store from now on, whose rows these are, and stores what was not stored. */
-  lead(store: LocalStore, rows: readonly LocalRow[], hooks: LeaderHooks): void {
+  /** Uses the store from now on, whose content this is, and stores what was not stored. */
+  lead(store: LocalStore, state: LocalState, hooks: LeaderHooks): void {
     this.#term++;
     this.#store = store;
     this.#hooks = hooks;
-    this.rebase(rows);
-    this.#continueNumbers();
+    // A tab that has just been opened has nothing to compare it with.
+    if (this.#views.size === 0 && this.#unsaved.length === 0 && this.rows().length === 0) {
+      this.#state = state;
+      this.#continue();
+      this.#onChanged(new Set(TABLES));
+    } else {
+      this.rebase(state.rows());
+      this.#continueNumbers();
+    }
     this.#tail = null;
     this.#withdrawSaved((opId) => this.#isStored(opId));
     this.#queue = this.#queue.then(() => this.#saveAll());
@@ -249,6 +267,12 @@ export class Replica {
       ),
     );
     for (const { resolve } of done) resolve();
+  }
+
+  /** Goes on with the uploads of a state that is new to this replica. */
+  #continue(): void {
+    for (const [, upload] of this.#state.entries('uploads', '')) this.#pending.add(upload);
+    this.#continueNumbers();
   }
 
   #continueNumbers(): void {

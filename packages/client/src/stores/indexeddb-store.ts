@@ -1,5 +1,6 @@
 import type { JsonValue } from '@tidemark/protocol';
-import { ClientError, clientError } from '../client-error.ts';
+import { type ClientError, clientError } from '../client-error.ts';
+import { PACKED_AGAIN_MIN, PACKS_FROM_OBJECTS, REWRITE_FROM_DELETES, ROWS_BESIDE_PACKS_MAX } from '../limits.ts';
 import {
   type CommitOptions,
   type LocalRow,
@@ -8,7 +9,16 @@ import {
   TABLES,
   type Table,
 } from '../ports/local-store.ts';
-import type { IndexedDb, IndexedDbFactory, IndexedDbRequest, IndexedDbTransaction } from './indexeddb.ts';
+import { answered, failure, type IndexedDb, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
+import {
+  applyWrites,
+  PACKS,
+  readObjects,
+  replaceObjects,
+  rowsOfObjects,
+  type StoredObjects,
+  writePacks,
+} from './object-packs.ts';
 
 export interface IndexedDbStoreOptions {
   /** The name of the database: one per device. Default: `tidemark`. */
@@ -17,13 +27,16 @@ export interface IndexedDbStoreOptions {
   readonly indexedDB?: IndexedDbFactory;
 }
 
-const VERSION = 1;
+const VERSION = 2;
 const FENCE = 'fence';
 const OWNER_KEY = 'owner';
 
 /**
  * Stores a device in a browser. Tabs share it: one of them leads and uses the database, the others go through it. The
  * database belongs to the tab that loaded it last: commits of others are refused with `store_in_use`.
+ *
+ * Many objects of one commit are stored as packs, since browsers take a fixed time for every row. Single changes are rows
+ * of the table `objects` and count instead of what a pack holds; a row without a value says that the object is gone.
  */
 export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {
   const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
@@ -39,6 +52,12 @@ class IndexedDbStore implements LocalStore {
   readonly #owner: string;
   #end: ClientError | null = null;
   #isTaken = false;
+  /** Whether the table `objects` may have rows, and whether there may be packs: both until the database is loaded. */
+  #mayHaveRows = true;
+  #mayHavePacks = true;
+  /** The objects that were there when the packs were written anew, and those that were packed since and may replace them. */
+  #packed = 0;
+  #packedAgain = 0;
   #onLost: (error: ClientError) => void = () => undefined;
 
   constructor(db: IndexedDb, name: string, owner: string) {
@@ -58,33 +77,47 @@ class IndexedDbStore implements LocalStore {
   async load(): Promise<readonly LocalRow[]> {
     this.#requireOpen();
     this.#isTaken = true;
-    const tx = this.#db.transaction([...TABLES, FENCE], 'readwrite');
+    const tx = this.#db.transaction([...TABLES, FENCE, PACKS], 'readwrite');
+    const done = finished(tx);
+    // A request that fails says why.
+    done.catch(() => undefined);
     tx.objectStore(FENCE).put(this.#owner, OWNER_KEY);
-    const tables = TABLES.map((table) => rowsOf(tx, table));
-    const [rows] = await Promise.all([Promise.all(tables), finished(tx)]);
-    return rows.flat();
+    const others = TABLES.filter((table) => table !== 'objects').map((table) => rowsOf(tx, table));
+    const [stored, ...tables] = await Promise.all([readObjects(tx), ...others]);
+    const objects = rowsOfObjects(stored.objects);
+    const isRewritten = isWorthRewriting(stored, objects.length);
+    if (isRewritten) replaceObjects(tx, stored.objects);
+    await done;
+    this.#mayHaveRows = !isRewritten && stored.rows > 0;
+    this.#mayHavePacks = isRewritten || stored.packed > 0;
+    this.#packed = objects.length;
+    this.#packedAgain = 0;
+    return [...tables.flat(), ...objects];
   }
 
-  async commit(writes: readonly LocalWrite[], { isRepeatable = false }: CommitOptions = {}): Promise<void> {
+  async commit(writes: readonly LocalWrite[], options: CommitOptions = {}): Promise<void> {
     this.#requireOpen();
-    const names = [FENCE, ...new Set(writes.map(({ table }) => table))];
+    const tables = new Set<string>(writes.map(({ table }) => table));
+    const names = [FENCE, ...tables, ...(tables.has('objects') ? [PACKS] : [])];
     const tx = this.#db.transaction(names, 'readwrite', {
-      durability: isRepeatable ? 'relaxed' : 'strict',
+      durability: options.isRepeatable === true ? 'relaxed' : 'strict',
     });
     const done = finished(tx);
     // The check and the writes are one transaction, so that no other tab can interfere.
     const fence = tx.objectStore(FENCE).get(OWNER_KEY);
     if (!this.#isTaken) tx.objectStore(FENCE).put(this.#owner, OWNER_KEY);
     let isOwner = !this.#isTaken;
+    let isRewritten = false;
     this.#isTaken = true;
     fence.onsuccess = () => {
       isOwner ||= fence.result === this.#owner;
       if (!isOwner) tx.abort();
-      else for (const write of writes) apply(tx, write);
+      else isRewritten = this.#write(tx, writes, options);
     };
     await done.catch((error: unknown) => {
       throw isOwner ? error : clientError('store_in_use', 'another tab or window has opened this device');
     });
+    if (isRewritten) this.#mayHaveRows = false;
   }
 
   async close(): Promise<void> {
@@ -98,12 +131,70 @@ class IndexedDbStore implements LocalStore {
     if (this.#end?.code === 'store_failed') listener(this.#end);
   }
 
+  /** Returns true if it writes all objects anew. */
+  #write(tx: IndexedDbTransaction, writes: readonly LocalWrite[], { scrubs, isRepeatable }: CommitOptions): boolean {
+    const objects = writes.filter(({ table }) => table === 'objects');
+    for (const write of writes) if (write.table !== 'objects') writeRow(tx, write);
+    if (objects.length === 0) return false;
+    const deletes = objects.filter(({ value }) => value === undefined).length;
+    // First syncs, whose commits are repeatable, replace nothing.
+    if (isRepeatable !== true && objects.length >= PACKS_FROM_OBJECTS) this.#packedAgain += objects.length;
+    const isWasteful = this.#packedAgain > Math.max(PACKED_AGAIN_MIN, this.#packed);
+    if (scrubs === true || deletes >= REWRITE_FROM_DELETES || isWasteful) {
+      this.#rewrite(tx, objects).catch(() => abort(tx));
+      return true;
+    }
+    if (objects.length >= PACKS_FROM_OBJECTS) this.#pack(tx, objects);
+    else for (const write of objects) this.#writeObject(tx, write);
+    return false;
+  }
+
+  /** Writes all objects anew, so that nothing outdated is left. */
+  async #rewrite(tx: IndexedDbTransaction, writes: readonly LocalWrite[]): Promise<void> {
+    const { objects } = await readObjects(tx);
+    applyWrites(objects, writes);
+    replaceObjects(tx, objects);
+    this.#mayHavePacks = true;
+    this.#packed = rowsOfObjects(objects).length;
+    this.#packedAgain = 0;
+  }
+
+  #pack(tx: IndexedDbTransaction, writes: readonly LocalWrite[]): void {
+    const objects: StoredObjects['objects'] = new Map();
+    applyWrites(objects, writes);
+    const isPut = ([first, id]: LocalWrite['key']) => objects.get(first)?.has(id) === true;
+    // A row would count instead of the pack.
+    for (const { table, key } of writes) if (this.#mayHaveRows && isPut(key)) writeRow(tx, { table, key });
+    for (const { table, key } of writes) if (!isPut(key)) this.#writeObject(tx, { table, key });
+    this.#mayHavePacks = true;
+    writePacks(tx, objects);
+  }
+
+  #writeObject(tx: IndexedDbTransaction, write: LocalWrite): void {
+    this.#mayHaveRows = true;
+    if (write.value === undefined && this.#mayHavePacks) tx.objectStore('objects').put(undefined, [...write.key]);
+    else writeRow(tx, write);
+  }
+
   #requireOpen(): void {
     if (this.#end !== null) throw this.#end;
   }
 }
 
-function apply(tx: IndexedDbTransaction, { table, key, value }: LocalWrite): void {
+/** True if the packs hold much that is outdated, or much is stored in single rows, which take long to read. */
+function isWorthRewriting({ packed, rows }: StoredObjects, objects: number): boolean {
+  return rows > ROWS_BESIDE_PACKS_MAX || packed > PACKED_AGAIN_MIN + 2 * objects;
+}
+
+function abort(tx: IndexedDbTransaction): void {
+  try {
+    tx.abort();
+  } catch {
+    // It is aborted already.
+  }
+}
+
+function writeRow(tx: IndexedDbTransaction, { table, key, value }: LocalWrite): void {
   const store = tx.objectStore(table);
   if (value === undefined) store.delete([...key]);
   else store.put(value, [...key]);
@@ -118,16 +209,12 @@ async function rowsOf(tx: IndexedDbTransaction, table: Table): Promise<readonly 
 function opened(factory: IndexedDbFactory, name: string): Promise<IndexedDb> {
   const request = factory.open(name, VERSION);
   request.onupgradeneeded = () => {
-    for (const table of [...TABLES, FENCE]) request.result.createObjectStore(table);
+    const { result: db } = request;
+    const missing = [...TABLES, FENCE].filter((table) => !db.objectStoreNames.contains(table));
+    for (const table of missing) db.createObjectStore(table);
+    db.createObjectStore(PACKS, { autoIncrement: true });
   };
   return answered(request);
-}
-
-function answered<T>(request: IndexedDbRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(failure(request.error));
-  });
 }
 
 function finished(tx: IndexedDbTransaction): Promise<void> {
@@ -135,11 +222,6 @@ function finished(tx: IndexedDbTransaction): Promise<void> {
     tx.oncomplete = () => resolve();
     tx.onabort = () => reject(failure(tx.error));
   });
-}
-
-function failure(error: unknown): ClientError {
-  const detail = error instanceof Error ? error.message : 'the transaction was aborted';
-  return new ClientError('store_failed', detail, { cause: error });
 }
 
 function browserFactory(): IndexedDbFactory {

@@ -1,3 +1,5 @@
+import { ClientError } from '../client-error.ts';
+
 /**
  * The part of IndexedDB that is used here. The types of the DOM would add `window` and `document` to a package that
  * must run without them.
@@ -20,7 +22,8 @@ export interface IndexedDbOpenRequest extends IndexedDbRequest<IndexedDb> {
 
 export interface IndexedDb {
   onversionchange: ((event: never) => unknown) | null;
-  createObjectStore(name: string): unknown;
+  readonly objectStoreNames: { contains(name: string): boolean };
+  createObjectStore(name: string, options?: { readonly autoIncrement?: boolean }): unknown;
   transaction(
     names: string[],
     mode: 'readonly' | 'readwrite',
@@ -39,9 +42,23 @@ export interface IndexedDbTransaction {
 }
 
 export interface IndexedDbObjectStore {
-  get(key: string | string[]): IndexedDbRequest<unknown>;
+  get(key: string | string[] | number): IndexedDbRequest<unknown>;
   getAll(): IndexedDbRequest<unknown[]>;
   getAllKeys(): IndexedDbRequest<unknown[]>;
-  put(value: unknown, key: string | string[]): IndexedDbRequest<unknown>;
+  /** Without a key it gets the next number. */
+  put(value: unknown, key?: string | string[]): IndexedDbRequest<unknown>;
   delete(key: string | string[]): IndexedDbRequest<unknown>;
+  clear(): IndexedDbRequest<unknown>;
+}
+
+export function answered<T>(request: IndexedDbRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(failure(request.error));
+  });
+}
+
+export function failure(error: unknown): ClientError {
+  const detail = error instanceof Error ? error.message : 'the transaction was aborted';
+  return new ClientError('store_failed', detail, { cause: error });
 }

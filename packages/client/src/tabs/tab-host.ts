@@ -3,11 +3,13 @@ import { type CommandArguments, type CommandName, type CommandResult, runCommand
 import type { DeviceHost } from '../engine/device-host.ts';
 import { type DeviceEvents, type DeviceListeners, newDeviceListeners } from '../engine/device-listeners.ts';
 import { Engine, type EngineOptions } from '../engine/engine.ts';
+import { nextTask } from '../engine/next-task.ts';
 import { writerCheck, writerOf } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX, TAB_ROWS_PER_MESSAGE } from '../limits.ts';
 import type { Table } from '../ports/local-store.ts';
 import type { Platform, TabChannel, TabFeatures } from '../ports/platform.ts';
+import { LocalState } from '../state/local-state.ts';
 import { type NewUpload, Replica } from '../state/replica.ts';
 import { randomId } from '../uploads/random-id.ts';
 import { Follower } from './follower.ts';
@@ -177,8 +179,9 @@ export class TabHost implements DeviceHost {
     this.#cancelPing();
     try {
       const rows = await this.#options.store.load();
+      const state = await LocalState.load(rows, () => nextTask(this.platform));
       if (this.#leads !== term || this.#isClosed) return;
-      this.#beginToLead(term, rows);
+      this.#beginToLead(term, state);
     } catch (error) {
       this.#leads = null;
       this.#onFailed(error);
@@ -186,10 +189,10 @@ export class TabHost implements DeviceHost {
     }
   }
 
-  #beginToLead(term: string, rows: Parameters<Replica['rebase']>[0]): void {
+  #beginToLead(term: string, state: LocalState): void {
     const { store } = this.#options;
     this.#seq = 0;
-    this.replica.lead(store, rows, {
+    this.replica.lead(store, state, {
       onCommitted: (writes, saved) => this.#post({ type: 'committed', term, seq: ++this.#seq, writes, saved }),
       onLost: () => this.#stepDown(),
     });

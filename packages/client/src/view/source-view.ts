@@ -1,5 +1,5 @@
 import { frozen } from '../state/frozen.ts';
-import { groupsWith } from '../state/group-rows.ts';
+import { groupsWith, ownersOf } from '../state/group-rows.ts';
 import type { LocalState } from '../state/local-state.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -22,6 +22,14 @@ export interface ViewChange {
   readonly id: string;
   readonly before: SyncedObject | undefined;
   readonly after: SyncedObject | undefined;
+}
+
+/** What an update looks up once for all objects. */
+interface Lookup {
+  /** The stored objects by id; undefined: the app sees none of them. */
+  readonly objects: ReadonlyMap<string, unknown> | undefined;
+  /** True if the source has no references and no groups, so that stored attributes are shown as they are. */
+  readonly isPlain: boolean;
 }
 
 /** The view of one source. It is updated incrementally: a change costs only what it touches. */
@@ -75,8 +83,9 @@ export class SourceView {
   /** Updates these objects. Returns true if any of them has changed. */
   update(ids: Iterable<string>): boolean {
     const changes: ViewChange[] = [];
+    const lookup = this.#lookup();
     for (const id of ids) {
-      const change = this.#updateOne(id);
+      const change = this.#updateOne(id, lookup);
       if (change !== null) changes.push(change);
     }
     if (changes.length === 0) return false;
@@ -92,14 +101,21 @@ export class SourceView {
     return this.update(ids);
   }
 
-  /** True during a first sync that the app is to see when it is complete. */
-  get #isHidden(): boolean {
-    return this.#state.get('sources', ['', this.#source])?.staging?.firstSync === 'hidden';
+  #lookup(): Lookup {
+    const row = this.#state.get('sources', ['', this.#source]);
+    // A first sync that the app is to see when it is complete.
+    const isHidden = row?.staging?.firstSync === 'hidden';
+    return {
+      objects: isHidden ? undefined : this.#state.group('objects', this.#source),
+      isPlain:
+        Object.keys(row?.description.references ?? {}).length === 0 &&
+        this.#state.count('objects', ownersOf(this.#source)) === 0,
+    };
   }
 
-  #updateOne(id: string): ViewChange | null {
+  #updateOne(id: string, lookup: Lookup): ViewChange | null {
     const before = this.#objects.get(id);
-    const after = this.#compute(id);
+    const after = this.#compute(id, lookup);
     if (before === undefined && after === undefined) return null;
     if (before !== undefined && after !== undefined && isSame(before, after)) return null;
     if (after === undefined) this.#objects.delete(id);
@@ -112,9 +128,13 @@ export class SourceView {
     return stored.length > 0 ? stored : uploads.flatMap(({ group }) => group ?? []).slice(0, 1);
   }
 
-  #compute(id: string): SyncedObject | undefined {
+  #compute(id: string, { objects, isPlain }: Lookup): SyncedObject | undefined {
     const uploads = this.#pending.of(this.#source, id);
-    const seen = overlay(this.#isHidden ? undefined : this.#state.get('objects', [this.#source, id]), uploads);
+    const stored = objects?.get(id) as Attributes | undefined;
+    if (isPlain && uploads.length === 0) {
+      return stored && Object.freeze({ id, attributes: frozen(stored), isPending: false });
+    }
+    const seen = overlay(stored, uploads);
     if (seen === undefined) return undefined;
     const attributes = frozen(withRealReferences(this.#state, this.#source, seen));
     const groups = this.#groupsOf(id, uploads);

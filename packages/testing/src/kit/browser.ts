@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { findProgram } from './find-program.ts';
+import { launchChromium } from './chromium.ts';
 
 export type { Page } from 'playwright-core';
 
@@ -21,8 +21,6 @@ export interface TestBrowser {
 
 // Ends a call that hangs; it does not measure speed.
 const TIMEOUT_MS = 600_000;
-// The browser can reach this machine only.
-const LOOPBACK_ONLY = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1';
 
 /** Runs Chromium without a window while the tests of this file or `describe` block run. */
 export function useBrowser(): TestBrowser {
@@ -39,20 +37,6 @@ export function useBrowser(): TestBrowser {
       return page;
     },
   };
-}
-
-async function launchChromium(): Promise<Browser> {
-  const { chromium } = await import('playwright-core');
-  return chromium.launch({
-    executablePath: findProgram({
-      names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
-      variable: 'TIDEMARK_CHROMIUM',
-    }),
-    args: [LOOPBACK_ONLY],
-    // Chromium refuses to run its sandbox as root.
-    chromiumSandbox: process.getuid?.() !== 0,
-    timeout: TIMEOUT_MS,
-  });
 }
 
 async function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {

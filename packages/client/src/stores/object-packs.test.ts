@@ -1,0 +1,114 @@
+import { Dice, seededRandom } from '@tidemark/testing';
+import { IDBFactory } from 'fake-indexeddb';
+import { expect, it } from 'vitest';
+import { PACKED_AGAIN_MIN, PACKS_FROM_OBJECTS, REWRITE_FROM_DELETES, ROWS_BESIDE_PACKS_MAX } from '../limits.ts';
+import { type LocalRow, type LocalWrite, TABLES } from '../ports/local-store.ts';
+import { answered, type IndexedDbFactory } from './indexeddb.ts';
+import { openIndexedDbStore } from './indexeddb-store.ts';
+
+const newFactory = () => new IDBFactory() as unknown as IndexedDbFactory;
+
+const put = (id: number, value: LocalWrite['value']): LocalWrite => ({
+  table: 'objects',
+  key: [id % 3 === 0 ? 'Order' : 'Product', String(id)],
+  ...(value === undefined ? {} : { value }),
+});
+
+const puts = (count: number, value: LocalWrite['value'], from = 0) =>
+  Array.from({ length: count }, (_, index) => put(from + index, value));
+
+const asMap = (rows: readonly LocalRow[]) => new Map(rows.map(({ key, value }) => [key.join(' '), value] as const));
+
+/** Everything that the database holds of objects, past the store. */
+async function stored(factory: IndexedDbFactory) {
+  const db = await answered(factory.open('tidemark', 2));
+  const tx = db.transaction(['objects', 'packs'], 'readonly');
+  const [rows, packs] = await Promise.all([
+    answered(tx.objectStore('objects').getAll()),
+    answered(tx.objectStore('packs').getAll()),
+  ]);
+  db.close();
+  return { rows, packs };
+}
+
+it('[LOCAL-10] any sequence of large and small commits of objects leaves what a plain map would hold, also after reopening', async () => {
+  for (let seed = 1; seed <= 12; seed++) {
+    const dice = new Dice(seededRandom(seed));
+    const below = (count: number) => dice.below(count);
+    const indexedDB = newFactory();
+    const model = new Map<string, unknown>();
+    let store = await openIndexedDbStore({ indexedDB });
+    for (let commit = 0; commit < 12; commit++) {
+      const isLarge = below(2) === 0;
+      const writes = Array.from({ length: isLarge ? PACKS_FROM_OBJECTS + below(100) : 1 + below(5) }, () =>
+        put(below(600), below(4) === 0 ? undefined : { commit, text: 'é\u2028"\\' }),
+      );
+      await store.commit(writes, { scrubs: below(6) === 0, isRepeatable: below(2) === 0 });
+      for (const { key, value } of writes) {
+        if (value === undefined) model.delete(key.join(' '));
+        else model.set(key.join(' '), value);
+      }
+      // A store that is opened again and not loaded knows nothing of what is stored.
+      if (below(4) === 0) store = await openIndexedDbStore({ indexedDB });
+      if (below(4) === 0) expect(asMap(await store.load())).toEqual(model);
+    }
+    expect(asMap(await store.load())).toEqual(model);
+  }
+});
+
+it('[LOCAL-10] many objects of one commit are stored as a few packs, and a single change as a row', async () => {
+  const indexedDB = newFactory();
+  const store = await openIndexedDbStore({ indexedDB });
+  await store.load();
+  await store.commit(puts(PACKS_FROM_OBJECTS, { total: 1 }));
+  await store.commit([put(1, { total: 2 }), put(2, undefined)]);
+  const { rows, packs } = await stored(indexedDB);
+  expect({ rows, packs: packs.length }).toEqual({ rows: [{ total: 2 }, undefined], packs: 2 });
+});
+
+it('[LOCAL-8] packs are written anew by a commit that scrubs and by one that deletes many objects', async () => {
+  for (const [count, options] of [
+    [PACKS_FROM_OBJECTS, { scrubs: true }],
+    [REWRITE_FROM_DELETES, {}],
+  ] as const) {
+    const indexedDB = newFactory();
+    const store = await openIndexedDbStore({ indexedDB });
+    await store.load();
+    await store.commit(puts(count, { name: 'a secret' }));
+    await store.commit([put(0, { name: 'a secret, too' })]);
+    await store.commit([...puts(count, undefined), put(count, { name: 'kept' })], options);
+    const { rows, packs } = await stored(indexedDB);
+    expect(rows).toEqual([]);
+    expect(packs.join()).not.toContain('secret');
+    expect(packs.join()).toContain('kept');
+  }
+});
+
+it('[LOCAL-10] objects that are packed again and again do not let the database grow without bound', async () => {
+  const indexedDB = newFactory();
+  const store = await openIndexedDbStore({ indexedDB });
+  await store.load();
+  const objects = 2_000;
+  for (let packed = 0; packed < 2 * PACKED_AGAIN_MIN; packed += objects) await store.commit(puts(objects, { packed }));
+  const { packs } = await stored(indexedDB);
+  const entries = packs.map((text) => (JSON.parse(text as string) as [string, unknown[]])[1].length);
+  expect(entries.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(PACKED_AGAIN_MIN + 2 * objects);
+});
+
+it('[LOCAL-10] a database of the version before packs is read, and its objects are packed', async () => {
+  const indexedDB = newFactory();
+  const request = indexedDB.open('tidemark', 1);
+  request.onupgradeneeded = () => {
+    for (const table of [...TABLES, 'fence']) request.result.createObjectStore(table);
+  };
+  const db = await answered(request);
+  const tx = db.transaction(['objects'], 'readwrite');
+  const writes = puts(ROWS_BESIDE_PACKS_MAX + 1, { total: 1 });
+  for (const { key, value } of writes) tx.objectStore('objects').put(value, [...key]);
+  db.close();
+  const store = await openIndexedDbStore({ indexedDB });
+  const expected = asMap(writes as LocalRow[]);
+  expect(asMap(await store.load())).toEqual(expected);
+  expect((await stored(indexedDB)).rows).toEqual([]);
+  expect(asMap(await store.load())).toEqual(expected);
+});

@@ -1,0 +1,85 @@
+import { type JsonValue, parseJson } from '@tidemark/protocol';
+import { PACK_OBJECTS_MAX, PACK_UNITS_MAX } from '../limits.ts';
+import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
+import { answered, type IndexedDbTransaction } from './indexeddb.ts';
+
+/** Object rows by the two parts of their keys. */
+type Objects = Map<string, Map<string, JsonValue>>;
+
+/** What the database holds of objects, and how. */
+export interface StoredObjects {
+  readonly objects: Objects;
+  /** Objects in packs, also those that are outdated. */
+  readonly packed: number;
+  /** Rows of the table `objects`, also those that say that an object is gone. */
+  readonly rows: number;
+}
+
+export const PACKS = 'packs';
+
+/**
+ * Reads the objects: packs in the order in which they were written, then single rows, which are newer. Each pack arrives
+ * in its own task, so that the thread is free between them.
+ */
+export async function readObjects(tx: IndexedDbTransaction): Promise<StoredObjects> {
+  const [packs, table] = [tx.objectStore(PACKS), tx.objectStore('objects')];
+  const numbers = await answered(packs.getAllKeys());
+  const [keys, values, ...read] = await Promise.all([
+    answered(table.getAllKeys()),
+    answered(table.getAll()),
+    ...numbers.map(async (number) => parseJson((await answered(packs.get(number as number))) as string) as Pack),
+  ]);
+  const objects: Objects = new Map();
+  for (const [first, entries] of read) for (const [id, value] of entries) set(objects, [first, id], value);
+  for (const [index, key] of keys.entries()) set(objects, key as [string, string], values[index] as JsonValue);
+  return { objects, packed: read.reduce((sum, [, entries]) => sum + entries.length, 0), rows: keys.length };
+}
+
+/** Replaces everything that the database holds of objects. */
+export function replaceObjects(tx: IndexedDbTransaction, objects: Objects): void {
+  tx.objectStore('objects').clear();
+  tx.objectStore(PACKS).clear();
+  writePacks(tx, objects);
+}
+
+/** Adds packs that hold these objects. */
+export function writePacks(tx: IndexedDbTransaction, objects: Objects): void {
+  for (const [first, entries] of objects) {
+    let texts: string[] = [];
+    let units = 0;
+    const write = () => {
+      if (texts.length > 0) tx.objectStore(PACKS).put(`[${JSON.stringify(first)},[${texts.join(',')}]]`);
+      texts = [];
+      units = 0;
+    };
+    for (const entry of entries) {
+      const text = JSON.stringify(entry);
+      if (texts.length === PACK_OBJECTS_MAX || units + text.length > PACK_UNITS_MAX) write();
+      texts.push(text);
+      units += text.length;
+    }
+    write();
+  }
+}
+
+/** Applies writes in memory. */
+export function applyWrites(objects: Objects, writes: readonly LocalWrite[]): void {
+  for (const { key, value } of writes) set(objects, key, value);
+}
+
+export function rowsOfObjects(objects: Objects): readonly LocalRow[] {
+  const rows: LocalRow[] = [];
+  for (const [first, entries] of objects) {
+    for (const [id, value] of entries) rows.push({ table: 'objects', key: [first, id], value });
+  }
+  return rows;
+}
+
+type Pack = readonly [first: string, entries: readonly (readonly [string, JsonValue])[]];
+
+function set(objects: Objects, [first, id]: readonly [string, string], value: JsonValue | undefined): void {
+  const entries = objects.get(first) ?? new Map<string, JsonValue>();
+  objects.set(first, entries);
+  if (value === undefined) entries.delete(id);
+  else entries.set(id, value);
+}
