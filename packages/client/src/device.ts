@@ -109,6 +109,14 @@ export class Device {
     return untilAborted(options.signal, () => this.#host.run('sync'));
   }
 
+  /**
+   * Fetches everything again, for example when an app suspects that its data is wrong. The app sees what it saw until
+   * everything has come, and changes that wait to be sent stay. Resolves when that has begun; `sync` waits for it.
+   */
+  async startOver(): Promise<void> {
+    await this.#host.run('startOver');
+  }
+
   /** Uses no network until `goOnline`. */
   goOffline(): void {
     void this.#host.run('keepOffline', true);

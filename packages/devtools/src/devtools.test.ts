@@ -148,17 +148,19 @@ it('[DEVTOOLS-2] a refused change is retried or dismissed, and the focus stays i
   }
 });
 
-it('[DEVTOOLS-2] starting over asks first, then erases the device', async () => {
+it('[DEVTOOLS-2] starting over fetches everything again, and keeps the session and changes that wait', async () => {
   const page = await openApp('dan');
   await page.getByRole('button', { name: 'Tidemark' }).click();
+  await page.getByRole('button', { name: 'Go offline' }).click();
+  await page.evaluate(`device.source('Order').update('1', { total: 11 })`);
   await page.getByRole('button', { name: 'Start over' }).click();
-  await page.getByText('All data of this device is erased; nothing is lost.').waitFor();
-  await page.getByRole('button', { name: 'Keep' }).click();
+  await page.getByText('The device fetches everything again.').waitFor();
+  await rowOf(page, 'Sources', 'Order').filter({ hasText: 'everything' }).waitFor();
   expect(await page.evaluate(`device.source('Order').list().length`)).toBe(2);
-  await page.getByRole('button', { name: 'Start over' }).click();
-  await page.getByRole('button', { name: 'Erase this device and sign out' }).click();
-  await panelOf(page).getByText('signed out').waitFor();
-  expect(await page.evaluate(`device.source('Order').list().length`)).toBe(0);
+  await rowOf(page, 'Waiting uploads', 'Order 1').waitFor();
+  await page.getByRole('button', { name: 'Go online' }).click();
+  await rowOf(page, 'Sources', 'Order').filter({ hasText: 'changes' }).waitFor();
+  expect(await page.evaluate(`device.source('Order').get('1').attributes.total`)).toBe(11);
 });
 
 it('[DEVTOOLS-1] unmounting removes the panel from the page', async () => {

@@ -31,7 +31,9 @@ export class Panel {
     this.#device = device;
     this.#problems = this.#problemTable();
     this.#network = button('Go offline', () => this.#toggleNetwork());
-    this.#startOver = this.#startOverButtons();
+    this.#startOver = button('Start over', () =>
+      this.#do('The device fetches everything again.', () => this.#device.startOver()),
+    );
     const heading = element('h2', { id: 'title' }, label);
     const actions = element(
       'div',
@@ -105,29 +107,6 @@ export class Panel {
     setText(this.#message, this.#isKeptOffline ? 'The device uses no network.' : 'The device uses the network.');
   }
 
-  /** Asks before it erases: the second button takes the place of the first. */
-  #startOverButtons(): HTMLElement {
-    const ask = button('Start over', () => show(true));
-    const erase = button('Erase this device and sign out', () => {
-      show(false);
-      this.#do('The device is empty. Sign in to fetch everything again.', () =>
-        this.#device.signOut({ discardUploads: true }),
-      );
-    });
-    const keep = button('Keep', () => show(false));
-    for (const dangerous of [ask, erase]) dangerous.className = 'danger';
-    const show = (isAsking: boolean) => {
-      ask.hidden = isAsking;
-      erase.hidden = !isAsking;
-      keep.hidden = !isAsking;
-      (isAsking ? keep : ask).focus();
-      if (isAsking) setText(this.#message, lossOf(this.#device));
-    };
-    erase.hidden = true;
-    keep.hidden = true;
-    return element('span', { role: 'group', 'aria-label': 'Start over' }, ask, erase, ' ', keep);
-  }
-
   #problemTable(): Table<UploadProblem> {
     const { problems } = this.#device;
     return new Table<UploadProblem>('Refused changes', {
@@ -164,12 +143,6 @@ export class Panel {
 
 async function copyReport(device: Device): Promise<void> {
   await navigator.clipboard.writeText(JSON.stringify(await device.debug(), null, 2));
-}
-
-function lossOf(device: Device): string {
-  const { pendingUploads } = device.status.getSnapshot();
-  const loss = pendingUploads === 0 ? 'nothing is lost' : `${pendingUploads} unsent changes are lost`;
-  return `All data of this device is erased; ${loss}.`;
 }
 
 function sourceTable(): Table<SourceReport & { readonly trouble: string }> {

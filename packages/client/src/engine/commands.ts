@@ -26,6 +26,12 @@ const COMMANDS = {
     await engine.signOut(discardUploads);
   },
 
+  async startOver(engine: Engine): Promise<void> {
+    requireOpen(engine);
+    writerOf(engine.replica.reader);
+    await engine.startOver();
+  },
+
   async describe(engine: Engine, attributes: Readonly<Record<string, string | number | null>>): Promise<void> {
     const { clientId } = engine.status;
     if (clientId === null) throw clientError('signed_out', 'nobody is signed in');

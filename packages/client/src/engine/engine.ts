@@ -10,7 +10,7 @@ import {
 } from '../machine/machine.ts';
 import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
-import type { Show } from '../pull/apply-page.ts';
+import { type Show, startOver } from '../pull/apply-page.ts';
 import type { RowPlace } from '../state/group-rows.ts';
 import { Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
@@ -187,6 +187,18 @@ export class Engine {
     this.#error = null;
     this.dispatch({ type: 'signed_in' });
     void this.sessions.revoker.flush();
+  }
+
+  /** Fetches everything again. Waiting uploads stay. */
+  async startOver(): Promise<void> {
+    await this.replica.transact((tx) => {
+      for (const [source, row] of [...tx.entries('sources', '')]) {
+        startOver(tx, { source }, row);
+        for (const [group, own] of [...tx.entries('sources', source)]) startOver(tx, { source, group }, own);
+      }
+    });
+    const { mode } = this.#state;
+    if (mode !== 'signed_out' && mode !== 'needs_sign_in') this.beginSession();
   }
 
   async signOut(discardUploads: boolean): Promise<void> {

@@ -223,3 +223,50 @@ function tabsInMemory(): TabFeatures {
     },
   };
 }
+
+describe('a device that starts over', () => {
+  it.each(WAYS)(
+    '[SDK-25] a device that starts over shows what it had until everything has come again, and keeps its uploads (%o)',
+    async (way) => {
+      const server = await openServer();
+      const device = await server.openDevice({ live: false, user: 'ada', ...way });
+      await device.sync();
+      device.goOffline();
+      await device.source('Order').update('o1', { n: 'mine' });
+      const sizes = new Set<number>();
+      device.source('Order').subscribe(() => sizes.add(device.source('Order').list().length));
+      await device.startOver();
+      expect((await device.debug()).sources).toEqual([expect.objectContaining({ name: 'Order', hasToken: false })]);
+      await server.push('Order', { o2: { n: 'theirs' } }, { user: 'ada' });
+      device.goOnline();
+      await device.sync();
+      expect([...sizes]).toEqual([OBJECTS]);
+      expect(device.source('Order').get('o2')?.attributes.n).toBe('theirs');
+      expect((await server.objects('Order', { user: 'ada' })).o1).toEqual({ n: 'mine' });
+      expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, heals: 0, error: null });
+      await server.close();
+    },
+  );
+
+  it.each(WAYS)('[SDK-25] a device that starts over during a first sync shows none of it by half (%o)', async (way) => {
+    const server = await openServer();
+    const device = await openOffline(server, way);
+    const sizes: number[] = [];
+    let isRestarted = false;
+    device.source('Order').subscribe(() => sizes.push(device.source('Order').list().length));
+    const restarted = new Promise<void>((resolve, reject) =>
+      device.status.subscribe(() => {
+        if (isRestarted || device.status.getSnapshot().progress === null) return;
+        isRestarted = true;
+        device.startOver().then(resolve, reject);
+      }),
+    );
+    device.goOnline();
+    await device.signIn(signIn);
+    await restarted;
+    await device.sync();
+    expect(sizes).toEqual([OBJECTS]);
+    expect(device.status.getSnapshot()).toMatchObject({ heals: 0, error: null });
+    await server.close();
+  });
+});

@@ -273,23 +273,27 @@ export class Puller {
   async #readSnapshot(source: string, scope: WorkScope): Promise<void> {
     const request = this.wants.beginRequest();
     const first = this.#askFor(source);
+    // A line continues the one before. If the source has started over meanwhile, the device ignores it.
+    let { token } = first;
     const isRead = await this.#snapshots.read(first, scope.signal, async (line) => {
-      const asked = { ...first, token: this.#askFor(source).token };
-      return (await this.#takeLine(asked, line, request, scope)) || this.#hooks.shouldYield();
+      const page = readPage(parsedLine(line));
+      const isAtEnd = await this.#takeLine({ ...first, token }, page, line.length, { source, request, scope });
+      token = page.token;
+      return isAtEnd || this.#hooks.shouldYield();
     });
     if (isRead) this.#applier.requireHealed();
   }
 
   /** Returns true at the end of the stream. */
-  async #takeLine(asked: PageAsked, line: string, request: number, scope: WorkScope): Promise<boolean> {
-    const page = readPage(parsedLine(line));
+  async #takeLine(asked: PageAsked, page: Page, bytes: number, pulled: Pulled): Promise<boolean> {
     requireProgress(asked, page);
-    const last = await this.#applier.storeAllButLast(asked, page, scope, line.length);
+    const { scope } = pulled;
+    const last = await this.#applier.storeAllButLast(asked, page, scope, bytes);
     // The last page of a first sync makes all of them durable.
     const isRepeatable = 'puts' in last && last.more;
     const decide = (tx: Transaction) => this.#applier.apply(tx, asked, last);
     const effect = await transactIn(this.#replica, scope, decide, { isRepeatable });
-    this.#conclude(page, effect, { source: asked.source, request, scope });
+    this.#conclude(page, effect, pulled);
     return effect.kind !== 'staged' && effect.kind !== 'stored';
   }
 

@@ -89,13 +89,18 @@ export function foldStaged(reader: Reader, place: RowPlace): Fold {
   return fold;
 }
 
-/** Drops the token of the source, so that it starts over. */
+/** Makes a source start over whose objects differ from the server. */
 export function heal(tx: Transaction, place: RowPlace, row: SourceRow, reason: string): PageEffect {
+  startOver(tx, place, { ...row, heals: row.heals + 1 });
+  return { kind: 'healed', reason };
+}
+
+/** Drops the token of the source, so that it starts over. The app sees what it saw until everything has come again. */
+export function startOver(tx: Transaction, place: RowPlace, row: SourceRow): void {
   dropStaged(tx, rowsOf(place));
   // The app must not see the objects of a first sync that is not complete.
   if (row.staging?.firstSync !== undefined) dropObjects(tx, rowsOf(place));
-  tx.put('sources', rowKey(place), { ...row, token: null, staging: null, heals: row.heals + 1 });
-  return { kind: 'healed', reason };
+  tx.put('sources', rowKey(place), { ...row, token: null, staging: null });
 }
 
 /** Stores a part of a first sync. */
