@@ -14,7 +14,6 @@ import { type Show, startOver } from '../pull/apply-page.ts';
 import type { RowPlace } from '../state/group-rows.ts';
 import { Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
-import { ServerEventListener } from '../transport/event-listener.ts';
 import { pauseMs } from '../transport/pause-ms.ts';
 import { SessionCaller } from '../transport/session-caller.ts';
 import { Wire } from '../transport/wire.ts';
@@ -23,6 +22,7 @@ import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { ConflictMerger } from './conflict-merger.ts';
 import { type DeviceListeners, newDeviceListeners } from './device-listeners.ts';
+import { LazyEventListener } from './lazy-event-listener.ts';
 import { nextTask } from './next-task.ts';
 import { Listeners } from './observable.ts';
 import { Puller } from './puller.ts';
@@ -69,7 +69,7 @@ export class Engine {
   readonly queueListeners: DeviceListeners['queueListeners'];
   readonly problemListeners: DeviceListeners['problemListeners'];
   readonly eventListeners: DeviceListeners['eventListeners'];
-  readonly #listener: ServerEventListener;
+  readonly #listener: LazyEventListener;
   readonly #acknowledger: Acknowledger;
   readonly #waiters = new SyncWaiters();
   readonly #merger: ConflictMerger;
@@ -137,7 +137,10 @@ export class Engine {
       onProgress: () => this.#refreshStatus(),
     };
     this.puller = new Puller({ platform, replica, caller, hooks, options });
-    this.#listener = new ServerEventListener(platform, caller, this.#listenerHooks(), options);
+    this.#listener = new LazyEventListener(
+      platform,
+      ({ ServerEventListener }) => new ServerEventListener(platform, caller, this.#listenerHooks(), options),
+    );
     this.#syncedAtMs = this.#lastCompleteMs();
     const first = firstState(this.sessions.kind(), this.#mayUseNetwork());
     this.#state = first.state;
