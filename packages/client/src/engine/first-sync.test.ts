@@ -30,19 +30,27 @@ const signIn = { login: 'ada', password: 'password' };
 /** Ways in which the pages of a first sync come: one page, several pulls, a snapshot. */
 const WAYS: readonly Partial<DeviceOptions>[] = [{}, { pageObjects: 700, snapshots: false }, { pageObjects: 5 }];
 
-/** A store that dies at a commit, and can be opened again. */
-function mortalStore(kept: LocalStore, diesAt: number): LocalStore & { readonly commits: number } {
-  const store = {
-    commits: 0,
-    load: () => kept.load(),
-    commit: async (writes: Parameters<LocalStore['commit']>[0]) => {
-      if (store.commits >= diesAt) throw new Error('the process is dead');
-      store.commits++;
-      await kept.commit(writes);
-    },
-    close: async () => undefined,
+/**
+ * A store that dies at a commit, and can be opened again. Of the repeatable commits that no other commit has made durable,
+ * the last ones are lost then.
+ */
+function mortalStore(kept: LocalStore, diesAt: number, lost = 0): LocalStore {
+  let commits = 0;
+  let unflushed: Parameters<LocalStore['commit']>[0][] = [];
+  const flush = async (count: number) => {
+    for (const writes of unflushed.slice(0, count)) await kept.commit(writes);
+    unflushed = [];
   };
-  return store;
+  return {
+    load: () => kept.load(),
+    commit: async (writes, { isRepeatable = false } = {}) => {
+      if (commits >= diesAt) throw new Error('the process is dead');
+      commits++;
+      unflushed.push(writes);
+      if (!isRepeatable) await flush(unflushed.length);
+    },
+    close: () => flush(Math.max(0, unflushed.length - lost)),
+  };
 }
 
 describe('a first sync', () => {
@@ -83,13 +91,18 @@ describe('a first sync', () => {
     await server.close();
   });
 
-  it.each(WAYS)(
-    '[SDK-24] a device that dies at any commit of a first sync goes on and shows nothing by half (%o)',
-    async (way) => {
+  it.each([
+    ...WAYS.map((way) => ({ way, lost: 0 })),
+    { way: {}, lost: 1 },
+    { way: {}, lost: Number.POSITIVE_INFINITY },
+    { way: { pageObjects: 700, snapshots: false }, lost: 1 },
+  ])(
+    '[SDK-24] a device that dies at any commit of a first sync goes on and shows nothing by half ($way, unflushed commits lost: $lost)',
+    async ({ way, lost }) => {
       const server = await openServer();
       for (let diesAt = 0, isWhole = false; !isWhole; diesAt++) {
         const kept = memoryStore();
-        const first = mortalStore(kept, diesAt);
+        const first = mortalStore(kept, diesAt, lost);
         const dying = await server.openDevice({ live: false, ...way, store: first });
         const isSignedIn = await dying.signIn(signIn).then(
           () => true,

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 /** Steps of the random run. `npm run tabs` makes more. */
 const STEPS = Number(process.env.TIDEMARK_TAB_STEPS ?? 60);
 const SEED = Number(process.env.TIDEMARK_TAB_SEED ?? 1);
-const OBJECTS = 50;
+const OBJECTS = Number(process.env.TIDEMARK_TAB_OBJECTS ?? 50);
 /** Chromium logs every request that it could not make, and every refusal. */
 const EXPECTED = [/ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_ABORTED/, /410 \(Gone\)/];
 
