@@ -197,6 +197,10 @@ export const Invite = Type.Object(
   {
     user_id: text('The login of the user.', 'anna'),
     code: text('The code that a device signs in with, once. It is shown only here.', 'tmi_4fS9…'),
+    link: nullableText(
+      'A link that ends in the code, for the app to open; null: the server has no `public_url`.',
+      'https://sync.example/invite#tmi_4fS9…',
+    ),
     expires_at: moment('When the code ends.'),
   },
   { ...closed, title: 'Invite', description: 'A code with which a device signs in once.' },

@@ -118,6 +118,11 @@ const remove = route({
   },
 });
 
+/** The code is behind the `#`, which browsers keep to themselves: it never gets into the log of a server or proxy. */
+function inviteLink(publicUrl: string, code: string): string {
+  return `${publicUrl.replace(/\/+$/, '')}/invite#${code}`;
+}
+
 const invite = route({
   method: 'POST',
   path: '/rc/v1/users/:user_id/invite',
@@ -138,9 +143,10 @@ const invite = route({
   ),
   answer: Invite,
   audit: 'user.invite',
-  handle: async ({ context: { tidemark }, params, body, bearer }) => {
+  handle: async ({ context: { tidemark, publicUrl }, params, body, bearer }) => {
     await requireRightOverUser(tidemark, bearer, params.user_id);
-    return tidemark.invites.issue(params.user_id, body.expires_in_s);
+    const invite = await tidemark.invites.issue(params.user_id, body.expires_in_s);
+    return { ...invite, link: publicUrl === null ? null : inviteLink(publicUrl, invite.code) };
   },
 });
 

@@ -21,13 +21,22 @@ const ATTRIBUTES = {
 
 const INVITE_CODE = new Matcher('the code of an invite', (value) => /^tmi_\w{22}$/.test(String(value)));
 
+const INVITE_LINK = new Matcher('a link that ends in the code of an invite, or null', (value) => {
+  return value === null || /^https?:.*\/invite#tmi_\w{22}$/.test(String(value));
+});
+
 const inviting: readonly ConformanceCase[] = [
   {
     rule: 'INVITE-1',
     title: 'a device signs in with the code of an invite',
     steps: (name) => {
       const invite = `${user(name('anna'))}/invite`;
-      const answer = { user_id: name('anna'), code: keep('invite', INVITE_CODE), expires_at: MOMENT };
+      const answer = {
+        user_id: name('anna'),
+        code: keep('invite', INVITE_CODE),
+        link: INVITE_LINK,
+        expires_at: MOMENT,
+      };
       return [
         aUser(name('anna')),
         [post(invite, { expires_in_s: 600 }), json(answer)],
