@@ -166,6 +166,12 @@ const ROWS: readonly Row[] = [
     out: 'client_id   c1\ndevice_pin  -\n',
   },
   {
+    args: ['clients', 'sync', 'c1'],
+    call: 'GET /rc/v1/clients/c1/sync',
+    answer: { online: true, sources: [{ source: 'P', acknowledged: 2, head: 3, waiting: 1, last_pull: 'T' }] },
+    out: 'online  true\nSOURCE  ACKNOWLEDGED  HEAD  WAITING  LAST_PULL\nP       2             3     1        T\n',
+  },
+  {
     args: ['clients', 'delete', 'c1', '--user', 'ada', '--yes'],
     call: 'DELETE /rc/v1/users/ada/clients/c1',
     answer: { deleted: 'c1' },
@@ -367,7 +373,7 @@ const ROWS: readonly Row[] = [
   {
     args: ['settings'],
     call: 'GET /rc/v1/system/settings',
-    answer: [{ name: 'port', value: 8080, origin: 'TIDEMARK_PORT', kind: 'environment' }],
+    answer: [{ name: 'port', value: 8080, origin: 'TIDEMARK_PORT', kind: 'environment', warning: null }],
     out: 'NAME  VALUE  ORIGIN\nport  8080   TIDEMARK_PORT\n',
   },
   {

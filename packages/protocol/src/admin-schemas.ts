@@ -85,6 +85,10 @@ export const SettingInForce = Type.Object(
       description: 'The kind of origin.',
       examples: ['environment'],
     }),
+    warning: Type.Union([Type.String(), Type.Null()], {
+      description: 'Why the value is risky; null: it is not.',
+      examples: ['admin_password is a commonly guessed password; choose another'],
+    }),
   },
   { ...closed, title: 'SettingInForce', description: 'A setting with its value and its origin.' },
 );
@@ -700,3 +704,12 @@ export const SourceSync = Type.Object(
   { ...closed, title: 'SourceSync', description: 'How far a device is with one source.' },
 );
 export type SourceSync = Static<typeof SourceSync>;
+
+export const ClientSync = Type.Object(
+  {
+    online: flag('Whether the device listens for events now, at any server. A device that only polls is never online.'),
+    sources: Type.Array(SourceSync, { description: 'All sources.' }),
+  },
+  { ...closed, title: 'ClientSync', description: 'How far a device is with each source.' },
+);
+export type ClientSync = Static<typeof ClientSync>;

@@ -157,6 +157,7 @@ async function build(
     backend,
     ping,
     events,
+    liveDevices: devices,
     activity,
     metrics,
     cluster,
@@ -324,7 +325,17 @@ function watchPart({ sources }: Config, modules: SourceModules, tidemark: Tidema
 interface ContextParts
   extends Pick<
     RouteContext,
-    'tidemark' | 'jobs' | 'backend' | 'events' | 'activity' | 'metrics' | 'cluster' | 'limiter' | 'rates' | 'providers'
+    | 'tidemark'
+    | 'jobs'
+    | 'backend'
+    | 'events'
+    | 'activity'
+    | 'metrics'
+    | 'cluster'
+    | 'limiter'
+    | 'rates'
+    | 'providers'
+    | 'liveDevices'
   > {
   readonly ping: PingService;
 }

@@ -1,4 +1,5 @@
 import type { ClientView } from '@tidemark/core';
+import type { ClientSync } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
@@ -21,6 +22,7 @@ export function addClients(program: Command, cli: Cli): void {
     'Manage devices',
     'tidemark users clients ada',
     'tidemark clients show 5f1c0e',
+    'tidemark clients sync 5f1c0e',
     'tidemark clients delete 5f1c0e',
     'tidemark clients wipe 5f1c0e',
   );
@@ -34,8 +36,25 @@ export function addClients(program: Command, cli: Cli): void {
         print.record(await api.get<ClientView>(path`/rc/v1/clients/${client}`)),
       ),
     );
+  addSync(clients, cli);
   addDelete(clients, cli);
   addWipe(clients, cli);
+}
+
+function addSync(clients: Command, cli: Cli): void {
+  clients
+    .command('sync')
+    .description('Show whether a device is connected, and how far it is with each source')
+    .addHelpText('before', examples('tidemark clients sync 5f1c0e', 'tidemark clients sync 5f1c0e --json'))
+    .argument('<client>')
+    .action(
+      cli.remote(async ({ api, print }, client: string, _options: object) => {
+        const { online, sources } = await api.get<ClientSync>(path`/rc/v1/clients/${client}/sync`);
+        if (print.isJson) return print.json({ online, sources });
+        print.record({ online });
+        print.table(sources, ['source', 'acknowledged', 'head', 'waiting', 'last_pull']);
+      }),
+    );
 }
 
 function addWipe(clients: Command, cli: Cli): void {

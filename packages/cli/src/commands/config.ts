@@ -1,7 +1,6 @@
 import type { SettingInForce } from '@tidemark/protocol';
 import { ConfigProblem } from '@tidemark/server/config/config-problem';
 import type { LoadedConfig } from '@tidemark/server/config/load-config';
-import { shownSetting } from '@tidemark/server/config/shown-setting';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure, EXIT } from '../cli-failure.ts';
@@ -30,9 +29,8 @@ export function addConfig(program: Command, cli: Cli): void {
       .description('Show every setting with its value and its origin')
       .addHelpText('before', examples('tidemark config print', 'TIDEMARK_PORT=8080 tidemark config print --json')),
   ).action(async (_options: object, self: Command) => {
-    const { values } = configOf(self, cli);
-    const print = cli.printer(self);
-    printSettings(print, values.map(shownSetting));
+    const { config: loaded } = configOf(self, cli);
+    printSettings(cli.printer(self), loaded.settingsInForce);
   });
 }
 

@@ -17,6 +17,11 @@ export class ClusterDevices implements LiveDevices {
     return this.#members.count > 0 && this.#pingElsewhere(client, ping);
   }
 
+  /** True if the device listens at any server. A server that does not answer in time counts as not having it. */
+  async isListening(client: string): Promise<boolean> {
+    return this.#hub.isListening(client) || (await this.#members.ask({ kind: 'listening', client })) > 0;
+  }
+
   /** Counts the devices that listen, at all servers together. */
   async count(): Promise<number> {
     return this.#hub.size + (await this.#members.ask({ kind: 'listeners' }));

@@ -168,7 +168,8 @@ export class Cluster {
   #answer(query: ClusterQuery): number {
     const { hub } = this.#parts;
     if (query.kind === 'listeners') return hub.size;
-    return hub.ping(query.client, query.ping) ? 1 : 0;
+    const isSo = query.kind === 'listening' ? hub.isListening(query.client) : hub.ping(query.client, query.ping);
+    return isSo ? 1 : 0;
   }
 
   #recoverFromGap(): void {

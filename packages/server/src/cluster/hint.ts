@@ -7,6 +7,8 @@ import type { SpentRequests } from '../auth/rate-limiter.ts';
 export type ClusterQuery =
   /** Sends the ping if the device listens at the server; the answer is 1 or 0. */
   | { readonly kind: 'ping'; readonly client: string; readonly ping: SyncEvents['ping'] }
+  /** Asks whether the device listens at the server; the answer is 1 or 0. */
+  | { readonly kind: 'listening'; readonly client: string }
   /** Counts the devices that listen at the server. */
   | { readonly kind: 'listeners' };
 

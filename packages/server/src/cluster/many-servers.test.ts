@@ -305,6 +305,17 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect((await metrics()).match(/^tidemark_users /gm)).toHaveLength(1);
   });
 
+  it('[EXPLAIN-4] a device that listens at one server is online at every other', async () => {
+    const device = await openDevice(at(fleet.first), await newUser());
+    const isOnlineAt = async (server: ServerProcess) => {
+      const { body } = await adminAt(server).get(`/rc/v1/clients/${device.id}/sync`);
+      return (body as { readonly online: boolean }).online;
+    };
+    expect(await isOnlineAt(fleet.first)).toBe(false);
+    await listenAt(fleet.second, device);
+    expect([await isOnlineAt(fleet.first), await isOnlineAt(fleet.second)]).toEqual([true, true]);
+  });
+
   it('[STALE-3] a change counts at the server where its device was, until the device acknowledges at another', async () => {
     const login = await newUser();
     const device = await openDevice(at(fleet.first), login);

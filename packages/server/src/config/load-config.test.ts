@@ -50,7 +50,9 @@ describe('defaults', () => {
   it('[CONF-1] every setting has a default, and the server listens on loopback only', () => {
     const { config, warnings } = load();
     expect(config).toEqual({
-      settingsInForce: expect.arrayContaining([{ name: 'port', value: 9292, origin: 'default', kind: 'default' }]),
+      settingsInForce: expect.arrayContaining([
+        { name: 'port', value: 9292, origin: 'default', kind: 'default', warning: null },
+      ]),
       host: '127.0.0.1',
       port: 9292,
       workers: 1,
@@ -616,5 +618,15 @@ describe('warnings', () => {
     expect(warningsOf({ TIDEMARK_ADMIN_PASSWORD: 'Password' })).toEqual(['admin_password']);
     expect(warningsOf({ TIDEMARK_ADMIN_LOGIN: 'boss', TIDEMARK_ADMIN_PASSWORD: 'boss' })).toEqual(['admin_password']);
     expect(warningsOf({ TIDEMARK_ADMIN_PASSWORD: 'a harbour at dawn' })).toEqual([]);
+    const { settingsInForce } = load({ env: { TIDEMARK_ADMIN_PASSWORD: 'Password' }, userId: 1000 }).config;
+    expect(settingsInForce.filter(({ warning }) => warning !== null)).toEqual([
+      {
+        name: 'admin_password',
+        value: '***',
+        origin: 'TIDEMARK_ADMIN_PASSWORD',
+        kind: 'environment',
+        warning: 'admin_password is a commonly guessed password; choose another',
+      },
+    ]);
   });
 });

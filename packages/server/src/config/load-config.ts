@@ -9,7 +9,7 @@ import { type Flags, readFlags } from './read-flags.ts';
 import type { Settings } from './schema.ts';
 import type { SettingValue, SettledValue } from './setting-value.ts';
 import { SETTINGS, type Setting } from './settings.ts';
-import { shownSetting } from './shown-setting.ts';
+import { shownSettings } from './shown-settings.ts';
 
 /** The sources of a configuration. */
 export interface ConfigSources {
@@ -48,7 +48,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const conflicts = settingConflicts(settings);
   if (conflicts.length > 0) throw new ConfigProblem(conflicts);
   const warnings = [...environment.warnings, ...configWarnings(settings, userId)];
-  return { config: { ...configOf(settings), settingsInForce: values.map(shownSetting) }, values, warnings };
+  return { config: { ...configOf(settings), settingsInForce: shownSettings(values, warnings) }, values, warnings };
 }
 
 function fileNamed({ env, file }: ConfigSources): { readonly path: string; readonly namedBy: string | null } {

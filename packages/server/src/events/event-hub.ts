@@ -109,6 +109,10 @@ export class EventHub implements LiveDevices {
     if (!this.#isSending) void this.#sendPending();
   };
 
+  isListening(client: string): boolean {
+    return this.#byClient.has(client);
+  }
+
   ping(client: string, ping: SyncEvents['ping']): boolean {
     return this.#byClient.get(client)?.send(eventBytes('ping', ping)) ?? false;
   }

@@ -11,6 +11,7 @@ import type { RateLimiter } from '../auth/rate-limiter.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
 import type { Backups } from '../backups/backups.ts';
 import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
+import type { ClusterDevices } from '../cluster/cluster-devices.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { IdentityProviders } from '../identity/identity-providers.ts';
 import type { KeyedLimit } from '../primitives/keyed-limit.ts';
@@ -33,6 +34,8 @@ export interface RouteContext {
   readonly tokenTtlMs: number;
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
+  /** The devices that listen for events at any server. */
+  readonly liveDevices: Pick<ClusterDevices, 'isListening'>;
   readonly snapshots: SnapshotSlots;
   readonly cluster: Pick<Cluster, 'announce'>;
   readonly metrics: Metrics;

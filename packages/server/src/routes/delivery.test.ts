@@ -52,6 +52,15 @@ it('[EXPLAIN-1] [EXPLAIN-3] the routes show a device that was sent a page and di
   expect(await pull(first.token)).toEqual(pending.body);
 });
 
+it('[EXPLAIN-4] a device is online while its event stream is open', async () => {
+  const isOnline = async () => ((await ofDevice('/sync')).body as { readonly online: boolean }).online;
+  expect(await isOnline()).toBe(false);
+  const events = await device.listen();
+  expect(await isOnline()).toBe(true);
+  await events.close();
+  await expect.poll(isOnline, { timeout: 60_000 }).toBe(false);
+});
+
 it('[EXPLAIN-3] an unknown device or source is refused, and so is the token of a device', async () => {
   for (const path of ['/rc/v1/clients/nobody/sync', `/rc/v1/clients/${device.id}/sources/Nothing/pending`]) {
     expect(await admin.get(path)).toMatchObject({ status: 404 });

@@ -1,4 +1,4 @@
-import { Explanation, SourceSync } from '@tidemark/protocol/admin-schemas';
+import { ClientSync, Explanation } from '@tidemark/protocol/admin-schemas';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Page } from '@tidemark/protocol/schemas';
 import { Type } from '@tidemark/protocol/typebox';
@@ -28,11 +28,11 @@ const sync = route({
   scope: 'read',
   summary: 'How far a device is with each source',
   params: Type.Object({ client_id: ClientId }),
-  answer: Type.Object(
-    { sources: Type.Array(SourceSync, { description: 'All sources.' }) },
-    { ...closed, title: 'ClientSync', description: 'How far a device is with each source.' },
-  ),
-  handle: async ({ context, params }) => ({ sources: await context.tidemark.delivery.sync(params.client_id) }),
+  answer: ClientSync,
+  handle: async ({ context, params }) => {
+    const sources = await context.tidemark.delivery.sync(params.client_id);
+    return { online: await context.liveDevices.isListening(params.client_id), sources };
+  },
 });
 
 const pending = route({

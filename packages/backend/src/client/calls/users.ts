@@ -1,13 +1,13 @@
 import type {
   ChangedUser,
   Client,
+  ClientSync,
   Deleted,
   Explanation,
   Invite,
   JsonValue,
   Page,
   PingReport,
-  SourceSync,
   User,
   WipeOrder,
 } from '@tidemark/protocol';
@@ -133,8 +133,8 @@ export class ClientCalls {
     return this.#api.post(path`/rc/v1/clients/${client}/wipe`, {}, 'harmless', options);
   }
 
-  /** How far the device is with each source. */
-  sync(client: string, options?: CallOptions): Promise<{ readonly sources: readonly SourceSync[] }> {
+  /** Whether the device is connected now, and how far it is with each source. */
+  sync(client: string, options?: CallOptions): Promise<ClientSync> {
     return this.#api.get(path`/rc/v1/clients/${client}/sync`, options);
   }
 

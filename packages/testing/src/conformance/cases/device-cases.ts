@@ -336,7 +336,7 @@ const uploading: readonly ConformanceCase[] = [
         ],
         [
           get('/rc/v1/clients/{client}/sync'),
-          json({ sources: including({ source: order, acknowledged: 1, head: 1, waiting: 0 }) }),
+          json({ online: false, sources: including({ source: order, acknowledged: 1, head: 1, waiting: 0 }) }),
         ],
         [get(`/rc/v1/clients/{client}${path`/sources/${order}/pending`}`), json(having({ more: false }))],
       ];
