@@ -92,6 +92,12 @@ describe('on an empty server', () => {
     await page.getByRole('button', { name: 'Create source' }).click();
     await heading(page, 'Order');
     const curl = (await page.locator('pre', { hasText: 'push_objects' }).textContent()) ?? '';
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByLabel('Name').fill('backend');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    const token = (await page.getByRole('dialog').getByRole('status').locator('pre').textContent()) ?? '';
+    await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('button', { name: 'New user' }).click();
     await page.getByRole('dialog').getByRole('textbox', { name: 'Login' }).fill('ada');
@@ -104,11 +110,11 @@ describe('on an empty server', () => {
     await page.getByRole('button', { name: 'Start the device' }).click();
     const device = page.getByRole('region', { name: 'Simulated device' });
     await device.getByText('live', { exact: true }).waitFor();
-    await runShell(curl, fresh.token);
+    await runShell(curl, token);
     await device.getByRole('list', { name: 'Objects of Order' }).getByText('The first Order').waitFor();
 
     await device.getByRole('button', { name: 'Go offline' }).click();
-    await runShell(curl.replace('"1"', '"2"'), fresh.token);
+    await runShell(curl.replace('"1"', '"2"'), token);
     const opened = page.context().waitForEvent('page');
     await device.getByRole('link').click({ modifiers: ['Control'] });
     const inspector = await opened;
@@ -121,6 +127,8 @@ describe('on an empty server', () => {
     await inspector.getByText(/^To \d device/).waitFor();
     await device.getByRole('button', { name: 'Go online' }).click();
     await device.getByRole('list', { name: 'Objects of Order' }).getByText('2', { exact: true }).waitFor();
+    await inspector.reload();
+    await inspector.getByText('online', { exact: true }).waitFor();
   });
 });
 
@@ -269,6 +277,45 @@ describe('in a browser', () => {
     await sources.getByRole('row', { name: /Tide starting over/ }).waitFor();
     await row.getByRole('button', { name: 'Next page' }).click();
     await page.getByRole('region', { name: 'The next page' }).getByText('"height": 3').waitFor();
+  });
+
+  it('[CONSOLE-28] a source shows its charts, and each push that arrives with the devices that have it', async () => {
+    await post('/rc/v1/sources', { name: 'Wave', partition_type: 'app' });
+    await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 1 } } });
+    await newDevice('wanda', 'Wave');
+    const page = await browser.openPage(`${server.url}/console/sources/Wave`);
+    await signIn(page);
+    await page.getByRole('img', { name: /^Pushes: / }).waitFor();
+    await page.getByText('None yet. Each is shown').waitFor();
+    await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 2 } } });
+    await page
+      .getByRole('table', { name: 'Pushes' })
+      .getByRole('row', { name: / 1 2 all 0 percent 0 of [0-9]+$/ })
+      .waitFor();
+  });
+
+  it('[CONSOLE-29] a ping shows the result of each device with its reason, and is repeated for those it did not reach', async () => {
+    const password = 'sea-urchin-4410';
+    await post('/rc/v1/users', { attributes: { login: 'pia', password } });
+    const { token } = await post('/sync/v1/login', { login: 'pia', password });
+    const phone = { device_type: 'android', device_pin: 'an-address', device_app_id: 'org.example' };
+    const { client_id } = await post('/sync/v1/clients', phone, token);
+    const page = await browser.openPage(`${server.url}/console/pings`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'New ping' }).click();
+    await page.getByLabel('Users', { exact: true }).fill('pia');
+    await page.getByRole('button', { name: 'Send ping' }).click();
+    await page.getByRole('link', { name: 'Results' }).click();
+    const results = page.getByRole('table', { name: 'Results' });
+    await results
+      .getByRole('row', { name: new RegExp(`^\\d+ m?s.* ${client_id} failed fcm 1 fcm is not configured`) })
+      .waitFor();
+    await page.getByRole('button', { name: 'Ping again' }).click();
+    await page.getByRole('button', { name: 'Send ping' }).click();
+    await page.getByText('To 1 device.').waitFor();
+    await page.goto(`${server.url}/console/devices/${client_id}`);
+    await page.getByText('not connected', { exact: true }).waitFor();
+    await page.getByRole('table', { name: 'Pings' }).getByText('failed').first().waitFor();
   });
 
   it('[CONSOLE-13] the activity shows a push as it happens, and leads to all of its request', async () => {
@@ -468,13 +515,23 @@ describe('in a browser', () => {
     for (let count = 0; count < 3; count++) await library.leaveJob('harbour', 'dead');
     const page = await browser.openPage(`${server.url}/console/`);
     await signIn(page);
-    await page.getByText('3 dead jobs').waitFor();
+    await page.getByText(/^[0-9]+ dead jobs$/).waitFor();
     await page.getByRole('link', { name: /^Store [0-9.]+ [kMG]B durable/ }).waitFor();
     await page.getByRole('link', { name: 'Open Jobs' }).first().click();
     await page.getByRole('link', { name: 'harbour' }).click();
+    const retried: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/retry')) retried.push(request.url());
+    });
+    await page.getByRole('button', { name: 'Retry all dead' }).click();
+    await page.getByRole('button', { name: 'Retry all', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(retried).toHaveLength(3);
+    for (let count = 0; count < 2; count++) await library.leaveJob('pier', 'dead');
+    await page.goto(`${server.url}/console/jobs/pier`);
     await page.getByRole('button', { name: 'Drop all dead' }).click();
     expect(await page.getByRole('button', { name: 'Drop dead jobs' }).isDisabled()).toBe(true);
-    await page.getByLabel(/to confirm/).fill('harbour');
+    await page.getByLabel(/to confirm/).fill('pier');
     await page.getByRole('button', { name: 'Drop dead jobs' }).click();
     await page.getByText('No job is dead').waitFor();
   });

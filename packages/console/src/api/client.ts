@@ -1,6 +1,7 @@
 import { TidemarkClient } from '@tidemark/backend';
 import { Transport } from '@tidemark/backend/transport';
 import { parseJson } from '@tidemark/protocol';
+import type { Readiness } from './readiness.ts';
 
 /** The address of the server, which also served this page. */
 export const SERVER_URL = window.location.origin;
@@ -36,21 +37,6 @@ export const pageOptions = {
 export const client = new TidemarkClient(pageOptions);
 
 const service = new Transport(pageOptions);
-
-/** The state of the calls to the backend. */
-interface Breaker {
-  readonly state: string;
-  readonly failures: number;
-  readonly until?: string | null;
-}
-
-/** What `/readyz` answers to callers who may read. */
-export interface Readiness {
-  readonly status: string;
-  readonly durability?: string;
-  readonly checks?: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
-  readonly backend?: Breaker & { readonly calls?: Readonly<Record<string, Breaker>> };
-}
 
 export function readiness(): Promise<Readiness> {
   return service.get('/readyz');

@@ -19,7 +19,9 @@ import { Facts, Page, Section } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { ActivityLines } from './activity-lines.tsx';
 import { appOf } from './device-facts.ts';
+import { type DevicePing, lastPingsOf, PINGS_READ } from './device-pings.ts';
 import { Explain } from './explain.tsx';
+import { PingStatus } from './ping-status.tsx';
 import { PingUser } from './ping-user.tsx';
 import { SimulateButton } from './simulate-button.tsx';
 
@@ -59,7 +61,7 @@ export function Device() {
       actions={actions}
     >
       {device.data?.wipe != null && <Wipe order={device.data.wipe} />}
-      <Loaded query={device}>{(view) => <Facts facts={factsOf(view)} isDense />}</Loaded>
+      <Loaded query={device}>{(view) => <Facts facts={factsOf(view, sync.data?.online)} isDense />}</Loaded>
       {sync.data !== undefined && user !== undefined && (
         <Section title="Why is an object not there?">
           <Explain device={id} user={user} sources={sync.data.sources.map(({ source }) => source)} />
@@ -78,6 +80,9 @@ export function Device() {
         </Loaded>
       </Section>
       <Uploads outcomes={(sync.data?.sources ?? []).flatMap(({ last_outcomes }) => last_outcomes)} />
+      <Section title="Pings">
+        <DevicePings id={id} />
+      </Section>
       <Section title="What it does now">
         <DeviceActivity id={id} />
       </Section>
@@ -85,15 +90,22 @@ export function Device() {
   );
 }
 
-function factsOf(device: Client) {
+function factsOf(device: Client, isOnline: boolean | undefined) {
   return [
     ['User', <NameLink key="user" kind="user" name={device.user_id} />],
+    ['Now', <Online key="now" isOnline={isOnline} />],
     ['Last sync', <Moment key="sync" at={device.last_sync} />],
     ['Registered', <Moment key="made" at={device.created_at} />],
     ['Type', device.device_type ?? 'not told'],
     ['App', appOf(device)],
     ['Push address', device.device_pin ?? 'none: pings reach it only while it is connected'],
   ] as const;
+}
+
+/** Whether the device listens for changes now. A device that only polls never does. */
+function Online({ isOnline }: { readonly isOnline: boolean | undefined }) {
+  if (isOnline === undefined) return '–';
+  return <StateBadge tone={isOnline ? 'good' : 'plain'}>{isOnline ? 'online' : 'not connected'}</StateBadge>;
 }
 
 function sourceColumns(device: string, isAdmin: boolean): readonly Column<SourceSync>[] {
@@ -175,6 +187,13 @@ function StartOver({ device, source }: { readonly device: string; readonly sourc
   );
 }
 
+const PINGS: readonly Column<DevicePing>[] = [
+  { title: 'Ping', cell: ({ ping }) => <NameLink kind="ping" name={ping} /> },
+  { title: 'When', cell: ({ result }) => <Moment at={result.at} /> },
+  { title: 'Result', cell: ({ result }) => <PingStatus status={result.status} /> },
+  { title: 'Answer of the service', cell: ({ result }) => <span className="long">{result.reason ?? '–'}</span> },
+];
+
 const OUTCOMES: readonly Column<Outcome>[] = [
   { title: 'Source', cell: ({ source }) => <NameLink kind="source" name={source} /> },
   { title: 'Object', cell: ({ id }) => <span className="name">{id}</span> },
@@ -196,6 +215,23 @@ function Uploads({ outcomes }: { readonly outcomes: readonly Outcome[] }) {
         <DataTable label="Uploads" rows={outcomes} keyOf={({ op_id }) => op_id} columns={OUTCOMES} />
       )}
     </Section>
+  );
+}
+
+function DevicePings({ id }: { readonly id: string }) {
+  const query = useQuery({ queryKey: ['devices', id, 'pings'], queryFn: () => lastPingsOf(id) });
+  return (
+    <Loaded query={query}>
+      {(results) =>
+        results.length === 0 ? (
+          <Text size="sm" c="dimmed" className="card">
+            None of the last {PINGS_READ} pings went to this device.
+          </Text>
+        ) : (
+          <DataTable label="Pings" rows={results} keyOf={({ ping }) => ping} columns={PINGS} />
+        )
+      }
+    </Loaded>
   );
 }
 

@@ -1,127 +1,12 @@
 import { Alert, Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
-import type { Readiness } from '../api/client.ts';
-
-/** A problem with what to do about it. */
-interface Insight {
-  readonly title: string;
-  readonly remedy: string;
-  /** The screen where something can be done about it. */
-  readonly to: string;
-  readonly at: string;
-}
-
-export interface Known {
-  readonly ready: Readiness | undefined;
-  readonly queues: readonly JobQueue[] | undefined;
-  readonly receipts: readonly Receipt[];
-  readonly sources: readonly Source[] | undefined;
-  /** The names of sources that were queried; undefined: not known yet. */
-  readonly queried: ReadonlySet<string> | undefined;
-}
-
-/** A device that was not seen for so long is worth a look. */
-const OLD_MS = 86_400_000;
-/** A free disk below this is told before the server stops being ready. */
-const LOW_DISK_GIB = 1;
-/** A source that was declared just now has not been queried yet. */
-const YOUNG_MS = 600_000;
-
-const SYSTEM = { to: '/system', at: 'System' };
-const JOBS = { to: '/jobs', at: 'Jobs' };
-
-/** Returns what an operator should look at. */
-function insightsOf(known: Known): readonly Insight[] {
-  return [...checkInsights(known), ...backendInsights(known), ...jobInsights(known), ...deviceInsights(known)];
-}
-
-function checkInsights({ ready }: Known): readonly Insight[] {
-  const { checks = [] } = ready ?? {};
-  const freeGib = Number(/^([0-9.]+) GiB free$/.exec(checks.find(({ name }) => name === 'disk')?.detail ?? '')?.[1]);
-  return [
-    ...checks
-      .filter(({ ok }) => !ok)
-      .map(({ name, detail }) => ({ title: `The check “${name}” fails`, remedy: detail, ...SYSTEM })),
-    ...checks
-      .filter(({ name }) => name === 'warning')
-      .map(({ detail }) => ({ title: 'The server warns', remedy: detail, ...SYSTEM })),
-    ...(freeGib < LOW_DISK_GIB
-      ? [
-          {
-            title: 'The disk is nearly full',
-            remedy: `${freeGib} GiB are free. Delete old backups, move them to another disk by backup_folder, or give the server more space.`,
-            ...SYSTEM,
-          },
-        ]
-      : []),
-  ];
-}
-
-function backendInsights({ ready, sources = [], queried }: Known): readonly Insight[] {
-  const { backend } = ready ?? {};
-  const isOpen = backend?.state === 'open' || backend?.state === 'trying';
-  const never = sources.filter(
-    ({ name, adapter, created_at }) =>
-      adapter !== 'none' && queried?.has(name) === false && Date.now() - Date.parse(created_at) > YOUNG_MS,
-  );
-  return [
-    ...(isOpen
-      ? [
-          {
-            title: 'The backend does not answer',
-            remedy: `${backend.failures} calls in a row failed. “Check the backend” tells why.`,
-            to: '/backend',
-            at: 'Backend',
-          },
-        ]
-      : []),
-    ...never.map(({ name }) => ({
-      title: `The source “${name}” was never refreshed`,
-      remedy: 'No query of the backend for it is on record. Check the backend, then refresh the source.',
-      to: '/backend',
-      at: 'Backend',
-    })),
-  ];
-}
-
-function jobInsights({ queues = [] }: Known): readonly Insight[] {
-  const dead = queues.reduce((sum, { counts }) => sum + counts.dead, 0);
-  return [
-    ...(dead > 0
-      ? [
-          {
-            title: `${dead} dead ${dead === 1 ? 'job' : 'jobs'}`,
-            remedy: 'All their attempts failed. Read the reasons, then retry or remove them.',
-            ...JOBS,
-          },
-        ]
-      : []),
-    ...queues
-      .filter(({ paused }) => paused)
-      .map(({ queue }) => ({
-        title: `The queue “${queue}” is paused`,
-        remedy: 'Its jobs wait until somebody resumes it.',
-        ...JOBS,
-      })),
-  ];
-}
-
-function deviceInsights({ receipts }: Known): readonly Insight[] {
-  const isOld = ({ oldest_behind_at: at }: Receipt) => at !== null && Date.now() - Date.parse(at) > OLD_MS;
-  return receipts.filter(isOld).map(({ source, behind }) => ({
-    title: `${behind} ${behind === 1 ? 'device is' : 'devices are'} behind in “${source}”`,
-    remedy: 'At least one has not synced for a day. Ping those that are behind.',
-    to: '/pings',
-    at: 'Pings',
-  }));
-}
+import { findInsights, type Known } from './find-insights.ts';
 
 /** The problems, each with its remedy and the way there. */
 export function Insights({ known }: { readonly known: Known }) {
   return (
     <>
-      {insightsOf(known).map(({ title, remedy, to, at }) => (
+      {findInsights(known, Date.now()).map(({ title, remedy, to, at }) => (
         <Alert key={`${title} ${remedy}`} color="yellow" title={<span className="long">{title}</span>}>
           <Text size="sm" className="long">
             {remedy}{' '}

@@ -4,11 +4,11 @@ import { Link } from '@tanstack/react-router';
 import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
 import { useActivity } from '../api/activity.ts';
-import { client, type Readiness, readiness } from '../api/client.ts';
+import { client, readiness } from '../api/client.ts';
 import { readMetrics } from '../api/metrics.ts';
+import type { Readiness } from '../api/readiness.ts';
 import { quantileOf, type Sample, sumOfSamples } from '../api/samples.ts';
 import { useIsAdmin } from '../api/session.ts';
-import { Bars } from '../components/bars.tsx';
 import { bytesText } from '../components/bytes-text.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Gauge } from '../components/gauge.tsx';
@@ -18,13 +18,13 @@ import { NameLink } from '../components/name-link.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { FirstRun } from './first-run.tsx';
 import { Insights } from './insights.tsx';
+import { MetricChart } from './metric-chart.tsx';
 
 const REFRESH_MS = 10_000;
 const RATE_MS = 10_000;
 const RATED = { kinds: ['push', 'pull'] } as const;
 /** Sources whose receipts are read. */
 const RECEIPTS_MAX = 20;
-const STEPS_SHOWN = 60;
 const PULL_ROUTE = '/sync/v1/pull';
 const PUSH_ROUTE = '/app/v1/:source_name/push_objects';
 /** The metric of a query of the backend, before the name of the source. */
@@ -41,11 +41,17 @@ export function Overview() {
   const ready = useQuery({ queryKey: ['readiness'], queryFn: readiness, refetchInterval: REFRESH_MS });
   const metrics = useQuery({ queryKey: ['prometheus'], queryFn: readMetrics, refetchInterval: REFRESH_MS });
   const queried = useQuery({ queryKey: ['metrics', QUERIED], queryFn: () => client.system.metricNames(`${QUERIED}*`) });
+  const isAdmin = useIsAdmin();
+  const settings = useQuery({
+    queryKey: ['settings'],
+    queryFn: () => client.system.settings(),
+    enabled: isAdmin,
+  });
   const receipts = useReceipts(sources.data ?? []);
   const rates = useRates();
   // The first steps stay until the screen is left, also when they have filled the server.
   const [wasEmpty, setWasEmpty] = useState(false);
-  const isFirstRun = useIsAdmin() && (wasEmpty || sources.data?.length === 0);
+  const isFirstRun = isAdmin && (wasEmpty || sources.data?.length === 0);
   if (isFirstRun && !wasEmpty) setWasEmpty(true);
   return (
     <Page title="Overview" about="How this server is doing.">
@@ -56,6 +62,7 @@ export function Overview() {
           receipts,
           sources: sources.data,
           queried: queried.data && new Set(queried.data.map((name) => name.slice(QUERIED.length))),
+          settings: settings.data,
         }}
       />
       {isFirstRun && <FirstRun />}
@@ -84,7 +91,7 @@ export function Overview() {
       </div>
       <div className="columns">
         {CHARTS.map((chart) => (
-          <Chart key={chart.metric} {...chart} />
+          <MetricChart key={chart.metric} {...chart} />
         ))}
       </div>
       {receipts.length > 0 && (
@@ -236,22 +243,5 @@ function Checks({ ready: { checks = [], durability } }: { readonly ready: Readin
         )}
       </Stack>
     </div>
-  );
-}
-
-/** The requests of the last hour, minute by minute. */
-function Chart({ metric, title }: { readonly metric: string; readonly title: string }) {
-  const query = useQuery({
-    queryKey: ['metric', metric],
-    queryFn: async () => {
-      const names = await client.system.metricNames(metric);
-      return names.includes(metric) ? client.system.metric(metric, { start: -STEPS_SHOWN }) : [];
-    },
-    refetchInterval: REFRESH_MS,
-  });
-  return (
-    <Section title={title}>
-      <Loaded query={query}>{(steps) => <Bars steps={steps} title={title} />}</Loaded>
-    </Section>
   );
 }

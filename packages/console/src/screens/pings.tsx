@@ -15,8 +15,8 @@ import { durationOf, Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
-import { StateBadge, type Tone } from '../components/state-badge.tsx';
 import { ComposePing } from './compose-ping.tsx';
+import { PingStatus } from './ping-status.tsx';
 import { PingSent } from './ping-user.tsx';
 
 const PAGE_PINGS = 50;
@@ -71,21 +71,11 @@ export function Pings() {
   );
 }
 
-const TONES: Readonly<Record<PingResult['status'], Tone>> = {
-  accepted: 'good',
-  sent: 'good',
-  retrying: 'busy',
-  collapsed: 'plain',
-  gone: 'plain',
-  retired: 'bad',
-  failed: 'bad',
-};
-
 /** The results in the order in which they became known, each with the time since the ping was sent. */
 const resultColumns = (sentAt: string): readonly Column<PingResult>[] => [
   { title: 'After', cell: ({ at }) => durationOf(Math.max(0, Date.parse(at) - Date.parse(sentAt))), isNumber: true },
   { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
-  { title: 'Result', cell: ({ status }) => <StateBadge tone={TONES[status]}>{status}</StateBadge> },
+  { title: 'Result', cell: ({ status }) => <PingStatus status={status} /> },
   { title: 'By', cell: ({ service }) => service ?? '–' },
   { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true, isWide: true },
   { title: 'Answer of the service', cell: ({ reason }) => <span className="long">{reason ?? '–'}</span> },

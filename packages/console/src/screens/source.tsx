@@ -12,20 +12,24 @@ import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
+import { MetricChart } from './metric-chart.tsx';
 import { Receipts } from './receipts.tsx';
+import { RecentPushes } from './recent-pushes.tsx';
+import { Refreshes, RefreshSource } from './refreshes.tsx';
 import { ownerOf } from './sources.tsx';
 
 export function Source() {
   const { name } = useParams({ strict: false }) as { readonly name: string };
   const query = useQuery({ queryKey: ['sources', name], queryFn: () => client.sources.get(name) });
   const isAdmin = useIsAdmin();
-  const actions = isAdmin && query.data !== undefined && (
+  const actions = query.data !== undefined && (
     <>
       <Button size="sm" component={Link} {...({ to: '/data', search: { source: name } } as { readonly to: string })}>
         Data
       </Button>
-      <EditSource source={query.data} key={query.data.updated_at} />
-      <DropSource name={name} />
+      {isAdmin && query.data.adapter !== 'none' && <RefreshSource source={query.data} />}
+      {isAdmin && <EditSource source={query.data} key={query.data.updated_at} />}
+      {isAdmin && <DropSource name={name} />}
     </>
   );
   return (
@@ -34,11 +38,24 @@ export function Source() {
         {(source) => (
           <>
             <Facts facts={factsOf(source)} />
+            {source.adapter !== 'none' && (
+              <Section title="Refreshes from the backend">
+                <Refreshes source={source} />
+              </Section>
+            )}
+            <div className="columns">
+              <MetricChart metric={`sources:push_objects:${name}`} title="Pushes" />
+              <MetricChart metric={`sources:pull:${name}`} title="Pulls" />
+              {source.adapter !== 'none' && <MetricChart metric={`sources:query:${name}`} title="Refreshes" />}
+            </div>
             {source.partition_type === 'app' && (
               <Section title="Receipts">
                 <Receipts source={name} />
               </Section>
             )}
+            <Section title="Pushes since this screen opened">
+              <RecentPushes source={name} />
+            </Section>
             <Section title="Push objects to it">
               <Command label="curl" text={pushCurl(name, exampleOf(source))} />
               <Command

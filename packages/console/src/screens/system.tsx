@@ -15,7 +15,15 @@ import { Backups } from './backups.tsx';
 
 const SETTINGS: readonly Column<SettingInForce>[] = [
   { title: 'Setting', cell: ({ name }) => <code className="long">{name}</code> },
-  { title: 'Value', cell: ({ value }) => <code className="long">{JSON.stringify(value)}</code> },
+  {
+    title: 'Value',
+    cell: ({ value, warning }) => (
+      <>
+        <code className="long">{JSON.stringify(value)}</code>
+        {warning !== null && <StateBadge tone="warn">{warning}</StateBadge>}
+      </>
+    ),
+  },
   {
     title: 'From',
     cell: ({ kind, origin }) => <StateBadge tone={kind === 'default' ? 'plain' : 'busy'}>{origin}</StateBadge>,

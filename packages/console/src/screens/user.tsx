@@ -1,6 +1,6 @@
 import { Group, Stack, Text, Textarea } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Client, UserGroups } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
@@ -70,6 +70,9 @@ export function User() {
       <Section title="Groups" actions={isAdmin && groups.data !== undefined && <SetGroups groups={groups.data} />}>
         <Loaded query={groups}>{({ groups: names }) => <GroupNames names={names} />}</Loaded>
       </Section>
+      <Section title="Data">
+        <UserData login={login} />
+      </Section>
       <Section title="Devices">
         <Loaded query={devices}>
           {(ids) =>
@@ -95,6 +98,36 @@ function Devices({ ids }: { readonly ids: readonly string[] }) {
   });
   const rows = ids.map((id, index) => ({ id, device: results[index]?.data }));
   return <DataTable label="Devices" rows={rows} keyOf={({ id }) => id} columns={DEVICES} />;
+}
+
+/** Leads to the objects of the user. */
+function UserData({ login }: { readonly login: string }) {
+  const query = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
+  return (
+    <Loaded query={query}>
+      {(sources) => {
+        const own = sources.filter(({ partition_type }) => partition_type === 'user');
+        return (
+          <Group className="card" gap="md">
+            {own.map(({ name }) => (
+              <Link
+                key={name}
+                className="name"
+                {...({ to: '/data', search: { source: name, user: login } } as { readonly to: string })}
+              >
+                {name}
+              </Link>
+            ))}
+            {own.length === 0 && (
+              <Text size="sm" c="dimmed">
+                No source has data of single users.
+              </Text>
+            )}
+          </Group>
+        );
+      }}
+    </Loaded>
+  );
 }
 
 function GroupNames({ names }: { readonly names: readonly string[] }) {

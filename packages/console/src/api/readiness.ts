@@ -1,0 +1,14 @@
+/** The state of the calls to the backend. */
+interface Breaker {
+  readonly state: string;
+  readonly failures: number;
+  readonly until?: string | null;
+}
+
+/** What `/readyz` answers to callers who may read. */
+export interface Readiness {
+  readonly status: string;
+  readonly durability?: string;
+  readonly checks?: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+  readonly backend?: Breaker & { readonly calls?: Readonly<Record<string, Breaker>> };
+}

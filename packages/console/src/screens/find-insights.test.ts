@@ -1,0 +1,70 @@
+import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
+import { expect, it } from 'vitest';
+import { findInsights, type Known } from './find-insights.ts';
+
+const NOW_MS = Date.parse('2030-01-31T12:00:00Z');
+const NOTHING: Known = {
+  ready: undefined,
+  queues: undefined,
+  receipts: [],
+  sources: undefined,
+  queried: undefined,
+  settings: undefined,
+};
+const titlesOf = (known: Partial<Known>) => findInsights({ ...NOTHING, ...known }, NOW_MS).map(({ title }) => title);
+
+it('[CONSOLE-25] a disk with less than 1 GiB free, a failing check and a warning of the store are problems', () => {
+  const disk = (detail: string) => ({ status: 'ready', checks: [{ name: 'disk', ok: true, detail }] });
+  expect(titlesOf({ ready: disk('0.9 GiB free') })).toEqual(['The disk is nearly full']);
+  expect(titlesOf({ ready: disk('1.0 GiB free') })).toEqual([]);
+  const checks = [
+    { name: 'store', ok: false, detail: 'does not write' },
+    { name: 'warning', ok: true, detail: 'no replica' },
+  ];
+  expect(titlesOf({ ready: { status: 'not_ready', checks } })).toEqual(['The check “store” fails', 'The server warns']);
+});
+
+it('[CONSOLE-25] a commonly guessed password of the administrator is a problem, and it is told how to end it', () => {
+  const setting = {
+    name: 'admin_password',
+    value: '***',
+    origin: 'TIDEMARK_ADMIN_PASSWORD',
+    kind: 'environment',
+  } as const;
+  const warning = 'admin_password is a commonly guessed password; choose another';
+  expect(findInsights({ ...NOTHING, settings: [{ ...setting, warning }] }, NOW_MS)).toEqual([
+    {
+      title: 'The setting “admin_password” is risky',
+      remedy: 'admin_password is a commonly guessed password; choose another.',
+      to: '/system',
+      at: 'System',
+    },
+  ]);
+  expect(titlesOf({ settings: [{ ...setting, warning: null }] })).toEqual([]);
+});
+
+it('[CONSOLE-25] a source with a backend that was never queried is a problem after ten minutes', () => {
+  const source = (name: string, minutes: number, adapter: 'http' | 'none' = 'http') =>
+    ({ name, adapter, created_at: new Date(NOW_MS - minutes * 60_000).toISOString() }) as unknown as Source;
+  const sources = [source('Old', 11), source('Young', 9), source('Pushed', 11, 'none'), source('Queried', 11)];
+  expect(titlesOf({ sources, queried: new Set(['Queried']) })).toEqual(['The source “Old” was never refreshed']);
+  expect(titlesOf({ sources })).toEqual([]);
+});
+
+it('[CONSOLE-25] a backend that fails, dead jobs, paused queues and devices behind for a day are problems', () => {
+  const queue = { queue: 'uploads', paused: true, counts: { dead: 2 } } as unknown as JobQueue;
+  const behind = (hours: number) =>
+    ({ source: 'Order', behind: 1, oldest_behind_at: new Date(NOW_MS - hours * 3_600_000).toISOString() }) as Receipt;
+  expect(
+    titlesOf({
+      ready: { status: 'ready', backend: { state: 'open', failures: 5 } },
+      queues: [queue],
+      receipts: [behind(25), behind(23)],
+    }),
+  ).toEqual([
+    'The backend does not answer',
+    '2 dead jobs',
+    'The queue “uploads” is paused',
+    '1 device is behind in “Order”',
+  ]);
+});
