@@ -305,7 +305,7 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect((await metrics()).match(/^tidemark_users /gm)).toHaveLength(1);
   });
 
-  it('[EXPLAIN-4] a device that listens at one server is online at every other', async () => {
+  it('[EXPLAIN-6] a device that listens at one server is online at every other', async () => {
     const device = await openDevice(at(fleet.first), await newUser());
     const isOnlineAt = async (server: ServerProcess) => {
       const { body } = await adminAt(server).get(`/rc/v1/clients/${device.id}/sync`);

@@ -52,7 +52,7 @@ it('[EXPLAIN-1] [EXPLAIN-3] the routes show a device that was sent a page and di
   expect(await pull(first.token)).toEqual(pending.body);
 });
 
-it('[EXPLAIN-4] a device is online while its event stream is open', async () => {
+it('[EXPLAIN-6] a device is online while its event stream is open', async () => {
   const isOnline = async () => ((await ofDevice('/sync')).body as { readonly online: boolean }).online;
   expect(await isOnline()).toBe(false);
   const events = await device.listen();
