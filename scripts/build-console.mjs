@@ -44,6 +44,8 @@ async function bundle(root, output) {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       chunkSizeWarningLimit: 1_000,
+      // A slow machine is no reason for a warning.
+      rolldownOptions: { checks: { pluginTimings: false, bundlerTimings: false } },
     },
   });
 }

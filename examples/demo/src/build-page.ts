@@ -4,6 +4,9 @@ import { build } from 'vite';
 
 const PAGE = fileURLToPath(new URL('../page', import.meta.url));
 
+/** A slow machine is no reason for a warning. */
+const QUIET = { checks: { pluginTimings: false, bundlerTimings: false } };
+
 /** Path → content. */
 export type Files = ReadonlyMap<string, string | Uint8Array>;
 
@@ -14,7 +17,7 @@ export async function buildPage(): Promise<Files> {
     configFile: false,
     logLevel: 'warn',
     plugins: [react()],
-    build: { write: false, assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+    build: { write: false, assetsInlineLimit: 0, modulePreload: { polyfill: false }, rolldownOptions: QUIET },
   });
   if (!('output' in result)) throw new Error('vite did not return one bundle');
   return new Map(

@@ -9,25 +9,30 @@ interface AgreementProps {
   readonly orders: readonly BackendOrder[] | null;
 }
 
-/** Says whether all devices show what the backend's database has, attribute by attribute. */
+/** Says whether all devices show what the backend's database has, attribute by attribute, and nobody has to decide anything. */
 export function Agreement({ seats, orders }: AgreementProps) {
   useChanges(seats);
   const differing = seats.filter((seat) => orders === null || shownBy(seat) !== expectedOf(seat, orders));
-  const isAgreed = differing.length === 0;
-  const names = differing.map(({ name }) => name).join(', ');
+  const undecided = seats.filter(({ device }) => device.problems.list().length > 0);
+  const isAgreed = differing.length === 0 && undecided.length === 0;
+  const namesOf = (some: readonly Seat[]) => some.map(({ name }) => name).join(', ');
+  const open =
+    differing.length > 0 ? `Not the same yet: ${namesOf(differing)}` : `To be resolved: ${namesOf(undecided)}`;
   return (
     <p className="agreement" role="status" data-agreed={isAgreed}>
-      {isAgreed ? 'All devices and the backend agree' : `Not the same yet: ${names}`}
+      {isAgreed ? 'All devices and the backend agree' : open}
     </p>
   );
 }
 
-/** Renders again when a work order of any device changes. */
+/** Renders again when a work order or a problem of any device changes. */
 function useChanges(seats: readonly Seat[]): void {
   const [, setChanges] = useState(0);
   useEffect(() => {
     const onChange = () => setChanges((count) => count + 1);
-    const stops = seats.map(({ device }) => device.source('WorkOrder').subscribe(onChange));
+    const stops = seats.flatMap(({ device }) =>
+      [device.source('WorkOrder'), device.problems].map((observable) => observable.subscribe(onChange)),
+    );
     return () => {
       for (const stop of stops) stop();
     };
