@@ -4,6 +4,7 @@ import { client } from '../api/client.ts';
 import type { ObjectOwner } from '../api/object-pages.ts';
 import { Failure } from '../components/loaded.tsx';
 import { saveFile } from '../components/save-file.ts';
+import { writeJson } from './write-export.ts';
 
 /** Saves all objects as a JSON file, which can be imported again. */
 export function ExportObjects({ owner }: { readonly owner: ObjectOwner }) {
@@ -13,11 +14,7 @@ export function ExportObjects({ owner }: { readonly owner: ObjectOwner }) {
     setBusy(true);
     setError(null);
     try {
-      const parts: string[] = [];
-      for await (const [id, attributes] of client.documents.readObjects(owner, 'md')) {
-        parts.push(`${parts.length === 0 ? '{\n' : ',\n'}${JSON.stringify(id)}: ${JSON.stringify(attributes)}`);
-      }
-      parts.push(parts.length === 0 ? '{}\n' : '\n}\n');
+      const parts = await writeJson(client.documents.readObjects(owner, 'md'));
       saveFile(`${owner.source}.json`, 'application/json', parts);
     } catch (failure) {
       setError(failure);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { columnsIn, objectsIn } from './parse-import.ts';
+import { writeJson } from './write-export.ts';
 
 const ALL = { id: '', left: [] };
 
@@ -23,4 +24,17 @@ it('[CONSOLE-15] JSON is read as objects by id or as a list, and what is wrong i
   expect(objectsIn('a,b\n,2', ALL).problem).toBe('Line 2 has no id.');
   expect(objectsIn('a\n1,2', ALL).problem).toBe('Line 2 has more cells than there are columns.');
   expect(objectsIn('a\n"1', ALL).problem).toBe('A quotation mark is not closed.');
+});
+
+it('[CONSOLE-15] objects that were exported are imported as they were', async () => {
+  const objects = [
+    ['017', { price: 1.5, code: '007', isNew: true, note: null, tags: ['a', { b: 2 }] }],
+    ['constructor', { 'a "b"\n': '\u202e<img>' }],
+    ['empty', {}],
+  ] as const;
+  const exported = async function* () {
+    yield* objects;
+  };
+  expect([...objectsIn((await writeJson(exported())).join(''), ALL).objects]).toEqual(objects);
+  expect((await writeJson((async function* () {})())).join('')).toBe('{}\n');
 });
