@@ -170,7 +170,7 @@ function taskRow(name: string, longest: number): Row {
     ratio: longest / TASK_MS_MAX,
     bound: { atMost: 1 },
     knownMiss:
-      'the app reads all objects of a source in one task when it first shows them, and a line of a snapshot is parsed in one',
+      'which task is the longest was not looked for; the view of a source and a line of a snapshot are each made in one',
   };
 }
 
