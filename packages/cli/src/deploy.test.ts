@@ -161,6 +161,11 @@ describe('monitoring', () => {
     metrics.pingAttempted('apns', 'accepted');
     metrics.delivered('Order', 1);
     metrics.written(0.002);
+    metrics.flushed(0.001);
+    // A server has one of the two, by its engine.
+    for (const name of ['tidemark_store_bytes', 'tidemark_valkey_memory_bytes']) {
+      metrics.watchInstallation(name, 'Size of the store', async () => 1);
+    }
     metrics.backendCalled('query', 'failed', 2);
     metrics.mismatched('Order');
     metrics.watchActivityStreams(() => 3);
