@@ -422,6 +422,8 @@ describe('in a browser', () => {
     await heading(page, 'Overview');
     await page.keyboard.press('Control+k');
     await page.getByRole('option', { name: /Overview/, selected: true }).waitFor();
+    // The dialog takes the focus after it has opened.
+    await page.getByRole('combobox').and(page.locator(':focus')).waitFor();
     await page.keyboard.type('quay data');
     await page.getByRole('option', { name: /Quay\s*data/, selected: true }).waitFor();
     await page.keyboard.press('Enter');
@@ -429,7 +431,6 @@ describe('in a browser', () => {
     await page.getByRole('heading', { name: 'No objects yet' }).waitFor();
     await page.getByRole('button', { name: 'Add object' }).focus();
     await page.keyboard.press('Enter');
-    // The dialog takes the focus after it has opened.
     await page.getByRole('textbox', { name: 'Id', exact: true }).and(page.locator(':focus')).waitFor();
     await page.keyboard.type('q1');
     await page.keyboard.press('Tab');
