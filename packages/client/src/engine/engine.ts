@@ -80,6 +80,8 @@ export class Engine {
   #cancelWait: () => void = () => undefined;
   #retryAtMs: number | null = null;
   #error: DeviceStatus['error'] = null;
+  /** The error then stays: a pull without changes succeeds without the store. */
+  #isStoreLost = false;
   #isLive = false;
   #isKeptOffline = false;
   #isWiping = false;
@@ -149,7 +151,10 @@ export class Engine {
     this.#stopHints = platform.network?.onChange(() => this.#followNetwork()) ?? (() => undefined);
     this.#perform(first);
     void this.sessions.revoker.flush();
-    options.store.onLost?.((error) => this.#fail(error));
+    options.store.onLost?.((error) => {
+      this.#isStoreLost = true;
+      this.#fail(error);
+    });
   }
 
   get status(): DeviceStatus {
@@ -187,7 +192,7 @@ export class Engine {
     this.#acknowledger.stop();
     this.puller.forget();
     this.puller.wantAll();
-    this.#error = null;
+    this.#clearError();
     this.dispatch({ type: 'signed_in' });
     void this.sessions.revoker.flush();
   }
@@ -230,7 +235,7 @@ export class Engine {
     this.dispatch({ type: 'signed_out' });
     this.#acknowledger.stop();
     this.puller.forget();
-    this.#error = null;
+    this.#clearError();
     this.#syncedAtMs = null;
     this.#refreshStatus();
   }
@@ -299,7 +304,7 @@ export class Engine {
       const { userId, clientId } = session;
       const more = await round({ userId, clientId, signal: controller.signal });
       if (controller.signal.aborted) return;
-      this.#error = null;
+      this.#clearError();
       this.#recordProgress(type === 'pulled');
       this.dispatch({ type, more });
     } catch (error) {
@@ -311,6 +316,10 @@ export class Engine {
   #pull(scope: WorkScope): Promise<boolean> {
     for (const [, { source }] of this.replica.reader.entries('uploads', '')) this.puller.want(source);
     return this.puller.round(scope);
+  }
+
+  #clearError(): void {
+    if (!this.#isStoreLost) this.#error = null;
   }
 
   #fail(error: ClientError): void {

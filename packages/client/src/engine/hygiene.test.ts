@@ -348,6 +348,9 @@ describe('a database that is deleted from outside', () => {
       expect(device.status.getSnapshot().error).toMatchObject({ code: 'store_failed', status: null });
     }, WAIT);
     await expect(device.source('Order').create({ a: 1 })).rejects.toMatchObject({ code: 'store_failed' });
+    // A pull without changes needs no store, and must not hide that it is gone.
+    await finish(device.sync().catch(() => undefined));
+    expect(device.status.getSnapshot().error).toMatchObject({ code: 'store_failed' });
     await device.close();
   });
 });
