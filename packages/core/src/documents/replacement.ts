@@ -111,8 +111,8 @@ export class Replacement {
     if (this.#since === null) return;
     // An empty partition has the epoch of the store; its first write appends a part of its own.
     const { epoch, head } = this.#since;
-    const isOtherLife = head > 0 ? epoch !== state.epoch : !state.epoch.startsWith(epoch);
-    if (!isOtherLife && state.floor <= this.#since.head) return;
+    const isOtherEpoch = head > 0 ? epoch !== state.epoch : !state.epoch.startsWith(epoch);
+    if (!isOtherEpoch && state.floor <= this.#since.head) return;
     throw new Refusal('refresh_stale', 'the document is older than what the partition remembers; query again');
   }
 }
