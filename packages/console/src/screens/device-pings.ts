@@ -9,8 +9,8 @@ export interface DevicePing {
 
 /** Pings whose results are looked through for those of a device. */
 export const PINGS_READ = 10;
-/** Results that are read of each of them. */
-const RESULTS_READ = 10;
+/** Results in one page of a ping. */
+const RESULTS_READ = 100;
 
 /** Returns the results of a device among the last pings, newest first. */
 export async function lastPingsOf(device: string): Promise<readonly DevicePing[]> {
@@ -21,12 +21,17 @@ export async function lastPingsOf(device: string): Promise<readonly DevicePing[]
   return results.flat();
 }
 
-/** Results come in the order of the ids of devices, so the page that begins just before the device has its result. */
+/**
+ * Results come in the order of the ids of devices. So the pages that begin just before the device are read until one has its
+ * result, or has passed its id.
+ */
 async function resultOf(ping: string, device: string): Promise<readonly DevicePing[]> {
-  const before = device.slice(0, -1);
-  const { results } = await client.pings.get(ping, {
-    limit: RESULTS_READ,
-    ...(before === '' ? {} : { after: before }),
-  });
-  return results.filter(({ client_id }) => client_id === device).map((result) => ({ ping, result }));
+  for (let after = device.slice(0, -1); ; ) {
+    const { results } = await client.pings.get(ping, { limit: RESULTS_READ, ...(after === '' ? {} : { after }) });
+    const result = results.find(({ client_id }) => client_id === device);
+    if (result !== undefined) return [{ ping, result }];
+    const last = results.at(-1)?.client_id ?? device;
+    if (results.length < RESULTS_READ || last >= device) return [];
+    after = last;
+  }
 }
