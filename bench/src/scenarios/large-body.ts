@@ -44,8 +44,6 @@ export async function largeBody(target: Target): Promise<Row> {
     against: `${Math.max(...bare).toFixed(0)} ms by a bare JSON.parse`,
     ratio: Math.max(...ours) / Math.max(...bare),
     bound: { atMost: 0.5 },
-    knownMiss:
-      'four bodies of millions of empty lists at once held it for 175 ms in an earlier version, and for 256 ms now; their CPU has not grown, so it is probably the garbage collection, which was not proven',
   };
 }
 

@@ -1,11 +1,16 @@
 import { Refusal, VALUE_MEMBERS_MAX } from '@tidemark/protocol';
 import { quoted } from './admit-name.ts';
+import { isCanonical } from './is-canonical.ts';
 
 /**
- * Checks a value from a request and returns its canonical JSON text, in one pass. `at` is a function, because the pointer
+ * Checks a value from a request and returns its canonical JSON text. `at` is a function, because the pointer
  * is needed only for a refusal.
  */
 export function admitValue(value: unknown, depthMax: number, at: () => string): string {
+  // `JSON.stringify` writes 100,000 small lists in a tenth of the time that `textOf` needs, which cannot pause.
+  if (typeof value === 'object' && isCanonical(value, depthMax, { members: VALUE_MEMBERS_MAX })) {
+    return JSON.stringify(value);
+  }
   return textOf(value, { depth: depthMax, members: VALUE_MEMBERS_MAX }, at);
 }
 

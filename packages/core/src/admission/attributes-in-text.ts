@@ -1,5 +1,6 @@
 import { eachMember } from '../journal/json-text.ts';
 import type { AttributeTexts } from './admitted.ts';
+import { isCanonical, isPlain } from './is-canonical.ts';
 
 /**
  * The attributes of an object, stored as the JSON text of the whole object. The text is split only when a single attribute
@@ -75,51 +76,4 @@ export function wholeText(
     if (!rules.goodNames.has(name) || !isCanonical(object[name], rules.depthMax, room)) return null;
   }
   return JSON.stringify(object);
-}
-
-/** Whether a value is valid and `JSON.stringify` writes it in canonical form. */
-function isCanonical(value: unknown, depth: number, room: { members: number }): boolean {
-  switch (typeof value) {
-    case 'string':
-      return value.isWellFormed();
-    case 'number':
-      return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
-    case 'boolean':
-      return true;
-    case 'object':
-      if (value === null) return true;
-      return depth > 0 && (Array.isArray(value) ? isList(value, depth - 1, room) : isObject(value, depth - 1, room));
-    default:
-      return false;
-  }
-}
-
-function isList(list: readonly unknown[], depth: number, room: { members: number }): boolean {
-  room.members -= list.length;
-  if (room.members < 0 || Object.getPrototypeOf(list) !== Array.prototype || 'toJSON' in list) return false;
-  for (const item of list) {
-    if (!isCanonical(item, depth, room)) return false;
-  }
-  return true;
-}
-
-function isObject(object: object, depth: number, room: { members: number }): boolean {
-  if (!isPlain(object)) return false;
-  const keys = Object.keys(object);
-  room.members -= keys.length;
-  if (room.members < 0) return false;
-  let last = '';
-  for (const key of keys) {
-    // The canonical form has the members in the order of their keys.
-    if (key < last || key === '__proto__' || !key.isWellFormed()) return false;
-    if (!isCanonical((object as Readonly<Record<string, unknown>>)[key], depth, room)) return false;
-    last = key;
-  }
-  return true;
-}
-
-/** Objects of other classes are excluded, because their `toJSON` may write something else. */
-function isPlain(object: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(object);
-  return prototype === Object.prototype || prototype === null;
 }

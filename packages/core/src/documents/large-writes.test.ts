@@ -59,6 +59,14 @@ describe.each([
   });
 });
 
+it('[WRITE-18] a push of large objects that are stored already yields to other work', async () => {
+  const { tidemark, turnsDuring } = await pacedTidemark();
+  const objects = Object.fromEntries(['1', '2', '3', '4'].map((id) => [id, { lists: Array(90_000).fill([]) }]));
+  const admission = await turnsDuring(tidemark.pushObjects({ ...unknown, objects }));
+  await tidemark.pushObjects({ ...product, objects });
+  expect(await turnsDuring(tidemark.pushObjects({ ...product, objects }))).toBeGreaterThanOrEqual(admission + 4);
+});
+
 describe('appending many objects', () => {
   it('[DOC-2] an append of many objects merges all of them, although the document is read in parts', async () => {
     const { tidemark } = await newTidemark();

@@ -84,7 +84,8 @@ export class Writer {
         const effect = effectOn(change, id, stored, state.floor);
         if (effect === null) kept.push({ id, expect: stored?.seq ?? 0 });
         else changes.push(effect);
-        if (budget.isSpent(weightOf(effect))) await this.#pace.turn();
+        // Reading a stored object takes as long as making a change, also when nothing changes.
+        if (budget.isSpent(weightOf(effect) + (stored?.record?.length ?? 0))) await this.#pace.turn();
       }
     }
     const isOneState = seen?.epoch === last.epoch && seen.head === last.head;
