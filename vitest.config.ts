@@ -21,7 +21,8 @@ const packages = [
 ];
 
 /** These files take about a minute each: begun last, one core would be left waiting for them. */
-const LONGEST = /sim\/src\/(histories|chaos)\/|console\/src\/console\.test|demo\/src\/demo\.test|many-servers\.test/;
+const LONGEST =
+  /sim\/src\/(histories|chaos)\/|console\/src\/(console|data)\.test|demo\/src\/demo\.test|many-servers\.test/;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -4,18 +4,24 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { openLibrary, type Page, useBrowser } from '@tidemark/testing';
-import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
+import {
+  ADMIN_PASSWORD,
+  callsTo,
+  HOSTILE,
+  heading,
+  PATIENCE,
+  REFUSED,
+  screensOf,
+  signIn,
+  startTestServer,
+  type TestServer,
+} from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 const FIRST_LOAD_BYTES_MAX = 300_000;
-const HOSTILE = '<img src=x onerror=alert(1)>\u202e"\'&amp;';
-/** Ends a wait that hangs; it does not measure speed. */
-const PATIENCE = { timeout: 600_000 };
 const HOSTILE_SOURCE = '<b onclick=alert(2)>';
 const BUILT = fileURLToPath(new URL('../../server/console/', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** Chromium logs every refused request as an error of the page. */
-const REFUSED = [/Failed to load resource: the server responded with a status of 4[0-9]{2}/];
 
 let server: TestServer;
 
@@ -25,43 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-interface Answer {
-  readonly token: string;
-  readonly client_id: string;
-  readonly sources: Readonly<Record<string, { readonly token: string }>>;
-}
-
-async function post(path: string, body: object, token = server.token): Promise<Answer> {
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-  const response = await fetch(`${server.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  expect(response.status).toBe(200);
-  return (await response.json()) as Answer;
-}
-
-/** A device of a user, that has pulled the shared source once and acknowledged it. */
-async function newDevice(login: string, source: string): Promise<string> {
-  const password = 'sea-urchin-4410';
-  await post('/rc/v1/users', { attributes: { login, password } });
-  const { token, client_id } = await post('/sync/v1/login', { login, password });
-  const pull = (sources: object) => post('/sync/v1/pull', { client_id, sources }, token);
-  const { sources } = await pull({ [source]: {} });
-  await pull({ [source]: { token: sources[source]?.token } });
-  return client_id;
-}
-
-async function read(path: string): Promise<Readonly<Record<string, unknown>>> {
-  const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${server.token}` } });
-  return (await response.json()) as Record<string, unknown>;
-}
-
-const objectsOf = (source: string) => read(`/rc/v1/users/*/sources/${source}/docs/md`);
-
-async function signIn(page: Page, password = ADMIN_PASSWORD): Promise<void> {
-  await page.getByLabel('Password').fill(password);
-  await page.keyboard.press('Enter');
-}
-
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+const { post, read, objectsOf, newDevice } = callsTo(() => server);
 
 it('[CONSOLE-6] the first load is at most 300 kB, compressed', () => {
   const files = JSON.parse(readFileSync(`${BUILT}files.json`, 'utf8')) as Record<string, { readonly hasGzip: boolean }>;
@@ -617,28 +587,7 @@ describe('in a browser', () => {
     const problems = [await axe(page, 'sign-in')];
     await signIn(page);
     await heading(page, 'Overview');
-    const paths = [
-      '',
-      'sources',
-      `sources/${name}`,
-      'users',
-      `users/${name}`,
-      'groups',
-      `groups/${name}`,
-      `devices/${device}?source=${name}&object=1`,
-      `data?source=${name}`,
-      'pings',
-      'backend',
-      'stats',
-      'api',
-      'activity',
-      'jobs',
-      'jobs/uploads',
-      'tokens',
-      'audit',
-      'system',
-    ];
-    for (const path of paths) {
+    for (const path of screensOf(name, device)) {
       await page.goto(`${server.url}/console/${path}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await expect.poll(() => page.getByLabel('Loading').count(), PATIENCE).toBe(0);

@@ -20,7 +20,7 @@ export function Page({ title, about, parent, actions, children }: PageProps) {
     <Stack gap="lg">
       <Stack gap={4}>
         {parent !== undefined && (
-          <Anchor component={Link} to={parent.to} size="sm">
+          <Anchor component={Link} to={parent.to} size="sm" className="long">
             {parent.title}
           </Anchor>
         )}

@@ -56,12 +56,10 @@ function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<Activi
     {
       title: 'Source',
       cell: ({ event: { source } }) => (source === null ? '–' : <NameLink kind="source" name={source} />),
-      isWide: true,
     },
     {
       title: 'User',
       cell: ({ event: { user_id } }) => (user_id === null ? '–' : <NameLink kind="user" name={user_id} />),
-      isWide: true,
     },
   ];
 }

@@ -14,7 +14,7 @@ const COLUMNS: readonly Column<AuditFact>[] = [
   { title: 'When', cell: ({ at }) => <Moment at={at} /> },
   { title: 'Who', cell: ({ actor }) => <span className="name">{actor ?? 'nobody known'}</span> },
   { title: 'What', cell: ({ action }) => action },
-  { title: 'To what', cell: ({ target }) => <span className="long">{target}</span>, isWide: true },
+  { title: 'To what', cell: ({ target }) => <span className="long">{target}</span> },
   {
     title: 'Result',
     cell: ({ result, count }) => (
@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<AuditFact>[] = [
       </Badge>
     ),
   },
-  { title: 'From', cell: ({ address }) => address, isWide: true },
+  { title: 'From', cell: ({ address }) => address },
 ];
 
 export function Audit() {

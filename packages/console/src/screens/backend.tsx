@@ -75,7 +75,6 @@ const CALLS: readonly Column<Call>[] = [
   {
     title: 'Tried again',
     cell: ([, { until }]) => (until === null || until === undefined ? '–' : <Moment at={until} />),
-    isWide: true,
   },
 ];
 

@@ -19,7 +19,7 @@ const KEPT = 14;
 
 const COLUMNS: readonly Column<Backup>[] = [
   { title: 'Backup', cell: ({ name }) => <code className="long">{name}</code> },
-  { title: 'Made', cell: ({ made_at }) => <Moment at={made_at} />, isWide: true },
+  { title: 'Made', cell: ({ made_at }) => <Moment at={made_at} /> },
   { title: 'Size', cell: ({ bytes }) => bytesText(bytes), isNumber: true },
   {
     title: '',

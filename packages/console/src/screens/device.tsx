@@ -113,8 +113,8 @@ function sourceColumns(device: string, isAdmin: boolean): readonly Column<Source
     { title: 'Source', cell: ({ source }) => <NameLink kind="source" name={source} /> },
     { title: 'State', cell: (sync) => <State sync={sync} /> },
     { title: 'Acknowledged', cell: ({ acknowledged, head }) => <Gauge part={acknowledged ?? 0} whole={head} /> },
-    { title: 'Waiting', cell: (sync) => waitingWords(sync), isNumber: true, isWide: true },
-    { title: 'Last pull', cell: ({ last_pull }) => <Moment at={last_pull} />, isWide: true },
+    { title: 'Waiting', cell: (sync) => waitingWords(sync), isNumber: true },
+    { title: 'Last pull', cell: ({ last_pull }) => <Moment at={last_pull} /> },
     {
       title: 'Actions',
       cell: ({ source, next_page_bytes }) => (

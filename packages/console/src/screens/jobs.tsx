@@ -32,10 +32,10 @@ const QUEUES: readonly Column<JobQueue>[] = [
     cell: ({ paused }) => <StateBadge tone={paused ? 'warn' : 'good'}>{paused ? 'paused' : 'running'}</StateBadge>,
   },
   { title: 'Due', cell: ({ counts }) => counts.due, isNumber: true },
-  { title: 'Running', cell: ({ counts }) => counts.leased, isNumber: true, isWide: true },
-  { title: 'Later', cell: ({ counts }) => counts.delayed + counts.waiting, isNumber: true, isWide: true },
+  { title: 'Running', cell: ({ counts }) => counts.leased, isNumber: true },
+  { title: 'Later', cell: ({ counts }) => counts.delayed + counts.waiting, isNumber: true },
   { title: 'Dead', cell: ({ counts }) => counts.dead, isNumber: true },
-  { title: 'Oldest waits', cell: ({ lag_ms }) => durationOf(lag_ms), isNumber: true, isWide: true },
+  { title: 'Oldest waits', cell: ({ lag_ms }) => durationOf(lag_ms), isNumber: true },
 ];
 
 export function Jobs() {
@@ -185,9 +185,9 @@ function jobColumns(queue: string, isAdmin: boolean): readonly Column<Job>[] {
         </span>
       ),
     },
-    { title: 'Kind', cell: ({ kind }) => kind, isWide: true },
+    { title: 'Kind', cell: ({ kind }) => kind },
     { title: 'Attempts', cell: ({ attempt, attempts_max }) => `${attempt} of ${attempts_max}`, isNumber: true },
-    { title: 'Enqueued', cell: ({ enqueued_at }) => <Moment at={enqueued_at} />, isWide: true },
+    { title: 'Enqueued', cell: ({ enqueued_at }) => <Moment at={enqueued_at} /> },
     { title: 'Reason', cell: ({ last_reason }) => <span className="long">{last_reason ?? '–'}</span> },
     ...(isAdmin ? [{ title: 'Actions', cell: (job: Job) => <JobActions queue={queue} job={job} /> }] : []),
   ];

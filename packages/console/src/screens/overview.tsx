@@ -117,12 +117,10 @@ const FRESHNESS: readonly Column<Receipt>[] = [
     title: 'Never synced',
     cell: ({ never_synced }) => never_synced.toLocaleString('en'),
     isNumber: true,
-    isWide: true,
   },
   {
     title: 'Furthest behind was seen',
     cell: ({ oldest_behind_at: at }) => (at === null ? '–' : <Moment at={at} />),
-    isWide: true,
   },
 ];
 

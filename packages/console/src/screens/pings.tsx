@@ -30,10 +30,9 @@ const COLUMNS: readonly Column<Ping>[] = [
   {
     title: 'Sources',
     cell: ({ sources }) => <span className="name">{sources.join(', ') || 'all'}</span>,
-    isWide: true,
   },
   { title: 'Arrived', cell: ({ accepted, sent, devices }) => <Gauge part={accepted + sent} whole={devices} /> },
-  { title: 'Failed', cell: ({ failed, retired, gone }) => failed + retired + gone, isNumber: true, isWide: true },
+  { title: 'Failed', cell: ({ failed, retired, gone }) => failed + retired + gone, isNumber: true },
 ];
 
 export function Pings() {
@@ -77,9 +76,9 @@ const resultColumns = (sentAt: string): readonly Column<PingResult>[] => [
   { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
   { title: 'Result', cell: ({ status }) => <PingStatus status={status} /> },
   { title: 'By', cell: ({ service }) => service ?? '–' },
-  { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true, isWide: true },
+  { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
   { title: 'Answer of the service', cell: ({ reason }) => <span className="long">{reason ?? '–'}</span> },
-  { title: 'Caught up', cell: ({ caught_up_by: at }) => (at === null ? 'not yet' : <Moment at={at} />), isWide: true },
+  { title: 'Caught up', cell: ({ caught_up_by: at }) => (at === null ? 'not yet' : <Moment at={at} />) },
 ];
 
 const FAILED: ReadonlySet<PingResult['status']> = new Set(['failed', 'retired', 'gone']);

@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<Receipt['behind_devices'][number]>[] = [
   { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
   { title: 'User', cell: ({ user_id }) => <NameLink kind="user" name={user_id} /> },
   { title: 'Missing', cell: ({ missing }) => missing.toLocaleString('en'), isNumber: true },
-  { title: 'Last contact', cell: ({ last_contact }) => <Moment at={last_contact} />, isWide: true },
+  { title: 'Last contact', cell: ({ last_contact }) => <Moment at={last_contact} /> },
 ];
 
 /** Which devices have acknowledged the newest push of a source, and which have not. */

@@ -38,11 +38,10 @@ function columnsOf(source: string): readonly Column<{ readonly key: number; read
   return [
     { title: 'When', cell: ({ event }) => <Moment at={event.at} /> },
     { title: 'Changed', cell: ({ event }) => event.changed.toLocaleString('en'), isNumber: true },
-    { title: 'Seq', cell: ({ event }) => event.seq.toLocaleString('en'), isNumber: true, isWide: true },
+    { title: 'Seq', cell: ({ event }) => event.seq.toLocaleString('en'), isNumber: true },
     {
       title: 'User',
       cell: ({ event: { user_id } }) => (user_id === null ? 'all' : <NameLink kind="user" name={user_id} />),
-      isWide: true,
     },
     { title: 'Devices that have it', cell: ({ event }) => <Delivered source={source} push={event} /> },
   ];

@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Source>[] = [
     cell: ({ name }) => <NameLink kind="source" name={name} />,
   },
   { title: 'Data belongs to', cell: ({ partition_type }) => ownerOf(partition_type) },
-  { title: 'Filled by', cell: ({ adapter }) => (adapter === 'none' ? 'pushes' : adapter), isWide: true },
+  { title: 'Filled by', cell: ({ adapter }) => (adapter === 'none' ? 'pushes' : adapter) },
   {
     title: 'Objects',
     cell: ({ counts, partition_type }) => counts.objects?.toLocaleString('en') ?? `per ${partition_type}`,
@@ -31,9 +31,8 @@ const COLUMNS: readonly Column<Source>[] = [
   {
     title: 'Devices',
     cell: ({ read_only }) => (read_only ? <StateBadge tone="plain">read only</StateBadge> : 'may change'),
-    isWide: true,
   },
-  { title: 'Changed', cell: ({ updated_at }) => <Moment at={updated_at} />, isWide: true },
+  { title: 'Changed', cell: ({ updated_at }) => <Moment at={updated_at} /> },
 ];
 
 export function ownerOf(type: PartitionType): string {

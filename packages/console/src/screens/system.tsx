@@ -27,7 +27,6 @@ const SETTINGS: readonly Column<SettingInForce>[] = [
   {
     title: 'From',
     cell: ({ kind, origin }) => <StateBadge tone={kind === 'default' ? 'plain' : 'busy'}>{origin}</StateBadge>,
-    isWide: true,
   },
 ];
 const RESET_WORDS = 'delete all data';

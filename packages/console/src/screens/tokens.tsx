@@ -38,11 +38,10 @@ const COLUMNS: readonly Column<Token>[] = [
       </Group>
     ),
   },
-  { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} />, isWide: true },
+  { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} /> },
   {
     title: 'Ends',
     cell: ({ expires_at }) => (expires_at === null ? 'when revoked' : <Moment at={expires_at} />),
-    isWide: true,
   },
   { title: 'Actions', cell: (token) => <Revoke token={token} /> },
 ];

@@ -30,7 +30,7 @@ interface DeviceRow {
 const DEVICES: readonly Column<DeviceRow>[] = [
   { title: 'Device', cell: ({ id }) => <NameLink kind="device" name={id} /> },
   { title: 'Type', cell: ({ device }) => device?.device_type ?? '–' },
-  { title: 'App', cell: ({ device }) => (device === undefined ? '–' : appOf(device)), isWide: true },
+  { title: 'App', cell: ({ device }) => (device === undefined ? '–' : appOf(device)) },
   {
     title: 'Last sync',
     cell: ({ device }) => (device === undefined ? '–' : <Moment at={device.last_sync} />),
