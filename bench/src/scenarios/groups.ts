@@ -132,7 +132,5 @@ async function atRest({ store, folder }: Awaited<ReturnType<typeof openWorld>>):
     against: `${BYTES_AT_REST_MAX} allowed`,
     ratio: bytes / BYTES_AT_REST_MAX,
     bound: { atMost: 1 },
-    knownMiss:
-      'a tidemark has two indexes, by client and by what it acknowledges, whose keys repeat the client; it would take numbers for clients',
   };
 }

@@ -49,8 +49,10 @@ export type Opening =
   | { readonly as: 'source'; readonly isMovedAllowed: boolean }
   | { readonly as: 'target'; readonly isCleaned: boolean };
 
-/** The only format this version reads and writes. Formats 1 to 3 were written by trial versions. */
-export const FORMAT = 4;
+/** The format that this version writes. Formats 1 to 3 were written by trial versions. */
+export const FORMAT = 5;
+/** A folder of this format or a later one is converted when it is opened (`convert-tidemarks.ts`). */
+const OLDEST_FORMAT = 4;
 const MANIFEST_FILE = 'tidemark.json';
 
 /** Thrown for a data folder that cannot be opened. The message names the folder, which is left untouched. */
@@ -70,6 +72,8 @@ export async function prepareFolder(folder: string, opening: Opening = { as: 'se
   if (manifest.state === 'new') return manifest;
   requireOpenable(folder, manifest, opening);
   await requireReadableFile(folder);
+  // The format is written before anything is converted, so that no earlier version opens a folder that is half converted.
+  if (manifest.format < FORMAT) writeManifest(folder, manifest.state, manifest.movedTo);
   return manifest;
 }
 
@@ -146,7 +150,7 @@ function readManifest(folder: string): Manifest | null {
       `${folder} was written by a newer Tidemark (format ${manifest.format}, this version reads format ${FORMAT}); the folder was left untouched`,
     );
   }
-  if (manifest.format < FORMAT) {
+  if (manifest.format < OLDEST_FORMAT) {
     throw new UnusableFolder(
       `${folder} was written by a trial version of Tidemark (format ${manifest.format}, this version reads format ${FORMAT}); start with an empty folder and push the data again, or open it with the version that wrote it; the folder was left untouched`,
     );

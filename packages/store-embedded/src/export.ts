@@ -16,7 +16,7 @@ import { readNoteValue } from './notes.ts';
 import { decodeIndexEntry } from './object-index.ts';
 import { type PartitionRow, partitionKeyOf, stateOf } from './partitions.ts';
 import type { Tables } from './tables.ts';
-import { decodeMark } from './tidemark-text.ts';
+import { readListed } from './tidemarks.ts';
 
 /** Pieces between two pauses for the event loop. */
 const PIECES_PER_PAUSE = 1_000;
@@ -101,12 +101,11 @@ class Exporter {
     return { what: 'record', partition, seq, id, checksum, record };
   }
 
-  *#tidemarks(partition: PartitionKey, { number }: PartitionRow): Iterable<Piece> {
-    const range = this.#within({ start: keyOf(number), end: keyOf(number + 1) });
-    for (const { key, value } of this.#tables.tidemarks.getRange(range)) {
-      const [client = ''] = textsOf(key, NUMBER_BYTES);
-      yield { what: 'tidemark', partition, mark: decodeMark(client, value) };
-    }
+  *#tidemarks(partition: PartitionKey, row: PartitionRow): Iterable<Piece> {
+    const range = this.#within({ start: keyOf(row.number), end: keyOf(row.number + 1) });
+    const found = this.#tables.acknowledged.getKeys(range);
+    const snapshot = { transaction: this.#transaction };
+    for (const mark of readListed(this.#tables, row, found, snapshot)) yield { what: 'tidemark', partition, mark };
   }
 
   *#notes(): Iterable<Piece> {

@@ -103,7 +103,7 @@ class Importer {
         this.#tombstone(piece);
         break;
       case 'tidemark':
-        putTidemark(tables, this.#at(piece.partition).row.number, piece.mark);
+        putTidemark(tables, this.#at(piece.partition).row, piece.mark);
         break;
       case 'note':
         importNote(tables, piece);

@@ -142,6 +142,15 @@ export function textsOf(key: Uint8Array, at = 0): string[] {
   return texts;
 }
 
+/** Returns where the text that begins at byte `at` of a key has ended. */
+export function textEnd(key: Uint8Array, at: number): number {
+  let index = at;
+  while (index < key.length && (key[index] !== END || key[index + 1] === ESCAPED_ZERO)) {
+    index += key[index] === END ? 2 : 1;
+  }
+  return index + 1;
+}
+
 /** Returns the first key behind all keys that begin with `prefix`, or undefined when there is none. */
 export function behind(prefix: Buffer): Buffer | undefined {
   const end = Buffer.from(prefix);

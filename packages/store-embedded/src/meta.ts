@@ -11,6 +11,23 @@ export function storeEpoch(tables: Tables): string {
   return epoch;
 }
 
+/**
+ * All epochs of the store since it was empty; the last one is the present. Tidemarks name them by their place here. A
+ * store of format 4 has no list.
+ */
+export function storeEpochs(tables: Tables): readonly string[] {
+  const text = tables.meta.get('epochs');
+  return text === undefined ? [storeEpoch(tables)] : parseEpochs(text);
+}
+
+/** The list is read with every tidemark, and changes only when a backup is opened. */
+let parsed: { readonly text: string; readonly epochs: readonly string[] } = { text: '[]', epochs: [] };
+
+function parseEpochs(text: string): readonly string[] {
+  if (parsed.text !== text) parsed = { text, epochs: JSON.parse(text) as readonly string[] };
+  return parsed.epochs;
+}
+
 /** Distinguishes the order of changes in this file from that of any other store. */
 export function changesId(tables: Tables): string {
   return tables.meta.get('changes_id') ?? '';
@@ -26,9 +43,21 @@ export function newId(): string {
   return randomBytes(8).toString('base64url');
 }
 
+/** Sets the epoch of an empty store. */
 export function setEpoch(tables: Tables, epoch: string): string {
   tables.meta.put('epoch', epoch);
+  writeEpochs(tables, [epoch]);
   return epoch;
+}
+
+/** Begins another epoch in a store with data. */
+export function addEpoch(tables: Tables, epoch: string): void {
+  writeEpochs(tables, [...storeEpochs(tables), epoch]);
+  tables.meta.put('epoch', epoch);
+}
+
+export function writeEpochs(tables: Tables, epochs: readonly string[]): void {
+  tables.meta.put('epochs', JSON.stringify(epochs));
 }
 
 /** Returns a number that was never given before. */

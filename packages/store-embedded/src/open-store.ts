@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Jobs, MovableStore } from '@tidemark/core/ports';
-import { acknowledged, completeAcknowledged } from './acknowledged.ts';
+import { acknowledged } from './acknowledged.ts';
 import { beginChanges } from './changes.ts';
+import { convertTidemarks } from './convert-tidemarks.ts';
 import {
   type Manifest,
   type Opening,
@@ -19,7 +20,7 @@ import { migration } from './import.ts';
 import { type EmbeddedJobs, type EmbeddedJobsOptions, embeddedJobs } from './jobs/jobs.ts';
 import { journal } from './journal.ts';
 import { lifecycle } from './lifecycle.ts';
-import { newId, setEpoch } from './meta.ts';
+import { addEpoch, newId, setEpoch } from './meta.ts';
 import { notes } from './notes.ts';
 import { ReadState } from './read-state.ts';
 import { stats } from './stats.ts';
@@ -61,7 +62,7 @@ export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Embed
   restrictToOwner(folder);
   const tables = openTables(file, { mapBytes });
   beginEpoch(tables, state);
-  completeAcknowledged(tables);
+  for (const _ of convertTidemarks(tables)) await new Promise((resolve) => setImmediate(resolve));
   beginChanges(tables);
   if (state === 'new' || state === 'backup') writeManifest(folder, 'ready');
   tables.root.readerCheck();
@@ -73,7 +74,8 @@ export async function openEmbeddedStore(options: EmbeddedOptions): Promise<Embed
 function beginEpoch(tables: Tables, state: Manifest['state']): void {
   if (state !== 'new' && state !== 'backup' && state !== 'incomplete') return;
   tables.root.transactionSync(() => {
-    if (state === 'backup' || tables.meta.get('epoch') === undefined) setEpoch(tables, newId());
+    if (tables.meta.get('epoch') === undefined) setEpoch(tables, newId());
+    else if (state === 'backup') addEpoch(tables, newId());
   });
 }
 

@@ -27,13 +27,11 @@ export interface Tables {
   readonly tombstones: Database<string, JournalKey>;
   /** [partition, id] → seq, live or deleted, checksum (`object-index.ts`). */
   readonly index: Database<Buffer, ObjectKey>;
-  /** [partition, client] → tidemark. */
+  /** [client, partition] → tidemark (`tidemark-row.ts`). */
   readonly tidemarks: Database<string, Buffer>;
-  /** [client, partition]: the partitions on which a client has tidemarks. */
-  readonly clientTidemarks: Database<string, Buffer>;
-  /** [partition, epoch, acknowledged seq, client]: the tidemarks by what they acknowledge (`acknowledged.ts`). */
+  /** [partition, epoch name, acknowledged seq, client]: the tidemarks by what they acknowledge (`acknowledged-index.ts`). */
   readonly acknowledged: Database<string, Buffer>;
-  /** [partition, epoch] → number of tidemarks. */
+  /** [partition, epoch name] → number of tidemarks. */
   readonly acknowledgedCounts: Database<string, Buffer>;
   /** […partition name, client, kind, key] → expiry and text of a note. */
   readonly notes: Database<string, Buffer>;
@@ -64,11 +62,13 @@ const TABLES_MAX = 32;
 /** Address space, not disk: the file grows as it is filled. It is large, so that no thread ever has to map it again. */
 export const MAP_BYTES = 2 ** 38;
 
-export function openTables(
+const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
+
+export function openRoot(
   file: string,
   options: { readonly mapBytes: number; readonly isReadOnly?: boolean },
-): Tables {
-  const root = open({
+): RootDatabase {
+  return open({
     path: file,
     maxDbs: TABLES_MAX,
     mapSize: options.mapBytes,
@@ -76,10 +76,21 @@ export function openTables(
     // A commit must not become visible before it is on the disk: a power failure could take back what a device has
     // already received, and later give the same seq to another change.
     overlappingSync: false,
-    keyEncoding: 'binary',
-    encoding: 'string',
+    ...texts,
   });
-  const texts = { encoding: 'string', keyEncoding: 'binary' } as const;
+}
+
+/** Returns the names of the tables in the file, also of those that only other versions use. */
+export function tableNames(root: RootDatabase): readonly string[] {
+  return [...root.getKeys()].map((name) => (name as Buffer).toString().replace(/\0$/, ''));
+}
+
+export function openTextTable(root: RootDatabase, name: string): Database<string, Buffer> {
+  return root.openDB(name, texts);
+}
+
+export function openTables(file: string, options: { readonly mapBytes: number }): Tables {
+  const root = openRoot(file, options);
   // The library accepts encoders of keys; its types do not know that.
   const tuples = { encoding: 'string', keyEncoder: tupleEncoder } as unknown as typeof texts;
   const journal = { encoding: 'string', keyEncoder: journalKeyEncoder } as unknown as typeof texts;
@@ -93,10 +104,10 @@ export function openTables(
     live: root.openDB('live', live),
     tombstones: root.openDB('tombstones', journal),
     index: root.openDB('index', index),
-    tidemarks: root.openDB('tidemarks', texts),
-    clientTidemarks: root.openDB('client_tidemarks', texts),
-    acknowledged: root.openDB('acknowledged', texts),
-    acknowledgedCounts: root.openDB('acknowledged_counts', texts),
+    // Format 4 had other tables of tidemarks, under other names (`convert-tidemarks.ts`).
+    tidemarks: root.openDB('client_marks', texts),
+    acknowledged: root.openDB('acknowledgements', texts),
+    acknowledgedCounts: root.openDB('acknowledgement_counts', texts),
     notes: root.openDB('notes', texts),
     clientNotes: root.openDB<string, Buffer>('client_notes', tuples) as TupleTable,
     noteExpiry: root.openDB('note_expiry', texts),

@@ -1,11 +1,12 @@
-import type { DeviceTidemark, Guard, NoteStore, PartitionKey, WriteResult } from '@tidemark/core/ports';
-import { indexAcknowledged, removeAcknowledgedOn } from './acknowledged.ts';
+import type { DeviceTidemark, Guard, NoteStore, PartitionKey, TidemarkList, WriteResult } from '@tidemark/core/ports';
+import type { Transaction } from 'lmdb';
+import { acknowledgedKey, clientIn, indexAcknowledged, removeAcknowledgedOn } from './acknowledged-index.ts';
 import type { EngineContext } from './engine-context.ts';
 import { missingGuard } from './guards.ts';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
 import { readPartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
-import { decodeMark, encodeMark } from './tidemark-text.ts';
+import { decodeRow, encodeRow, type NumberedPartition, tidemarkOf, tidemarkRow } from './tidemark-row.ts';
 
 export function tidemarks({
   read,
@@ -13,33 +14,49 @@ export function tidemarks({
 }: EngineContext): Pick<NoteStore, 'readTidemark' | 'listTidemarks' | 'noteTidemark'> {
   return {
     readTidemark: async (key, client) => readTidemark(read(), key, client),
-    listTidemarks: async (key, { after, limit }) => listTidemarks(read(), key, after, limit),
+    listTidemarks: async (key, list) => listTidemarks(read(), key, list),
     noteTidemark: (partition, mark, guards) => write({ kind: 'tidemark', partition, mark, guards }),
   };
 }
 
 function readTidemark(tables: Tables, key: PartitionKey, client: string): DeviceTidemark | null {
-  const row = readPartition(tables, key);
-  const text = row === null ? undefined : tables.tidemarks.get(keyOf(row.number, client));
-  return text === undefined ? null : decodeMark(client, text);
+  const partition = readPartition(tables, key);
+  if (partition === null) return null;
+  const text = tables.tidemarks.get(keyOf(client, partition.number));
+  return text === undefined ? null : tidemarkOf(tables, partition, decodeRow(client, text));
 }
 
-function listTidemarks(
+/** The rows are ordered by client, so those of a partition are found through its index, and listed in its order. */
+function listTidemarks(tables: Tables, key: PartitionKey, { after, limit }: TidemarkList): readonly DeviceTidemark[] {
+  const partition = readPartition(tables, key);
+  if (partition === null) return [];
+  const { number } = partition;
+  const from =
+    after === undefined
+      ? { start: keyOf(number) }
+      : { start: acknowledgedKey(number, tidemarkRow(tables, partition, after)), exclusiveStart: true };
+  const found = tables.acknowledged.getKeys({ ...from, end: keyOf(number + 1), limit });
+  return [...readListed(tables, partition, found)];
+}
+
+/** Reads the tidemarks to which these keys of the index lead. */
+export function* readListed(
   tables: Tables,
-  key: PartitionKey,
-  after: string | undefined,
-  limit: number,
-): readonly DeviceTidemark[] {
-  const row = readPartition(tables, key);
-  if (row === null) return [];
-  const { number } = row;
-  const from = after === undefined ? { start: keyOf(number) } : { start: keyOf(number, after), exclusiveStart: true };
-  const found = tables.tidemarks.getRange({ ...from, end: keyOf(number + 1), limit });
-  return [...found].map(({ key: markKey, value }) => decodeMark(clientOf(markKey), value));
+  partition: NumberedPartition,
+  indexKeys: Iterable<Uint8Array>,
+  snapshot: { readonly transaction?: Transaction } = {},
+): Iterable<DeviceTidemark> {
+  for (const found of indexKeys) {
+    const client = clientIn(found);
+    const text = tables.tidemarks.get(keyOf(client, partition.number), snapshot);
+    if (text !== undefined) yield tidemarkOf(tables, partition, decodeRow(client, text));
+  }
 }
 
-function clientOf(key: Uint8Array): string {
-  return textsOf(key, NUMBER_BYTES)[0] ?? '';
+/** Returns whose tidemark has this key, and the number of its partition. */
+export function tidemarkKeyOf(key: Uint8Array): { readonly client: string; readonly partition: number } {
+  const end = key.length - NUMBER_BYTES;
+  return { client: textsOf(key.subarray(0, end))[0] ?? '', partition: readNumber(key, end) };
 }
 
 // Writing: these run in the writer's transaction
@@ -52,36 +69,32 @@ export function applyTidemark(
 ): WriteResult {
   const guard = missingGuard(tables, guards);
   if (guard !== null) return { status: 'gone', guard };
-  const row = readPartition(tables, key);
-  if (row === null) return { status: 'written' };
-  putTidemark(tables, row.number, mark);
+  const partition = readPartition(tables, key);
+  if (partition === null) return { status: 'written' };
+  putTidemark(tables, partition, mark);
   return { status: 'written' };
 }
 
-export function putTidemark(tables: Tables, partition: number, mark: DeviceTidemark): void {
-  const key = keyOf(partition, mark.client);
+export function putTidemark(tables: Tables, partition: NumberedPartition, mark: DeviceTidemark): void {
+  const { number } = partition;
+  const key = keyOf(mark.client, number);
   const before = tables.tidemarks.get(key);
-  indexAcknowledged(tables, partition, before === undefined ? null : decodeMark(mark.client, before), mark);
-  tables.tidemarks.put(key, encodeMark(mark));
-  tables.clientTidemarks.put(keyOf(mark.client, partition), '');
+  const row = tidemarkRow(tables, partition, mark);
+  indexAcknowledged(tables, number, before === undefined ? null : decodeRow(mark.client, before), row);
+  tables.tidemarks.put(key, encodeRow(row));
 }
 
 export function removeTidemarksOn(tables: Tables, partition: number): void {
-  removeAcknowledgedOn(tables, partition);
-  for (const markKey of [...tables.tidemarks.getKeys({ start: keyOf(partition), end: keyOf(partition + 1) })]) {
-    tables.tidemarks.remove(markKey);
-    tables.clientTidemarks.remove(keyOf(clientOf(markKey), partition));
+  for (const found of [...tables.acknowledged.getKeys({ start: keyOf(partition), end: keyOf(partition + 1) })]) {
+    tables.tidemarks.remove(keyOf(clientIn(found), partition));
   }
+  removeAcknowledgedOn(tables, partition);
 }
 
 export function removeTidemarksOf(tables: Tables, client: string): void {
-  const prefix = keyOf(client);
-  for (const markKey of [...tables.clientTidemarks.getKeys({ start: prefix, end: keyOf(client, NUMBER_MAX) })]) {
-    const partition = readNumber(markKey, prefix.length);
-    const key = keyOf(partition, client);
-    const before = tables.tidemarks.get(key);
-    if (before !== undefined) indexAcknowledged(tables, partition, decodeMark(client, before), null);
-    tables.clientTidemarks.remove(markKey);
+  const range = { start: keyOf(client), end: keyOf(client, NUMBER_MAX) };
+  for (const { key, value } of [...tables.tidemarks.getRange(range)]) {
+    indexAcknowledged(tables, tidemarkKeyOf(key).partition, decodeRow(client, value), null);
     tables.tidemarks.remove(key);
   }
 }

@@ -95,11 +95,11 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
     problems: ['orphan'],
   },
   'a tidemark of no partition': {
-    harm: ({ tables }) => tables.tidemarks.putSync(keyOf(999, 'c'), '1....e'),
+    harm: ({ tables }) => tables.tidemarks.putSync(keyOf('c', 999), '1....0'),
     problems: ['orphan'],
   },
   'a tidemark that is not in the index': {
-    harm: ({ tables, row }) => tables.tidemarks.putSync(keyOf(row.number, 'c'), '1.1..1.e'),
+    harm: ({ tables, row }) => tables.tidemarks.putSync(keyOf('c', row.number), '1.1..1.0'),
     problems: ['missing_from_index', 'wrong_size'],
   },
   'a part of no document': { harm: ({ tables }) => tables.parts.putSync(keyOf(999, '1'), '{}'), problems: ['orphan'] },

@@ -1,25 +1,16 @@
 import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
-import { acknowledgedKey } from './acknowledged.ts';
+import { acknowledgedKey } from './acknowledged-index.ts';
 import type { DocumentRow } from './documents.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
-import {
-  ALL_JOURNALS,
-  ALL_OBJECTS,
-  type JournalKey,
-  journalAfter,
-  keyOf,
-  NUMBER_BYTES,
-  objectsOf,
-  readNumber,
-  textsOf,
-} from './keys.ts';
+import { ALL_JOURNALS, ALL_OBJECTS, type JournalKey, journalAfter, keyOf, objectsOf, readNumber } from './keys.ts';
 import { type LiveRecord, liveRecordsOf, RecordFinder } from './live-records.ts';
 import { decodeIndexEntry, type IndexEntry } from './object-index.ts';
 import { type PartitionRow, partitionKeyOf } from './partitions.ts';
 import type { Tables } from './tables.ts';
-import { decodeMark } from './tidemark-text.ts';
+import { decodeRow } from './tidemark-row.ts';
+import { tidemarkKeyOf } from './tidemarks.ts';
 
 /** Entries between two pauses for the event loop. */
 const ENTRIES_PER_PAUSE = 1_000;
@@ -57,13 +48,15 @@ class Check {
   }
 
   async *partitions(): AsyncIterable<Finding> {
-    const numbers = new Set<number>();
+    const keys = new Map<number, PartitionKey>();
     for (const { key, value } of this.#tables.partitions.getRange({ transaction: this.#transaction })) {
       const row = JSON.parse(value) as PartitionRow;
-      numbers.add(row.number);
-      yield* this.#partition(partitionKeyOf(key), row);
+      const partition = partitionKeyOf(key);
+      keys.set(row.number, partition);
+      yield* this.#partition(partition, row);
     }
-    yield* this.#orphans(numbers);
+    yield* this.#tidemarks(keys);
+    yield* this.#orphans(keys);
   }
 
   async *#partition(partition: PartitionKey, row: PartitionRow): AsyncIterable<Finding> {
@@ -72,7 +65,6 @@ class Check {
     const tombstones = { count: 0 };
     for await (const finding of this.#tombstones(row, tombstones)) yield { partition, ...finding };
     for await (const finding of this.#index(row)) yield { partition, ...finding };
-    for await (const finding of this.#acknowledged(row)) yield { partition, ...finding };
     if (live.size !== row.size) {
       yield { partition, problem: 'wrong_size', detail: `${row.size} objects noted, ${live.size} found` };
     }
@@ -150,20 +142,27 @@ class Check {
     }
   }
 
-  async *#acknowledged({ number }: PartitionRow): AsyncIterable<PartitionFinding> {
+  async *#tidemarks(keys: ReadonlyMap<number, PartitionKey>): AsyncIterable<Finding> {
     const { tidemarks, acknowledged } = this.#tables;
-    const range = { start: keyOf(number), end: keyOf(number + 1), transaction: this.#transaction };
-    let marks = 0;
-    for (const { key, value } of tidemarks.getRange(range)) {
+    const snapshot = { transaction: this.#transaction };
+    const counts = new Map<number, number>();
+    for (const { key, value } of tidemarks.getRange(snapshot)) {
       await this.#pause();
-      marks++;
-      const mark = decodeMark(textsOf(key, NUMBER_BYTES)[0] ?? '', value);
-      if (acknowledged.get(acknowledgedKey(number, mark), { transaction: this.#transaction }) === undefined) {
-        yield { problem: 'missing_from_index', detail: `the tidemark of ${mark.client}` };
+      const { client, partition: number } = tidemarkKeyOf(key);
+      const partition = keys.get(number);
+      counts.set(number, (counts.get(number) ?? 0) + 1);
+      if (partition === undefined) yield orphan(`a tidemark of the unknown partition ${number}`);
+      else if (acknowledged.get(acknowledgedKey(number, decodeRow(client, value)), snapshot) === undefined) {
+        yield { partition, problem: 'missing_from_index', detail: `the tidemark of ${client}` };
       }
     }
-    const indexed = acknowledged.getKeysCount(range);
-    if (indexed !== marks) yield { problem: 'wrong_size', detail: `${indexed} tidemarks in the index, ${marks} found` };
+    for (const [number, partition] of keys) {
+      await this.#pause();
+      const indexed = acknowledged.getKeysCount({ start: keyOf(number), end: keyOf(number + 1), ...snapshot });
+      const found = counts.get(number) ?? 0;
+      if (indexed === found) continue;
+      yield { partition, problem: 'wrong_size', detail: `${indexed} tidemarks in the index, ${found} found` };
+    }
   }
 
   #isTombstone(key: JournalKey): boolean {
@@ -171,27 +170,22 @@ class Check {
   }
 
   /** Finds entries that belong to no partition. */
-  async *#orphans(numbers: ReadonlySet<number>): AsyncIterable<Finding> {
-    const keys: readonly (readonly [string, Iterable<number>])[] = [
+  async *#orphans(keys: ReadonlyMap<number, PartitionKey>): AsyncIterable<Finding> {
+    const tables: readonly (readonly [string, Iterable<number>])[] = [
       ['live', this.#firsts(this.#tables.live, ALL_JOURNALS)],
       ['tombstones', this.#firsts(this.#tables.tombstones, ALL_JOURNALS)],
       ['index', this.#firsts(this.#tables.index, ALL_OBJECTS)],
-      ['tidemarks', this.#tidemarkPartitions()],
     ];
-    for (const [name, partitions] of keys) {
+    for (const [name, partitions] of tables) {
       for (const partition of partitions) {
         await this.#pause();
-        if (!numbers.has(partition)) yield orphan(`an entry of "${name}" for the unknown partition ${partition}`);
+        if (!keys.has(partition)) yield orphan(`an entry of "${name}" for the unknown partition ${partition}`);
       }
     }
   }
 
   *#firsts<K extends [number, ...Key[]]>(table: Database<unknown, K>, range: { start: K; end: K }): Iterable<number> {
     for (const [partition] of table.getKeys({ ...range, transaction: this.#transaction })) yield partition;
-  }
-
-  *#tidemarkPartitions(): Iterable<number> {
-    for (const key of this.#tables.tidemarks.getKeys({ transaction: this.#transaction })) yield readNumber(key, 0);
   }
 
   async *documents(): AsyncIterable<Finding> {

@@ -1,4 +1,11 @@
-import { type DocumentScope, type NoteKind, type PartitionKey, type Piece, portionsOf } from '@tidemark/core/ports';
+import {
+  type DeviceTidemark,
+  type DocumentScope,
+  type NoteKind,
+  type PartitionKey,
+  type Piece,
+  portionsOf,
+} from '@tidemark/core/ports';
 import { documents } from './documents.ts';
 import { entriesFrom } from './entries.ts';
 import { exportJobs } from './jobs/move-jobs.ts';
@@ -116,12 +123,12 @@ function journalPieces(partition: PartitionKey, reply: readonly Reply[]): readon
 
 async function* tidemarkPieces(context: EngineContext, partition: PartitionKey): AsyncIterable<Piece> {
   const { listTidemarks } = tidemarks(context);
-  let after: string | undefined;
+  let after: DeviceTidemark | undefined;
   do {
     const list = { limit: MEMBERS_PER_READ, ...(after === undefined ? {} : { after }) };
     const marks = await listTidemarks(partition, list);
     for (const mark of marks) yield { what: 'tidemark', partition, mark };
-    after = marks.length < MEMBERS_PER_READ ? undefined : marks.at(-1)?.client;
+    after = marks.length < MEMBERS_PER_READ ? undefined : marks.at(-1);
   } while (after !== undefined);
 }
 

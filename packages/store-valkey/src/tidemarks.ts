@@ -15,7 +15,7 @@ export function tidemarks({
     },
 
     async listTidemarks(key, { after, limit }) {
-      const values = { min: after === undefined ? '-' : afterClient(after), max: '+', limit };
+      const values = { min: after === undefined ? '-' : afterClient(after.client), max: '+', limit };
       const [, ...members] = await scopes.read({ scope: scopeOf(key), script: tidemarksScript, values });
       return members.map((member) => tidemarkFrom(textOf(member)));
     },

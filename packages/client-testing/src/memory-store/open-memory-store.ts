@@ -43,6 +43,7 @@ import {
   type StoredDocument,
   type StoredObject,
   type StoreHead,
+  type TidemarkList,
   type WriteResult,
 } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
@@ -201,13 +202,10 @@ class MemoryStore implements MovableStore {
     return mark === undefined ? null : { ...mark };
   }
 
-  async listTidemarks(
-    key: PartitionKey,
-    { after, limit }: { readonly after?: string; readonly limit: number },
-  ): Promise<readonly DeviceTidemark[]> {
+  async listTidemarks(key: PartitionKey, { after, limit }: TidemarkList): Promise<readonly DeviceTidemark[]> {
     return [...partitionOf(this.#data(), key).tidemarks.values()]
       .sort((left, right) => compareUtf8(left.client, right.client))
-      .filter(({ client }) => after === undefined || compareUtf8(client, after) > 0)
+      .filter(({ client }) => after === undefined || compareUtf8(client, after.client) > 0)
       .slice(0, limit)
       .map((mark) => ({ ...mark }));
   }

@@ -24,14 +24,14 @@ async function lowestPoint(
   terms: TrimTerms,
 ): Promise<number> {
   let point = state.head;
-  let after: string | undefined;
+  let after: DeviceTidemark | undefined;
   do {
     const marks = await store.listTidemarks(partition, {
       limit: TIDEMARKS_PER_READ,
       ...(after === undefined ? {} : { after }),
     });
     point = Math.min(point, trimPoint(state, marks, terms));
-    after = marks.length < TIDEMARKS_PER_READ ? undefined : marks.at(-1)?.client;
+    after = marks.length < TIDEMARKS_PER_READ ? undefined : marks.at(-1);
   } while (after !== undefined);
   return point;
 }

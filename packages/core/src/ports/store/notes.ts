@@ -6,10 +6,8 @@ export interface NoteStore {
   // Tidemarks: the last position of each device, by partition
 
   readTidemark(key: PartitionKey, client: string): Promise<DeviceTidemark | null>;
-  listTidemarks(
-    key: PartitionKey,
-    list: { readonly after?: string; readonly limit: number },
-  ): Promise<readonly DeviceTidemark[]>;
+  /** The tidemarks of a partition, in an order of the engine. `after` is the last one of the previous listing. */
+  listTidemarks(key: PartitionKey, list: TidemarkList): Promise<readonly DeviceTidemark[]>;
   /** A tidemark of a partition that was never written to is not stored, because there is nothing to trim. */
   noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult>;
 
@@ -44,6 +42,11 @@ export interface DeviceTidemark {
   /** The head when it began to start over; null when it has a base. */
   readonly start: number | null;
   readonly seenAtMs: number;
+}
+
+export interface TidemarkList {
+  readonly after?: DeviceTidemark;
+  readonly limit: number;
 }
 
 export interface AcknowledgedRange {

@@ -52,15 +52,15 @@ export const tidemarkCases: readonly StoreCase[] = [
       );
     }
     await assertPaging(all, (last, limit) => {
-      return store.listTidemarks(ORDERS, last === undefined ? { limit } : { after: last.client, limit });
+      return store.listTidemarks(ORDERS, last === undefined ? { limit } : { after: last, limit });
     });
   }),
   storeCase('[STORE-50] a listing of tidemarks continues after a client that is deleted by now', async ({ store }) => {
     await committed(store, [put('1')]);
     for (const client of ['a', 'b', 'c', 'd']) await store.noteTidemark(ORDERS, tidemark(client), []);
     const all = await store.listTidemarks(ORDERS, { limit: 10 });
-    const after = all[1]?.client ?? assert.fail();
-    await store.writeEntries({ writes: [], guards: [], erase: { clients: [after] } });
+    const after = all[1] ?? assert.fail();
+    await store.writeEntries({ writes: [], guards: [], erase: { clients: [after.client] } });
     assert.deepEqual(await store.listTidemarks(ORDERS, { after, limit: 10 }), all.slice(2));
   }),
   storeCase('[STORE-51] a partition without any write keeps no tidemarks', async ({ store }) => {
