@@ -168,8 +168,10 @@ export class Cluster {
   #answer(query: ClusterQuery): number {
     const { hub } = this.#parts;
     if (query.kind === 'listeners') return hub.size;
-    const isSo = query.kind === 'listening' ? hub.isListening(query.client) : hub.ping(query.client, query.ping);
-    return isSo ? 1 : 0;
+    if (query.kind === 'listening') return hub.isListening(query.client) ? 1 : 0;
+    if (query.kind === 'ping') return hub.ping(query.client, query.ping) ? 1 : 0;
+    // A newer server may ask what this version does not know.
+    return 0;
   }
 
   #recoverFromGap(): void {
