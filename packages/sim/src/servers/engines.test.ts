@@ -1,5 +1,5 @@
-import { type Store, Tidemark } from '@tidemark/core';
-import { CLIENTS_PER_USER_MAX, Refusal } from '@tidemark/protocol';
+import { pageJson, type Store, Tidemark } from '@tidemark/core';
+import { CLIENTS_PER_USER_MAX, type Page, Refusal } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import {
@@ -65,6 +65,16 @@ async function registerAll(servers: readonly Tidemark[], ids: readonly string[],
   return refusals;
 }
 
+/** Pulls the orders of the device, waits until that is recorded, and returns its new token. */
+async function pullOrders(server: Tidemark, token: string | null): Promise<string> {
+  const device = { user: 'ada', client: 'c1' };
+  const { pages, noted } = await server.devices.pull(device, { sources: new Map([['Order', token]]) });
+  await noted;
+  const page = pages[0]?.page;
+  if (page === undefined || 'error' in page) throw new Error('the source has no page');
+  return (JSON.parse(pageJson(page.token, page.body)) as Page).token;
+}
+
 describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
   it('[CLIENT-9] two servers refuse the device after the last one allowed, whichever server registered the others', async () => {
     const servers = (await ENGINES[engine]?.())?.map(serverOn) ?? [];
@@ -75,5 +85,25 @@ describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
     const refusals = await registerAll(servers, ids.slice(CLIENTS_PER_USER_MAX), AT_ONCE);
     expect(refusals).toEqual(new Array(AT_ONCE).fill('limit_exceeded'));
     expect(await first?.clients.listOf('ada')).toHaveLength(CLIENTS_PER_USER_MAX);
+  });
+
+  it('[EXPLAIN-5] a device that synchronised an empty source at one server is behind at the other after the first change', async () => {
+    const [first, second] = ((await ENGINES[engine]?.()) ?? []).map(serverOn);
+    if (first === undefined || second === undefined) throw new Error('two servers are needed');
+    await first.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    await first.sources.declare({ name: 'Order', partition_type: 'user' });
+    for (const client_id of ['c1', 'never']) await first.clients.register('ada', { client_id });
+    const receipt = () => second.receipts.read({ source: 'Order', user_id: 'ada' });
+    const token = await pullOrders(first, null);
+    expect(await receipt()).toMatchObject({ devices: 2, delivered: 1, behind: 0, never_synced: 1 });
+    await first.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
+    expect(await second.delivery.explain('c1', 'Order', '1')).toMatchObject({ verdict: 'pending' });
+    expect(await second.delivery.explain('never', 'Order', '1')).toMatchObject({ verdict: 'never_synced' });
+    expect(await receipt()).toMatchObject({
+      ...{ delivered: 0, behind: 1, never_synced: 1 },
+      behind_devices: [{ client_id: 'c1', acknowledged: 0, missing: 2 }],
+    });
+    await pullOrders(first, await pullOrders(first, token));
+    expect(await receipt()).toMatchObject({ delivered: 1, behind: 0, never_synced: 1 });
   });
 });
