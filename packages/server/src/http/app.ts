@@ -26,6 +26,7 @@ import { parseJsonBody } from './json-body.ts';
 import { lazyValidators } from './lazy-validators.ts';
 import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
+import { PathMethods } from './path-methods.ts';
 import { problemOf, refusalOf } from './problem.ts';
 import { ALLOWED_METHODS } from './refuse-on.ts';
 import { repeatAnswers } from './repeated-answers.ts';
@@ -83,10 +84,7 @@ const TIMEOUTS: Timeouts = {
   checkMs: SOCKETS_CHECK_MS,
 };
 
-/**
- * Builds the HTTP server without its routes: limits, parsing, and one form for all refusals. `addRoutes` adds routes
- * to the app itself: `register` would add them after the handlers for other methods.
- */
+/** Builds the HTTP server without its routes, which `addRoutes` adds: limits, parsing, and one form for all refusals. */
 export async function buildHttp(
   options: HttpOptions,
   addRoutes: (app: FastifyInstance) => Promise<void> | void,
@@ -136,11 +134,9 @@ export async function buildHttp(
   watchAnswers(app, logger, listeners);
   // Comes before all refusals, so that scripts can read them.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
-  guardRequests(app, gauge);
+  guardRequests(app, gauge, collectMethods(app));
   admitBodies(app);
-  const methodsByUrl = collectRoutes(app);
   await addRoutes(app);
-  refuseOtherMethods(app, methodsByUrl);
   return app;
 }
 
@@ -159,10 +155,10 @@ function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
 }
 
 /** Checks requests before their body is read, so that a request that is refused anyway costs no parsing. */
-function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'>): void {
+function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'>, methods: PathMethods): void {
   // The hook below refuses unknown paths; this handler is for missing files of the viewer.
   app.setNotFoundHandler((request) => {
-    throw new Refusal('not_found', `there is no route ${shownPath(request)}`);
+    throw noRoute(request);
   });
   // Not async, because a promise per request would cost more than the checks.
   app.addHook('onRequest', (request, reply, done) => {
@@ -170,7 +166,7 @@ function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'>)
     done(
       errorOf(() => {
         if (gauge.overload !== null) shedLoad(request, gauge.overload);
-        guardRequest(request, reply);
+        guardRequest(request, reply, methods);
       }),
     );
   });
@@ -192,7 +188,7 @@ function errorOf(guard: () => void): Error | undefined {
   }
 }
 
-function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
+function guardRequest(request: FastifyRequest, reply: FastifyReply, methods: PathMethods): void {
   if (!KNOWN_METHODS.has(request.method)) {
     reply.header('allow', ALLOWED_METHODS);
     throw unknownMethod(request.method);
@@ -204,62 +200,41 @@ function guardRequest(request: FastifyRequest, reply: FastifyReply): void {
   if (request.url.length > URL_BYTES_MAX) {
     throw new Refusal('uri_too_long', `the address is longer than ${URL_BYTES_MAX} characters`);
   }
-  if (request.is404) throw new Refusal('not_found', `there is no route ${shownPath(request)}`);
+  if (request.is404) refuseUnmatched(request, reply, methods);
   const encoding = request.headers['content-encoding'] || 'identity';
   if (encoding.toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', `a body compressed with ${JSON.stringify(encoding)} is not accepted`);
   }
 }
 
-function collectRoutes(app: FastifyInstance): ReadonlyMap<string, Set<string>> {
-  const methodsByUrl = new Map<string, Set<string>>();
+function collectMethods(app: FastifyInstance): PathMethods {
+  const methods = new PathMethods();
   app.addHook('onRoute', ({ url, method }) => {
     // The viewer handles its own paths.
-    if (url.startsWith(VIEWER_PATH)) return;
-    const methods = methodsByUrl.get(url) ?? new Set();
-    for (const name of [method].flat()) methods.add(name);
-    methodsByUrl.set(url, methods);
+    if (!url.startsWith(VIEWER_PATH)) methods.add(url, [method].flat());
   });
-  return methodsByUrl;
+  return methods;
 }
 
-/** Answers the methods that a known path does not take with `method_not_allowed`. */
-function refuseOtherMethods(app: FastifyInstance, methodsByUrl: ReadonlyMap<string, Set<string>>): void {
-  for (const [url, taken] of [...methodsByUrl]) {
-    const allowed = [...taken].sort().join(', ');
-    const shared = methodsOfSiblings(url, methodsByUrl);
-    const method = METHODS.filter((name) => !taken.has(name) && !shared.has(name));
-    if (method.length === 0) continue;
-    app.route({
-      method,
-      url,
-      schema: { hide: true },
-      onRequest: async (request, reply) => {
-        reply.header('allow', allowed);
-        throw new Refusal('method_not_allowed', `${shownPath(request)} takes ${allowed}, not ${request.method}`);
-      },
-      handler: () => undefined,
-    });
-  }
+/** Throws the refusal of a request that no route matches. */
+function refuseUnmatched(request: FastifyRequest, reply: FastifyReply, methods: PathMethods): never {
+  const allowed = methods.of(pathOf(request));
+  if (allowed.length === 0 || allowed.includes(request.method)) throw noRoute(request);
+  reply.header('allow', allowed.join(', '));
+  throw new Refusal('method_not_allowed', `${shownPath(request)} takes ${allowed.join(', ')}, not ${request.method}`);
 }
 
-/**
- * Returns the methods that reach a sibling with a parameter: `PUT /users/ping` may mean the user `ping` of
- * `/users/:user_id`.
- */
-function methodsOfSiblings(url: string, methodsByUrl: ReadonlyMap<string, Set<string>>): ReadonlySet<string> {
-  const parent = url.slice(0, url.lastIndexOf('/') + 1);
-  const siblings = [...methodsByUrl].filter(
-    ([other]) => other.startsWith(`${parent}:`) && !other.slice(parent.length).includes('/'),
-  );
-  return url.slice(parent.length).startsWith(':')
-    ? new Set()
-    : new Set(siblings.flatMap(([, methods]) => [...methods]));
+function noRoute(request: FastifyRequest): Refusal {
+  return new Refusal('not_found', `there is no route ${shownPath(request)}`);
 }
 
 /** Returns the path without its query, which may hold secrets. */
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0] ?? '';
+}
+
 function shownPath(request: FastifyRequest): string {
-  const [path = ''] = request.url.split('?', 1);
+  const path = pathOf(request);
   return JSON.stringify(path.length > SHOWN_PATH_UNITS_MAX ? `${path.slice(0, SHOWN_PATH_UNITS_MAX)}…` : path);
 }
 
