@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildConsole } from './build-console.mjs';
 import { buildDocs } from './build-docs.mjs';
-import { bundleTypebox } from './bundle-typebox.mjs';
+import { bundleCli } from './bundle-cli.mjs';
 import { isEntry, ROOT, run, withLock } from './processes.mjs';
 
 const NODE_MAJOR_MIN = 20;
@@ -50,9 +50,9 @@ async function installAndBuild(root) {
 /** Builds what the compiler does not, where it is part of the checkout. Returns what went wrong, or null. */
 async function bundlesProblem(root) {
   const builds = [
-    ['the bundle of TypeBox', 'packages/protocol', bundleTypebox],
     ['the console', 'packages/console', buildConsole],
     ['the documentation', 'docs', buildDocs],
+    ['the bundle of the command line', 'packages/cli', bundleCli],
   ];
   for (const [name, folder, build] of builds) {
     if (!existsSync(join(root, folder))) continue;

@@ -46,7 +46,7 @@ let root;
 
 beforeEach(() => {
   root = fs.mkdtempSync(join(tmpdir(), 'tidemark-setup-'));
-  const pages = ['build-console', 'build-docs', 'bundle-typebox', 'built-files', 'files'];
+  const pages = ['build-console', 'build-docs', 'bundle-cli', 'built-files', 'files'];
   for (const script of [...pages, 'processes', 'programs', 'run', 'setup', 'test']) {
     write(`scripts/${script}.mjs`, fs.readFileSync(join(ROOT, `scripts/${script}.mjs`)));
   }

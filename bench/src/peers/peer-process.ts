@@ -73,6 +73,10 @@ function readThread(pid: number, thread: string): string {
 
 /** Resident memory. */
 export function memoryMbOf(pid: number): number {
+  return memoryBytesOf(pid) / 2 ** 20;
+}
+
+export function memoryBytesOf(pid: number): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kilobytes) / 1_024;
+  return Number(kilobytes) * 1_024;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { run } from './run.ts';
+import { findBundle } from './find-bundle.ts';
 
 const { argv, env, stdin, stdout, stderr } = process;
 
@@ -9,4 +9,6 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+const bundle = findBundle();
+const { run }: typeof import('./run.ts') = await (bundle === null ? import('./run.ts') : import(bundle));
 process.exitCode = await run(argv.slice(2), { env, folder: process.cwd(), stdin, stdout, stderr });

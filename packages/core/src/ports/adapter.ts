@@ -72,14 +72,24 @@ export interface UploadCall extends PersonalCall {
   readonly id: string;
 }
 
-/** A permanent refusal of the backend. */
+const ADAPTER_REFUSAL = Symbol.for('tidemark.AdapterRefusal');
+
+/**
+ * A permanent refusal of the backend. `instanceof` recognises it by a symbol, because source modules create it with the class of
+ * the installed package, while the server may run from a bundle with a class of its own.
+ */
 export class AdapterRefusal extends Error {
   override readonly name = 'AdapterRefusal';
+  readonly [ADAPTER_REFUSAL] = true;
   readonly kind: 'conflict' | 'rejected';
 
   constructor(kind: 'conflict' | 'rejected', detail: string) {
     super(detail);
     this.kind = kind;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): value is AdapterRefusal {
+    return typeof value === 'object' && value !== null && ADAPTER_REFUSAL in value;
   }
 }
 

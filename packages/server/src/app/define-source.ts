@@ -1,4 +1,4 @@
-import { AdapterRefusal } from '@tidemark/core';
+import { AdapterRefusal } from '@tidemark/core/ports';
 import type { JsonValue } from '@tidemark/protocol';
 import type { SourceSetting } from '../config/source-settings.ts';
 

@@ -17,6 +17,8 @@ export interface ModuleTimes {
   readonly timers?: Timers;
 }
 
+class ModuleTimeout extends Refusal {}
+
 export interface ModuleAdapterParts extends ModuleTimes {
   readonly log: Log;
 }
@@ -82,7 +84,7 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
 /** Any error but a refusal is a bug in the module: it is logged with its stack, and reported to others without it. */
 function failureOf(error: unknown, log: Log, where: { readonly source: string; readonly call: Operation }): unknown {
   if (error instanceof AdapterRefusal) return error;
-  const isTimeout = error instanceof Refusal;
+  const isTimeout = error instanceof ModuleTimeout;
   const reason = errorMessage(error);
   const stack = error instanceof Error && !isTimeout ? (error.stack ?? null) : null;
   log.error('source_module_failed', { ...where, reason, stack });
@@ -98,7 +100,7 @@ function known<T>(operation: T | undefined, what: string): T {
 async function withTimeout<T>(ms: number, timers: Timers, work: () => T | Promise<T>): Promise<T> {
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => {
-    const refusal = new Refusal('backend_timeout', `the source module did not answer in ${ms} ms`);
+    const refusal = new ModuleTimeout('backend_timeout', `the source module did not answer in ${ms} ms`);
     cancel = timers.after(ms, () => reject(refusal));
   });
   try {
