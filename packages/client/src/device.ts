@@ -7,6 +7,7 @@ import type { DeviceEvents } from './engine/device-listeners.ts';
 import type { Observable } from './engine/observable.ts';
 import { type Credentials, writerCheck, writerOf } from './engine/sessions.ts';
 import type { DeviceStatus } from './engine/status.ts';
+import type { ResultRecorder } from './queries/result-recorder.ts';
 import { DeviceQueries } from './queries/source-queries.ts';
 import { type OutputOf, Schemas, type StandardSchema } from './schemas/standard-schema.ts';
 import { Source } from './source.ts';
@@ -36,10 +37,10 @@ export class Device {
   readonly #queries: DeviceQueries;
   readonly #schemas = new Schemas();
 
-  constructor(host: DeviceHost, log: CallLog) {
+  constructor(host: DeviceHost, log: CallLog, recorder: ResultRecorder | null) {
     this.#host = host;
     this.#log = log;
-    this.#queries = new DeviceQueries(host.replica);
+    this.#queries = new DeviceQueries(host.replica, recorder);
     this.status = { getSnapshot: () => host.status, subscribe: host.statusListeners.add };
     this.uploads = new UploadQueue(host);
     this.problems = new UploadProblems(host);
@@ -77,6 +78,8 @@ export class Device {
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
     const { replica, platform } = this.#host;
+    // Whether an object exists is known when all of them are loaded.
+    if (replica.loaded !== null) await replica.loaded;
     const userId = writerOf(replica.reader);
     const draft = new Draft(platform, replica, this.#schemas);
     const result = change(draft);
@@ -149,8 +152,9 @@ export class Device {
   }
 
   /** Stops all work; stored data stays. */
-  close(): Promise<void> {
-    return this.#host.close();
+  async close(): Promise<void> {
+    await this.#queries.recorder?.close();
+    await this.#host.close();
   }
 }
 

@@ -49,6 +49,14 @@ export const SNAPSHOT_FROM_OBJECTS = 2_000;
 export const FIRST_SYNC_PART_OBJECTS = 1_000;
 /** Rows that are taken over in one step when a device is opened. Between two steps the thread is free for the app. */
 export const LOAD_STEP_ROWS = 10_000;
+/** The same when the app shows the last results meanwhile: then every step also updates what is shown. */
+export const LOAD_EARLY_STEP_ROWS = 2_500;
+/** Between two times that the results of live queries are stored for the next start. */
+export const LAST_RESULTS_EVERY_MS = 5_000;
+/** Live queries whose results are stored for the next start, objects of each, and the text of all, in UTF-16 units. */
+export const LAST_RESULTS_QUERIES_MAX = 20;
+export const LAST_RESULTS_ROWS_MAX = 100;
+export const LAST_RESULTS_UNITS_MAX = 250_000;
 /** Objects whose checksums are computed in one step when a stored source is verified. */
 export const VERIFY_STEP_OBJECTS = 2_000;
 /** How often a verification starts again because the source has changed meanwhile. Exceeded: it is done in one step. */

@@ -3,7 +3,7 @@ import { CallLog, type LoggedCall } from './debug/call-log.ts';
 import { defaultPlatform } from './default-platform.ts';
 import { Device } from './device.ts';
 import { EngineHost } from './engine/device-host.ts';
-import { Engine } from './engine/engine.ts';
+import { Engine, type EngineOptions } from './engine/engine.ts';
 import type { GetToken } from './engine/sessions.ts';
 import { POLL_MS_DEFAULT } from './limits.ts';
 import type { LocalStore } from './ports/local-store.ts';
@@ -33,6 +33,11 @@ export interface DeviceOptions {
    */
   readonly show?: Show;
   /**
+   * When the device is open: `loaded`, when all stored objects are in memory, or `last_results`, sooner: live queries first
+   * show what they showed before the app was closed, see `status.isLoading`. Default: `loaded`.
+   */
+  readonly start?: 'loaded' | 'last_results';
+  /**
    * Gets a token of the identity provider when the session has ended, to renew it without asking the user; null: the
    * user has to sign in. It is only called after the server has refused the session.
    */
@@ -52,6 +57,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   const given = completed(options.platform ?? {});
   const log = new CallLog(options.log ?? null);
   const platform = { ...given, fetch: log.watch(given) };
+  const { tabs, early, recorder } = await loadParts(options.start === 'last_results', store, platform);
   const engineOptions = {
     url: options.url,
     store,
@@ -62,16 +68,29 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     usesStream: options.live ?? true,
     usesSnapshots: options.snapshots ?? true,
     show: options.show ?? 'whole',
+    loadEarly: early?.loadEarly ?? null,
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
     tab: null,
   };
-  if (store.sharedAs === undefined || platform.tabs === null) {
-    return new Device(new EngineHost(await Engine.open(engineOptions)), log);
-  }
-  // Loaded only where there are tabs.
-  const { TabHost } = await import('./tabs/tab-host.ts');
-  return new Device(await TabHost.open(engineOptions, store.sharedAs, platform.tabs), log);
+  const host = tabs === null ? new EngineHost(await Engine.open(engineOptions)) : await tabs(engineOptions);
+  return new Device(host, log, recorder && new recorder.ResultRecorder(host.replica, platform.after));
+}
+
+/** Loads the parts of the SDK that only some apps use, all at once. */
+async function loadParts(isEarly: boolean, { sharedAs }: LocalStore, { tabs: features }: Platform) {
+  const [tabs, early, recorder] = await Promise.all([
+    sharedAs === undefined || features === null
+      ? null
+      : import('./tabs/tab-host.ts').then(
+          ({ TabHost }) =>
+            (options: EngineOptions) =>
+              TabHost.open(options, sharedAs, features),
+        ),
+    isEarly ? import('./state/load-early.ts') : null,
+    isEarly ? import('./queries/result-recorder.ts') : null,
+  ]);
+  return { tabs, early, recorder };
 }
 
 /** A mistyped address would look like a network that is always down. */

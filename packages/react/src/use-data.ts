@@ -40,6 +40,7 @@ const SERVER_STATUS: DeviceStatus = Object.freeze({
   sourceTroubles: new Map(),
   heals: 0,
   tab: null,
+  isLoading: false,
 }) as DeviceStatus;
 
 /** Follows a value; `initial` is what the server renders, where there is no device. */
@@ -73,14 +74,19 @@ export function useQuery<A extends object = Attributes, const I extends Include 
   return useObservable<readonly QueriedObject<A, I>[]>(useQueryOf(source, options), NONE);
 }
 
-/** As `useQuery`, but the component suspends until the first sync of the device is over, or cannot go on. */
+/**
+ * As `useQuery`, but the component suspends until the first sync of the device is over, or cannot go on, and
+ * while stored objects are loaded if there is nothing to show yet.
+ */
 export function useSuspenseQuery<A extends object = Attributes, const I extends Include = Record<never, never>>(
   source: SourceRef<A>,
   options?: QueryOptions<A, I>,
 ): readonly QueriedObject<A, I>[] {
   const device = useMaybeDevice();
-  if (device !== null && isFirstSync(device)) readPromise(firstSyncOf(device));
-  return useQuery(source, options);
+  const rows = useQuery(source, options);
+  if (device !== null && (isFirstSync(device) || (rows.length === 0 && isStarting(device))))
+    readPromise(firstSyncOf(device));
+  return rows;
 }
 
 /** Returns how many objects match, whatever `limit` and `offset` leave out. */
@@ -131,6 +137,12 @@ function isFirstSync(device: Device): boolean {
   return lastSyncedAtMs === null && userId !== null && isOnline && error === null;
 }
 
+/** True while the device shows only the last results of its queries. */
+function isStarting(device: Device): boolean {
+  const { isLoading, error } = device.status.getSnapshot();
+  return isLoading && error === null;
+}
+
 const firstSyncs = new WeakMap<Device, Promise<void>>();
 
 function firstSyncOf(device: Device): Promise<void> {
@@ -138,7 +150,7 @@ function firstSyncOf(device: Device): Promise<void> {
   if (known !== undefined) return known;
   const promise = new Promise<void>((resolve) => {
     const stop = device.status.subscribe(() => {
-      if (isFirstSync(device)) return;
+      if (isFirstSync(device) || isStarting(device)) return;
       stop();
       firstSyncs.delete(device);
       resolve();

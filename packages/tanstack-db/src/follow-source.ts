@@ -57,21 +57,22 @@ function rowOf<A extends object>({ id, attributes }: SyncedObject<A>): SourceRow
   return { ...attributes, id };
 }
 
-/** Calls back when the first sync of the device is over, or cannot go on without somebody's doing. */
+/** Calls back when stored objects are loaded and the first sync of the device is over, or cannot go on without somebody's doing. */
 function afterFirstSync(device: Device, callback: () => void): () => void {
-  if (!isFirstSync(device)) {
+  if (!isWaiting(device)) {
     callback();
     return () => undefined;
   }
   const stop = device.status.subscribe(() => {
-    if (isFirstSync(device)) return;
+    if (isWaiting(device)) return;
     stop();
     callback();
   });
   return stop;
 }
 
-function isFirstSync(device: Device): boolean {
-  const { lastSyncedAtMs, userId, isOnline, error } = device.status.getSnapshot();
-  return lastSyncedAtMs === null && userId !== null && isOnline && error === null;
+function isWaiting(device: Device): boolean {
+  const { lastSyncedAtMs, userId, isOnline, error, isLoading } = device.status.getSnapshot();
+  const isFirstSync = lastSyncedAtMs === null && userId !== null && isOnline;
+  return (isFirstSync || isLoading) && error === null;
 }

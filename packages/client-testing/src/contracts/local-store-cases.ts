@@ -93,6 +93,26 @@ export const localStoreCases: readonly LocalStoreCase[] = [
     }),
   },
   {
+    title:
+      '[LOCAL-11] if loading passes on rows before the objects, it does so once, and they are all rows of the other tables',
+    run: inPlace(async (place) => {
+      const store = await place.open();
+      const others = [
+        row('facts', '', 'c', 'new'),
+        row('sources', '', 's', { token: null }),
+        row('links', 's', 'd', 'e'),
+      ];
+      await store.commit([row('facts', '', 'c', 'old'), row('facts', '', 'gone', 1), row('objects', 's', 'a', 'x')]);
+      await store.commit([...others, { table: 'facts', key: ['', 'gone'] }, row('objects', 's', 'b', 'y')]);
+      const first: (readonly LocalRow[])[] = [];
+      const all = await store.load((rows) => first.push(rows));
+      expectSameRows(all, [...others, row('objects', 's', 'a', 'x'), row('objects', 's', 'b', 'y')]);
+      if (first.length > 1) throw new Error('the store passed on its first rows more than once');
+      for (const rows of first) expectSameRows(rows, others);
+      await store.close();
+    }),
+  },
+  {
     title: '[LOCAL-4] after close every call is refused, and closing again is no error',
     run: inPlace(async (place) => {
       const store = await place.open();
@@ -136,7 +156,11 @@ function inPlace(run: (place: LocalStoreLocation, engine: LocalStoreEngine) => P
 }
 
 async function expectRows(store: LocalStore, expected: readonly LocalWrite[]): Promise<void> {
-  const [found, wanted] = [sorted(await store.load()), sorted(expected)];
+  expectSameRows(await store.load(), expected);
+}
+
+function expectSameRows(rows: readonly LocalRow[], expected: readonly LocalWrite[]): void {
+  const [found, wanted] = [sorted(rows), sorted(expected)];
   for (let index = 0; index < Math.max(found.length, wanted.length); index++) {
     if (found[index] !== wanted[index]) {
       throw new Error(`the store holds ${found[index] ?? 'no row'}, expected ${wanted[index] ?? 'no row'}`);

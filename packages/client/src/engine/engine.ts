@@ -12,6 +12,8 @@ import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
 import { type Show, startOver } from '../pull/apply-page.ts';
 import type { RowPlace } from '../state/group-rows.ts';
+import type { EarlyState, loadEarly } from '../state/load-early.ts';
+import { LocalState } from '../state/local-state.ts';
 import { Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
 import { pauseMs } from '../transport/pause-ms.ts';
@@ -42,6 +44,8 @@ export interface EngineOptions {
   readonly usesStream: boolean;
   readonly usesSnapshots: boolean;
   readonly show: Show;
+  /** Loads the last results of queries before everything else; null: everything is loaded first. */
+  readonly loadEarly: typeof loadEarly | null;
   readonly getToken: GetToken | null;
   /** Merge functions by source. */
   readonly merge: Readonly<Record<string, MergeFunction>>;
@@ -90,11 +94,9 @@ export class Engine {
 
   static async open(options: EngineOptions): Promise<Engine> {
     const changed = new Listeners<[ReadonlySet<Table>]>();
-    const replica = await Replica.open(
-      options.store,
-      (tables) => changed.notify(tables),
-      () => nextTask(options.platform),
-    );
+    const { state, fill } = await loadState(options);
+    const replica = new Replica(options.store, state, (tables) => changed.notify(tables));
+    fill(replica);
     const engine = new Engine(options, replica, newDeviceListeners());
     changed.add((tables) => engine.onChanged(tables));
     return engine;
@@ -299,6 +301,8 @@ export class Engine {
     // The work starts in its own turn, because its result is an event and events must not be nested.
     await Promise.resolve();
     try {
+      await this.replica.loaded;
+      if (controller.signal.aborted) return;
       const session = this.sessions.current();
       if (session === null) throw clientError('signed_out', 'nobody is signed in');
       const { userId, clientId } = session;
@@ -388,6 +392,11 @@ export class Engine {
   #takeLivePage(change: LiveChange, signal: AbortSignal): void {
     const session = this.sessions.current();
     if (session === null) return;
+    // A page is applied to all objects. Until they are loaded it is left to the next pull.
+    if (this.replica.loaded !== null) {
+      this.#pullSoon(change.source);
+      return;
+    }
     const { userId, clientId } = session;
     this.puller.takeLive(change, { userId, clientId, signal });
   }
@@ -480,6 +489,7 @@ export class Engine {
       sourceTroubles: new Map(this.puller.troubles),
       heals: rows.reduce((sum, [, { heals }]) => sum + heals, 0),
       tab: this.#tab,
+      isLoading: this.replica.loaded !== null,
     });
   }
 
@@ -489,4 +499,11 @@ export class Engine {
     const known = times.filter((timeMs) => timeMs !== null);
     return known.length === 0 ? null : Math.max(...known);
   }
+}
+
+/** Loads the state of the store in steps, so that the thread is free between them. */
+export async function loadState({ store, loadEarly: load, platform }: EngineOptions): Promise<EarlyState> {
+  const pause = () => nextTask(platform);
+  if (load !== null) return load(store, pause);
+  return { state: await LocalState.load(await store.load(), pause), fill: () => undefined };
 }

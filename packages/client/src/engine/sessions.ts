@@ -1,6 +1,7 @@
 import { ClientError, clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
 import { forgetFollowed } from '../pull/followed-groups.ts';
+import { LAST_RESULTS } from '../state/last-results.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
@@ -174,7 +175,7 @@ export class Sessions implements SessionStore {
   #leave(tx: Transaction, session: SessionRow | null, isWiped: boolean): void {
     const unsentUploads = this.#replica.uploads().filter(([, { state }]) => state === 'waiting').length;
     tx.clear('sources', 'objects', 'staged', 'uploads', 'problems', 'acknowledgements', 'links');
-    for (const key of [SESSION, OWNER, ENDED]) tx.delete('facts', key);
+    for (const key of [SESSION, OWNER, ENDED, LAST_RESULTS]) tx.delete('facts', key);
     forgetFollowed(tx);
     if (session === null) return;
     const { token, clientId } = session;

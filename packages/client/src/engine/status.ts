@@ -36,6 +36,11 @@ export interface DeviceStatus {
    * another tab. Null: the device is not shared.
    */
   readonly tab: 'leader' | 'follower' | null;
+  /**
+   * True while the device loads its stored objects and shows the last results of queries, see `start` of the options. What
+   * is missing then may be stored all the same.
+   */
+  readonly isLoading: boolean;
 }
 
 export function sameStatus(left: DeviceStatus, right: DeviceStatus): boolean {

@@ -2,6 +2,7 @@ import { attributesChecksum, type Page } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
 import { defaultPlatform } from '../default-platform.ts';
 import type { LocalRow, LocalStore } from '../ports/local-store.ts';
+import { LocalState } from '../state/local-state.ts';
 import { Replica } from '../state/replica.ts';
 import type { SourceRow } from '../state/rows.ts';
 import { memoryStore } from '../stores/memory-store.ts';
@@ -42,11 +43,7 @@ async function openVerifier(row: SourceRow) {
     await kept.commit(writes);
   };
   const store: LocalStore = { load: () => kept.load(), close: () => kept.close(), commit };
-  const replica = await Replica.open(
-    store,
-    () => undefined,
-    () => Promise.resolve(),
-  );
+  const replica = new Replica(store, new LocalState(await store.load()), () => undefined);
   const told: unknown[] = [];
   const platform = {
     ...defaultPlatform(),

@@ -66,12 +66,14 @@ export interface CommitOptions {
  * - After a commit with `scrubs` nothing that its writes replaced or deleted can be read from the files of the store. A
  *   database may still keep old blocks for a while that only other programs can read.
  * - After `close` every call rejects; `close` itself may be called again.
+ * - `load` may call `onFirst` once, before it reads objects, with every row of the other tables. A store that reads
+ *   everything at once does not call it.
  * - A store with `sharedAs` may be opened by several tabs under that name. It then belongs to the tab that called `load`
  *   last; commits of the others reject with `store_in_use`.
  */
 export interface LocalStore {
   readonly sharedAs?: string;
-  load(): Promise<readonly LocalRow[]>;
+  load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]>;
   commit(writes: readonly LocalWrite[], options?: CommitOptions): Promise<void>;
   close(): Promise<void>;
   /** Called by the device once. The store calls back when it was deleted from outside, and can store nothing any more. */

@@ -10,10 +10,12 @@ export interface LiveQuery {
   changeRelated(target: IndexedSource, changes: readonly ViewChange[]): void;
   /** Tells subscribers what has changed since they were told last. */
   notify(): void;
+  getSnapshot(): readonly unknown[];
 }
 
 /** What a query needs of a source. */
 export interface IndexedSource {
+  readonly name: string;
   readonly view: SourceView;
   /** Increases with every change of an object. */
   readonly version: number;

@@ -5,6 +5,7 @@ import type { SourceView, SyncedObject, ViewChange } from '../view/source-view.t
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
 import { Query } from './query.ts';
 import type { QueryOptions } from './query-options.ts';
+import type { ResultRecorder } from './result-recorder.ts';
 import { type IndexRange, SourceIndex } from './source-index.ts';
 import type { CompiledWhere } from './where.ts';
 
@@ -12,9 +13,12 @@ import type { CompiledWhere } from './where.ts';
 export class DeviceQueries {
   readonly #replica: Replica;
   readonly #sources = new Map<string, SourceQueries>();
+  /** Records the results of live queries, if the app wants to start with them. */
+  readonly recorder: ResultRecorder | null;
 
-  constructor(replica: Replica) {
+  constructor(replica: Replica, recorder: ResultRecorder | null) {
     this.#replica = replica;
+    this.recorder = recorder;
   }
 
   of(source: string): SourceQueries {
@@ -100,11 +104,13 @@ export class SourceQueries implements IndexedSource {
 
   attach(query: LiveQuery, targets: Iterable<IndexedSource>): void {
     this.#live.add(query);
+    this.#device.recorder?.add(query, [this, ...targets]);
     for (const target of targets) target.addDependent(query);
   }
 
   detach(query: LiveQuery, targets: Iterable<IndexedSource>): void {
     this.#live.delete(query);
+    this.#device.recorder?.remove(query);
     for (const target of targets) target.removeDependent(query);
   }
 
@@ -126,6 +132,7 @@ export class SourceQueries implements IndexedSource {
   }
 
   #notify(): void {
+    this.#device.recorder?.recordSoon();
     for (const query of new Set([...this.#live, ...this.#dependents])) query.notify();
   }
 

@@ -60,11 +60,13 @@ export class Replica {
   /** The last upload of the queue, if later updates may be merged into it because it has never been sent. */
   #tail: string | null = null;
   #isClosed = false;
+  /** Present while only some of the objects are in memory. */
+  #loading: ReturnType<typeof deferred> | null = null;
   #orderNext = 0;
   #lastOrder = -1;
   #settledNext = 0;
 
-  private constructor(store: LocalStore | null, state: LocalState, onChanged: (tables: ReadonlySet<Table>) => void) {
+  constructor(store: LocalStore | null, state: LocalState, onChanged: (tables: ReadonlySet<Table>) => void) {
     this.#store = store;
     this.#state = state;
     this.#onChanged = onChanged;
@@ -76,13 +78,38 @@ export class Replica {
     return new Replica(null, new LocalState([]), onChanged);
   }
 
-  /** `pause` is awaited between two steps, so that a large state does not hold the thread. */
-  static async open(
-    store: LocalStore,
-    onChanged: (tables: ReadonlySet<Table>) => void,
-    pause: () => Promise<void>,
-  ): Promise<Replica> {
-    return new Replica(store, await LocalState.load(await store.load(), pause), onChanged);
+  /** Resolves when all objects are in memory, and rejects if the store could not load them; null: they are. */
+  get loaded(): Promise<void> | null {
+    return this.#loading?.promise ?? null;
+  }
+
+  /**
+   * Says that only some of the objects are in memory: transactions wait for the others. Returns a function that tells whether
+   * they are still awaited: false if another tab has the store by now, or has sent them.
+   */
+  beginLoading(): () => boolean {
+    const term = this.#term;
+    this.#loading = deferred();
+    // Whoever waits for it is told.
+    this.#loading.promise.catch(() => undefined);
+    return () => this.#loading !== null && this.#term === term;
+  }
+
+  /** Takes over objects that were loaded, and updates the views without telling their listeners. */
+  addLoaded(changes: readonly Change[]): void {
+    this.#state.apply(changes);
+    for (const [source, view] of this.#views) followed(source, view, changes);
+  }
+
+  /** Tells all listeners that everything is loaded. After an error every transaction fails. */
+  endLoading(error?: unknown): void {
+    if (error !== undefined) this.#loading?.reject(asClientError(error, 'store_failed'));
+    else if (this.#loading !== null) {
+      this.#loading.resolve();
+      this.#loading = null;
+      this.#tell(this.#views.values());
+      this.#onChanged(new Set(TABLES));
+    }
   }
 
   get reader(): Reader {
@@ -215,6 +242,7 @@ export class Replica {
     const changes = this.#state.differenceTo(rows);
     this.#state.apply(changes);
     this.#notify(changes);
+    this.endLoading();
   }
 
   /** Takes over what the tab that leads has committed. */
@@ -292,6 +320,7 @@ export class Replica {
   }
 
   async #run<T>(decide: (tx: Transaction) => T, options?: CommitOptions): Promise<T> {
+    if (this.loaded !== null) await this.loaded;
     if (this.#isClosed) throw clientError('closed', 'the device is closed');
     const tx = this.#state.begin();
     const result = decide(tx);
@@ -347,6 +376,7 @@ export class Replica {
   }
 
   async #save(batch: readonly UnsavedWrite[]): Promise<void> {
+    if (this.loaded !== null) await this.loaded;
     const tx = this.#state.begin();
     let tail = this.#tail;
     for (const { uploads, guard } of batch) {
@@ -390,7 +420,11 @@ export class Replica {
     this.#indexUploads(changes);
     const changed = [...this.#views].filter(([source, view]) => followed(source, view, changes));
     this.#onChanged(new Set(changes.map(({ table }) => table)));
-    for (const [, view] of changed) for (const listener of view.listeners()) callListener(listener);
+    this.#tell(changed.map(([, view]) => view));
+  }
+
+  #tell(views: Iterable<SourceView>): void {
+    for (const view of views) for (const listener of view.listeners()) callListener(listener);
   }
 
   #indexUploads(changes: readonly Change[]): void {

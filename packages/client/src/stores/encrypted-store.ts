@@ -20,7 +20,7 @@ export function encryptedStore(store: LocalStore, sealer: Sealer): LocalStore {
   const sealed = new EncryptedStore(store, sealer);
   return {
     ...(store.sharedAs === undefined ? {} : { sharedAs: store.sharedAs }),
-    load: () => sealed.load(),
+    load: (onFirst) => sealed.load(onFirst),
     commit: (writes, options) => sealed.commit(writes, options),
     close: () => store.close(),
     onLost: (listener) => store.onLost?.(listener),
@@ -38,10 +38,19 @@ class EncryptedStore {
     this.#sealer = sealer;
   }
 
-  async load(): Promise<readonly LocalRow[]> {
+  async load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
     const names = new Map<string, string>();
     const rows: LocalRow[] = [];
-    for (const { table, key, value } of await this.#store.load()) {
+    let first = Promise.resolve();
+    const openFirst = async (sealed: readonly LocalRow[]) => {
+      onFirst?.(await Promise.all(sealed.map(({ table, key, value }) => this.#opened(table, key[1], value))));
+    };
+    const stored = await this.#store.load((sealed) => {
+      // A row that does not open is told below.
+      first = openFirst(sealed).catch(() => undefined);
+    });
+    await first;
+    for (const { table, key, value } of stored) {
       const row = await this.#opened(table, key[1], value);
       names.set(nameOf(table, row.key), key[1]);
       rows.push(row);

@@ -74,7 +74,7 @@ class IndexedDbStore implements LocalStore {
   }
 
   /** Takes the database from the tab that had it, in the transaction that reads it. */
-  async load(): Promise<readonly LocalRow[]> {
+  async load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
     this.#requireOpen();
     this.#isTaken = true;
     const tx = this.#db.transaction([...TABLES, FENCE, PACKS], 'readwrite');
@@ -82,8 +82,14 @@ class IndexedDbStore implements LocalStore {
     // A request that fails says why.
     done.catch(() => undefined);
     tx.objectStore(FENCE).put(this.#owner, OWNER_KEY);
-    const others = TABLES.filter((table) => table !== 'objects').map((table) => rowsOf(tx, table));
-    const [stored, ...tables] = await Promise.all([readObjects(tx), ...others]);
+    // Requests are answered in their order, so that the other tables are read before the objects.
+    const reads = Promise.all(TABLES.filter((table) => table !== 'objects').map((table) => rowsOf(tx, table)));
+    const readOthers = async () => {
+      const others = (await reads).flat();
+      onFirst?.(others);
+      return others;
+    };
+    const [others, stored] = await Promise.all([readOthers(), readObjects(tx)]);
     const objects = rowsOfObjects(stored.objects);
     const isRewritten = isWorthRewriting(stored, objects.length);
     if (isRewritten) replaceObjects(tx, stored.objects);
@@ -92,7 +98,7 @@ class IndexedDbStore implements LocalStore {
     this.#mayHavePacks = isRewritten || stored.packed > 0;
     this.#packed = objects.length;
     this.#packedAgain = 0;
-    return [...tables.flat(), ...objects];
+    return [...others, ...objects];
   }
 
   async commit(writes: readonly LocalWrite[], options: CommitOptions = {}): Promise<void> {

@@ -60,12 +60,19 @@ class KeyValueStore implements LocalStore {
     );
   }
 
-  async load(): Promise<readonly LocalRow[]> {
+  async load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
     this.#requireOpen();
     const keys = (await this.#storage.getAllKeys()).filter((key) => key.startsWith(this.#rowPrefix));
-    const rows = new Map<string, string | null>(await this.#storage.multiGet(keys));
-    for (const [key, text] of await this.#readLog()) rows.set(key, text);
-    return [...rows].flatMap(([key, text]) => (text === null ? [] : [this.#rowOf(key, text)]));
+    const log = [...(await this.#readLog())];
+    const isObject = (key: string) => key.startsWith(`${this.#rowPrefix}["objects",`);
+    const read = async (isWanted: (key: string) => boolean) => {
+      const rows = new Map<string, string | null>(await this.#storage.multiGet(keys.filter(isWanted)));
+      for (const [key, text] of log) if (isWanted(key)) rows.set(key, text);
+      return [...rows].flatMap(([key, text]) => (text === null ? [] : [this.#rowOf(key, text)]));
+    };
+    const others = await read((key) => !isObject(key));
+    onFirst?.(others);
+    return [...others, ...(await read(isObject))];
   }
 
   async commit(writes: readonly LocalWrite[], { scrubs = false }: CommitOptions = {}): Promise<void> {

@@ -2,14 +2,13 @@ import { clientError } from '../client-error.ts';
 import { type CommandArguments, type CommandName, type CommandResult, runCommand } from '../engine/commands.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
 import { type DeviceEvents, type DeviceListeners, newDeviceListeners } from '../engine/device-listeners.ts';
-import { Engine, type EngineOptions } from '../engine/engine.ts';
-import { nextTask } from '../engine/next-task.ts';
+import { Engine, type EngineOptions, loadState } from '../engine/engine.ts';
 import { writerCheck, writerOf } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX, TAB_ROWS_PER_MESSAGE } from '../limits.ts';
 import type { Table } from '../ports/local-store.ts';
 import type { Platform, TabChannel, TabFeatures } from '../ports/platform.ts';
-import { LocalState } from '../state/local-state.ts';
+import type { EarlyState } from '../state/load-early.ts';
 import { type NewUpload, Replica } from '../state/replica.ts';
 import { randomId } from '../uploads/random-id.ts';
 import { Follower } from './follower.ts';
@@ -178,10 +177,10 @@ export class TabHost implements DeviceHost {
     this.#leads = term;
     this.#cancelPing();
     try {
-      const rows = await this.#options.store.load();
-      const state = await LocalState.load(rows, () => nextTask(this.platform));
-      if (this.#leads !== term || this.#isClosed) return;
-      this.#beginToLead(term, state);
+      // A tab that shows something already goes on with it until everything is loaded.
+      const loadEarly = this.#followed === null ? this.#options.loadEarly : null;
+      const loaded = await loadState({ ...this.#options, loadEarly });
+      if (this.#leads === term && !this.#isClosed) this.#beginToLead(term, loaded);
     } catch (error) {
       this.#leads = null;
       this.#onFailed(error);
@@ -189,13 +188,14 @@ export class TabHost implements DeviceHost {
     }
   }
 
-  #beginToLead(term: string, state: LocalState): void {
+  #beginToLead(term: string, { state, fill }: EarlyState): void {
     const { store } = this.#options;
     this.#seq = 0;
     this.replica.lead(store, state, {
       onCommitted: (writes, saved) => this.#post({ type: 'committed', term, seq: ++this.#seq, writes, saved }),
       onLost: () => this.#stepDown(),
     });
+    fill(this.replica);
     const engine = new Engine({ ...this.#options, tab: 'leader' }, this.replica, this.#listeners);
     this.#engine = engine;
     engine.keepOffline(this.#isKeptOffline);
@@ -250,6 +250,8 @@ export class TabHost implements DeviceHost {
 
   /** Sends the whole state to one tab, in parts, so that no part takes long. */
   async #sendState(term: string, to: string): Promise<void> {
+    // If loading fails, the status says so, and the tab that asked asks again.
+    await this.replica.loaded;
     const rows = this.replica.rows();
     const seq = this.#seq;
     const number = this.#answerNext++;
@@ -321,6 +323,7 @@ export class TabHost implements DeviceHost {
       tab: 'follower',
       pendingUploads: this.replica.uploadsOpen,
       problems: this.replica.count('problems'),
+      isLoading: this.replica.loaded !== null,
     });
     this.#listeners.statusListeners.notify();
   }

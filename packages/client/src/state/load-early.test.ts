@@ -1,0 +1,210 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Device,
+  type DeviceOptions,
+  type Include,
+  type LocalRow,
+  type LocalStore,
+  memoryStore,
+} from '@tidemark/client';
+import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { openFileStore } from '../stores/file-store.ts';
+
+let world: DeviceWorld;
+
+beforeEach(async () => {
+  world = await newDeviceWorld();
+});
+
+const OBJECTS = 300;
+const CUSTOMER = { customer: { source: 'Customer', via: 'customer_id' } } as const;
+const CHEAPEST = { orderBy: 'total', limit: 3 } as const;
+
+/** A store whose objects are read only when the test lets it. */
+class SlowStore implements LocalStore {
+  readonly kept: LocalStore;
+  letThrough: (error?: Error) => void = () => undefined;
+
+  constructor(kept: LocalStore) {
+    this.kept = kept;
+  }
+
+  async load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
+    const rows = await this.kept.load();
+    onFirst?.(rows.filter(({ table }) => table !== 'objects'));
+    await new Promise<void>((resolve, reject) => {
+      this.letThrough = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    return rows;
+  }
+
+  commit(...given: Parameters<LocalStore['commit']>): Promise<void> {
+    return this.kept.commit(...given);
+  }
+
+  async close(): Promise<void> {}
+}
+
+const reopen = (store: LocalStore, options: Partial<DeviceOptions> = {}) =>
+  world.open({ user: null, store, start: 'last_results', ...options });
+
+/** Returns a store with all objects, and the last results of a query. */
+async function usedStore(include: Include = {}): Promise<LocalStore> {
+  await world.tidemark.sources.declare({ name: 'Customer', partition_type: 'user' });
+  await world.tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { c1: { name: 'Ann' } } });
+  const objects = Object.fromEntries(
+    Array.from({ length: OBJECTS }, (_, index) => [`o${index}`, { total: OBJECTS - index, customer_id: 'c1' }]),
+  );
+  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  const kept = memoryStore();
+  const store = { ...kept, close: async () => undefined };
+  const device = await world.open({ store, start: 'last_results' });
+  await world.finish(device.sync());
+  device
+    .source('Order')
+    .query({ ...CHEAPEST, include })
+    .subscribe(() => undefined);
+  await world.finish(device.close());
+  return store;
+}
+
+const idsOf = (device: Device, options: object = CHEAPEST) =>
+  device
+    .source('Order')
+    .query(options)
+    .list()
+    .map(({ id }) => id);
+
+const isLoading = (device: Device) => device.status.getSnapshot().isLoading;
+
+/** Lets the store go on, and waits until everything is loaded. */
+async function load(device: Device, store: SlowStore): Promise<void> {
+  store.letThrough();
+  await world.finish(
+    new Promise<void>((resolve) => {
+      const look = () => {
+        if (!isLoading(device)) resolve();
+      };
+      device.status.subscribe(look);
+      look();
+    }),
+  );
+}
+
+it('[SDK-26] a device shows the last results of its queries before its objects are loaded, and everything afterwards', async () => {
+  const store = new SlowStore(await usedStore());
+  const device = await reopen(store, {
+    platform: { network: { isOnline: () => false, onChange: () => () => undefined } },
+  });
+  expect(isLoading(device)).toBe(true);
+  expect(idsOf(device)).toEqual(['o299', 'o298', 'o297']);
+  expect(device.source('Order').query().count()).toBe(3);
+  let calls = 0;
+  device
+    .source('Order')
+    .query({ orderBy: 'total' })
+    .subscribe(() => calls++);
+  await load(device, store);
+  expect([idsOf(device), device.source('Order').query().count(), calls]).toEqual([
+    ['o299', 'o298', 'o297'],
+    OBJECTS,
+    1,
+  ]);
+  await world.finish(device.close());
+});
+
+it('[SDK-26] objects that a query includes are among its last results', async () => {
+  const device = await reopen(new SlowStore(await usedStore(CUSTOMER)));
+  const [first] = device
+    .source('Order')
+    .query({ ...CHEAPEST, include: CUSTOMER })
+    .list();
+  expect(first?.included.customer?.attributes).toEqual({ name: 'Ann' });
+});
+
+it('[SDK-26] last results that are not stored any more, or are stored otherwise, are replaced when everything is loaded', async () => {
+  const kept = await usedStore();
+  await kept.commit([
+    { table: 'objects', key: ['Order', 'o299'] },
+    { table: 'objects', key: ['Order', 'o298'], value: { total: 2.5 } },
+  ]);
+  const store = new SlowStore(kept);
+  const device = await reopen(store);
+  expect(idsOf(device)).toEqual(['o299', 'o298', 'o297']);
+  await load(device, store);
+  expect(idsOf(device)).toEqual(['o298', 'o297', 'o296']);
+  expect(device.source('Order').get('o299')).toBeUndefined();
+  expect(device.source('Order').list()).toHaveLength(OBJECTS - 1);
+});
+
+it('[SDK-26] changes made while objects are loaded wait for them, and are stored and sent', async () => {
+  const store = new SlowStore(await usedStore());
+  const device = await reopen(store);
+  const writing = device.source('Order').update('o0', { total: 0 });
+  const twice = expect(device.source('Order').create({ total: 1 }, { id: 'o1' })).rejects.toMatchObject({
+    code: 'object_exists',
+  });
+  await load(device, store);
+  await world.finish(writing);
+  await twice;
+  expect(idsOf(device)).toEqual(['o0', 'o299', 'o298']);
+  await world.finish(device.sync());
+  expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, heals: 0, error: null });
+});
+
+it('[SDK-26] signing out while objects are loaded deletes all of them and the last results', async () => {
+  const kept = await usedStore();
+  const store = new SlowStore(kept);
+  const device = await reopen(store);
+  const leaving = device.signOut();
+  await load(device, store);
+  await world.finish(leaving);
+  expect(idsOf(device)).toEqual([]);
+  const rows = await kept.load();
+  expect(rows.map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
+  await world.finish(device.close());
+  expect((await kept.load()).filter(({ key }) => key[1] === 'last_results')).toEqual([]);
+});
+
+it('[SDK-26] objects that cannot be loaded are an error of the status, and changes are refused with it', async () => {
+  const store = new SlowStore(await usedStore());
+  const device = await reopen(store);
+  const writing = expect(device.source('Order').create({ total: 1 })).rejects.toMatchObject({ code: 'store_failed' });
+  store.letThrough(new Error('the disk is gone'));
+  await writing;
+  await world.platform.advance(1);
+  expect(device.status.getSnapshot()).toMatchObject({ isLoading: true, error: { code: 'store_failed' } });
+  await expect(device.source('Order').update('o299', { total: 5 })).rejects.toMatchObject({ code: 'store_failed' });
+  expect(idsOf(device)).toEqual(['o299', 'o298', 'o297']);
+});
+
+it('[SDK-26] a store that reads everything at once opens a device when everything is loaded', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'start-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const kept = await usedStore();
+  const store = await openFileStore(folder);
+  await store.commit(await kept.load());
+  const device = await world.finish(reopen(store));
+  expect([isLoading(device), device.source('Order').query().count()]).toEqual([false, OBJECTS]);
+  await store.close();
+});
+
+it('[SDK-26] results are stored a while after they have changed', async () => {
+  const store = await usedStore();
+  const device = await world.finish(reopen(store));
+  device
+    .source('Order')
+    .query(CHEAPEST)
+    .subscribe(() => undefined);
+  await world.finish(device.source('Order').update('o0', { total: 0 }));
+  await world.platform.advance(5_000);
+  const fact = (await store.load()).find(({ key }) => key[1] === 'last_results');
+  expect(fact?.value).toEqual([
+    ['Order', 'o0', { total: 0, customer_id: 'c1' }],
+    ['Order', 'o299', { total: 1, customer_id: 'c1' }],
+    ['Order', 'o298', { total: 2, customer_id: 'c1' }],
+  ]);
+});

@@ -1,0 +1,77 @@
+import { LOAD_EARLY_STEP_ROWS } from '../limits.ts';
+import type { LocalRow, LocalStore } from '../ports/local-store.ts';
+import { frozen } from './frozen.ts';
+import { LAST_RESULTS, type LastResults } from './last-results.ts';
+import { type Change, LocalState } from './local-state.ts';
+import type { Replica } from './replica.ts';
+import type { Attributes } from './rows.ts';
+
+/** What a device begins with. */
+export interface EarlyState {
+  readonly state: LocalState;
+  /** To be called once a replica has the state: adds the other objects as they are loaded. */
+  readonly fill: (replica: Replica) => void;
+}
+
+/**
+ * Loads a store. Resolves with the last results of queries, if the store has any and reads them before all objects;
+ * otherwise with everything.
+ */
+export function loadEarly(store: LocalStore, pause: () => Promise<void>): Promise<EarlyState> {
+  return new Promise((resolve, reject) => {
+    let isEarly = false;
+    const loading = store.load((rows) => {
+      const shown = lastResultsIn(rows);
+      if (shown.length === 0) return;
+      isEarly = true;
+      const fill = (replica: Replica) => void fillReplica(replica, { shown, loading, pause });
+      resolve({ state: new LocalState([...rows, ...shown]), fill });
+    });
+    const finish = async () => {
+      const rows = await loading;
+      if (!isEarly) resolve({ state: await LocalState.load(rows, pause), fill: () => undefined });
+    };
+    finish().catch(reject);
+  });
+}
+
+interface Filling {
+  /** Objects that the replica has already. Those that are not stored any more are removed at the end. */
+  readonly shown: readonly LocalRow[];
+  readonly loading: Promise<readonly LocalRow[]>;
+  readonly pause: () => Promise<void>;
+}
+
+async function fillReplica(replica: Replica, { shown, loading, pause }: Filling): Promise<void> {
+  const isAwaited = replica.beginLoading();
+  const gone = new Map(shown.map((row) => [JSON.stringify(row.key), row]));
+  try {
+    const rows = (await loading).filter(({ table }) => table === 'objects');
+    for (let at = 0; at < rows.length; at += LOAD_EARLY_STEP_ROWS) {
+      await pause();
+      if (!isAwaited()) return;
+      const step = rows.slice(at, at + LOAD_EARLY_STEP_ROWS);
+      if (gone.size > 0) for (const { key } of step) gone.delete(JSON.stringify(key));
+      replica.addLoaded(step.map(added));
+    }
+    if (!isAwaited()) return;
+    replica.addLoaded([...gone.values()].map(removed));
+    replica.endLoading();
+  } catch (error) {
+    replica.endLoading(error);
+  }
+}
+
+function lastResultsIn(rows: readonly LocalRow[]): readonly LocalRow[] {
+  const isFact = ({ table, key }: LocalRow) => table === 'facts' && key[1] === LAST_RESULTS[1];
+  const results = (rows.find(isFact)?.value ?? []) as unknown as LastResults;
+  return results.map(([first, id, value]) => ({ table: 'objects', key: [first, id], value }));
+}
+
+function added({ table, key, value }: LocalRow): Change {
+  return { table, key, before: undefined, after: frozen(value as Attributes) };
+}
+
+function removed({ table, key, value }: LocalRow): Change {
+  return { table, key, before: value, after: undefined };
+}
