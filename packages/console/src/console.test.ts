@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { openDevice } from '@tidemark/client';
 import { openLibrary, type Page, useBrowser } from '@tidemark/testing';
 import {
   ADMIN_PASSWORD,
@@ -16,6 +17,7 @@ import {
   startTestServer,
   type TestServer,
 } from '@tidemark/testing/server';
+import jsQR from 'jsqr';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 const FIRST_LOAD_BYTES_MAX = 300_000;
@@ -467,7 +469,7 @@ describe('in a browser', () => {
     await table.getByRole('button', { name: 'Verify' }).click();
     await page.getByRole('button', { name: 'Verify backup' }).click();
     await page.getByText('The backup is undamaged').waitFor(PATIENCE);
-    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
     await table.getByRole('button', { name: 'Download' }).click();
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download archive' }).click();
@@ -548,6 +550,49 @@ describe('in a browser', () => {
       .waitFor();
   });
 
+  it('[CONSOLE-30] an invite is shown once, with a QR code that a reader decodes and a device signs in with', async () => {
+    const inviting = await startTestServer({ publicUrl: 'https://sync.example/base' });
+    onTestFinished(() => inviting.close());
+    const page = await browser.openPage(`${inviting.url}/console/users/admin`);
+    await signIn(page);
+    const dialog = page.getByRole('dialog');
+    const link = dialog.locator('pre', { hasText: 'https://' });
+    const read: string[] = [];
+    // A QR code is read by cameras in both colour schemes only if it is dark on a light ground.
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.getByRole('button', { name: 'Invite a device' }).click();
+      await dialog.getByLabel('It counts for').selectOption('seven days');
+      expect(await link.count()).toBe(0);
+      await dialog.getByRole('button', { name: 'Make invite' }).click();
+      await dialog.getByText('The invite ends in 7 days. The QR code holds the link.').waitFor();
+      const text = await readQrCode(page, 'QR code of the invite');
+      expect(text).toMatch(/^https:\/\/sync\.example\/base\/invite#tmi_\w{22}$/);
+      expect(text).toBe(await link.textContent());
+      read.push(text);
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    }
+    const device = await openDevice({ url: inviting.url });
+    const [replaced = '', invite = ''] = read.map((text) => new URL(text).hash.slice(1));
+    await expect(device.signIn({ invite: replaced })).rejects.toMatchObject({ code: 'invite_invalid' });
+    await device.signIn({ invite });
+    await page.reload();
+    await page.getByRole('table', { name: 'Devices' }).getByRole('row').nth(1).waitFor();
+    await device.close();
+  });
+
+  it('[CONSOLE-30] without a public_url the QR code of an invite holds the code alone', async () => {
+    const page = await browser.openPage(`${server.url}/console/users/admin`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Invite a device' }).click();
+    await page.getByRole('button', { name: 'Make invite' }).click();
+    await page.getByText(/set public_url in the configuration/).waitFor();
+    const code = await readQrCode(page, 'QR code of the invite');
+    expect(code).toBe(await page.getByRole('status').locator('pre').textContent());
+    expect(await post('/sync/v1/login', { invite: code })).toMatchObject({ user_id: 'admin' });
+  });
+
   it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {
     await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
     await post('/rc/v1/sources', { name: 'Depot', partition_type: 'group' });
@@ -600,6 +645,25 @@ describe('in a browser', () => {
     expect(problems.flat()).toEqual([]);
   });
 });
+
+/** Reads a QR code from the pixels of the page, as a camera would. */
+async function readQrCode(page: Page, name: string): Promise<string> {
+  const picture = await page.getByRole('img', { name }).screenshot();
+  // The content security policy of the console does not let its own pages read pictures.
+  const blank = await page.context().newPage();
+  const { data, width, height } = (await blank.evaluate(`(async () => {
+    const file = await (await fetch('data:image/png;base64,${picture.toString('base64')}')).blob();
+    const bitmap = await createImageBitmap(file);
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+    canvas.drawImage(bitmap, 0, 0);
+    const { data, width, height } = canvas.getImageData(0, 0, bitmap.width, bitmap.height);
+    return { data: [...data], width, height };
+  })()`)) as { readonly data: number[]; readonly width: number; readonly height: number };
+  await blank.close();
+  return (
+    jsQR.default(new Uint8ClampedArray(data), width, height, { inversionAttempts: 'dontInvert' })?.data ?? 'unreadable'
+  );
+}
 
 /** Returns the serious accessibility problems of the page, light and dark, each with the screen and the element. */
 async function axe(page: Page, screen: string): Promise<readonly string[]> {

@@ -17,8 +17,10 @@ interface ActionProps {
   readonly call: ApiCall;
   /** The call as curl, where it cannot be found out by making it. */
   readonly curl?: string;
-  /** Called with the answer of the server. The dialog closes unless it returns true; a promise is waited for. */
+  /** Called with the answer of the server; a promise is waited for. */
   readonly onDone?: (answer: unknown) => unknown;
+  /** Shows the answer of the server in the dialog, which then stays open and forgets the answer when it closes. */
+  readonly showAnswer?: (answer: unknown) => ReactNode;
   readonly children?: ReactNode;
   /** What must be typed before something is destroyed. */
   readonly typedName?: string;
@@ -59,17 +61,22 @@ export function ActionForm({
   call,
   curl,
   onDone,
+  showAnswer,
   children,
   typedName,
   isDisabled = false,
   onClose,
 }: ActionFormProps) {
   const [typed, setTyped] = useState('');
+  const [shown, setShown] = useState<ReactNode>(null);
   const { run, error, isBusy } = useAction(call, async (answer) => {
-    if ((await onDone?.(answer)) !== true) onClose();
+    await onDone?.(answer);
+    if (showAnswer === undefined) onClose();
+    else setShown(showAnswer(answer));
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    setShown(null);
     void run();
   };
   return (
@@ -86,10 +93,11 @@ export function ActionForm({
           />
         )}
         {error !== null && <Failure error={error} />}
+        {shown}
         <AsCurl text={() => curl ?? curlOf(call)} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Cancel
+            {shown === null ? 'Cancel' : 'Done'}
           </Button>
           <Button
             type="submit"

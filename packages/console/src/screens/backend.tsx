@@ -141,7 +141,6 @@ function SetBackend({ address }: { readonly address: string }) {
 }
 
 function CheckBackend() {
-  const [result, setResult] = useState<AppserverChecks | null>(null);
   return (
     <Action
       label="Check the backend"
@@ -149,26 +148,28 @@ function CheckBackend() {
       verb="Check"
       button={{ variant: 'default' }}
       call={(api) => api.system.checkAppserver()}
-      onDone={(answer) => {
-        setResult(answer as AppserverChecks);
-        return true;
-      }}
+      showAnswer={(answer) => <Checks checks={(answer as AppserverChecks).checks} />}
     >
-      <Stack gap="xs">
-        <Text size="sm">
-          Tidemark calls the backend and looks at its answers: reachability, signature, logins, each source.
-        </Text>
-        {result?.checks.map(({ name, status, detail }) => (
-          <Group key={name} gap="sm" wrap="nowrap" align="start">
-            <Badge color={COLORS[status]} variant="light" miw={80}>
-              {status}
-            </Badge>
-            <Text size="sm" className="long">
-              <b>{name}</b> {detail}
-            </Text>
-          </Group>
-        ))}
-      </Stack>
+      <Text size="sm">
+        Tidemark calls the backend and looks at its answers: reachability, signature, logins, each source.
+      </Text>
     </Action>
+  );
+}
+
+function Checks({ checks }: Pick<AppserverChecks, 'checks'>) {
+  return (
+    <Stack gap="xs" role="status">
+      {checks.map(({ name, status, detail }) => (
+        <Group key={name} gap="sm" wrap="nowrap" align="start">
+          <Badge color={COLORS[status]} variant="light" miw={80}>
+            {status}
+          </Badge>
+          <Text size="sm" className="long">
+            <b>{name}</b> {detail}
+          </Text>
+        </Group>
+      ))}
+    </Stack>
   );
 }

@@ -172,7 +172,6 @@ function Download({ name }: { readonly name: string }) {
 }
 
 function Verify({ name }: { readonly name: string }) {
-  const [check, setCheck] = useState<BackupCheck | null>(null);
   return (
     <Action
       label="Verify"
@@ -180,18 +179,12 @@ function Verify({ name }: { readonly name: string }) {
       verb="Verify backup"
       button={{ variant: 'default', size: 'compact-sm' }}
       call={(api) => api.backups.verify(name)}
-      onDone={(answer) => {
-        setCheck(answer as BackupCheck);
-        return true;
-      }}
+      showAnswer={(answer) => <CheckResult check={answer as BackupCheck} />}
     >
-      <Stack gap="sm">
-        <Text size="sm">
-          The server reads a copy of the backup and recomputes its indexes, sizes and checksums. It takes as long as
-          reading it all, and needs as much free space as the backup.
-        </Text>
-        {check !== null && <CheckResult check={check} />}
-      </Stack>
+      <Text size="sm">
+        The server reads a copy of the backup and recomputes its indexes, sizes and checksums. It takes as long as
+        reading it all, and needs as much free space as the backup.
+      </Text>
     </Action>
   );
 }

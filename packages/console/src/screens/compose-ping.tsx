@@ -19,7 +19,6 @@ export function ComposePing() {
   const [source, setSource] = useState('');
   const [message, setMessage] = useState('');
   const [isOnlyBehind, setOnlyBehind] = useState(false);
-  const [report, setReport] = useState<PingReport | null>(null);
   const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
   const logins = users.split(/[\s,]+/).filter((login) => login !== '');
   const ping = (user_id: readonly string[]) => ({
@@ -38,10 +37,7 @@ export function ComposePing() {
       verb="Send ping"
       call={call}
       isDisabled={!isForAll && logins.length === 0}
-      onDone={(answer) => {
-        setReport(answer as PingReport);
-        return true;
-      }}
+      showAnswer={(answer) => <PingSent report={answer as PingReport} />}
     >
       <Stack gap="md">
         <Switch
@@ -74,7 +70,6 @@ export function ComposePing() {
           rows={2}
         />
         <Preview message={message} />
-        {report !== null && <PingSent report={report} />}
       </Stack>
     </Action>
   );

@@ -14,7 +14,6 @@ interface PingUserProps {
 /** Sends a push message to all devices of a user, and says how many it goes to. */
 export function PingUser({ login, sources = [], button = { variant: 'default' } }: PingUserProps) {
   const [message, setMessage] = useState('');
-  const [report, setReport] = useState<PingReport | null>(null);
   const ping = {
     user_id: login,
     ...(sources.length === 0 ? {} : { sources }),
@@ -27,10 +26,7 @@ export function PingUser({ login, sources = [], button = { variant: 'default' } 
       verb="Send ping"
       button={button}
       call={(api) => api.users.ping(ping)}
-      onDone={(answer) => {
-        setReport(answer as PingReport);
-        return true;
-      }}
+      showAnswer={(answer) => <PingSent report={answer as PingReport} />}
     >
       <TextField
         label="Message"
@@ -39,7 +35,6 @@ export function PingUser({ login, sources = [], button = { variant: 'default' } 
         onText={setMessage}
         data-autofocus
       />
-      {report !== null && <PingSent report={report} />}
     </Action>
   );
 }

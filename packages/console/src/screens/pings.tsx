@@ -2,7 +2,6 @@ import { Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { Ping, PingReport, PingResult } from '@tidemark/protocol';
-import { useState } from 'react';
 import { client } from '../api/client.ts';
 import { type ApiCall, curlOf } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
@@ -91,7 +90,6 @@ function PingAgain({
   readonly sources: readonly string[];
   readonly results: readonly PingResult[];
 }) {
-  const [report, setReport] = useState<PingReport | null>(null);
   const failed = results.filter(({ status }) => FAILED.has(status)).map(({ client_id }) => client_id);
   const call: ApiCall = async (api) => {
     const devices = await Promise.all(failed.map((id) => client.clients.get(id).catch(() => null)));
@@ -106,16 +104,12 @@ function PingAgain({
       verb="Send ping"
       button={{ variant: 'default' }}
       call={call}
-      onDone={(answer) => {
-        setReport(answer as PingReport);
-        return true;
-      }}
+      showAnswer={(answer) => <PingSent report={answer as PingReport} />}
     >
       <Text size="sm">
         The users of {failed.length} {failed.length === 1 ? 'device' : 'devices'} get a ping without a text, on all
         their devices. A device without a valid address stays out of reach until it registers one.
       </Text>
-      {report !== null && <PingSent report={report} />}
     </Action>
   );
 }

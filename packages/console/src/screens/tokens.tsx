@@ -70,7 +70,6 @@ export function Tokens() {
 function NewToken() {
   const [name, setName] = useState('');
   const [scopes, setScopes] = useState<string[]>(['push']);
-  const [made, setMade] = useState<string | null>(null);
   return (
     <Action
       word="new-token"
@@ -79,11 +78,12 @@ function NewToken() {
       verb="Create token"
       call={(api) => api.tokens.create({ name, scopes: scopes as TokenRequest['scopes'][number][] })}
       isDisabled={name === '' || scopes.length === 0}
-      onDone={(answer) => {
-        setMade((answer as NewTokenAnswer).token);
-        setName('');
-        return true;
-      }}
+      onDone={() => setName('')}
+      showAnswer={(answer) => (
+        <Alert color="green" title="Copy the token now: it is never shown again" role="status">
+          <Command label="token" text={(answer as NewTokenAnswer).token} />
+        </Alert>
+      )}
     >
       <Stack gap="md">
         <TextField
@@ -101,11 +101,6 @@ function NewToken() {
             ))}
           </Stack>
         </Checkbox.Group>
-        {made !== null && (
-          <Alert color="green" title="Copy the token now: it is never shown again" role="status">
-            <Command label="token" text={made} />
-          </Alert>
-        )}
       </Stack>
     </Action>
   );

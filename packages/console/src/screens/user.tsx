@@ -15,6 +15,7 @@ import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { appOf } from './device-facts.ts';
+import { InviteDevice } from './invite-device.tsx';
 import { PingUser } from './ping-user.tsx';
 import { SimulateButton } from './simulate-button.tsx';
 
@@ -46,6 +47,7 @@ export function User() {
   const actions = isAdmin && user.data !== undefined && (
     <>
       <SimulateButton login={login} />
+      <InviteDevice login={login} />
       <PingUser login={login} />
       <SetPassword login={login} />
       <SetAttribute login={login} />
