@@ -219,7 +219,7 @@ function Uploads({ outcomes }: { readonly outcomes: readonly Outcome[] }) {
 }
 
 function DevicePings({ id }: { readonly id: string }) {
-  const query = useQuery({ queryKey: ['devices', id, 'pings'], queryFn: () => lastPingsOf(id) });
+  const query = useQuery({ queryKey: ['devices', id, 'pings'], queryFn: () => lastPingsOf(client.pings, id) });
   return (
     <Loaded query={query}>
       {(results) =>
