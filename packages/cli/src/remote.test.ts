@@ -412,6 +412,14 @@ const ROWS: readonly Row[] = [
     out: 'ok       reachable: http://127.0.0.1:8080 answers\n',
   },
   {
+    args: ['appserver', 'failures'],
+    call: 'GET /rc/v1/system/appserver/failures',
+    answer: {
+      failures: [{ at: 'T', call: 'query', source: 'Part', user_id: null, status: 503, reason: 'r', detail: 'd' }],
+    },
+    out: 'AT  CALL   SOURCE  USER_ID  STATUS  REASON  DETAIL\nT   query  Part    -        503     r       d\n',
+  },
+  {
     args: ['audit', '--limit', '1', '--after', 'z'],
     call: 'GET /rc/v1/audit?limit=1&after=z',
     answer: [{ id: 'a', at: 'T', actor: 'ada', action: 'login', target: '/x', result: 'ok', address: '::1' }],

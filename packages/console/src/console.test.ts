@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { openDevice } from '@tidemark/client';
-import { openLibrary, type Page, useBrowser } from '@tidemark/testing';
+import { openFakeBackend, openLibrary, type Page, useBrowser } from '@tidemark/testing';
 import {
   ADMIN_PASSWORD,
   callsTo,
@@ -553,6 +553,28 @@ describe('in a browser', () => {
       .getByText(/the range before/)
       .first()
       .waitFor();
+  });
+
+  it('[CONSOLE-31] the last failures of the backend are shown with its own words, as text', async () => {
+    const backend = await openFakeBackend(() => '');
+    const failing = await startTestServer();
+    onTestFinished(async () => {
+      await failing.close();
+      await backend.close();
+    });
+    const { post: call } = callsTo(() => failing);
+    const page = await browser.openPage(`${failing.url}/console/backend`);
+    await signIn(page);
+    await page.getByText('No call has failed since the server started.').waitFor();
+    backend.on('query', (_, response) => response.writeHead(503).end(`Out of memory at ${HOSTILE}`));
+    await call('/rc/v1/system/appserver', { adapter_url: backend.url });
+    await call('/rc/v1/sources', { name: 'Part', partition_type: 'app', adapter: 'backend' });
+    const { token, client_id } = await call('/sync/v1/login', { login: 'admin', password: ADMIN_PASSWORD });
+    await call('/sync/v1/pull', { client_id, sources: { Part: {} } }, token);
+    const row = page.getByRole('table', { name: 'Last failures' }).getByRole('row', { name: /query of Part/ });
+    await row.getByText('503').waitFor();
+    await row.getByText(`Out of memory at ${HOSTILE}`).waitFor();
+    expect(await page.locator('img[src="x"]').count()).toBe(0);
   });
 
   it('[CONSOLE-30] an invite is shown once, with a QR code that a reader decodes and a device signs in with', async () => {

@@ -173,6 +173,36 @@ export const AppserverChecks = Type.Object(
 );
 export type AppserverChecks = Static<typeof AppserverChecks>;
 
+/** A call to the backend that failed. */
+export const BackendFailure = Type.Object(
+  {
+    at: moment('When the call failed.'),
+    call: text('The call: `authenticate`, `query`, `search`, `create`, `update` or `delete`.', 'query'),
+    source: nullableText('The source; null: the call is about none.', 'Product'),
+    user_id: nullableText('The login of the user; null: the call is about none.', 'anna'),
+    op_id: nullableText('The upload; null: the call is none.', null),
+    status: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'The status of the answer; null: there was none.',
+      examples: [503],
+    }),
+    code: text('The code of the failure.', 'backend_error'),
+    reason: text('What went wrong, in words.', 'the backend answered 503'),
+    detail: nullableText(
+      'What the backend said: the `detail` of its answer, or the beginning of its body; null: nothing. Secrets of the call are masked.',
+      'the database is away',
+    ),
+    duration_ms: Type.Number({ description: 'How long the call took, in milliseconds.', examples: [120] }),
+    webhook_id: text('The header `webhook-id` of the call, to find it in the log of the backend.', 'msg_2vXq…'),
+  },
+  { ...closed, title: 'BackendFailure', description: 'A call to the backend that failed.' },
+);
+export type BackendFailure = Static<typeof BackendFailure>;
+export const BackendFailures = Type.Object(
+  { failures: Type.Array(BackendFailure, { description: 'The calls, newest first.' }) },
+  { ...closed, title: 'BackendFailures', description: 'The last calls to the backend that failed.' },
+);
+export type BackendFailures = Static<typeof BackendFailures>;
+
 const UserIdentity = Type.Object(
   {
     issuer: text('The identity provider, by the claim `iss`.', 'https://id.example'),

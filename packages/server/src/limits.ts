@@ -104,6 +104,8 @@ export const BACKEND_CALLS_WAITING_MAX = 1_000;
 export const BACKEND_WAIT_MS_MAX = 10_000;
 /** Sources that one check of the backend queries. */
 export const BACKEND_CHECK_SOURCES_MAX = 100;
+/** Failed calls to the backend that a server process remembers. Exceeded: it forgets the oldest. */
+export const BACKEND_FAILURES_KEPT_MAX = 50;
 /** Concurrent searches of one device. Exceeded: `rate_limited`. */
 export const SEARCHES_PER_DEVICE_MAX = 2;
 

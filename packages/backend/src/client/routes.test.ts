@@ -39,6 +39,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'system.backendSecret': ({ system }) => system.backendSecret(),
   'system.setAppserver': ({ system }) => system.setAppserver(null),
   'system.checkAppserver': ({ system }) => system.checkAppserver(),
+  'system.appserverFailures': ({ system }) => system.appserverFailures(),
   'system.metricNames': ({ system }) => system.metricNames(),
   'system.metric': ({ system }) => system.metric('users'),
   'backups.list': ({ backups }) => backups.list(),

@@ -1,4 +1,4 @@
-import type { AppserverChecks, SettingInForce } from '@tidemark/protocol';
+import type { AppserverChecks, BackendFailures, SettingInForce } from '@tidemark/protocol';
 import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
@@ -78,6 +78,7 @@ function addAppserver(program: Command, cli: Cli): void {
       }),
     );
   addCheck(appserver, cli);
+  addFailures(appserver, cli);
   addBackendSecret(appserver, cli);
 }
 
@@ -92,6 +93,19 @@ function addCheck(appserver: Command, cli: Cli): void {
       const { checks } = await cli.session(self).api.send<AppserverChecks>('POST', `${APPSERVER}/check`, body);
       printChecks(cli, self, checks);
     });
+}
+
+function addFailures(appserver: Command, cli: Cli): void {
+  appserver
+    .command('failures')
+    .description('Show the last calls to the backend that failed, with its words')
+    .addHelpText('before', examples('tidemark appserver failures', 'tidemark appserver failures --json'))
+    .action(
+      cli.remote(async ({ api, print }, _options: object) => {
+        const { failures } = await api.get<BackendFailures>(`${APPSERVER}/failures`);
+        print.table(failures, ['at', 'call', 'source', 'user_id', 'status', 'reason', 'detail']);
+      }),
+    );
 }
 
 function addBackendSecret(appserver: Command, cli: Cli): void {

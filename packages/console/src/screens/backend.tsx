@@ -1,6 +1,6 @@
 import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { AppserverChecks } from '@tidemark/protocol';
+import type { AppserverChecks, BackendFailure } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, readiness } from '../api/client.ts';
 import type { Readiness } from '../api/readiness.ts';
@@ -10,7 +10,8 @@ import { Command } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { TextField } from '../components/fields.tsx';
 import { Failure, Loaded } from '../components/loaded.tsx';
-import { Moment } from '../components/moment.tsx';
+import { durationOf, Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { StateBadge, type Tone } from '../components/state-badge.tsx';
 
@@ -58,6 +59,11 @@ export function Backend() {
         <Loaded query={ready}>{({ backend }) => <Calls calls={Object.entries(backend?.calls ?? {})} />}</Loaded>
       </Section>
       {isAdmin && (
+        <Section title="Last failures">
+          <LastFailures />
+        </Section>
+      )}
+      {isAdmin && (
         <Section title="Secret">
           <Secret />
         </Section>
@@ -87,6 +93,46 @@ function Calls({ calls }: { readonly calls: readonly Call[] }) {
     );
   }
   return <DataTable label="Calls by kind" rows={calls} keyOf={([kind]) => kind} columns={CALLS} />;
+}
+
+const FAILURES: readonly Column<BackendFailure>[] = [
+  { title: 'When', cell: ({ at }) => <Moment at={at} /> },
+  { title: 'Call', cell: ({ call, source }) => (source === null ? call : `${call} of ${source}`) },
+  {
+    title: 'User',
+    cell: ({ user_id }) => (user_id === null ? '–' : <NameLink kind="user" name={user_id} />),
+  },
+  { title: 'Status', cell: ({ status }) => status ?? 'none', isNumber: true },
+  { title: 'Took', cell: ({ duration_ms }) => durationOf(duration_ms), isNumber: true },
+  {
+    title: 'What the backend said',
+    cell: ({ reason, detail, webhook_id }) => (
+      <span className="long" title={webhook_id}>
+        {detail === null ? reason : <q>{detail}</q>}
+      </span>
+    ),
+  },
+];
+
+function LastFailures() {
+  const query = useQuery({
+    queryKey: ['appserver', 'failures'],
+    queryFn: () => client.system.appserverFailures(),
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <Loaded query={query}>
+      {({ failures }) =>
+        failures.length === 0 ? (
+          <Text size="sm" c="dimmed" className="card">
+            No call has failed since the server started.
+          </Text>
+        ) : (
+          <DataTable label="Last failures" rows={failures} keyOf={({ webhook_id }) => webhook_id} columns={FAILURES} />
+        )
+      }
+    </Loaded>
+  );
 }
 
 function State({ state }: { readonly state: string }) {

@@ -2,7 +2,7 @@ import { AdapterRefusal } from '@tidemark/core';
 import { BACKEND_DETAIL_UNITS_MAX, parseJson, Refusal, retryAfterMs } from '@tidemark/protocol';
 import type { BackendCall } from './backend-contract.ts';
 import type { Exchange } from './backend-http.ts';
-import { parseObject, readText } from './read-answer.ts';
+import { parseObject, readBeginning } from './read-answer.ts';
 
 const MS_PER_S = 1_000;
 const DETAIL_BYTES_MAX = 16_384;
@@ -24,29 +24,34 @@ export function isNoSuchCall(status: number): boolean {
   return NOT_IMPLEMENTED_STATUSES.has(status);
 }
 
-/** Turns a status other than 2xx into a refusal, with the detail of the backend if it sent one. */
+/**
+ * Turns a status other than 2xx into a refusal, with the detail of the backend if it sent one. `body` is the beginning of
+ * the answer, for operators.
+ */
 export async function refusalOfAnswer(
   exchange: Exchange,
   call: BackendCall,
   nowMs: number,
-): Promise<{ readonly error: Error; readonly detail: string | null }> {
+): Promise<{ readonly error: Error; readonly detail: string | null; readonly body: string }> {
   const { status, headers } = exchange;
   if (status >= 300 && status < 400) {
-    return { error: new Refusal('backend_error', 'the backend redirects, which is not followed'), detail: null };
+    const error = new Refusal('backend_error', 'the backend redirects, which is not followed');
+    return { error, detail: null, body: '' };
   }
-  const detail = await detailOf(exchange);
+  const body = await readBeginning(exchange, DETAIL_BYTES_MAX);
+  const detail = detailOf(body);
   if (call === 'search' && isNoSuchCall(status)) {
-    return { error: new Refusal('search_not_available', 'the backend does not support searches'), detail };
+    return { error: new Refusal('search_not_available', 'the backend does not support searches'), detail, body };
   }
   const what = `the backend answered ${status}`;
   if (status >= 400 && status < 500 && !RETRYABLE_STATUSES.has(status) && call !== 'query') {
-    return { error: new AdapterRefusal(status === 409 ? 'conflict' : 'rejected', detail ?? what), detail };
+    return { error: new AdapterRefusal(status === 409 ? 'conflict' : 'rejected', detail ?? what), detail, body };
   }
-  if (status === 401) return { error: new SignatureRefused(), detail };
+  if (status === 401) return { error: new SignatureRefused(), detail, body };
   const asked = typeof headers['retry-after'] === 'string' ? headers['retry-after'] : null;
   const askedMs = retryAfterMs(asked, nowMs);
   const retryAfterS = askedMs === null ? null : Math.ceil(askedMs / MS_PER_S);
-  return { error: new Refusal('backend_error', what, [], retryAfterS), detail };
+  return { error: new Refusal('backend_error', what, [], retryAfterS), detail, body };
 }
 
 /** True if the body of a 401 says that the signature was not accepted. */
@@ -60,12 +65,12 @@ export function isAboutSignature(text: string): boolean {
 }
 
 /** Returns the reason that the backend gives, for the user of the device. */
-async function detailOf(exchange: Exchange): Promise<string | null> {
+function detailOf(body: string): string | null {
   try {
-    const { detail } = parseObject(await readText(exchange, DETAIL_BYTES_MAX));
+    const { detail } = parseObject(body);
     if (typeof detail === 'string' && detail !== '') return detail.slice(0, BACKEND_DETAIL_UNITS_MAX).toWellFormed();
   } catch {
-    // The body is not readable: the status alone is the refusal.
+    // The body is not a JSON object: the status alone is the refusal.
   }
   return null;
 }

@@ -15,7 +15,12 @@ import { Value } from 'typebox/value';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NamedSchemas } from '../http/named-schemas.ts';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
-import { BACKEND_CALLS_AT_ONCE_MAX, BACKEND_CALLS_WAITING_MAX, BACKEND_WAIT_MS_MAX } from '../limits.ts';
+import {
+  BACKEND_CALLS_AT_ONCE_MAX,
+  BACKEND_CALLS_WAITING_MAX,
+  BACKEND_FAILURES_KEPT_MAX,
+  BACKEND_WAIT_MS_MAX,
+} from '../limits.ts';
 import type { Resolve } from '../outbound/checked-lookup.ts';
 import { FAILURES_MAX } from '../outbound/circuit-breaker.ts';
 import { BACKEND_CALLS, type BackendCall } from './backend-contract.ts';
@@ -301,6 +306,78 @@ describe('a backend that misbehaves', () => {
     const { backend } = open({ address: null });
     expect((await failure(backend.query({ source: 'A', user: null }))).code).toBe('backend_unavailable');
     expect(await backend.health()).toMatchObject({ isSet: false, state: 'closed' });
+  });
+});
+
+describe('the last failures', () => {
+  const QUERY = { source: 'Product', user: null };
+
+  it('[BACK-21] a failure is remembered with the status and the words of the backend, newest first', async () => {
+    const { backend, clock } = open();
+    fake.on('query', (_, response) =>
+      response.writeHead(500, { 'content-type': 'text/html' }).end(`<h1>Oh\n\tno</h1>${'x'.repeat(50_000)}`),
+    );
+    await failure(backend.query(QUERY));
+    clock.advance(1_000);
+    fake.on('update', (_, response) => answerJson(response, { detail: 'the database is away' }, 503));
+    await failure(backend.update({ ...UPLOAD, removed: [], attributes: {} }));
+    const [update, query] = backend.lastFailures;
+    expect(update).toEqual({
+      at: new Date(clock.nowMs()).toISOString(),
+      call: 'update',
+      source: 'Order',
+      user_id: 'anna',
+      op_id: 'op-1',
+      status: 503,
+      code: 'backend_error',
+      reason: 'the backend answered 503',
+      detail: 'the database is away',
+      duration_ms: 0,
+      webhook_id: fake.requests[1]?.headers['webhook-id'],
+    });
+    expect(query).toMatchObject({ call: 'query', source: 'Product', user_id: null, op_id: null, status: 500 });
+    expect(query?.detail).toBe(`<h1>Oh no</h1>${'x'.repeat(486)}`);
+  });
+
+  it('[BACK-21] a failure without an answer is remembered without a status', async () => {
+    const { backend } = open();
+    await fake.close();
+    await failure(backend.query(QUERY));
+    const facts = { status: null, code: 'backend_unavailable', reason: 'the backend cannot be reached (ECONNREFUSED)' };
+    expect(backend.lastFailures).toEqual([expect.objectContaining({ ...facts, detail: null })]);
+  });
+
+  it('[BACK-21] refusals of the backend and calls of a check are not among the failures, and neither are secrets', async () => {
+    const { backend } = open();
+    const said = `no: ${SECRET} ${SECRET.replace('whsec_', '')} s3cret-word`;
+    fake.on('update', (_, response) => answerJson(response, { detail: 'no' }, 422));
+    const refused = backend.update({ ...UPLOAD, removed: [], attributes: {} });
+    await expect(refused).rejects.toBeInstanceOf(AdapterRefusal);
+    fake.on('query', (_, response) => response.writeHead(500).end(said));
+    await failure(backend.probe().query(QUERY));
+    expect(backend.lastFailures).toEqual([]);
+    await failure(backend.query(QUERY));
+    fake.on('authenticate', (_, response) => response.writeHead(500).end(said));
+    await failure(backend.authenticate('anna', 's3cret-word'));
+    fake.on('authenticate', (_, response) => answerJson(response, { detail: said }, 500));
+    await failure(backend.authenticate('anna', 's3cret-word'));
+    expect(backend.lastFailures.map(({ detail }) => detail)).toEqual([
+      'no: *** *** ***',
+      null,
+      'no: *** *** s3cret-word',
+    ]);
+  });
+
+  it('[BACK-21] a server remembers the last 50 failures', async () => {
+    const { backend, clock } = open();
+    fake.on('query', (_, response) => response.writeHead(500).end());
+    for (let count = 0; count <= BACKEND_FAILURES_KEPT_MAX; count++) {
+      await failure(backend.query({ source: `S${count}`, user: null }));
+      // Beyond the pause of the breaker.
+      clock.advance(3_600_000);
+    }
+    const sources = backend.lastFailures.map(({ source }) => source);
+    expect([sources.length, sources[0], sources.at(-1)]).toEqual([BACKEND_FAILURES_KEPT_MAX, 'S50', 'S1']);
   });
 });
 

@@ -14,8 +14,16 @@ import {
   type UpdateCall,
   type UploadCall,
 } from '@tidemark/core';
-import { GROUPS_PER_USER_MAX, type JsonValue, nameProblem, Refusal } from '@tidemark/protocol';
+import {
+  BACKEND_DETAIL_UNITS_MAX,
+  type BackendFailure,
+  GROUPS_PER_USER_MAX,
+  type JsonValue,
+  nameProblem,
+  Refusal,
+} from '@tidemark/protocol';
 import { systemTimers, type Timers } from '../jobs/timers.ts';
+import { BACKEND_FAILURES_KEPT_MAX } from '../limits.ts';
 import { BlockedAddress } from '../outbound/checked-lookup.ts';
 import type { BreakerState, BreakerView } from '../outbound/circuit-breaker.ts';
 import { signWebhook } from '../outbound/sign-webhook.ts';
@@ -72,6 +80,8 @@ export class HttpBackend implements Adapter, Authenticator {
   readonly #gates: CallGates;
   /** Who checks logins at which address; null if not known yet. */
   #logins: { readonly address: string; readonly by: LoginsCheckedBy } | null = null;
+  /** Newest first. */
+  readonly #failures: BackendFailure[] = [];
 
   constructor(parts: HttpBackendParts) {
     this.#parts = parts;
@@ -93,6 +103,11 @@ export class HttpBackend implements Adapter, Authenticator {
     const worst = CALL_KINDS.map((kind) => kinds[kind]).reduce((one, other) => (isWorse(other, one) ? other : one));
     const loginsCheckedBy = this.#logins?.address === address ? this.#logins.by : 'unknown';
     return { isSet: address !== null, ...worst, kinds, loginsCheckedBy };
+  }
+
+  /** Returns the last calls of this process that failed, newest first. */
+  get lastFailures(): readonly BackendFailure[] {
+    return this.#failures;
   }
 
   close(): void {
@@ -189,7 +204,8 @@ export class HttpBackend implements Adapter, Authenticator {
     const { permit, release } = await this.#enter(base, call);
     const url = new URL(`${base.replace(/\/+$/, '')}/${call}`);
     const webhookId = `msg_${Buffer.from(this.#parts.random.bytes(ID_BYTES)).toString('base64url')}`;
-    const pending: PendingCall = { call, body, url, webhookId, permit, startMs: clock.nowMs(), said: null };
+    const startMs = clock.nowMs();
+    const pending: PendingCall = { call, body, url, webhookId, signingSecret, permit, startMs, said: null };
     try {
       const text = JSON.stringify(body);
       const headers = this.#headers(text, webhookId, signingSecret);
@@ -223,8 +239,8 @@ export class HttpBackend implements Adapter, Authenticator {
   }
 
   async #refusalOf(posted: Posted): Promise<Error> {
-    const { error, detail } = await refusalOfAnswer(posted.exchange, posted.call, this.#parts.clock.nowMs());
-    posted.said = detail;
+    const { error, ...answer } = await refusalOfAnswer(posted.exchange, posted.call, this.#parts.clock.nowMs());
+    posted.said = wordsOf(posted, answer);
     return error;
   }
 
@@ -244,25 +260,32 @@ export class HttpBackend implements Adapter, Authenticator {
       return error;
     }
     const failure = failureOf(error);
-    this.#logFailure(pending, error, failure);
+    this.#recordFailure(pending, error, failure);
     permit.fail(failure.retryAfterS === null ? null : failure.retryAfterS * MS_PER_S);
     onCall?.(call, 'failed', tookMs);
     return new LoggedFailure(failure);
   }
 
-  /** Logs everything known about a failure in one line. Callers do not log the failure again. */
-  #logFailure(pending: PendingCall, error: unknown, failure: Refusal): void {
-    const { call, url, body, exchange, startMs, webhookId } = pending;
+  /** Remembers a failure, and logs everything known about it in one line. Callers do not log the failure again. */
+  #recordFailure(pending: PendingCall, error: unknown, { code, message: reason }: Refusal): void {
+    const { call, url, body, exchange, startMs, webhookId: webhook_id, said: detail } = pending;
+    const nowMs = this.#parts.clock.nowMs();
+    const duration_ms = nowMs - startMs;
+    const status = exchange?.status ?? null;
+    const { source = null, user_id = null, op_id = null } = body;
+    const at = new Date(nowMs).toISOString();
+    this.#failures.unshift({ at, call, source, user_id, op_id, status, code, reason, detail, duration_ms, webhook_id });
+    this.#failures.length = Math.min(this.#failures.length, BACKEND_FAILURES_KEPT_MAX);
     const fields: LogFields = {
       call,
       // Omits credentials and query, which may hold secrets.
       url: `${url.origin}${url.pathname}`,
-      duration_ms: this.#parts.clock.nowMs() - startMs,
-      status: exchange?.status ?? null,
-      code: failure.code,
-      reason: failure.message,
-      detail: reasonWithoutPassword(pending),
-      webhook_id: webhookId,
+      duration_ms,
+      status,
+      code,
+      reason,
+      detail,
+      webhook_id,
       ...(body.source === undefined ? {} : { source: body.source }),
       ...(body.user_id === undefined ? {} : { user: body.user_id }),
       ...(body.op_id === undefined ? {} : { op_id: body.op_id }),
@@ -306,10 +329,11 @@ interface PendingCall {
   readonly body: CallBody;
   readonly url: URL;
   readonly webhookId: string;
+  readonly signingSecret: string;
   readonly permit: CallSlot['permit'];
   readonly startMs: number;
   readonly exchange?: Exchange;
-  /** The reason that the backend gave for its refusal. */
+  /** The words of the backend about its refusal, without secrets. */
   said: string | null;
 }
 
@@ -342,9 +366,20 @@ function isGroupList(groups: unknown): groups is readonly string[] {
   return groups.every((group) => typeof group === 'string' && nameProblem('group', group) === null);
 }
 
-/** Masks the password in a message of the backend, so that it does not get into the log. */
-function reasonWithoutPassword({ said, body: { password = '' } }: PendingCall): string | null {
-  return password === '' ? said : (said?.replaceAll(password, '***') ?? null);
+/**
+ * Returns the detail of a refusal, or else the beginning of its body, in one line and without the secrets of the call. The
+ * body of a refused `authenticate` may repeat the password in any encoding, so it is left out.
+ */
+function wordsOf(
+  { call, signingSecret, body: { password = '' } }: PendingCall,
+  { detail, body }: { readonly detail: string | null; readonly body: string },
+): string | null {
+  let words = detail ?? (call === 'authenticate' ? '' : body);
+  for (const secret of [password, signingSecret, signingSecret.replace(/^whsec_/, '')]) {
+    if (secret !== '') words = words.replaceAll(secret, '***');
+  }
+  const line = words.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
+  return line === '' ? null : line.slice(0, BACKEND_DETAIL_UNITS_MAX).toWellFormed();
 }
 
 function uploadOf({ source, user, partition: group, opId, id }: UploadCall) {

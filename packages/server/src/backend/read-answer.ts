@@ -22,6 +22,23 @@ export async function readText({ chunks }: Exchange, bytesMax = SMALL_ANSWER_BYT
   }
 }
 
+/** Returns the beginning of an answer as text; '' if it is not UTF-8. The rest is not read. */
+export async function readBeginning({ chunks }: Exchange, bytesMax: number): Promise<string> {
+  let text = '';
+  let bytes = 0;
+  const utf8 = new Utf8Chunks();
+  try {
+    for await (const chunk of chunks) {
+      text += utf8.next(chunk);
+      bytes += chunk.length;
+      if (bytes > bytesMax) break;
+    }
+  } catch {
+    // An answer that breaks off says what had arrived before.
+  }
+  return text;
+}
+
 /**
  * Returns the answer as text while it arrives. A reader that stops early releases the connection. `onEnd` is called
  * once, with null or the error; it returns the error to throw.

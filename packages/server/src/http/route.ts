@@ -42,7 +42,7 @@ export interface RouteContext {
   /** Shows what happens to administrators who watch. */
   readonly activity: ActivityHub;
   /** The state of the backend, and calls that routes make to it. */
-  readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe'>;
+  readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe' | 'lastFailures'>;
   /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
   readonly backups: Backups;

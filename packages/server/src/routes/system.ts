@@ -4,6 +4,7 @@ import {
   AdminSession,
   Appserver,
   AppserverChecks,
+  BackendFailures,
   BackendSecret,
   License,
   ResetReport,
@@ -190,6 +191,18 @@ const checkAppserver = route({
   },
 });
 
+const appserverFailures = route({
+  method: 'GET',
+  path: '/rc/v1/system/appserver/failures',
+  operationId: 'systemAppserverFailures',
+  scope: 'admin',
+  summary: 'The last calls to the backend that failed, in the words of the backend',
+  description:
+    'Of the server process that answers, since its start, and at most 50. Calls that a circuit breaker held back are not among them, and neither are uploads that the backend refused.',
+  answer: BackendFailures,
+  handle: async ({ context }) => ({ failures: [...context.backend.lastFailures] }),
+});
+
 const backendSecret = route({
   method: 'GET',
   path: '/rc/v1/system/backend_secret',
@@ -247,6 +260,7 @@ export const systemRoutes = [
   appserver,
   setAppserver,
   checkAppserver,
+  appserverFailures,
   backendSecret,
   stats,
 ];

@@ -3,6 +3,7 @@ import type {
   Appserver,
   AppserverChecks,
   AuditFact,
+  BackendFailures,
   BackendSecret,
   License,
   ResetReport,
@@ -74,6 +75,11 @@ export class SystemCalls {
   checkAppserver({ user, ...options }: CallOptions & { readonly user?: string } = {}): Promise<AppserverChecks> {
     const body = user === undefined ? {} : { user_id: user };
     return this.#api.post('/rc/v1/system/appserver/check', body, 'harmless', options);
+  }
+
+  /** The last calls to the backend that failed, newest first, with the words of the backend. */
+  appserverFailures(options?: CallOptions): Promise<BackendFailures> {
+    return this.#api.get('/rc/v1/system/appserver/failures', options);
   }
 
   /** Returns the secret that signs calls to the backend; null when it is set in the server's configuration. */

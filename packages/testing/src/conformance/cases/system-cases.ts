@@ -166,6 +166,7 @@ const appserver: readonly ConformanceCase[] = [
         post(`${APPSERVER}/check`, {}),
         json({ checks: [{ name: 'address', status: 'ok', detail: 'no backend is set' }] }),
       ],
+      [get(`${APPSERVER}/failures`), json({ failures: new Matcher('a list', Array.isArray) })],
       [get('/rc/v1/system/backend_secret'), json({ secret: keep('secret', SIGNING_SECRET) })],
       [get('/rc/v1/system/backend_secret'), json({ secret: same('secret') })],
     ],
