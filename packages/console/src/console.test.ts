@@ -353,6 +353,7 @@ describe('in a browser', () => {
     await page.getByLabel('Or paste it here').fill('no,name,secret\n1,Kiel,x\n2,Bremen,y\n');
     await page.getByRole('button', { name: 'secret' }).click();
     await page.getByRole('region', { name: 'Preview' }).getByText('"name": "Kiel"').waitFor();
+    await page.getByRole('button', { name: 'Review' }).click();
     await page.getByRole('button', { name: 'Import 2 objects' }).click();
     await page.getByRole('grid', { name: 'Objects' }).getByText('Bremen').waitFor();
     expect(await objectsOf('Harbour')).toEqual({ 1: { name: 'Kiel' }, 2: { name: 'Bremen' } });

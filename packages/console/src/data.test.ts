@@ -1,4 +1,5 @@
-import { useBrowser } from '@tidemark/testing';
+import { readFileSync } from 'node:fs';
+import { type Page, useBrowser } from '@tidemark/testing';
 import {
   callsTo,
   HOSTILE,
@@ -20,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-const { post, newDevice } = callsTo(() => server);
+const { post, objectsOf, newDevice } = callsTo(() => server);
 
 /** Names the cells of the page that cannot be scrolled into view, or whose text is cut off. */
 const OUT_OF_REACH = `(() => {
@@ -84,4 +85,109 @@ describe('in a browser', () => {
       }, PATIENCE)
       .toBe(true);
   });
+
+  it('[CONSOLE-41] objects are saved as CSV or JSON, and a stat as CSV', async () => {
+    await post('/rc/v1/sources', { name: 'Crate', partition_type: 'app' });
+    await post('/app/v1/Crate/push_objects', { objects: { c1: { name: HOSTILE }, c2: { name: '=1+1' } } });
+    const page = await browser.openPage(`${server.url}/console/data?source=Crate`);
+    await signIn(page);
+    await page.getByRole('grid', { name: 'Objects' }).getByText(HOSTILE).waitFor();
+    const exportAs = async (format: RegExp) => {
+      await page.getByRole('button', { name: 'Export' }).click();
+      return saved(page, page.getByRole('menuitem', { name: format }));
+    };
+    const csv = await exportAs(/^CSV/);
+    expect(csv.name).toBe('Crate.csv');
+    expect(csv.text.split('\r\n').sort()).toEqual(
+      ['', 'id,name', `c1,"${HOSTILE.replaceAll('"', '""')}"`, "c2,'=1+1"].sort(),
+    );
+    const json = await exportAs(/^JSON/);
+    expect(JSON.parse(json.text)).toEqual({ c1: { name: HOSTILE }, c2: { name: '=1+1' } });
+    await page.goto(`${server.url}/console/stats?pattern=http:*`);
+    const stat = await saved(page, page.getByRole('button', { name: /^Save .* as CSV$/ }).first());
+    expect(stat.text).toMatch(/^time,count,sum,min,max\n[0-9-]+T[0-9:.]+Z,/);
+  });
+
+  it('[CONSOLE-42] an import shows what is new, changed and unchanged before anything is sent', async () => {
+    await post('/rc/v1/sources', { name: 'Dock', partition_type: 'app' });
+    await post('/app/v1/Dock/push_objects', { objects: { 1: { name: 'Kiel', berths: 4 }, 2: { name: 'Bremen' } } });
+    const page = await browser.openPage(`${server.url}/console/data?source=Dock`);
+    const pushes: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/push_objects')) pushes.push(request.postData() ?? '');
+    });
+    await signIn(page);
+    await page.getByRole('button', { name: 'Import' }).click();
+    const hostile = HOSTILE.replaceAll('"', '""');
+    await page.getByLabel('Or paste it here').fill(`secret,no,name\nx,1,Kiel II\ny,2,Bremen\nz,"${hostile}",New\n`);
+    await page.getByLabel('Column with the id').selectOption('no');
+    await page.getByRole('button', { name: 'secret' }).click();
+    await page.getByRole('button', { name: 'Review' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('1 new, 1 changed, 1 unchanged.').waitFor();
+    await dialog.getByText('Every object of the file was compared with the 2 objects that are stored.').waitFor();
+    expect(await dialog.getByRole('list', { name: 'Difference' }).getByRole('listitem').allTextContents()).toEqual([
+      '1name"Kiel""Kiel II"',
+    ]);
+    await dialog.getByText(`New: ${HOSTILE}`).waitFor();
+    expect(pushes).toEqual([]);
+    await page.getByRole('button', { name: 'Import 2 objects' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await objectsOf('Dock')).toEqual({
+      1: { name: 'Kiel II', berths: 4 },
+      2: { name: 'Bremen' },
+      [HOSTILE]: { name: 'New' },
+    });
+    expect(pushes.join()).not.toContain('Bremen');
+    await page.getByRole('button', { name: 'Import' }).click();
+    await page.getByLabel('Or paste it here').fill('{"2": {"name": "Bremen"}}');
+    await page.getByRole('button', { name: 'Review' }).click();
+    await dialog.getByText('0 new, 0 changed, 1 unchanged.').waitFor();
+    expect(await page.getByRole('button', { name: 'Import 0 objects' }).isDisabled()).toBe(true);
+  });
+
+  it('[CONSOLE-43] documents of all users, a user, a group and a device are found, opened and linked', async () => {
+    await post('/rc/v1/sources', { name: 'Log', partition_type: 'app' });
+    await post('/rc/v1/sources', { name: 'Crew', partition_type: 'group' });
+    const device = await newDevice('dora', 'Log');
+    const documents = {
+      '/rc/v1/users/*/sources/Log/docs/shared-notes': HOSTILE,
+      '/rc/v1/users/dora/sources/Log/docs/user-notes': 'of the user',
+      [`/rc/v1/clients/${device}/sources/Log/docs/device-notes`]: 'of the device',
+      '/rc/v1/groups/north/sources/Crew/docs/group-notes': 'of the group',
+    };
+    for (const [path, data] of Object.entries(documents)) await post(path, { data });
+    const page = await browser.openPage(`${server.url}/console/data?source=Log`);
+    await signIn(page);
+    const open = async (kind: string, whose: string, doc: string) => {
+      await page.getByLabel('Documents of').selectOption(kind);
+      await page.getByLabel(kind === 'client' ? 'Device id' : 'Name', { exact: true }).fill(whose);
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: doc }).click();
+      const text = await page.getByRole('dialog').getByLabel('Content').inputValue();
+      await page.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      return text;
+    };
+    expect(await open('user', 'dora', 'user-notes')).toBe('of the user');
+    expect(await open('client', device, 'device-notes')).toBe('of the device');
+    await page.getByLabel('Source', { exact: true }).selectOption('Crew');
+    expect(await open('group', 'north', 'group-notes')).toBe('of the group');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /Screen, action/ }).fill('log shared-notes');
+    await page.getByRole('option', { name: /shared-notes of Log/, selected: true }).waitFor();
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('dialog').getByLabel('Content').inputValue()).toBe(HOSTILE);
+    expect(new URL(page.url()).search).toBe('?source=Log&of=shared&doc=shared-notes');
+    await page.reload();
+    await page.getByRole('dialog', { name: 'Document shared-notes' }).getByLabel('Content').waitFor();
+  });
 });
+
+/** Clicks on what saves a file. Returns the file. */
+async function saved(page: Page, button: { click(): Promise<void> }) {
+  const download = page.waitForEvent('download');
+  await button.click();
+  const file = await download;
+  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
+}

@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { client } from '../api/client.ts';
@@ -29,9 +29,11 @@ const ACTIONS = [
   { title: 'Make a backup', to: '/system', word: 'backup' },
 ] as const;
 const ITEMS_MAX = 12;
-const USERS_MAX = 100;
+const NAMES_MAX = 100;
+/** Sources whose documents are found. */
+const DOCUMENT_SOURCES_MAX = 20;
 
-/** Finds screens, actions, sources, users and devices. Ctrl+K or ⌘K opens it. */
+/** Finds screens, actions, sources, users, groups, devices, documents and data. Ctrl+K or ⌘K opens it. */
 export function Palette({ screens }: PaletteProps) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
@@ -75,7 +77,7 @@ function Finder({ screens, onClose }: PaletteProps & { readonly onClose: () => v
   return (
     <>
       <TextField
-        label="Screen, action, source, user or device"
+        label="Screen, action, source, user, group, device, document or data"
         value={text}
         onText={(typed) => {
           setText(typed);
@@ -115,30 +117,69 @@ function Finder({ screens, onClose }: PaletteProps & { readonly onClose: () => v
 }
 
 function useItems(screens: PaletteProps['screens'], text: string): readonly Item[] {
-  const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
-  const users = useQuery({
-    queryKey: ['users', 'suggested'],
-    queryFn: () => client.users.list({ limit: USERS_MAX }),
-  });
+  const { sources, users, groups, documents } = useNames(text !== '');
   const isAdmin = useIsAdmin();
   const actions = isAdmin ? ACTIONS : [];
+  const owners = { user: users, group: groups, app: [] };
   const all: readonly Item[] = [
     ...screens.map(({ to, title }) => ({ title, kind: 'screen', to })),
     ...actions.map(({ title, to, word }) => ({ title, kind: 'action', to, search: { do: word } })),
-    ...(sources.data ?? []).flatMap(({ name }) => [
+    ...sources.flatMap(({ name }) => [
       { title: name, kind: 'source', to: '/sources/$name', params: { name } },
       { title: name, kind: 'data', to: '/data', search: { source: name } },
     ]),
-    ...(users.data ?? []).map((login) => ({ title: login, kind: 'user', to: '/users/$login', params: { login } })),
+    ...users.map((login) => ({ title: login, kind: 'user', to: '/users/$login', params: { login } })),
+    ...groups.map((group) => ({ title: group, kind: 'group', to: '/groups/$group', params: { group } })),
+    ...documents.map(({ source, doc }) => ({
+      title: `${doc} of ${source}`,
+      kind: 'document',
+      to: '/data',
+      search: { source, of: 'shared', doc },
+    })),
+    ...sources.flatMap(({ name: source, partition_type: type }) =>
+      owners[type].map((owner) => ({
+        title: `${source} of ${owner}`,
+        kind: `data of ${type}`,
+        to: '/data',
+        search: { source, [type]: owner },
+      })),
+    ),
   ];
-  const wanted = text.trim().toLowerCase();
-  const found = all.filter(({ title, kind }) => `${title} ${kind}`.toLowerCase().includes(wanted)).slice(0, ITEMS_MAX);
-  if (wanted === '' || found.length === ITEMS_MAX) return found;
-  // Names that were not loaded can be opened as they are typed.
   const typed = text.trim();
+  const words = typed.toLowerCase().split(/\s+/);
+  const found = all
+    .filter(({ title, kind }) => words.every((word) => `${title} ${kind}`.toLowerCase().includes(word)))
+    .slice(0, ITEMS_MAX);
+  if (typed === '' || found.length === ITEMS_MAX) return found;
+  // Names that were not loaded can be opened as they are typed.
   return [
     ...found,
     { title: typed, kind: 'open user', to: '/users/$login', params: { login: typed } },
     { title: typed, kind: 'open device', to: '/devices/$id', params: { id: typed } },
   ];
+}
+
+/** Names that can be found. Documents are those that all users of a source share; they are read for a typed text. */
+function useNames(isTyped: boolean) {
+  const { data: sources = [] } = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
+  const { data: users = [] } = useQuery({
+    queryKey: ['suggested', 'users'],
+    queryFn: () => client.users.list({ limit: NAMES_MAX }),
+  });
+  const { data: groups = [] } = useQuery({
+    queryKey: ['suggested', 'groups'],
+    queryFn: () => client.groups.list({ limit: NAMES_MAX }),
+  });
+  const documents = useQueries({
+    queries: sources.slice(0, DOCUMENT_SOURCES_MAX).map(({ name: source }) => ({
+      queryKey: ['documents', { source, shared: true }],
+      queryFn: () => client.documents.names({ source, shared: true }),
+      enabled: isTyped,
+    })),
+    combine: (results) =>
+      results.flatMap(({ data = [] }, index) =>
+        data.filter((doc) => doc !== 'md').map((doc) => ({ source: sources[index]?.name ?? '', doc })),
+      ),
+  });
+  return { sources, users, groups, documents };
 }

@@ -10,7 +10,8 @@ export async function saveBytes(name: string, type: string, bytes: AsyncIterable
   saveBlob(name, new Blob(parts, { type }));
 }
 
-function saveBlob(name: string, blob: Blob): void {
+/** Offers a blob to the person as a file. */
+export function saveBlob(name: string, blob: Blob): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement('a');
   link.href = url;

@@ -1,6 +1,7 @@
 import { Group, NativeSelect, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { SourceDocumentOwner } from '@tidemark/backend';
 import type { Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
 import { client } from '../api/client.ts';
@@ -19,9 +20,16 @@ interface Shown {
   readonly group?: string;
   /** The id of an object to add. */
   readonly add?: string;
+  /** Whose other documents are shown; absent: those of the owner of the objects. */
+  readonly of?: string;
+  readonly whose?: string;
+  /** The document that is open. */
+  readonly doc?: string;
 }
 
 const OWNERS_SUGGESTED = 100;
+/** Shows the documents of the owner of the objects, and opens none. */
+const OWN_DOCUMENTS = { of: '', whose: '', doc: '' } as const;
 
 export function Data() {
   const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
@@ -53,7 +61,7 @@ function Choice({ sources }: { readonly sources: readonly Source[] }) {
         <NativeSelect
           label="Source"
           value={source.name}
-          onChange={(event) => show({ source: event.currentTarget.value })}
+          onChange={(event) => show({ source: event.currentTarget.value, ...OWN_DOCUMENTS })}
           data={sources.map((one) => one.name)}
         />
         {source.partition_type === 'app' ? (
@@ -65,7 +73,7 @@ function Choice({ sources }: { readonly sources: readonly Source[] }) {
             key={source.partition_type}
             type={source.partition_type}
             name={shown[source.partition_type] ?? ''}
-            onName={(name) => show({ source: source.name, [source.partition_type]: name })}
+            onName={(name) => show({ source: source.name, [source.partition_type]: name, ...OWN_DOCUMENTS })}
           />
         )}
       </Group>
@@ -74,8 +82,11 @@ function Choice({ sources }: { readonly sources: readonly Source[] }) {
           The data of this source belongs to {source.partition_type}s. Choose one above.
         </Empty>
       ) : (
-        <Owned key={JSON.stringify(owner)} owner={owner} adding={shown.add === '' ? undefined : shown.add} />
+        <ObjectTable key={JSON.stringify(owner)} owner={owner} adding={shown.add === '' ? undefined : shown.add} />
       )}
+      <Section title="Other documents">
+        <DocumentsOf source={source} owner={owner} shown={shown} onShow={show} />
+      </Section>
     </>
   );
 }
@@ -104,7 +115,7 @@ function OwnerField({ type, name, onName }: OwnerFieldProps) {
   const [typed, setTyped] = useState(name);
   useEffect(() => setTyped(name), [name]);
   const { data = [] } = useQuery({
-    queryKey: [`${type}s`, 'suggested'],
+    queryKey: ['suggested', `${type}s`],
     queryFn: () => client[`${type}s`].list({ limit: OWNERS_SUGGESTED }),
   });
   return (
@@ -131,13 +142,77 @@ function OwnerField({ type, name, onName }: OwnerFieldProps) {
   );
 }
 
-function Owned({ owner, adding }: { readonly owner: ObjectOwner; readonly adding: string | undefined }) {
+interface DocumentsOfProps {
+  readonly source: Source;
+  /** Whose objects are shown; null: nobody is chosen. */
+  readonly owner: ObjectOwner | null;
+  readonly shown: Shown;
+  readonly onShow: (changes: Shown) => void;
+}
+
+const KINDS = { shared: 'all users', user: 'a user', group: 'a group', client: 'a device' } as const;
+
+/** Chooses whose documents are shown. Users and devices can have documents in every source, whoever owns its objects. */
+function DocumentsOf({ source: { name: source, partition_type }, owner, shown, onShow }: DocumentsOfProps) {
+  const { of = '', whose = '', doc = '' } = shown;
+  const [typed, setTyped] = useState(whose);
+  useEffect(() => setTyped(whose), [whose]);
+  const kinds = Object.entries(KINDS).filter(([kind]) => kind !== 'group' || partition_type === 'group');
+  const own = owner === null || partition_type === 'app' ? [] : [{ value: '', label: wordsOf(owner) }];
+  const kind = of === '' && own.length === 0 ? 'shared' : of;
+  const documentOwner = documentOwnerOf({ source, kind, whose }, owner);
   return (
     <>
-      <ObjectTable owner={owner} adding={adding} />
-      <Section title="Other documents">
-        <Documents owner={owner} />
-      </Section>
+      <Group gap="sm" align="end">
+        <NativeSelect
+          label="Documents of"
+          value={kind}
+          onChange={(event) => onShow({ ...OWN_DOCUMENTS, of: event.currentTarget.value })}
+          data={[...own, ...kinds.map(([value, label]) => ({ value, label }))]}
+        />
+        {kind !== '' && kind !== 'shared' && (
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              onShow({ of: kind, whose: typed, doc: '' });
+            }}
+          >
+            <TextField label={kind === 'client' ? 'Device id' : 'Name'} value={typed} onText={setTyped} />
+          </form>
+        )}
+      </Group>
+      {documentOwner === null ? (
+        <Text size="sm" c="dimmed" className="card">
+          Type the name and press Enter.
+        </Text>
+      ) : (
+        <Documents
+          key={JSON.stringify(documentOwner)}
+          owner={documentOwner}
+          open={doc === '' ? null : doc}
+          onOpen={(name) => onShow({ of, whose, doc: name ?? '' })}
+        />
+      )}
     </>
   );
+}
+
+interface Chosen {
+  readonly source: string;
+  readonly kind: string;
+  readonly whose: string;
+}
+
+/** Null: the name is missing. */
+function documentOwnerOf({ source, kind, whose }: Chosen, owner: ObjectOwner | null): SourceDocumentOwner | null {
+  if (kind === 'shared') return { source, shared: true };
+  if (kind === '') return owner;
+  if (whose === '') return null;
+  if (kind === 'client') return { source, client: whose };
+  return kind === 'group' ? { source, group: whose } : { source, user: whose };
+}
+
+function wordsOf(owner: ObjectOwner): string {
+  if ('user' in owner) return `the user ${owner.user}`;
+  return 'group' in owner ? `the group ${owner.group}` : KINDS.shared;
 }

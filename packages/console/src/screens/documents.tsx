@@ -1,9 +1,9 @@
 import { Button, Group, Stack, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import type { SourceDocumentOwner } from '@tidemark/backend';
 import { type JsonValue, parseJson } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client } from '../api/client.ts';
-import type { ObjectOwner } from '../api/object-pages.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { ActionForm } from '../components/action.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -14,16 +14,23 @@ import { Loaded } from '../components/loaded.tsx';
 
 type Content = Readonly<Record<string, Readonly<Record<string, JsonValue>>>> | string;
 
+interface DocumentsProps {
+  readonly owner: SourceDocumentOwner;
+  /** The name of the document that is open; null: none is. */
+  readonly open: string | null;
+  readonly onOpen: (name: string | null) => void;
+}
+
 /** Documents that are stored with the data and not synchronised: texts, or objects. */
-export function Documents({ owner }: { readonly owner: ObjectOwner }) {
-  const [open, setOpen] = useState<string | null>(null);
+export function Documents({ owner, open, onOpen }: DocumentsProps) {
+  const [isNew, setNew] = useState(false);
   const isAdmin = useIsAdmin();
   const query = useQuery({ queryKey: ['documents', owner], queryFn: () => client.documents.names(owner) });
   const columns: readonly Column<string>[] = [
     {
       title: 'Document',
       cell: (name) => (
-        <button type="button" className="name plain" onClick={() => setOpen(name)}>
+        <button type="button" className="name plain" onClick={() => onOpen(name)}>
           {name}
         </button>
       ),
@@ -45,26 +52,23 @@ export function Documents({ owner }: { readonly owner: ObjectOwner }) {
       </Loaded>
       {isAdmin && (
         <Group>
-          <Button size="xs" variant="default" onClick={() => setOpen('')}>
+          <Button size="xs" variant="default" onClick={() => setNew(true)}>
             New document
           </Button>
         </Group>
       )}
-      <Dialog
-        title={open === '' ? 'New document' : `Document ${open ?? ''}`}
-        isOpen={open !== null}
-        onClose={() => setOpen(null)}
-        size="xl"
-      >
-        {open === '' && <Write owner={owner} name="" content="" onClose={() => setOpen(null)} />}
-        {open !== null && open !== '' && <Opened owner={owner} name={open} onClose={() => setOpen(null)} />}
+      <Dialog title="New document" isOpen={isNew} onClose={() => setNew(false)} size="xl">
+        <Write owner={owner} name="" content="" onClose={() => setNew(false)} />
+      </Dialog>
+      <Dialog title={`Document ${open ?? ''}`} isOpen={open !== null} onClose={() => onOpen(null)} size="xl">
+        {open !== null && <Opened owner={owner} name={open} onClose={() => onOpen(null)} />}
       </Dialog>
     </Stack>
   );
 }
 
 interface OpenedProps {
-  readonly owner: ObjectOwner;
+  readonly owner: SourceDocumentOwner;
   readonly name: string;
   readonly onClose: () => void;
 }

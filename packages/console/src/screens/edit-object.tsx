@@ -8,9 +8,9 @@ import { ActionForm } from '../components/action.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/fields.tsx';
 import { JsonView } from '../components/json-view.tsx';
+import { ChangedValue } from './changed-value.tsx';
+import { type Attributes, type Change, differenceOf } from './object-difference.ts';
 import { ownerBody, ownerOptions } from './object-owner.ts';
-
-type Attributes = Readonly<Record<string, JsonValue>>;
 
 interface EditObjectProps {
   readonly owner: ObjectOwner;
@@ -120,23 +120,6 @@ function readAttributes(text: string): Attributes | string {
   }
 }
 
-interface Change {
-  readonly name: string;
-  /** Undefined: there was none. */
-  readonly before: JsonValue | undefined;
-  /** Undefined: it is removed. */
-  readonly after: JsonValue | undefined;
-}
-
-function differenceOf(old: Attributes, next: Attributes): readonly Change[] {
-  const names = [...new Set([...Object.keys(old), ...Object.keys(next)])];
-  const valueIn = (attributes: Attributes, name: string) =>
-    Object.hasOwn(attributes, name) ? attributes[name] : undefined;
-  return names
-    .map((name) => ({ name, before: valueIn(old, name), after: valueIn(next, name) }))
-    .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after));
-}
-
 /** Saves only what differs, so that changes that others make meanwhile stay. */
 function saving(owner: ObjectOwner, id: string, difference: readonly Change[]): { call: ApiCall; curl: string } {
   const set = Object.fromEntries(difference.flatMap(({ name, after }) => (after === undefined ? [] : [[name, after]])));
@@ -170,11 +153,9 @@ function Difference({ id, difference }: { readonly id: string; readonly differen
         {difference.length === 0 ? `Nothing differs in ${id}.` : `What changes in ${id}:`}
       </Text>
       <ul className="difference" aria-label="Difference">
-        {difference.map(({ name, before, after }) => (
-          <li key={name}>
-            <b className="long">{name}</b>
-            {before !== undefined && <del>{JSON.stringify(before)}</del>}
-            {after !== undefined ? <ins>{JSON.stringify(after)}</ins> : <span>removed</span>}
+        {difference.map((change) => (
+          <li key={change.name}>
+            <ChangedValue change={change} />
           </li>
         ))}
       </ul>

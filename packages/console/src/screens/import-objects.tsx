@@ -1,14 +1,21 @@
 import { Button, FileInput, Group, NativeSelect, Progress, Stack, Text, Textarea } from '@mantine/core';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
+import { client } from '../api/client.ts';
 import { pushCurl } from '../api/curl.ts';
 import type { ObjectOwner } from '../api/object-pages.ts';
 import { ActionForm } from '../components/action.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { JsonView } from '../components/json-view.tsx';
+import { Failure } from '../components/loaded.tsx';
+import { ChangedValue } from './changed-value.tsx';
+import { type Comparison, compareImport, objectsToSend } from './compare-import.ts';
+import type { Attributes } from './object-difference.ts';
 import { ownerBody, ownerOptions } from './object-owner.ts';
 import { type Columns, columnsIn, type Mapping, objectsIn, type Parsed } from './parse-import.ts';
 
 const PREVIEWED = 3;
+/** Objects that the review names. */
+const LISTED = 50;
 /** Objects of one call, so that the progress moves. */
 const CHUNK_OBJECTS = 2_000;
 
@@ -32,16 +39,112 @@ export function ImportObjects({ owner, onDone }: ImportObjectsProps) {
   );
 }
 
+/** First the file is chosen, then what it changes is reviewed; only then it is sent. */
 function Import({ owner, onDone, onClose }: ImportObjectsProps & { readonly onClose: () => void }) {
-  const [text, setText] = useState('');
-  const [mapping, setMapping] = useState<Mapping>({ id: '', left: [] });
+  const [file, setFile] = useState<ImportFile>({ text: '', mapping: { id: '', left: [] } });
+  const [comparison, setComparison] = useState<Comparison | null>(null);
+  const parsed = useMemo(() => (file.text.trim() === '' ? null : objectsIn(file.text, file.mapping)), [file]);
+  const objects = parsed?.objects ?? NOTHING;
+  if (comparison !== null) {
+    return (
+      <Review
+        owner={owner}
+        objects={objectsToSend(objects, comparison)}
+        comparison={comparison}
+        onBack={() => setComparison(null)}
+        onDone={onDone}
+        onClose={onClose}
+      />
+    );
+  }
+  return (
+    <ChooseFile
+      file={file}
+      onFile={setFile}
+      parsed={parsed}
+      review={async () =>
+        setComparison(await compareImport(objects, (options) => client.documents.objects(owner, options)))
+      }
+      onClose={onClose}
+    />
+  );
+}
+
+const NOTHING: ReadonlyMap<string, Attributes> = new Map();
+
+interface ImportFile {
+  readonly text: string;
+  readonly mapping: Mapping;
+}
+
+interface ChooseFileProps {
+  readonly file: ImportFile;
+  readonly onFile: (file: ImportFile) => void;
+  readonly parsed: Parsed | null;
+  readonly review: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function ChooseFile({ file, onFile, parsed, review, onClose }: ChooseFileProps) {
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const columns = useMemo(() => columnsIn(file.text), [file.text]);
+  const run = () => {
+    setBusy(true);
+    review().catch((failure) => {
+      setError(failure);
+      setBusy(false);
+    });
+  };
+  const onText = (text: string) => onFile({ ...file, text });
+  return (
+    <Stack gap="md">
+      <FileInput
+        label="File"
+        description="JSON: objects by id, or a list of objects. CSV: the first line names the columns."
+        accept=".json,.csv,.txt"
+        onChange={async (chosen) => onText(chosen === null ? '' : await chosen.text())}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Remove the file' }}
+      />
+      <Textarea
+        label="Or paste it here"
+        className="code"
+        value={file.text}
+        onChange={(event) => onText(event.currentTarget.value)}
+        rows={6}
+        spellCheck={false}
+      />
+      {columns !== null && (
+        <MapColumns columns={columns} mapping={file.mapping} onChange={(mapping) => onFile({ ...file, mapping })} />
+      )}
+      {parsed !== null && <Preview parsed={parsed} />}
+      {error !== null && <Failure error={error} />}
+      <Group justify="flex-end" gap="xs">
+        <Button variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button onClick={run} loading={isBusy} disabled={parsed === null || parsed.objects.size === 0}>
+          Review
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+interface ReviewProps extends ImportObjectsProps {
+  /** What is sent. */
+  readonly objects: ReadonlyMap<string, Attributes>;
+  readonly comparison: Comparison;
+  readonly onBack: () => void;
+  readonly onClose: () => void;
+}
+
+function Review({ owner, objects, comparison, onBack, onDone, onClose }: ReviewProps) {
   const [done, setDone] = useState(0);
-  const columns = columnsIn(text);
-  const parsed = text.trim() === '' ? null : objectsIn(text, mapping);
-  const objects = parsed?.objects ?? new Map();
   return (
     <ActionForm
-      verb={`Import ${objects.size.toLocaleString('en')} objects`}
+      verb={`Import ${counted(objects.size)}`}
       call={(api) =>
         api.push.objects(owner.source, objects, {
           ...ownerOptions(owner),
@@ -57,29 +160,57 @@ function Import({ owner, onDone, onClose }: ImportObjectsProps & { readonly onCl
       onDone={onDone}
       onClose={onClose}
     >
-      <FileInput
-        label="File"
-        description="JSON: objects by id, or a list of objects. CSV: the first line names the columns."
-        accept=".json,.csv,.txt"
-        onChange={async (file) => setText(file === null ? '' : await file.text())}
-        clearable
-        clearButtonProps={{ 'aria-label': 'Remove the file' }}
-      />
-      <Textarea
-        label="Or paste it here"
-        className="code"
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-        rows={6}
-        spellCheck={false}
-      />
-      {columns !== null && <MapColumns columns={columns} mapping={mapping} onChange={setMapping} />}
-      {parsed !== null && <Preview parsed={parsed} />}
+      <ImportDifference comparison={comparison} />
+      <Group>
+        <Button size="compact-sm" variant="default" onClick={onBack}>
+          Choose again
+        </Button>
+      </Group>
       {done > 0 && (
         <Progress value={(done / objects.size) * 100} aria-label={`${done} of ${objects.size} objects are imported`} />
       )}
     </ActionForm>
   );
+}
+
+/** What is new, and what changes in which attributes. Long lists are cut off, with a note of how many follow. */
+function ImportDifference({ comparison }: { readonly comparison: Comparison }) {
+  const { added, changed, unchanged, unknown, stored } = comparison;
+  return (
+    <Stack gap={6}>
+      <Text size="sm" fw={600} role="status">
+        {added.length.toLocaleString('en')} new, {changed.size.toLocaleString('en')} changed,{' '}
+        {unchanged.toLocaleString('en')} unchanged{unknown.length > 0 && `, ${counted(unknown.length)} not compared`}.
+      </Text>
+      <Text size="sm" c="dimmed">
+        {unknown.length === 0
+          ? `Every object of the file was compared with the ${counted(stored)} that are stored.`
+          : `${counted(stored)} are stored. The first objects of the file were compared; the others are sent as well.`}{' '}
+        Objects that are unchanged are not sent. Attributes that the file does not have stay.
+      </Text>
+      <ul className="difference" aria-label="Difference">
+        {[...changed].slice(0, LISTED).map(([id, changes]) => (
+          <li key={id}>
+            <span className="long">{id}</span>
+            {changes.map((change) => (
+              <ChangedValue key={change.name} change={change} />
+            ))}
+          </li>
+        ))}
+      </ul>
+      {changed.size > LISTED && <Text size="sm">and {counted(changed.size - LISTED)} more that change.</Text>}
+      {added.length > 0 && (
+        <Text size="sm" className="long">
+          New: {added.slice(0, LISTED).join(', ')}
+          {added.length > LISTED && ` and ${counted(added.length - LISTED)} more`}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function counted(objects: number): string {
+  return `${objects.toLocaleString('en')} ${objects === 1 ? 'object' : 'objects'}`;
 }
 
 interface MapColumnsProps {
@@ -129,13 +260,9 @@ function Preview({ parsed: { objects, problem } }: { readonly parsed: Parsed }) 
   return (
     <Stack gap={6}>
       <Text size="sm" c="dimmed">
-        {objects.size.toLocaleString('en')} objects. The first of them:
+        {counted(objects.size)}. The first of them:
       </Text>
       <JsonView label="Preview" value={Object.fromEntries([...objects].slice(0, PREVIEWED))} />
-      <Text size="sm" c="dimmed">
-        Attributes of existing objects are set; attributes that the file does not have stay. What is the same already
-        changes nothing.
-      </Text>
     </Stack>
   );
 }

@@ -1,4 +1,5 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
+import { isMarked, withoutMark } from './csv-text.ts';
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 
@@ -20,10 +21,15 @@ export interface Parsed {
 
 const NOTHING: ReadonlyMap<string, Attributes> = new Map();
 
-/** Returns the columns of a CSV; null if the text is JSON, or empty. */
+/** Returns the names of the columns of a CSV; null if the text is JSON, empty, or wrong. */
 export function columnsIn(text: string): Columns | null {
   if (text.trim() === '' || isJson(text)) return null;
-  return rowsIn(text.slice(0, Math.max(text.indexOf('\n'), 0) || text.length))[0] ?? null;
+  try {
+    const { value: names = [] } = rowsIn(text).next();
+    return [...new Set(names.map(withoutMark))].filter((name) => name !== '');
+  } catch {
+    return null;
+  }
 }
 
 /** Reads objects from JSON (objects by id, or a list of objects with an `id`), or from CSV. */
@@ -62,11 +68,12 @@ function isAttributes(value: unknown): value is Attributes {
 }
 
 function fromCsv(text: string, { id, left }: Mapping): ReadonlyMap<string, Attributes> {
-  const [columns = [], ...rows] = rowsIn(text);
+  const [titles = [], ...rows] = rowsIn(text);
+  const columns = titles.map(withoutMark);
   const idAt = id === '' ? 0 : columns.indexOf(id);
   return new Map(
     rows.map((cells, index) => {
-      const key = cells[idAt] ?? '';
+      const key = withoutMark(cells[idAt] ?? '');
       if (key === '') throw new Error(`Line ${index + 2} has no id.`);
       if (cells.length > columns.length) throw new Error(`Line ${index + 2} has more cells than there are columns.`);
       const members = columns
@@ -79,26 +86,25 @@ function fromCsv(text: string, { id, left }: Mapping): ReadonlyMap<string, Attri
 
 /** Numbers and truth values are recognised where their spelling leaves no doubt: 007 and 1.0 stay texts. */
 function typedValue(cell: string): JsonValue {
+  if (isMarked(cell)) return withoutMark(cell);
   if (cell === 'true' || cell === 'false') return cell === 'true';
   const number = Number(cell);
   return Number.isFinite(number) && String(number) === cell ? number : cell;
 }
 
-/** Splits CSV (RFC 4180); the separator is a comma, or a semicolon if the first line has no comma. */
-function rowsIn(text: string): readonly (readonly string[])[] {
+/** Yields the rows of a CSV (RFC 4180); the separator is a comma, or a semicolon if the first line has no comma. */
+function* rowsIn(text: string): Generator<readonly string[], undefined> {
   const firstLine = text.slice(0, text.indexOf('\n') === -1 ? text.length : text.indexOf('\n'));
   const separator = !firstLine.includes(',') && firstLine.includes(';') ? ';' : ',';
-  const rows: string[][] = [];
   let row: string[] = [];
   for (let at = 0; at <= text.length; ) {
     const { value, end } = readCell(text, at, separator);
     row.push(value);
     const isRowEnd = text[end] !== separator;
-    if (isRowEnd && !(row.length === 1 && row[0] === '')) rows.push(row);
+    if (isRowEnd && !(row.length === 1 && row[0] === '')) yield row;
     if (isRowEnd) row = [];
     at = text[end] === '\r' && text[end + 1] === '\n' ? end + 2 : end + 1;
   }
-  return rows;
 }
 
 function readCell(text: string, at: number, separator: string): { readonly value: string; readonly end: number } {
