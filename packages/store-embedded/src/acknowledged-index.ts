@@ -11,7 +11,17 @@ export function acknowledgedKey(partition: number, row: Pick<TidemarkRow, 'epoch
 }
 
 export function clientIn(key: Uint8Array): string {
-  return textsOf(key, textEnd(key, NUMBER_BYTES) + NUMBER_BYTES)[0] ?? '';
+  return textsOf(key, clientAt(key))[0] ?? '';
+}
+
+function clientAt(key: Uint8Array): number {
+  return textEnd(key, NUMBER_BYTES) + NUMBER_BYTES;
+}
+
+/** Orders keys of a partition by client. */
+export function sortedByClient(keys: Iterable<Uint8Array>): readonly Uint8Array[] {
+  const withClients = [...keys].map((key) => ({ key, client: key.subarray(clientAt(key)) }));
+  return withClients.sort((left, right) => Buffer.compare(left.client, right.client)).map(({ key }) => key);
 }
 
 // Writing: these run in the writer's transaction

@@ -7,7 +7,7 @@ import { convertTidemarks } from './convert-tidemarks.ts';
 import { keyOf } from './keys.ts';
 import { openEmbeddedStore } from './open-store.ts';
 import { readPartition } from './partitions.ts';
-import { MAP_BYTES, openTables, openTextTable, type Tables, tableNames } from './tables.ts';
+import { MAP_BYTES, openTables, openTextTable, type Tables } from './tables.ts';
 
 const ORDERS: PartitionKey = { source: 'Order', user: null };
 const VISITS: PartitionKey = { source: 'Visit', user: '\u001fnorth' };
@@ -85,10 +85,11 @@ async function expectConverted(folder: string, marks: readonly DeviceTidemark[])
   expect(await store.countAcknowledged(ORDERS, { epoch, below: 5 })).toEqual({ devices: 2, below: 1 });
 }
 
-function formerTables(folder: string): readonly string[] {
+/** The number of entries in each of the former tables. */
+function formerEntries(folder: string): readonly number[] {
   const tables = tablesIn(folder);
   onTestFinished(() => tables.root.close());
-  return tableNames(tables.root).filter((name) => FORMER_TABLES.includes(name));
+  return FORMER_TABLES.map((name) => openTextTable(tables.root, name).getKeysCount({}));
 }
 
 describe('the layout of tidemarks', () => {
@@ -96,7 +97,7 @@ describe('the layout of tidemarks', () => {
     const { folder, marks } = await folderOfFormat4();
     await (await openEmbeddedStore({ folder })).close();
     await expectConverted(folder, marks);
-    expect(formerTables(folder)).toEqual([]);
+    expect(formerEntries(folder)).toEqual([0, 0, 0, 0]);
   });
 
   it.each([1, 2, 3])('[EMB-15] a conversion that ended after step %i goes on at the next opening', async (steps) => {
@@ -105,9 +106,21 @@ describe('the layout of tidemarks', () => {
     const conversion = convertTidemarks(tables, 2)[Symbol.iterator]();
     for (let step = 0; step < steps; step++) expect(conversion.next().done).toBe(false);
     await tables.root.close();
-    expect(formerTables(folder)).toEqual(FORMER_TABLES.toSorted());
+    expect(formerEntries(folder)[0]).toBe(6 - 2 * steps);
     await (await openEmbeddedStore({ folder })).close();
     await expectConverted(folder, marks);
+  });
+
+  it('[EMB-15] what a process of an earlier version writes after the conversion is moved at the next opening', async () => {
+    const { folder, marks } = await folderOfFormat4();
+    await (await openEmbeddedStore({ folder })).close();
+    const late = mark('late', 2, marks[0]?.epoch ?? '');
+    const tables = tablesIn(folder);
+    putFormer(tables, readPartition(tables, ORDERS)?.number ?? 0, late);
+    await tables.root.close();
+    const store = await opened(folder);
+    expect(byClient(await store.listTidemarks(ORDERS, { limit: 10 }))).toEqual(byClient([...marks, late]));
+    expect(formerEntries(folder)).toEqual([0, 0, 0, 0]);
   });
 
   it('[EMB-16] a tidemark keeps the epoch in which it was recorded when a backup is opened', async () => {

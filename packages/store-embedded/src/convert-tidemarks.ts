@@ -15,16 +15,17 @@ const ROWS_PER_STEP = 10_000;
 /**
  * Moves the tidemarks of format 4 to the tables of format 5, and yields after each step. A step is one transaction, so a
  * conversion that was interrupted goes on when the store is opened again, and processes that open it at once share the
- * steps. Nothing reads tidemarks before the last step.
+ * steps. Nothing reads tidemarks before the last step. The former tables stay, empty: a process of an earlier version that
+ * still has the store open would crash without them, and what it writes there is moved at the next opening.
  */
 export function* convertTidemarks(tables: Tables, rowsPerStep = ROWS_PER_STEP): Iterable<void> {
-  if (isConverted(tables)) return;
-  const suffixes = epochSuffixes(tables);
+  if (!tableNames(tables.root).includes(FORMER_TIDEMARKS)) return;
   const former = openTextTable(tables.root, FORMER_TIDEMARKS);
+  if (former.getKeysCount({ limit: 1 }) === 0) return;
+  const suffixes = epochSuffixes(tables);
   const indexes = FORMER_INDEXES.map((name) => openTextTable(tables.root, name));
   for (let isOver = false; !isOver; ) {
     isOver = tables.root.transactionSync(() => {
-      if (isConverted(tables)) return true;
       const rows = [...former.getRange({ limit: rowsPerStep })];
       for (const { key, value } of rows) {
         putFormer(tables, suffixes, key, value);
@@ -32,15 +33,11 @@ export function* convertTidemarks(tables: Tables, rowsPerStep = ROWS_PER_STEP): 
       }
       if (rows.length === rowsPerStep) return false;
       writeEpochs(tables, storeEpochs(tables));
-      for (const table of [former, ...indexes]) table.dropSync();
+      for (const index of indexes) index.clearSync();
       return true;
     });
     yield;
   }
-}
-
-function isConverted({ root }: Tables): boolean {
-  return !tableNames(root).includes(FORMER_TIDEMARKS);
 }
 
 /** Drops a tidemark of a partition that is gone. */

@@ -8,6 +8,7 @@ import {
   type StatRow,
 } from '@tidemark/core/ports';
 import type { RangeOptions, Transaction } from 'lmdb';
+import { sortedByClient } from './acknowledged-index.ts';
 import type { DocumentRow } from './documents.ts';
 import { exportedJobs } from './jobs/move-jobs.ts';
 import { journalAfter, keyOf, NUMBER_BYTES, readNumber, textsOf } from './keys.ts';
@@ -101,9 +102,10 @@ class Exporter {
     return { what: 'record', partition, seq, id, checksum, record };
   }
 
+  /** An export has the tidemarks of a partition in the order of their clients. */
   *#tidemarks(partition: PartitionKey, row: PartitionRow): Iterable<Piece> {
     const range = this.#within({ start: keyOf(row.number), end: keyOf(row.number + 1) });
-    const found = this.#tables.acknowledged.getKeys(range);
+    const found = sortedByClient(this.#tables.acknowledged.getKeys(range));
     const snapshot = { transaction: this.#transaction };
     for (const mark of readListed(this.#tables, row, found, snapshot)) yield { what: 'tidemark', partition, mark };
   }

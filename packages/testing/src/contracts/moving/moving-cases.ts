@@ -14,7 +14,7 @@ import { settableClock } from '../../kit/settable-clock.ts';
 import { LEASE_MS, leased, newJob, workOff } from '../jobs/new-job.ts';
 import { put, readRecord, remove } from '../store/change.ts';
 import { observeStore } from '../store/observe-store.ts';
-import { populateStore } from '../store/populate-store.ts';
+import { populateStore, tidemark } from '../store/populate-store.ts';
 import { committed, ORDERS, trimFully } from '../store/store-assertions.ts';
 import type { MovingCase } from './moving-case.ts';
 
@@ -45,6 +45,10 @@ export const movingCases: readonly MovingCase[] = [
       await furnishEverything(source);
       const long = Array.from({ length: 5 }, (_, index) => put(`long ${index}`, 'x'.repeat(PORTION_UNITS_MAX / 4)));
       await committed(source, long);
+      const clients = ['\u{1F600}', '\uFF5E', 'z', 'aa', 'a'];
+      for (const [base, client] of clients.entries()) {
+        await source.noteTidemark(ORDERS, { ...tidemark(client), epoch: `e${-base}`, base }, []);
+      }
       let last: Piece | null = null;
       for await (const portion of source.export(readRecord)) {
         const units = portion.reduce((sum, piece) => sum + (piece.what === 'record' ? piece.record.length : 0), 0);
