@@ -158,6 +158,7 @@ function rowsOf(rounds: readonly Round[]): readonly Row[] {
     taskRow(
       'longest task of a first sync in Chromium',
       ms(({ firstSyncTasks }) => longestMs(firstSyncTasks)),
+      'when a first sync is complete, the view of the source and the result of a live query are made in one task',
     ),
     taskRow(
       'longest task of a start in Chromium',
@@ -187,15 +188,14 @@ function rowsOf(rounds: readonly Round[]): readonly Row[] {
   ];
 }
 
-function taskRow(name: string, longest: number): Row {
+function taskRow(name: string, longest: number, knownMiss?: string): Row {
   return {
     name,
     measured: `${longest.toFixed(0)} ms CPU with ${OBJECTS}`,
     against: `${TASK_MS_MAX} ms allowed`,
     ratio: longest / TASK_MS_MAX,
     bound: { atMost: 1 },
-    knownMiss:
-      'which task is the longest was not looked for; the view of a source and a line of a snapshot are each made in one',
+    ...(knownMiss === undefined ? {} : { knownMiss }),
   };
 }
 

@@ -10,6 +10,8 @@ export interface LiveQuery {
   changeRelated(target: IndexedSource, changes: readonly ViewChange[]): void;
   /** Tells subscribers what has changed since they were told last. */
   notify(): void;
+  /** False when it has no subscribers any more. */
+  readonly isLive: boolean;
   getSnapshot(): readonly unknown[];
 }
 

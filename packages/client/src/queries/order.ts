@@ -23,8 +23,10 @@ export function orderOf(orderBy: unknown): Order {
   return {
     keysOf: ({ attributes }) => (terms.length === 0 ? NO_KEYS : terms.map(({ path }) => valueAt(attributes, path))),
     compare: (left, right) => {
-      for (const [index, { sign }] of terms.entries()) {
-        const order = compareValues(left[index], right[index]);
+      // Without `entries()`, since sorting calls this for every comparison.
+      let index = 0;
+      for (const { sign } of terms) {
+        const order = compareValues(left[index], right[index++]);
         if (order !== 0) return order * sign;
       }
       return 0;

@@ -169,6 +169,29 @@ describe('following', () => {
     expect([idsOf(query.getSnapshot()), calls]).toEqual([['1', '2'], 1]);
   });
 
+  it('[QUERY-6] many new objects are merged into a followed result, and leave it the same if none matches', async () => {
+    await open();
+    const orders = device.source<{ n: number }>('Order');
+    const create = (from: number, count: number) =>
+      device.write((draft) => {
+        for (let n = from; n < from + count; n++) draft.create('Order', { n: (n * 7) % 1_000 }, { id: `o${n}` });
+      });
+    const query = orders.query({ where: { n: { gte: 500 } }, orderBy: [{ n: 'desc' }] });
+    let calls = 0;
+    query.subscribe(() => calls++);
+    await create(0, 150);
+    await create(150, 300);
+    const expected = [...orders.list()].filter(({ attributes }) => attributes.n >= 500);
+    expected.sort((left, right) => right.attributes.n - left.attributes.n || (left.id < right.id ? -1 : 1));
+    expect([query.list(), calls]).toEqual([expected, 2]);
+    const none = orders.query({ where: { n: -1 } });
+    const before = none.list();
+    none.subscribe(() => calls++);
+    await create(450, 300);
+    const matching = orders.list().filter(({ attributes }) => attributes.n >= 500);
+    expect([none.list() === before, query.count(), calls]).toEqual([true, matching.length, 3]);
+  });
+
   it('[QUERY-6] over random edits every followed result equals a naive evaluation', async () => {
     await open();
     const value = fc.oneof(

@@ -27,7 +27,7 @@ type After = (ms: number, callback: () => void) => () => void;
 export class ResultRecorder {
   readonly #replica: Replica;
   readonly #after: After;
-  /** The live queries, with the sources of their objects: their own first, then those that relations lead to. */
+  /** Live queries, also those that have ended since the last time, with the sources of their objects: their own first, then those that relations lead to. */
   readonly #queries = new Map<LiveQuery, readonly IndexedSource[]>();
   #cancel: (() => void) | null = null;
   #isClosed = false;
@@ -40,10 +40,6 @@ export class ResultRecorder {
   add(query: LiveQuery, sources: readonly IndexedSource[]): void {
     this.#queries.set(query, sources);
     this.recordSoon();
-  }
-
-  remove(query: LiveQuery): void {
-    this.#queries.delete(query);
   }
 
   /** To be called when results may have changed. */
@@ -84,6 +80,7 @@ export class ResultRecorder {
       units += name.length + JSON.stringify(value).length;
       if (units <= LAST_RESULTS_UNITS_MAX) results.set(name, [first, id, value as JsonValue]);
     };
+    for (const query of this.#queries.keys()) if (!query.isLive) this.#queries.delete(query);
     for (const [query, sources] of [...this.#queries].slice(0, LAST_RESULTS_QUERIES_MAX)) {
       for (const row of query.getSnapshot().slice(0, LAST_RESULTS_ROWS_MAX) as readonly Row[]) {
         for (const [source, id] of objectsIn(row, sources)) {

@@ -23,6 +23,9 @@ it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold'
     } else expect(list.replace(item)).toBe(true);
     if (step % 200 === 0) check();
   }
+  const many = Array.from({ length: 700 }, (_, index) => 6_000 - index * 5 + 0.5);
+  list.add([...many]);
+  naive = [...naive, ...many].sort((left, right) => left - right);
   expect(list.rows(0, Number.POSITIVE_INFINITY)).toEqual(naive.map(String));
   while (naive.length > 0) {
     const item = dice.pick(naive);

@@ -36,6 +36,11 @@ export class SortedList<T, R = T> {
     }
   }
 
+  /** Adds many items. Sorting takes what is sorted already as it is. */
+  add(items: readonly T[]): void {
+    this.fill([...this.#chunks.flatMap((chunk) => chunk.items), ...items]);
+  }
+
   insert(item: T): void {
     const { chunk, index } = this.#find((other) => this.#compare(other, item) >= 0);
     // An item behind all others belongs to the last chunk.

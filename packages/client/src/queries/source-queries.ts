@@ -110,7 +110,6 @@ export class SourceQueries implements IndexedSource {
 
   detach(query: LiveQuery, targets: Iterable<IndexedSource>): void {
     this.#live.delete(query);
-    this.#device.recorder?.remove(query);
     for (const target of targets) target.removeDependent(query);
   }
 

@@ -1,3 +1,4 @@
+import { asClientError } from '../client-error.ts';
 import { LOAD_EARLY_STEP_ROWS } from '../limits.ts';
 import type { LocalRow, LocalStore } from '../ports/local-store.ts';
 import { frozen } from './frozen.ts';
@@ -43,7 +44,7 @@ interface Filling {
 }
 
 async function fillReplica(replica: Replica, { shown, loading, pause }: Filling): Promise<void> {
-  const isAwaited = replica.beginLoading();
+  const { isAwaited, fail } = replica.beginLoading();
   const gone = new Map(shown.map((row) => [JSON.stringify(row.key), row]));
   try {
     const rows = (await loading).filter(({ table }) => table === 'objects');
@@ -58,7 +59,7 @@ async function fillReplica(replica: Replica, { shown, loading, pause }: Filling)
     replica.addLoaded([...gone.values()].map(removed));
     replica.endLoading();
   } catch (error) {
-    replica.endLoading(error);
+    fail(asClientError(error, 'store_failed'));
   }
 }
 

@@ -84,15 +84,16 @@ export class Replica {
   }
 
   /**
-   * Says that only some of the objects are in memory: transactions wait for the others. Returns a function that tells whether
-   * they are still awaited: false if another tab has the store by now, or has sent them.
+   * Says that only some of the objects are in memory: transactions wait for the others. They are not awaited any more if
+   * another tab has the store by now, or has sent them. After `fail` every transaction fails.
    */
-  beginLoading(): () => boolean {
+  beginLoading(): { readonly isAwaited: () => boolean; readonly fail: (error: unknown) => void } {
     const term = this.#term;
-    this.#loading = deferred();
+    const loading = deferred();
+    this.#loading = loading;
     // Whoever waits for it is told.
-    this.#loading.promise.catch(() => undefined);
-    return () => this.#loading !== null && this.#term === term;
+    loading.promise.catch(() => undefined);
+    return { isAwaited: () => this.#loading === loading && this.#term === term, fail: loading.reject };
   }
 
   /** Takes over objects that were loaded, and updates the views without telling their listeners. */
@@ -101,15 +102,13 @@ export class Replica {
     for (const [source, view] of this.#views) followed(source, view, changes);
   }
 
-  /** Tells all listeners that everything is loaded. After an error every transaction fails. */
-  endLoading(error?: unknown): void {
-    if (error !== undefined) this.#loading?.reject(asClientError(error, 'store_failed'));
-    else if (this.#loading !== null) {
-      this.#loading.resolve();
-      this.#loading = null;
-      this.#tell(this.#views.values());
-      this.#onChanged(new Set(TABLES));
-    }
+  /** Tells all listeners that everything is loaded. */
+  endLoading(): void {
+    if (this.#loading === null) return;
+    this.#loading.resolve();
+    this.#loading = null;
+    this.#tell(this.#views.values());
+    this.#onChanged(new Set(TABLES));
   }
 
   get reader(): Reader {

@@ -24,15 +24,21 @@ export const PACKS = 'packs';
 export async function readObjects(tx: IndexedDbTransaction): Promise<StoredObjects> {
   const [packs, table] = [tx.objectStore(PACKS), tx.objectStore('objects')];
   const numbers = await answered(packs.getAllKeys());
-  const [keys, values, ...read] = await Promise.all([
+  const objects: Objects = new Map();
+  let packed = 0;
+  // Requests are answered in their order, so that a later pack counts instead of an earlier one.
+  const takePack = async (number: number) => {
+    const [first, entries] = parseJson((await answered(packs.get(number))) as string) as Pack;
+    for (const [id, value] of entries) set(objects, [first, id], value);
+    packed += entries.length;
+  };
+  const [keys, values] = await Promise.all([
     answered(table.getAllKeys()),
     answered(table.getAll()),
-    ...numbers.map(async (number) => parseJson((await answered(packs.get(number as number))) as string) as Pack),
+    ...numbers.map((number) => takePack(number as number)),
   ]);
-  const objects: Objects = new Map();
-  for (const [first, entries] of read) for (const [id, value] of entries) set(objects, [first, id], value);
   for (const [index, key] of keys.entries()) set(objects, key as [string, string], values[index] as JsonValue);
-  return { objects, packed: read.reduce((sum, [, entries]) => sum + entries.length, 0), rows: keys.length };
+  return { objects, packed, rows: keys.length };
 }
 
 /** Replaces everything that the database holds of objects. */
