@@ -1,6 +1,7 @@
 import type { Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
 import { browserStart } from './scenarios/browser-start.ts';
+import { consoleObjects } from './scenarios/console-objects.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
 import { deviceFirstSync } from './scenarios/device-first-sync.ts';
 import { devicePulls } from './scenarios/device-pulls.ts';
@@ -66,6 +67,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   queries: part('queries of a device', liveQuery),
   sdk: part('first syncs of a device', deviceFirstSync),
   browser: part('a device in Chromium', browserStart, false),
+  console: part('the console in Chromium with 100,000 objects', consoleObjects, false),
   groups: part('groups', groups),
   servers: part('two servers on one store', twoServers),
   valkey: part('the engine on Valkey or Redis', valkey),
