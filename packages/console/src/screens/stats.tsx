@@ -112,9 +112,9 @@ function Metric({ name, hours, isCompared }: MetricProps) {
   );
 }
 
-/** A long name that breaks after its separators. */
+/** A long name that breaks after its separators, and not within `/:`. */
 function Breakable({ text }: { readonly text: string }) {
-  return text.split(/(?<=[/:])/).map((part, index) => (
+  return text.split(/(?<=\/|[^/]:)/).map((part, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a name have no other identity
     <Fragment key={index}>
       {part}
