@@ -35,14 +35,14 @@ const OUT_OF_REACH = `(() => {
     return left >= 0 && right <= innerWidth && box.right - left + frame.scrollLeft <= frame.scrollWidth + 1;
   };
   const cells = [...document.querySelectorAll('td, [role="gridcell"]')].filter((cell) => !isReachable(cell));
-  const cut = [...document.querySelectorAll('td .name')].filter((name) => name.scrollWidth > name.clientWidth);
+  const cut = [...document.querySelectorAll('td :is(.name, .mantine-Button-label)')].filter((text) => text.scrollWidth > text.clientWidth);
   const isTooWide = document.documentElement.scrollWidth > innerWidth;
   const widest = [...document.querySelectorAll('main *')].findLast(
     (e) => e.getBoundingClientRect().left + e.scrollWidth > innerWidth && getComputedStyle(e).overflowX === 'visible',
   );
   return [
     ...cells.map((cell) => 'out of reach: ' + cell.textContent),
-    ...cut.map((name) => 'cut off: ' + name.textContent),
+    ...cut.map((text) => 'cut off: ' + text.textContent),
     ...(isTooWide ? ['the screen is too wide: ' + widest?.outerHTML] : []),
   ];
 })()`;
