@@ -262,3 +262,30 @@ it('[TABS-5] five tabs with random edits, reloads, closings and offline periods 
   const kept = Object.entries(await onServer('fay')).map(([id, { n }]) => [id, n]);
   expect(Object.fromEntries(kept)).toEqual(Object.fromEntries(expected));
 });
+
+it('[SDK-26] a reloaded tab shows its last results before its objects are loaded, and a tab beside it shows everything', async () => {
+  await makeUser(server, 'zoe');
+  const objects = Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`o${n}`, { n }]));
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'zoe', objects });
+  const start = `(async () => {
+    const { openDevice } = await import('@tidemark/client');
+    const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
+    const store = await openIndexedDbStore();
+    globalThis.device = await openDevice({ url: ${JSON.stringify(server.url)}, store, start: 'last_results' });
+    globalThis.orders = device.source('Order');
+    orders.query({ orderBy: 'n', limit: 3 }).subscribe(() => undefined);
+    return [device.status.getSnapshot().isLoading, orders.query({ orderBy: 'n', limit: 3 }).list().map(({ id }) => id)];
+  })()`;
+  const page = await browser.openPage(app.url, { expectedErrors: EXPECTED });
+  expect(await page.evaluate(start)).toEqual([false, []]);
+  await signIn(page, 'zoe');
+  await page.evaluate('device.close()');
+  await page.reload();
+  expect(await page.evaluate(start)).toEqual([true, ['o0', 'o1', 'o2']]);
+  await page.evaluate("orders.update('o599', { n: -1 })");
+  const all = '[device.status.getSnapshot().isLoading, orders.list().length, orders.query().list().length]';
+  expect(await page.evaluate(all)).toEqual([false, 600, 600]);
+  const beside = await browser.openPage(app.url, { context: page.context(), expectedErrors: EXPECTED });
+  expect(await beside.evaluate(start)).toEqual([false, ['o599', 'o0', 'o1']]);
+  expect(await tabOf(beside)).toBe('follower');
+});
