@@ -95,6 +95,11 @@ async function takeAll(look, options, { device, ping }) {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByLabel(/to confirm/).fill('ad');
   await take('delete-user');
+  await page.goto(`${filled.url}/console/users/ada`);
+  await page.getByRole('button', { name: 'Invite a device' }).click();
+  await page.getByRole('button', { name: 'Make invite' }).click();
+  await page.getByRole('img', { name: 'QR code of the invite' }).waitFor();
+  await take('invite');
   await page.goto(`${empty.url}/console/`);
   await signIn(page);
   await page.getByRole('heading', { name: 'First steps' }).waitFor();

@@ -85,6 +85,28 @@ it('[DOCS-5] every command, file and click of the tutorial does what the page sa
       await sees('Fix the red pump: done (not uploaded)');
       await sees('offline, 1 to upload');
     },
+    'edit Part 7 stock=-2': async () => {
+      page = await browser.openPage(`http://127.0.0.1:${tutorial.ports[9292]}/console/`);
+      const open = (name) => page.getByRole('link', { name, exact: true }).first().click();
+      await page.getByLabel('Password').fill('correct-horse');
+      await press('Sign in');
+      await open('Users');
+      await open('ada');
+      const devices = page.getByRole('table', { name: 'Devices' }).locator('tbody').getByRole('link');
+      await devices.nth(1).waitFor();
+      expect(await devices.count()).toBe(2);
+      await devices.first().click();
+      const sources = page.getByRole('table', { name: 'Sources of the device' });
+      await sources.getByRole('row', { name: /^Task / }).waitFor();
+      await sources.getByRole('button', { name: 'Next page' }).first().click();
+      await page.getByRole('region', { name: 'The next page' }).waitFor();
+      await page.keyboard.press('Escape');
+      await open('Activity');
+      await page
+        .getByText('Nothing has happened yet.')
+        .or(page.getByRole('table', { name: 'Activity' }))
+        .waitFor();
+    },
     'docs get md': async () => {
       await press('Go online');
       await sees('You set done, the server has blocked.');
@@ -102,4 +124,5 @@ it('[DOCS-5] every command, file and click of the tutorial does what the page sa
     await sees('idle, 0 to upload');
     await sees('Fix the pump: open');
   });
+  await sees(/update 7: rejected/);
 });
