@@ -35,7 +35,8 @@ const OUT_OF_REACH = `(() => {
     return left >= 0 && right <= innerWidth && box.right - left + frame.scrollLeft <= frame.scrollWidth + 1;
   };
   const cells = [...document.querySelectorAll('td, [role="gridcell"]')].filter((cell) => !isReachable(cell));
-  const cut = [...document.querySelectorAll('td :is(.name, .mantine-Button-label)')].filter((text) => text.scrollWidth > text.clientWidth);
+  const texts = document.querySelectorAll('td .name, td .mantine-Button-label, td .mantine-Badge-label');
+  const cut = [...texts].filter((text) => text.scrollWidth > text.clientWidth);
   const isTooWide = document.documentElement.scrollWidth > innerWidth;
   const widest = [...document.querySelectorAll('main *')].findLast(
     (e) => e.getBoundingClientRect().left + e.scrollWidth > innerWidth && getComputedStyle(e).overflowX === 'visible',

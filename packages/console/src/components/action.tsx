@@ -82,7 +82,11 @@ export function ActionForm({
   return (
     <form onSubmit={submit}>
       <Stack gap="md">
-        {children}
+        {children !== undefined && (
+          <Text component="div" size="sm">
+            {children}
+          </Text>
+        )}
         {typedName !== undefined && (
           <TextInput
             label={<span className="long">Type “{typedName}” to confirm</span>}
