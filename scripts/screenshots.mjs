@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './processes.mjs';
 import { setup } from './setup.mjs';
@@ -10,6 +10,9 @@ const LOOKS = {
   narrow: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
 };
 const SETTLE_MS = 600;
+/** Pictures of the documentation, which `--docs` writes: screen → file in docs/images. */
+const DOCS_PICTURES = { overview: 'console-overview', explain: 'console', data: 'console-data' };
+const WEBP_QUALITY = 0.85;
 const THINGS = ['Compass', 'Sea chart', 'Barometer', 'Signal lamp', 'Anchor chain', 'Life jacket', 'Sextant', 'Winch'];
 const MAKES = ['brass', 'steel', 'folding', 'spare', 'light', 'heavy'];
 const PRODUCTS = Array.from({ length: 240 }, (_, id) => [
@@ -27,6 +30,8 @@ const ORDERS = (user) =>
     { product: `p${(id * 13) % 240}`, quantity: 1 + (id % 4), status: id % 3 === 0 ? 'delivered' : 'open' },
   ]);
 const EXECUTABLE = process.env.TIDEMARK_CHROMIUM ?? '/usr/bin/chromium';
+
+const isForDocs = process.argv.includes('--docs');
 
 await setup();
 const { chromium } = await import('playwright-core');
@@ -54,6 +59,7 @@ async function takeAll(look, options, { device, ping }) {
     await page.waitForFunction(() => document.querySelector('[aria-label="Loading"]') === null);
     await page.waitForTimeout(SETTLE_MS);
     await page.screenshot({ path: join(FOLDER, `${name}-${look}.png`), animations: 'disabled', fullPage: true });
+    if (isForDocs && look === 'light' && name in DOCS_PICTURES) await takeForDocs(page, DOCS_PICTURES[name]);
   };
   await page.goto(`${filled.url}/console/`);
   await take('sign-in');
@@ -108,6 +114,24 @@ async function takeAll(look, options, { device, ping }) {
   await page.getByRole('heading', { name: 'No sources yet' }).waitFor();
   await take('sources-empty');
   await context.close();
+}
+
+/** Writes what the window shows as a picture of the documentation. The browser compresses it. */
+async function takeForDocs(page, file) {
+  const picture = await page.screenshot({ animations: 'disabled' });
+  const blank = await browser.newPage();
+  const webp = await blank.evaluate(
+    async ([png, quality]) => {
+      const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
+      const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+      canvas.getContext('2d').drawImage(bitmap, 0, 0);
+      const blob = await canvas.convertToBlob({ type: 'image/webp', quality });
+      return [...new Uint8Array(await blob.arrayBuffer())];
+    },
+    [picture.toString('base64'), WEBP_QUALITY],
+  );
+  await blank.close();
+  writeFileSync(join(ROOT, 'docs/images', `${file}.webp`), Buffer.from(webp));
 }
 
 async function signIn(page) {
