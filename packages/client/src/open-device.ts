@@ -3,7 +3,9 @@ import { CallLog, type LoggedCall } from './debug/call-log.ts';
 import { defaultPlatform } from './default-platform.ts';
 import { Device } from './device.ts';
 import { EngineHost } from './engine/device-host.ts';
-import { Engine, type EngineOptions } from './engine/engine.ts';
+import { Engine } from './engine/engine.ts';
+import type { EngineOptions } from './engine/engine-options.ts';
+import { loadNetwork } from './engine/load-network.ts';
 import type { GetToken } from './engine/sessions.ts';
 import { POLL_MS_DEFAULT } from './limits.ts';
 import type { LocalStore } from './ports/local-store.ts';
@@ -71,6 +73,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     loadEarly: early?.loadEarly ?? null,
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
+    loadNetwork,
     tab: null,
   };
   const host = tabs === null ? new EngineHost(await Engine.open(engineOptions)) : await tabs(engineOptions);

@@ -39,7 +39,7 @@ export {
   openFakeBackend,
 } from './fake-backend/fake-backend.ts';
 export { OIDC_ADMIN, OIDC_CLIENT, OIDC_RESOURCE, type OidcServer, openOidcServer } from './identity/oidc-server.ts';
-export { launchChromium } from './kit/chromium.ts';
+export { type KillableChromium, launchChromium, launchKillableChromium } from './kit/chromium.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';

@@ -2,7 +2,6 @@ import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
 import type { Attributes } from '../state/rows.ts';
-import { readAnything } from '../transport/read-answer.ts';
 import { isOpen } from '../uploads/pending.ts';
 import { requireProblem, resolveProblem, retryProblem } from '../uploads/resolve-problem.ts';
 import type { Engine } from './engine.ts';
@@ -17,7 +16,8 @@ const COMMANDS = {
 
   async signIn(engine: Engine, credentials: Credentials, discardUploads: boolean): Promise<void> {
     requireOpen(engine);
-    await engine.sessions.signIn(credentials, discardUploads, new AbortController().signal);
+    const { signIn } = await engine.network();
+    await signIn.signIn(credentials, discardUploads, new AbortController().signal);
     engine.beginSession();
   },
 
@@ -46,8 +46,9 @@ const COMMANDS = {
 
   async follow(engine: Engine, source: string, options: FollowOptions): Promise<void> {
     writerOf(engine.replica.reader);
-    await engine.puller.follow(source, options);
-    engine.puller.want(source);
+    const { puller } = await engine.network();
+    await puller.follow(source, options);
+    puller.want(source);
     engine.dispatch({ type: 'pull_wanted' });
   },
 
@@ -117,9 +118,10 @@ export function runCommand<C extends CommandName>(
   return command(engine, ...args);
 }
 
-function ask(engine: Engine, method: 'POST' | 'PUT', path: string, body: unknown): Promise<unknown> {
+async function ask(engine: Engine, method: 'POST' | 'PUT', path: string, body: unknown): Promise<unknown> {
+  const { caller } = await engine.network();
   const { signal } = new AbortController();
-  return engine.caller.ask({ method, path, body, read: readAnything, signal });
+  return await caller.ask({ method, path, body, read: (answer) => answer, signal });
 }
 
 function requireOpen(engine: Engine): void {

@@ -44,11 +44,11 @@ export class EngineHost implements DeviceHost {
   }
 
   get inFlight(): ReadonlySet<string> {
-    return this.#engine.pusher.inFlight;
+    return this.#engine.inFlight;
   }
 
   sourceNames(): readonly string[] {
-    return this.#engine.puller.selected();
+    return this.#engine.sourceNames();
   }
 
   onWritten(): void {

@@ -1,5 +1,5 @@
-import type { LiveChange, SyncEvents } from '@tidemark/protocol';
 import { asClientError, type ClientError, clientError } from '../client-error.ts';
+import { PAUSE_MS_MAX } from '../limits.ts';
 import {
   type Effect,
   firstState,
@@ -8,55 +8,34 @@ import {
   next,
   type Transition,
 } from '../machine/machine.ts';
-import type { LocalStore, Table } from '../ports/local-store.ts';
+import type { Table } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
-import { type Show, startOver } from '../pull/apply-page.ts';
-import type { RowPlace } from '../state/group-rows.ts';
-import type { EarlyState, loadEarly } from '../state/load-early.ts';
+import { startOver } from '../pull/start-over.ts';
+import type { EarlyState } from '../state/load-early.ts';
 import { LocalState } from '../state/local-state.ts';
 import { Replica } from '../state/replica.ts';
-import type { ProblemRow } from '../state/rows.ts';
 import { pauseMs } from '../transport/pause-ms.ts';
-import { SessionCaller } from '../transport/session-caller.ts';
-import { Wire } from '../transport/wire.ts';
-import type { MergeFunction } from '../uploads/resolve-problem.ts';
-import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
-import { Acknowledger } from './acknowledger.ts';
-import { ConflictMerger } from './conflict-merger.ts';
 import { type DeviceListeners, newDeviceListeners } from './device-listeners.ts';
-import { LazyEventListener } from './lazy-event-listener.ts';
+import type { EngineOptions } from './engine-options.ts';
+import type { Network } from './network.ts';
 import { nextTask } from './next-task.ts';
 import { Listeners } from './observable.ts';
-import { Puller } from './puller.ts';
-import { Pusher } from './pusher.ts';
-import { type GetToken, Sessions } from './sessions.ts';
+import { revocationsIn } from './revocations.ts';
+import { selectedSources } from './selected-sources.ts';
+import { Sessions } from './sessions.ts';
 import { type DeviceStatus, sameStatus } from './status.ts';
 import { type SyncGoal, SyncWaiters } from './sync-waiters.ts';
 import type { WorkScope } from './work-scope.ts';
-
-export interface EngineOptions {
-  readonly url: string;
-  readonly store: LocalStore;
-  readonly platform: Platform;
-  readonly sources: readonly string[] | null;
-  readonly pageObjects: number | null;
-  readonly pollMs: number;
-  readonly usesStream: boolean;
-  readonly usesSnapshots: boolean;
-  readonly show: Show;
-  /** Loads the last results of queries before everything else; null: everything is loaded first. */
-  readonly loadEarly: typeof loadEarly | null;
-  readonly getToken: GetToken | null;
-  /** Merge functions by source. */
-  readonly merge: Readonly<Record<string, MergeFunction>>;
-  /** `leader` if the engine works for other tabs, too. */
-  readonly tab: DeviceStatus['tab'];
-}
 
 interface Work {
   readonly controller: AbortController;
   readonly done: Promise<void>;
 }
+
+/** A push or pull. Resolves to true if another one must follow. */
+type Round = (network: Network, scope: WorkScope) => Promise<boolean>;
+
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Runs the effects of the state machine, one push or pull at a time, and reports their results to it as events. All
@@ -66,22 +45,22 @@ export class Engine {
   readonly replica: Replica;
   readonly platform: Platform;
   readonly sessions: Sessions;
-  readonly caller: SessionCaller;
-  readonly puller: Puller;
-  readonly pusher: Pusher;
   readonly statusListeners: DeviceListeners['statusListeners'];
   readonly queueListeners: DeviceListeners['queueListeners'];
   readonly problemListeners: DeviceListeners['problemListeners'];
   readonly eventListeners: DeviceListeners['eventListeners'];
-  readonly #listener: LazyEventListener;
-  readonly #acknowledger: Acknowledger;
+  readonly #options: EngineOptions;
+  readonly #listeners: DeviceListeners;
   readonly #waiters = new SyncWaiters();
-  readonly #merger: ConflictMerger;
-  readonly #tab: DeviceStatus['tab'];
   #state: MachineState;
   #status: DeviceStatus;
+  /** Null: it is not loaded yet. Then nothing is known of the server, and everything is to be pulled. */
+  #network: Network | null = null;
+  #loading: Promise<Network> | null = null;
+  #isListening = false;
   #work: Work | null = null;
   #cancelWait: () => void = () => undefined;
+  #cancelRevoking: () => void = () => undefined;
   #retryAtMs: number | null = null;
   #error: DeviceStatus['error'] = null;
   /** The error then stays: a pull without changes succeeds without the store. */
@@ -108,51 +87,20 @@ export class Engine {
     this.queueListeners = listeners.queueListeners;
     this.problemListeners = listeners.problemListeners;
     this.eventListeners = listeners.eventListeners;
-    this.#tab = options.tab;
+    this.#options = options;
+    this.#listeners = listeners;
     this.platform = platform;
     this.replica = replica;
-    this.#merger = new ConflictMerger({
-      ...{ replica, platform, functions: options.merge },
-      isWanted: (source) => this.puller.wants.has(source),
-      onMerged: () => this.dispatch({ type: 'push_wanted' }),
-      onProblem: (opId, problem) => this.eventListeners.problem.notify({ opId, ...problem }),
-    });
-    const wire = new Wire(platform, options.url);
-    this.sessions = new Sessions({
-      ...{ platform, wire, replica, getToken: options.getToken },
-      mayUseNetwork: () => this.#mayUseNetwork(),
-      onWiped: () => void this.#wipe(),
-    });
-    const caller = new SessionCaller(platform, wire, this.sessions);
-    this.caller = caller;
-    const onOutcomes = (outcomeEffects: readonly OutcomeEffects[]) => this.#emitOutcomes(outcomeEffects);
-    this.pusher = new Pusher(platform, replica, caller, { onOutcomes, onInFlight: () => this.queueListeners.notify() });
-    this.#acknowledger = new Acknowledger(platform, caller, () =>
-      this.#mayUseNetwork() ? (this.sessions.current()?.clientId ?? null) : null,
-    );
-    const hooks = {
-      onOutcomes,
-      onPresenting: (sources: readonly string[]) => this.#acknowledger.skip(sources),
-      onCaughtUp: (place: RowPlace, token: string) => this.#acknowledger.note(place, token),
-      onHealed: (source: string, reason: string) => this.eventListeners.healed.notify({ source, reason }),
-      shouldYield: () => this.#state.wantsPush,
-      onDue: (source: string) => this.#pullSoon(source),
-      onLiveApplied: (source: string, token: string) => this.#recordLivePage(source, token),
-      onProgress: () => this.#refreshStatus(),
-    };
-    this.puller = new Puller({ platform, replica, caller, hooks, options });
-    this.#listener = new LazyEventListener(
-      platform,
-      ({ ServerEventListener }) => new ServerEventListener(platform, caller, this.#listenerHooks(), options),
-    );
+    this.sessions = new Sessions(platform, replica);
     this.#syncedAtMs = this.#lastCompleteMs();
     const first = firstState(this.sessions.kind(), this.#mayUseNetwork());
     this.#state = first.state;
     this.#status = this.#computeStatus();
-    this.puller.wantAll();
     this.#stopHints = platform.network?.onChange(() => this.#followNetwork()) ?? (() => undefined);
     this.#perform(first);
-    void this.sessions.revoker.flush();
+    void this.#revoke();
+    // Early, so that the first sign-in does not wait for it. If it fails, the first use tries again.
+    if (this.#mayUseNetwork()) this.network().catch(() => undefined);
     options.store.onLost?.((error) => {
       this.#isStoreLost = true;
       this.#fail(error);
@@ -167,6 +115,24 @@ export class Engine {
     return this.#state.mode;
   }
 
+  /** The op_ids of the uploads that are being sent. */
+  get inFlight(): ReadonlySet<string> {
+    return this.#network?.pusher.inFlight ?? NONE;
+  }
+
+  sourceNames(): readonly string[] {
+    return selectedSources(this.replica.reader, this.#options.sources);
+  }
+
+  /** Returns the part that talks to the server. Rejects if it cannot be loaded. */
+  async network(): Promise<Network> {
+    if (this.#network !== null) return this.#network;
+    this.#loading ??= this.#loadNetwork().finally(() => {
+      this.#loading = null;
+    });
+    return await this.#loading;
+  }
+
   dispatch(event: MachineEvent): void {
     this.#perform(next(this.#state, event));
   }
@@ -176,9 +142,12 @@ export class Engine {
     const refusal = this.#syncRefusal();
     if (refusal !== null) return Promise.reject(refusal);
     if (signal?.aborted) return Promise.reject(clientError('aborted', 'the caller stopped waiting for the sync'));
-    const waiting = this.#waiters.wait({ tick: this.puller.wants.tick, order: this.replica.orderNext }, signal);
-    this.puller.wantAll();
-    this.#listener.retryNow();
+    const waiting = this.#waiters.wait(
+      { tick: this.#network?.puller.wants.tick ?? 0, order: this.replica.orderNext },
+      signal,
+    );
+    this.#network?.puller.wantAll();
+    this.#network?.listener.retryNow();
     this.dispatch({ type: 'sync_wanted' });
     return waiting;
   }
@@ -191,12 +160,11 @@ export class Engine {
 
   /** Starts a session, which asks for everything again. */
   beginSession(): void {
-    this.#acknowledger.stop();
-    this.puller.forget();
-    this.puller.wantAll();
+    this.#network?.forget();
+    this.#network?.puller.wantAll();
     this.#clearError();
     this.dispatch({ type: 'signed_in' });
-    void this.sessions.revoker.flush();
+    void this.#revoke();
   }
 
   /** Fetches everything again. Waiting uploads stay. */
@@ -214,7 +182,7 @@ export class Engine {
   async signOut(discardUploads: boolean): Promise<void> {
     await this.sessions.signOut(discardUploads);
     this.#leave();
-    await this.sessions.revoker.flush();
+    await this.#revoke();
   }
 
   /** Erases everything because the server has ordered it, then confirms. If the store fails, the next call is refused again. */
@@ -225,7 +193,7 @@ export class Engine {
     try {
       await this.sessions.erase(session);
       this.#leave();
-      await this.sessions.revoker.flush();
+      await this.#revoke();
     } catch (error) {
       this.#fail(asClientError(error, 'store_failed'));
     } finally {
@@ -235,11 +203,22 @@ export class Engine {
 
   #leave(): void {
     this.dispatch({ type: 'signed_out' });
-    this.#acknowledger.stop();
-    this.puller.forget();
+    this.#network?.forget();
     this.#clearError();
     this.#syncedAtMs = null;
     this.#refreshStatus();
+  }
+
+  /** Revokes ended sessions at the server, if there are any and there is a network. */
+  async #revoke(): Promise<void> {
+    this.#cancelRevoking();
+    if (revocationsIn(this.replica.reader).length === 0 || !this.#mayUseNetwork()) return;
+    try {
+      const { revoker } = await this.network();
+      await revoker.flush();
+    } catch {
+      if (this.mode !== 'stopped') this.#cancelRevoking = this.platform.after(PAUSE_MS_MAX, () => void this.#revoke());
+    }
   }
 
   async close(): Promise<void> {
@@ -250,12 +229,40 @@ export class Engine {
   /** Stops all work. Resolves when the work under way has ended. */
   async stop(): Promise<void> {
     this.#stopHints();
-    this.sessions.revoker.stop();
-    this.puller.stopWaiting();
-    this.#acknowledger.stop();
-    const { done } = this.#work ?? { done: Promise.resolve() };
+    this.#cancelRevoking();
+    this.#network?.stop();
+    // Work that still waits for the network part has not begun.
+    const done = this.#network === null ? null : this.#work?.done;
     this.dispatch({ type: 'closed' });
     await done;
+  }
+
+  async #loadNetwork(): Promise<Network> {
+    const { Network } = await this.#options.loadNetwork(this.platform);
+    if (this.mode === 'stopped') throw clientError('closed', 'the device is closed');
+    const network = new Network({
+      options: this.#options,
+      replica: this.replica,
+      sessions: this.sessions,
+      listeners: this.#listeners,
+      dispatch: (event) => this.dispatch(event),
+      mayUseNetwork: () => this.#mayUseNetwork(),
+      shouldYield: () => this.#state.wantsPush,
+      onLivePage: () => {
+        this.#noteUpToDate();
+        this.#refreshStatus();
+      },
+      onLive: (isLive) => {
+        this.#isLive = isLive;
+        this.#refreshStatus();
+      },
+      onProgress: () => this.#refreshStatus(),
+      onSessionEnded: (error) => this.#endSession(error),
+      onWiped: () => void this.#wipe(),
+    });
+    this.#network = network;
+    if (this.#isListening) network.listener.start();
+    return network;
   }
 
   // Effects
@@ -268,13 +275,18 @@ export class Engine {
   }
 
   #run(effect: Effect): void {
-    if (effect.type === 'push') this.#begin('pushed', (scope) => this.pusher.round(scope));
-    else if (effect.type === 'pull') this.#begin('pulled', (scope) => this.#pull(scope));
+    if (effect.type === 'push') this.#begin('pushed', (network, scope) => network.pusher.round(scope));
+    else if (effect.type === 'pull') this.#begin('pulled', (network, scope) => network.pull(scope));
     else if (effect.type === 'wait') this.#wait(pauseMs(this.platform, effect.failures, effect.retryAfterMs));
     else if (effect.type === 'cancel_wait') this.#stopWaiting();
     else if (effect.type === 'cancel_work') this.#stopWork();
-    else if (effect.type === 'listen') this.#listener.start();
-    else this.#listener.stop();
+    else this.#listen(effect.type === 'listen');
+  }
+
+  #listen(isListening: boolean): void {
+    this.#isListening = isListening;
+    if (isListening) this.#network?.listener.start();
+    else this.#network?.listener.stop();
   }
 
   #stopWork(): void {
@@ -287,26 +299,23 @@ export class Engine {
     this.#retryAtMs = null;
   }
 
-  #begin(type: 'pushed' | 'pulled', round: (scope: WorkScope) => Promise<boolean>): void {
+  #begin(type: 'pushed' | 'pulled', round: Round): void {
     const controller = new AbortController();
     const done = this.#report(type, controller, round);
     this.#work = { controller, done };
   }
 
-  async #report(
-    type: 'pushed' | 'pulled',
-    controller: AbortController,
-    round: (scope: WorkScope) => Promise<boolean>,
-  ): Promise<void> {
+  async #report(type: 'pushed' | 'pulled', controller: AbortController, round: Round): Promise<void> {
     // The work starts in its own turn, because its result is an event and events must not be nested.
     await Promise.resolve();
     try {
       await this.replica.loaded;
+      const network = await this.network();
       if (controller.signal.aborted) return;
       const session = this.sessions.current();
       if (session === null) throw clientError('signed_out', 'nobody is signed in');
       const { userId, clientId } = session;
-      const more = await round({ userId, clientId, signal: controller.signal });
+      const more = await round(network, { userId, clientId, signal: controller.signal });
       if (controller.signal.aborted) return;
       this.#clearError();
       this.#recordProgress(type === 'pulled');
@@ -314,12 +323,6 @@ export class Engine {
     } catch (error) {
       if (!controller.signal.aborted) this.#fail(asClientError(error, 'store_failed'));
     }
-  }
-
-  /** Sources with uploads are always pulled: the pull brings the applied changes and outcomes. */
-  #pull(scope: WorkScope): Promise<boolean> {
-    for (const [, { source }] of this.replica.reader.entries('uploads', '')) this.puller.want(source);
-    return this.puller.round(scope);
   }
 
   #clearError(): void {
@@ -354,19 +357,16 @@ export class Engine {
   }
 
   #recordProgress(hasPulled: boolean): void {
-    if (hasPulled) void this.#merger.mergeAll();
-    if (hasPulled && this.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
+    if (hasPulled) this.#noteUpToDate();
     this.#waiters.settle((goal) => this.#isReached(goal));
   }
 
-  #recordLivePage(source: string, token: string): void {
-    this.#acknowledger.noteLive({ source }, token);
-    if (this.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
-    this.#refreshStatus();
+  #noteUpToDate(): void {
+    if (this.#network?.puller.isUpToDate) this.#syncedAtMs = this.platform.nowMs();
   }
 
   #isReached({ tick, order }: SyncGoal): boolean {
-    if (!this.puller.isCaughtUpSince(tick) || this.replica.hasUnsavedBefore(order)) return false;
+    if (!this.#network?.puller.isCaughtUpSince(tick) || this.replica.hasUnsavedBefore(order)) return false;
     for (const [, upload] of this.replica.reader.entries('uploads', '')) {
       if (upload.order < order && upload.state === 'waiting') return false;
     }
@@ -375,42 +375,9 @@ export class Engine {
 
   // Hints
 
-  #listenerHooks() {
-    return {
-      onPull: (source: string | null) => this.#pullSoon(source),
-      onPage: (change: LiveChange, signal: AbortSignal) => this.#takeLivePage(change, signal),
-      onPing: (data: unknown) => this.eventListeners.ping.notify(data as SyncEvents['ping']),
-      onLive: (isLive: boolean) => {
-        this.#isLive = isLive;
-        this.#refreshStatus();
-      },
-      onSessionEnded: (error: ClientError) => this.#endSession(error),
-    };
-  }
-
-  /** The signal is that of the event stream, which ends with the session. */
-  #takeLivePage(change: LiveChange, signal: AbortSignal): void {
-    const session = this.sessions.current();
-    if (session === null) return;
-    // A page is applied to all objects. Until they are loaded it is left to the next pull.
-    if (this.replica.loaded !== null) {
-      this.#pullSoon(change.source);
-      return;
-    }
-    const { userId, clientId } = session;
-    this.puller.takeLive(change, { userId, clientId, signal });
-  }
-
-  /** Null: all sources. */
-  #pullSoon(source: string | null): void {
-    if (source === null) this.puller.wantAll();
-    else this.puller.want(source);
-    this.dispatch({ type: 'pull_wanted' });
-  }
-
   #followNetwork(): void {
     this.dispatch({ type: this.#mayUseNetwork() ? 'went_online' : 'went_offline' });
-    void this.sessions.revoker.flush();
+    void this.#revoke();
   }
 
   #mayUseNetwork(): boolean {
@@ -424,28 +391,6 @@ export class Engine {
     if (tables.has('uploads')) this.queueListeners.notify();
     if (tables.has('problems')) this.problemListeners.notify();
     this.#refreshStatus();
-  }
-
-  #emitOutcomes(outcomeEffects: readonly OutcomeEffects[]): void {
-    for (const item of outcomeEffects) {
-      if (item.kind === 'problem') this.#takeProblem(item.opId, item.problem);
-      else this.eventListeners.linked.notify({ source: item.source, from: item.from, to: item.to });
-    }
-  }
-
-  /** The pull after a conflict brings what the other writer has changed, on which the app can then build. */
-  #takeProblem(opId: string, problem: ProblemRow): void {
-    const { source, status } = problem;
-    if (status === 'conflict') {
-      this.puller.want(source);
-      this.dispatch({ type: 'pull_wanted' });
-      this.dispatch({ type: 'push_wanted' });
-      if (this.#merger.merges(source)) {
-        this.#merger.add(opId);
-        return;
-      }
-    }
-    this.eventListeners.problem.notify({ opId, ...problem });
   }
 
   #syncRefusal(): ClientError | null {
@@ -481,14 +426,14 @@ export class Engine {
       isSyncing: mode === 'pushing' || mode === 'pulling',
       pendingUploads: this.replica.uploadsOpen,
       problems: this.replica.count('problems'),
-      progress: this.puller.progress,
+      progress: this.#network?.puller.progress ?? null,
       lastSyncedAtMs: this.#syncedAtMs,
       sessionEnd: this.sessions.lastEnd(),
       error: this.#error,
       retryAtMs: this.#retryAtMs,
-      sourceTroubles: new Map(this.puller.troubles),
+      sourceTroubles: new Map(this.#network?.puller.troubles),
       heals: rows.reduce((sum, [, { heals }]) => sum + heals, 0),
-      tab: this.#tab,
+      tab: this.#options.tab,
       isLoading: this.replica.loaded !== null,
     });
   }

@@ -84,6 +84,35 @@ describe('a source of groups on a device', () => {
     expect(again.status.getSnapshot().heals).toBe(0);
   });
 
+  it('[SDK-25] a device that starts over fetches all groups again, shows what it had until then, and keeps its uploads', async () => {
+    const { world, push, device, sync } = await setUp(['north', 'south'], { pageObjects: 1 });
+    await push('north', { n: { a: 1 }, both: { a: 'north' } });
+    await push('south', { s: { a: 1 }, both: { a: 'south' } });
+    await sync();
+    world.platform.setOnline(false);
+    await device.source('Visit').update('s', { a: 'mine' });
+    const shown = new Set<string>();
+    device.source('Visit').subscribe(() => shown.add(Object.keys(seen(device)).sort().join()));
+    await device.startOver();
+    await push('north', { n: { a: 2 } });
+    const asked: unknown[] = [];
+    world.intercept = ({ path, body }) => {
+      if (path === '/pull') asked.push((body as PullRequest).sources.Visit);
+      return undefined;
+    };
+    world.platform.setOnline(true);
+    await sync();
+    expect(asked[0]).toEqual({ groups: { north: {}, south: {} }, set_token: null });
+    expect([...shown]).toEqual(['both,n,s']);
+    expect(seen(device)).toEqual({
+      n: { a: 2, groups: ['north'] },
+      s: { a: 'mine', groups: ['south'] },
+      both: { a: 'north', groups: ['north', 'south'] },
+    });
+    expect(await stateOf(world, 'south')).toEqual({ s: { a: 'mine' }, both: { a: 'south' } });
+    expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, heals: 0, error: null });
+  });
+
   it('[GROUP-31] objects of a group that is no longer followed are kept for the time that the app names', async () => {
     const { world, push, device, sync } = await setUp(['north', 'south']);
     await push('north', { n: { a: 1 } });

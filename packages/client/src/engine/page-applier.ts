@@ -10,7 +10,7 @@ import type { Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import { nextTask } from './next-task.ts';
 import { ProgressCounter, type SyncProgress } from './progress.ts';
-import type { Verifier } from './verifier.ts';
+import { Verifier } from './verifier.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PageApplierHooks {
@@ -42,8 +42,7 @@ export class PageApplier {
    * damage to the closed store is detected; they are updated from then on.
    */
   readonly #measures = new Map<string, SizeAndChecksum>();
-  /** Loaded when a stored source is to be verified. */
-  #verifier: Promise<Verifier> | null = null;
+  readonly #verifier: Verifier;
   readonly #progress = new ProgressCounter();
   readonly #healsInARow = new Map<string, number>();
   /** Sources whose objects did not match the checksum, which the server has not been told yet. */
@@ -54,6 +53,14 @@ export class PageApplier {
     this.#replica = replica;
     this.#hooks = hooks;
     this.#show = show;
+    this.#verifier = new Verifier({
+      ...{ platform, replica },
+      onMeasured: (place, measured) => this.#measures.set(rowsOf(place), measured),
+      onHealed: (source, reason) => {
+        this.#recordHealed(source, reason);
+        hooks.onDue(source);
+      },
+    });
   }
 
   /** How far sources are that start over; null: there are none. */
@@ -123,7 +130,7 @@ export class PageApplier {
     const rows = rowsOf(place);
     this.#measures.delete(rows);
     this.#folds.delete(rows);
-    this.#withVerifier((verifier) => verifier.forget(rows));
+    this.#verifier.forget(rows);
     if (place.group === undefined) this.#progress.end(place.source);
   }
 
@@ -138,7 +145,7 @@ export class PageApplier {
   }
 
   clear(): void {
-    this.#withVerifier((verifier) => verifier.clear());
+    this.#verifier.clear();
     this.#progress.clear();
     for (const memory of [this.#folds, this.#measures, this.#healsInARow]) memory.clear();
   }
@@ -157,29 +164,7 @@ export class PageApplier {
   }
 
   #recordMeasure(place: RowPlace, page: Page, measured: SizeAndChecksum | null, scope: WorkScope): void {
-    if (measured !== null) {
-      this.#measures.set(rowsOf(place), measured);
-      return;
-    }
-    this.#verifier ??= import('./verifier.ts').then((module) => this.#newVerifier(module));
-    this.#withVerifier((verifier) => verifier.expect(place, page, scope));
-  }
-
-  #newVerifier({ Verifier: Made }: typeof import('./verifier.ts')): Verifier {
-    return new Made({
-      ...{ platform: this.#platform, replica: this.#replica },
-      onMeasured: (place, measured) => this.#measures.set(rowsOf(place), measured),
-      onHealed: (source, reason) => {
-        this.#recordHealed(source, reason);
-        this.#hooks.onDue(source);
-      },
-    });
-  }
-
-  /** Code that cannot be loaded now is loaded after the next pull. */
-  #withVerifier(use: (verifier: Verifier) => void): void {
-    this.#verifier?.then(use).catch(() => {
-      this.#verifier = null;
-    });
+    if (measured === null) this.#verifier.expect(place, page, scope);
+    else this.#measures.set(rowsOf(place), measured);
   }
 }

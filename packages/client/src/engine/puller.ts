@@ -6,7 +6,6 @@ import {
   PULL_SOURCES_MAX,
   type PullAnswer,
 } from '@tidemark/protocol';
-import { clientError } from '../client-error.ts';
 import { SNAPSHOT_FROM_OBJECTS } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { type PageAsked, type PageEffect, type Show, tokenOf } from '../pull/apply-page.ts';
@@ -23,7 +22,7 @@ import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads
 import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { groupsIn, pagesOf } from './answered-pages.ts';
-import type { GroupPuller } from './group-puller.ts';
+import { GroupPuller } from './group-puller.ts';
 import { LivePages } from './live-pages.ts';
 import { PageApplier, type PageApplierHooks } from './page-applier.ts';
 import type { SyncProgress } from './progress.ts';
@@ -77,8 +76,7 @@ export class Puller {
   readonly #hooks: PullerHooks;
   readonly #options: PullerOptions;
   readonly #applier: PageApplier;
-  /** Loaded when there is a source whose data belongs to groups. */
-  #groups: GroupPuller | null = null;
+  readonly #groups: GroupPuller;
   readonly #snapshots: SnapshotReader;
   readonly #results: PullResults;
   readonly #list: SourceList;
@@ -94,6 +92,10 @@ export class Puller {
     this.#hooks = hooks;
     this.#options = options;
     this.#applier = new PageApplier({ platform, replica, hooks, show: options.show });
+    this.#groups = new GroupPuller({
+      ...{ platform, replica, applier: this.#applier },
+      onCaughtUp: (place, token) => hooks.onCaughtUp(place, token),
+    });
     this.#snapshots = new SnapshotReader({ platform, replica, caller });
     this.#results = new PullResults(platform, (source) => hooks.onDue(source));
     this.#list = new SourceList({ platform, replica, caller, sources: options.sources });
@@ -149,7 +151,7 @@ export class Puller {
   forget(): void {
     this.wants.clear();
     this.#live.forget();
-    for (const memory of [this.#groups, this.#snapshots, this.#results, this.#applier]) memory?.clear();
+    for (const memory of [this.#groups, this.#snapshots, this.#results, this.#applier]) memory.clear();
     this.#list.forget();
   }
 
@@ -160,8 +162,7 @@ export class Puller {
 
   /** Limits the groups that the device keeps of a source. */
   async follow(source: string, options: FollowOptions): Promise<void> {
-    const groups = await this.#loadGroups();
-    await groups.follow(source, options);
+    await this.#groups.follow(source, options);
   }
 
   /** The sources this device follows, as far as it knows them. */
@@ -173,8 +174,7 @@ export class Puller {
   async round(scope: WorkScope): Promise<boolean> {
     await this.#refreshSources(scope);
     for (const source of this.wants.names().filter((name) => this.#isGrouped(name))) {
-      const groups = await this.#loadGroups();
-      await groups.dropUnfollowed(source);
+      await this.#groups.dropUnfollowed(source);
     }
     const names = this.wants.names().filter((source) => this.#list.has(source));
     for (const source of this.wants.names()) if (!names.includes(source)) this.wants.remove(source);
@@ -196,7 +196,7 @@ export class Puller {
     if (await this.#list.refresh(scope)) {
       for (const place of this.#applier.forgetRemoved()) {
         if (place.group !== undefined) continue;
-        this.#groups?.forget(place.source);
+        this.#groups.forget(place.source);
         this.#results.forget(place.source);
       }
       for (const source of this.#options.sources ?? []) this.#results.noteExists(source, this.#list.has(source));
@@ -226,19 +226,18 @@ export class Puller {
     });
     const pages = await this.#storeParts(pagesOf(answer, asked), asked, scope);
     const grouped = groupsIn(answer, asked);
-    const groupPuller = grouped.length === 0 ? null : await this.#loadGroups();
     const { outcomeEffects, effects, groupEffects } = await transactIn(this.#replica, scope, (tx) => {
       dropSent(tx, acks);
       const settled = this.#settleOutcomes(tx, answer);
       const applied = [...pages].map(([source, page]) => this.#applier.apply(tx, asked.get(source) as PageAsked, page));
-      const ofGroups = grouped.map(({ ask, groups }) => groupPuller?.apply(tx, ask, groups) ?? []);
+      const ofGroups = grouped.map(({ ask, groups }) => this.#groups.apply(tx, ask, groups));
       return { outcomeEffects: settled, effects: applied, groupEffects: ofGroups };
     });
     this.#hooks.onOutcomes(outcomeEffects);
     for (const [index, [source, page]] of [...pages].entries())
       this.#conclude(page, effects[index], { source, request, scope });
     for (const [index, { ask, groups }] of grouped.entries()) {
-      const isComplete = groupPuller?.record(ask.source, groups, groupEffects[index] ?? [], scope) === true;
+      const isComplete = this.#groups.record(ask.source, groups, groupEffects[index] ?? [], scope);
       this.#concludeGroups(ask.source, groups, isComplete, request);
     }
     this.#recordTroubles(answer, asked, request);
@@ -247,25 +246,13 @@ export class Puller {
 
   /** Tells once, with the pull that starts over, that the objects did not match. */
   #presented({ source, token }: PageAsked): object {
-    if (this.#groups !== null && this.#isGrouped(source)) return this.#groups.presented(source);
+    if (this.#isGrouped(source)) return this.#groups.presented(source);
     if (token !== null) return { token };
     return this.#applier.takeMismatch(source) ? { mismatch: true } : {};
   }
 
   #isGrouped(source: string): boolean {
     return this.#replica.reader.get('sources', ['', source])?.description.partition_type === 'group';
-  }
-
-  async #loadGroups(): Promise<GroupPuller> {
-    if (this.#groups !== null) return this.#groups;
-    const module = await import('./group-puller.ts').catch((error: unknown) => {
-      throw clientError('unreachable', 'the part of the SDK that pulls groups could not be loaded', error);
-    });
-    this.#groups ??= new module.GroupPuller({
-      ...{ platform: this.#platform, replica: this.#replica, applier: this.#applier },
-      onCaughtUp: (place, token) => this.#hooks.onCaughtUp(place, token),
-    });
-    return this.#groups;
   }
 
   #settleOutcomes(tx: Transaction, { outcomes }: PullAnswer): readonly OutcomeEffects[] {

@@ -1,15 +1,11 @@
-import { ClientError, clientError } from '../client-error.ts';
+import { clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
 import { forgetFollowed } from '../pull/followed-groups.ts';
 import { LAST_RESULTS } from '../state/last-results.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
-import { readSession } from '../transport/read-answer.ts';
-import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
-import type { Wire } from '../transport/wire.ts';
-import { LazyRevoker } from './lazy-revoker.ts';
-import { addRevocation, type RevokerParts, revocationsIn } from './revocations.ts';
+import { addRevocation } from './revocations.ts';
 import { endReason, type SessionEnd } from './session-end.ts';
 
 /** What a user signs in with: a password, a token of an identity provider, or the code of an invite, which counts once. */
@@ -34,28 +30,14 @@ const ENDED = ['', 'ended'] as const;
 /** Earlier versions stored no reason. */
 const UNKNOWN_END: SessionEnd = { reason: 'unknown', atMs: 0 };
 
-export interface SessionsParts extends RevokerParts {
-  readonly getToken: GetToken | null;
-  /** Called when the server says that the device must be erased. */
-  readonly onWiped: () => void;
-}
-
-/** Signs in and out, and stores the session. */
-export class Sessions implements SessionStore {
-  readonly revoker: LazyRevoker;
-  readonly onWiped: () => void;
+/** The stored session of the device, and the user whose data it holds. */
+export class Sessions {
   readonly #platform: Platform;
-  readonly #wire: Wire;
   readonly #replica: Replica;
-  readonly #getToken: GetToken | null;
 
-  constructor(parts: SessionsParts) {
-    this.#platform = parts.platform;
-    this.#wire = parts.wire;
-    this.#replica = parts.replica;
-    this.#getToken = parts.getToken;
-    this.onWiped = parts.onWiped;
-    this.revoker = new LazyRevoker(parts);
+  constructor(platform: Platform, replica: Replica) {
+    this.#platform = platform;
+    this.#replica = replica;
   }
 
   current(): SessionRow | null {
@@ -95,56 +77,11 @@ export class Sessions implements SessionStore {
     return end === true ? UNKNOWN_END : (end ?? null);
   }
 
-  /** Credentials of another user renew nothing: that user has to sign in. */
-  async renew(signal: AbortSignal): Promise<SessionRow | null> {
-    const credentials = await this.#credentials();
-    if (credentials === null) return null;
-    const { session, isWiped } = await this.#logIn(credentials, signal);
-    if (session.userId === this.owner()?.userId) {
-      await this.keep(session);
-      if (isWiped) throw new ClientError('client_wiped', 'an administrator has ordered to erase this device');
-      return session;
-    }
-    await this.#revoke(session);
-    return null;
-  }
-
-  /** An identity provider that cannot be reached does not end the session: the device tries again later. */
-  async #credentials(): Promise<Credentials | null> {
-    try {
-      return (await this.#getToken?.()) ?? null;
-    } catch (error) {
-      throw clientError('unreachable', 'the app could not get a token to renew the session with', error);
-    }
-  }
-
-  async #logIn(
-    credentials: Credentials,
-    signal: AbortSignal,
-  ): Promise<{ readonly session: SessionRow; readonly isWiped: boolean }> {
-    const client = this.owner()?.clientId ?? null;
-    // The revocation ends all tokens of its device, so a device that waits for one signs in as a new one.
-    const isKnown = client !== null && !revocationsIn(this.#replica.reader).some(({ clientId }) => clientId === client);
-    const body = { ...proofOf(credentials), ...(isKnown ? { client } : {}) };
-    const answer = await this.#wire.ask({ method: 'POST', path: '/login', body, read: readSession, signal });
-    return { session: sessionRow(answer, this.#platform.nowMs()), isWiped: answer.wipe === true };
-  }
-
-  async signIn(credentials: Credentials, discardUploads: boolean, signal: AbortSignal): Promise<void> {
-    await this.revoker.flush();
-    let { session, isWiped } = await this.#logIn(credentials, signal);
-    if (isWiped) {
-      await this.erase(session);
-      await this.revoker.flush();
-      ({ session, isWiped } = await this.#logIn(credentials, signal));
-    }
-    const isOther = this.owner() !== null && this.owner()?.userId !== session.userId;
-    try {
-      await this.#replica.transact((tx) => this.#take(tx, session, discardUploads), { scrubs: isOther });
-    } catch (error) {
-      await this.#revoke(session);
-      throw error;
-    }
+  /** Takes over a session after a sign-in. Data of another user is deleted. */
+  async take(session: SessionRow, discardUploads: boolean): Promise<void> {
+    const owner = this.owner();
+    const isOther = owner !== null && owner.userId !== session.userId;
+    await this.#replica.transact((tx) => this.#take(tx, session, discardUploads), { scrubs: isOther });
   }
 
   /** Deletes the user's data, and notes that the token must be revoked. The id of the device stays. */
@@ -202,12 +139,6 @@ export class Sessions implements SessionStore {
       `${uploadsOpen} changes made here have not reached the server and would be lost`,
     );
   }
-
-  /** Ends a session that was never used. */
-  async #revoke({ token, clientId }: SessionRow): Promise<void> {
-    await this.#replica.transact((tx) => addRevocation(tx, { token, clientId, unsentUploads: 0, isWiped: false }));
-    await this.revoker.flush();
-  }
 }
 
 /** Returns the user who may make changes. */
@@ -223,13 +154,6 @@ export function writerCheck(userId: string): (tx: Transaction) => void {
   return (tx) => {
     if (writerOf(tx) !== userId) throw clientError('signed_out', 'another user has signed in');
   };
-}
-
-function proofOf(credentials: Credentials): object {
-  if ('idToken' in credentials) return { id_token: credentials.idToken };
-  if ('accessToken' in credentials) return { access_token: credentials.accessToken };
-  if ('invite' in credentials) return { invite: credentials.invite };
-  return { login: credentials.login, password: credentials.password };
 }
 
 function putSession(tx: Transaction, session: SessionRow): void {

@@ -5,6 +5,7 @@ import { applySources } from '../pull/apply-sources.ts';
 import type { Replica } from '../state/replica.ts';
 import { readSources } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
+import { selectedSources } from './selected-sources.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 interface SourceListParts {
@@ -40,8 +41,7 @@ export class SourceList {
   }
 
   selected(): readonly string[] {
-    const known = [...this.#parts.replica.reader.entries('sources', '')];
-    return known.map(([source]) => source).filter((source) => this.isSelected(source));
+    return selectedSources(this.#parts.replica.reader, this.#parts.sources);
   }
 
   /** Reads the list if it is not known or may be outdated. Returns true if it was read. */

@@ -14,6 +14,7 @@ import {
   NOTHING,
   type SizeAndChecksum,
 } from './fold.ts';
+import { dropRows, startOver } from './start-over.ts';
 
 export type PageEffect =
   /** The page was staged, because more pages follow. */
@@ -95,22 +96,14 @@ export function heal(tx: Transaction, place: RowPlace, row: SourceRow, reason: s
   return { kind: 'healed', reason };
 }
 
-/** Drops the token of the source, so that it starts over. The app sees what it saw until everything has come again. */
-export function startOver(tx: Transaction, place: RowPlace, row: SourceRow): void {
-  dropStaged(tx, rowsOf(place));
-  // The app must not see the objects of a first sync that is not complete.
-  if (row.staging?.firstSync !== undefined) dropObjects(tx, rowsOf(place));
-  tx.put('sources', rowKey(place), { ...row, token: null, staging: null });
-}
-
 /** Stores a part of a first sync. */
 function storePart(tx: Transaction, row: SourceRow, part: PagePart, context: PageAsked & PageContext): PageEffect {
   const rows = rowsOf(context);
   const { reset, ...changes } = part;
   const staging = { token: context.token, pages: 0, firstSync: context.show === 'whole' ? 'hidden' : 'shown' } as const;
   if (reset === true) {
-    dropStaged(tx, rows);
-    dropObjects(tx, rows);
+    dropRows(tx, 'staged', rows);
+    dropRows(tx, 'objects', rows);
   }
   const measured = writePart(tx, rows, changes, reset === true ? NOTHING : (context.held ?? NOTHING));
   if (part.isLast && !part.more) {
@@ -161,7 +154,7 @@ function writePart(
 
 function stage(tx: Transaction, row: SourceRow, page: Page, asked: PageAsked & { fold: Fold }): PageEffect {
   const rows = rowsOf(asked);
-  if (page.reset === true) dropStaged(tx, rows);
+  if (page.reset === true) dropRows(tx, 'staged', rows);
   const pages = page.reset === true ? 0 : (row.staging?.pages ?? 0);
   tx.put('staged', [rows, String(pages)], page);
   tx.put('sources', rowKey(asked), { ...row, staging: { token: page.token, pages: pages + 1 } });
@@ -187,7 +180,7 @@ function finish(
   context: PageAsked & PageContext & { readonly measured: SizeAndChecksum | null; readonly changed: readonly string[] },
 ): PageEffect {
   const { source, group, settledBefore, nowMs, measured, changed } = context;
-  dropStaged(tx, rowsOf(context));
+  dropRows(tx, 'staged', rowsOf(context));
   // Uploads to groups stay in the overlay until the union shows what all groups have.
   if (group === undefined) dropIncluded(tx, source, settledBefore);
   const { token } = page;
@@ -212,10 +205,6 @@ function putObject(tx: Transaction, rows: string, id: string, attributes: Attrib
   else if (before === undefined || !sameJson(before, attributes)) tx.put('objects', [rows, id], attributes);
 }
 
-function dropObjects(tx: Transaction, rows: string): void {
-  for (const [id] of [...tx.entries('objects', rows)]) tx.delete('objects', [rows, id]);
-}
-
 /**
  * Uploads stay in the overlay until a catch-up includes them. An upload whose outcome was known before the last page
  * was requested is included in that page, so the app sees no flicker.
@@ -225,10 +214,6 @@ export function dropIncluded(tx: Transaction, source: string, settledBefore: num
     ([, upload]) => upload.source === source && upload.settled !== null && upload.settled < settledBefore,
   );
   for (const [opId] of included) tx.delete('uploads', ['', opId]);
-}
-
-function dropStaged(tx: Transaction, source: string): void {
-  for (const [number] of [...tx.entries('staged', source)]) tx.delete('staged', [source, number]);
 }
 
 /** True if the objects are those of the server, as far as the page tells. */

@@ -2,7 +2,9 @@ import { clientError } from '../client-error.ts';
 import { type CommandArguments, type CommandName, type CommandResult, runCommand } from '../engine/commands.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
 import { type DeviceEvents, type DeviceListeners, newDeviceListeners } from '../engine/device-listeners.ts';
-import { Engine, type EngineOptions, loadState } from '../engine/engine.ts';
+import { Engine, loadState } from '../engine/engine.ts';
+import type { EngineOptions } from '../engine/engine-options.ts';
+import { selectedSources } from '../engine/selected-sources.ts';
 import { writerCheck, writerOf } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX, TAB_ROWS_PER_MESSAGE } from '../limits.ts';
@@ -65,6 +67,8 @@ export class TabHost implements DeviceHost {
       host.#requestLock(false);
       host.#post({ type: 'hello', from: host.#tabId });
       host.#armPing();
+      // Also in a tab that follows: when it takes over, a new version of the app may have replaced the file.
+      if (options.platform.network?.isOnline() ?? true) options.loadNetwork(options.platform).catch(() => undefined);
     }).catch(async (error: unknown) => {
       await host.close();
       throw error;
@@ -120,12 +124,11 @@ export class TabHost implements DeviceHost {
   }
 
   get inFlight(): ReadonlySet<string> {
-    return this.#engine?.pusher.inFlight ?? new Set(this.#shared?.inFlight);
+    return this.#engine?.inFlight ?? new Set(this.#shared?.inFlight);
   }
 
   sourceNames(): readonly string[] {
-    const names = [...this.replica.reader.entries('sources', '')].map(([source]) => source);
-    return names.filter((source) => this.#options.sources?.includes(source) ?? true);
+    return selectedSources(this.replica.reader, this.#options.sources);
   }
 
   onWritten(): void {

@@ -22,7 +22,7 @@ export interface SdkApp {
 /** Serves an empty page that can import the built SDK. `scripts` are served under their path. */
 export async function startSdkApp(scripts: Readonly<Record<string, () => Promise<string>>> = {}): Promise<SdkApp> {
   const app = createServer(async ({ url = '' }, response) => {
-    const [, name, path] = /^\/(client|protocol)\/([\w/.-]+\.js)$/.exec(url) ?? [];
+    const [, name, path] = /^\/(client|protocol)\/([\w/.-]+\.js)(?:\?|$)/.exec(url) ?? [];
     const script =
       name === undefined || path === undefined
         ? await scripts[url]?.()

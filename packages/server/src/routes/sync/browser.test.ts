@@ -110,6 +110,24 @@ it('[SDK-15] in a real browser offline changes survive the page, and are sent wh
   expect(await page.evaluate('device.uploads.list().length')).toBe(0);
 });
 
+it('[SDK-27] in a real browser a device whose network part could not be loaded says so, and loads it when it can', async () => {
+  await makeUser(server, 'eva');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'eva', objects: { o1: { total: 1 } } });
+  const page = await openApp({ expectedErrors: [/ERR_FAILED.*\/engine\/network\.js/] });
+  await signIn(page, 'eva');
+  await page.evaluate('device.close()');
+  await page.context().route(/\/engine\/network\.js/, (route) => route.abort());
+  await page.reload();
+  await openDevice(page);
+  expect(await held(page, 'o1')).toEqual({ total: 1 });
+  await page.evaluate(`device.source('Order').update('o1', { total: 2 })`);
+  await until(page, "device.status.getSnapshot().error?.code === 'unreachable'");
+  expect(await page.evaluate('device.status.getSnapshot().error.detail')).toMatch(/could not be loaded/);
+  await page.context().unroute(/\/engine\/network\.js/);
+  await until(page, 'device.status.getSnapshot().pendingUploads === 0');
+  expect(await kept('eva', 'o1')).toEqual({ total: 2 });
+});
+
 it('[SDK-16] the service worker of the guide shows the message of a ping and makes an open page synchronise', async () => {
   await makeUser(server, 'pia');
   const page = await openApp({ live: false, permissions: ['notifications'] });

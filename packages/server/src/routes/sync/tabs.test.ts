@@ -1,20 +1,24 @@
 import {
   Caller,
+  launchKillableChromium,
   makeUser,
   type Page,
   type SdkApp,
   seededRandom,
   startSdkApp,
+  temporaryFolder,
   USER_PASSWORD,
   useBrowser,
 } from '@tidemark/testing';
 import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 
 /** Steps of the random run. `npm run tabs` makes more. */
 const STEPS = Number(process.env.TIDEMARK_TAB_STEPS ?? 60);
 const SEED = Number(process.env.TIDEMARK_TAB_SEED ?? 1);
 const OBJECTS = Number(process.env.TIDEMARK_TAB_OBJECTS ?? 50);
+/** How often the browser is killed. */
+const KILLS = 3;
 /** Chromium logs every request that it could not make, and every refusal. */
 const EXPECTED = [/ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_ABORTED/, /410 \(Gone\)/];
 
@@ -45,6 +49,10 @@ async function openTab(first: Page | null = null, before = ''): Promise<Page> {
   return page;
 }
 
+/**
+ * Also waits for the network part. Without a bundler that is many files, and Chromium never loads one again that it could not
+ * load because the test has cut the network.
+ */
 const startDevice = (page: Page, before = '') =>
   page.evaluate(`(async () => {
     ${before}
@@ -52,6 +60,7 @@ const startDevice = (page: Page, before = '') =>
     const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
     globalThis.device = await openDevice({ url: ${JSON.stringify(server.url)}, store: await openIndexedDbStore() });
     globalThis.orders = device.source('Order');
+    await import('/client/engine/network.js');
   })()`);
 
 const signIn = (page: Page, login: string) =>
@@ -188,6 +197,77 @@ it('[TABS-3] a tab that leads and does not answer is replaced, and follows when 
   await first.evaluate("orders.update('o', { n: 2 })");
   await first.evaluate('device.sync()');
   expect(await onServer('dora')).toEqual({ o: { n: 2 } });
+});
+
+it('[SDK-25] a tab that follows makes the device start over, and no tab misses an object or a change meanwhile', async () => {
+  await makeUser(server, 'gus');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'gus', objects: { a: { n: 1 }, b: { n: 1 } } });
+  const first = await openTab();
+  const second = await openTab(first);
+  await signIn(first, 'gus');
+  await until(second, 'orders.list().length === 2');
+  for (const tab of [first, second]) {
+    await tab.evaluate(`globalThis.sizes = new Set([2]); orders.subscribe(() => sizes.add(orders.list().length))`);
+  }
+  await second.evaluate('device.goOffline()');
+  await second.evaluate("orders.update('a', { n: 'mine' })");
+  await second.evaluate('device.startOver()');
+  expect(await first.evaluate('device.debug().then(({ sources }) => sources[0].hasToken)')).toBe(false);
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'gus', objects: { b: { n: 'theirs' } } });
+  await second.evaluate('device.goOnline()');
+  await second.evaluate('device.sync()');
+  for (const tab of [first, second]) {
+    await until(tab, "orders.get('a').attributes.n === 'mine' && orders.get('b').attributes.n === 'theirs'");
+    expect(await tab.evaluate('[...sizes]')).toEqual([2]);
+  }
+  expect(await onServer('gus')).toEqual({ a: { n: 'mine' }, b: { n: 'theirs' } });
+});
+
+/** Opens the app in a browser with this profile. The browser is killed at the end of the test at the latest. */
+async function openKillable(folder: string) {
+  const { context, kill } = await launchKillableChromium(folder);
+  onTestFinished(kill);
+  const page = await context.newPage();
+  await page.goto(app.url);
+  await startDevice(page);
+  return { page, kill };
+}
+
+it('[TABS-6] when the browser is killed in the middle of changes, every change that was reported as stored is kept and sent once', async () => {
+  await makeUser(server, 'hal');
+  const folder = await temporaryFolder();
+  const saved = new Set<string>();
+  for (let round = 0; round < KILLS; round++) {
+    const { page, kill } = await openKillable(folder.path);
+    if (round === 0) await signIn(page, 'hal');
+    await page.evaluate('device.goOffline()');
+    const before = saved.size;
+    const enough = new Promise<void>((resolve) => {
+      page.on('console', (message) => {
+        saved.add(message.text());
+        if (saved.size >= before + 100 * (round + 1)) resolve();
+      });
+    });
+    // Some changes are awaited, the others overtake them: the kill meets commits of both kinds.
+    await page.evaluate(`(() => {
+      const save = async (id) => { await orders.create({ n: 'x'.repeat(500) }, { id }); console.log(id); };
+      const endless = async () => {
+        for (let at = 0; at < 100_000; at++) await Promise.all([save(\`${round}-\${at}-a\`), save(\`${round}-\${at}-b\`)]);
+      };
+      void endless();
+    })()`);
+    await enough;
+    await kill();
+  }
+  const { page, kill } = await openKillable(folder.path);
+  const shown = (await page.evaluate('orders.list().map(({ id }) => id)')) as string[];
+  expect([...saved].filter((id) => !shown.includes(id))).toEqual([]);
+  await page.evaluate('device.goOnline()');
+  await until(page, 'device.uploads.list().length === 0');
+  expect(Object.keys(await onServer('hal')).sort()).toEqual([...shown].sort());
+  expect(await page.evaluate('device.problems.list()')).toEqual([]);
+  await kill();
+  await folder.remove();
 });
 
 it('[TABS-4] without Web Locks tabs share the device as well', async () => {

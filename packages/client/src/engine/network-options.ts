@@ -1,0 +1,19 @@
+import type { Platform } from '../ports/platform.ts';
+import type { Show } from '../pull/apply-page.ts';
+import type { MergeFunction } from '../uploads/resolve-problem.ts';
+import type { GetToken } from './sessions.ts';
+
+/** The options of the part that uses the network. */
+export interface NetworkOptions {
+  readonly url: string;
+  readonly platform: Platform;
+  readonly sources: readonly string[] | null;
+  readonly pageObjects: number | null;
+  readonly pollMs: number;
+  readonly usesStream: boolean;
+  readonly usesSnapshots: boolean;
+  readonly show: Show;
+  readonly getToken: GetToken | null;
+  /** Merge functions by source. */
+  readonly merge: Readonly<Record<string, MergeFunction>>;
+}

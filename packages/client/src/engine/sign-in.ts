@@ -1,0 +1,108 @@
+import { ClientError, clientError } from '../client-error.ts';
+import type { Platform } from '../ports/platform.ts';
+import type { Replica } from '../state/replica.ts';
+import type { SessionRow } from '../state/rows.ts';
+import { readSession } from '../transport/read-answer.ts';
+import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
+import type { Wire } from '../transport/wire.ts';
+import { addRevocation, revocationsIn } from './revocations.ts';
+import type { Revoker } from './revoker.ts';
+import type { Credentials, GetToken, Sessions } from './sessions.ts';
+
+interface SignInParts {
+  readonly platform: Platform;
+  readonly wire: Wire;
+  readonly replica: Replica;
+  readonly sessions: Sessions;
+  readonly revoker: Revoker;
+  readonly getToken: GetToken | null;
+  /** Called when the server says that the device must be erased. */
+  readonly onWiped: () => void;
+}
+
+/** Signs in at the server, and renews sessions. */
+export class SignIn implements SessionStore {
+  readonly onWiped: () => void;
+  readonly #parts: SignInParts;
+
+  constructor(parts: SignInParts) {
+    this.#parts = parts;
+    this.onWiped = parts.onWiped;
+  }
+
+  current(): SessionRow | null {
+    return this.#parts.sessions.current();
+  }
+
+  keep(session: SessionRow): Promise<void> {
+    return this.#parts.sessions.keep(session);
+  }
+
+  /** Credentials of another user renew nothing: that user has to sign in. */
+  async renew(signal: AbortSignal): Promise<SessionRow | null> {
+    const { sessions } = this.#parts;
+    const credentials = await this.#credentials();
+    if (credentials === null) return null;
+    const { session, isWiped } = await this.#logIn(credentials, signal);
+    if (session.userId === sessions.owner()?.userId) {
+      await sessions.keep(session);
+      if (isWiped) throw new ClientError('client_wiped', 'an administrator has ordered to erase this device');
+      return session;
+    }
+    await this.#revoke(session);
+    return null;
+  }
+
+  async signIn(credentials: Credentials, discardUploads: boolean, signal: AbortSignal): Promise<void> {
+    const { sessions, revoker } = this.#parts;
+    await revoker.flush();
+    let { session, isWiped } = await this.#logIn(credentials, signal);
+    if (isWiped) {
+      await sessions.erase(session);
+      await revoker.flush();
+      ({ session, isWiped } = await this.#logIn(credentials, signal));
+    }
+    try {
+      await sessions.take(session, discardUploads);
+    } catch (error) {
+      await this.#revoke(session);
+      throw error;
+    }
+  }
+
+  /** An identity provider that cannot be reached does not end the session: the device tries again later. */
+  async #credentials(): Promise<Credentials | null> {
+    try {
+      return (await this.#parts.getToken?.()) ?? null;
+    } catch (error) {
+      throw clientError('unreachable', 'the app could not get a token to renew the session with', error);
+    }
+  }
+
+  async #logIn(
+    credentials: Credentials,
+    signal: AbortSignal,
+  ): Promise<{ readonly session: SessionRow; readonly isWiped: boolean }> {
+    const { platform, wire, replica, sessions } = this.#parts;
+    const client = sessions.owner()?.clientId ?? null;
+    // The revocation ends all tokens of its device, so a device that waits for one signs in as a new one.
+    const isKnown = client !== null && !revocationsIn(replica.reader).some(({ clientId }) => clientId === client);
+    const body = { ...proofOf(credentials), ...(isKnown ? { client } : {}) };
+    const answer = await wire.ask({ method: 'POST', path: '/login', body, read: readSession, signal });
+    return { session: sessionRow(answer, platform.nowMs()), isWiped: answer.wipe === true };
+  }
+
+  /** Ends a session that was never used. */
+  async #revoke({ token, clientId }: SessionRow): Promise<void> {
+    const { replica, revoker } = this.#parts;
+    await replica.transact((tx) => addRevocation(tx, { token, clientId, unsentUploads: 0, isWiped: false }));
+    await revoker.flush();
+  }
+}
+
+function proofOf(credentials: Credentials): object {
+  if ('idToken' in credentials) return { id_token: credentials.idToken };
+  if ('accessToken' in credentials) return { access_token: credentials.accessToken };
+  if ('invite' in credentials) return { invite: credentials.invite };
+  return { login: credentials.login, password: credentials.password };
+}
