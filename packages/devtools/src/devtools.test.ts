@@ -1,18 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
-import { Caller, makeUser, type Page, type PageOptions, USER_PASSWORD, useBrowser } from '@tidemark/testing';
-import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
-import { build } from 'vite';
+import { makeUser, type Page, type PageOptions, USER_PASSWORD, useBrowser } from '@tidemark/testing';
+import { type BuiltApp, startBuiltApp } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-const PACKAGES = new URL('../../', import.meta.url);
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const PAGE =
-  '<!doctype html><html lang="en"><meta charset="utf-8"><title>App</title><main><h1>App</h1></main><script type="module" src="/app.js"></script>';
-const GUIDE = readFileSync(new URL('../docs/guides/devtools.md', PACKAGES), 'utf8');
+const GUIDE = readFileSync(new URL('../../../docs/guides/devtools.md', import.meta.url), 'utf8');
 const [, SAMPLE = ''] = /```ts\n([\s\S]*?)```/.exec(GUIDE) ?? [];
 /** An app with the sample of the guide, whose device the test uses through the window. */
 const APP = `
@@ -23,64 +16,27 @@ Object.assign(window, { device, unmount });
 document.body.setAttribute('data-ready', '');
 `;
 
-let app: Server;
-let server: TestServer;
-let admin: Caller;
-let appUrl: string;
-let script: Promise<string>;
+let app: BuiltApp;
 const browser = useBrowser();
 
-async function buildApp(): Promise<string> {
-  const source = (path: string) => fileURLToPath(new URL(path, PACKAGES));
-  const result = await build({
-    root: source('devtools'),
-    configFile: false,
-    logLevel: 'warn',
-    resolve: {
-      alias: [{ find: /^@tidemark\/(client|devtools|protocol)$/, replacement: source('$1/src/index.ts') }],
-    },
-    plugins: [
-      {
-        name: 'app',
-        resolveId: (id) => (id === 'app.ts' ? `${source('devtools/src/')}app.ts` : undefined),
-        load: (id) => (id.endsWith('/app.ts') ? APP : undefined),
-      },
-    ],
-    build: { write: false, minify: false, rolldownOptions: { input: 'app.ts', output: { codeSplitting: false } } },
-  });
-  const [{ output }] = (Array.isArray(result) ? result : [result]) as [{ output: readonly { code?: string }[] }];
-  return output[0]?.code ?? '';
-}
+/** Nothing inline, and no HTML from scripts. */
+const policy = (serverUrl: string) =>
+  `default-src 'none'; script-src 'self'; img-src 'self' data:; connect-src ${serverUrl}; require-trusted-types-for 'script'`;
 
 beforeAll(async () => {
-  app = createServer(async ({ url = '' }, response) => {
-    const isScript = url === '/app.js';
-    const type = isScript ? 'text/javascript' : url === '/' ? 'text/html' : 'image/x-icon';
-    // Nothing inline, and no HTML from scripts.
-    const policy = `default-src 'none'; script-src 'self'; img-src 'self'; connect-src ${server.url}; require-trusted-types-for 'script'`;
-    response.writeHead(200, { 'content-type': `${type}; charset=utf-8`, 'content-security-policy': policy });
-    response.end(isScript ? await script : PAGE);
-  });
-  await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-  appUrl = `http://localhost:${(app.address() as AddressInfo).port}`;
-  const { devices } = testConfig('');
-  server = await startTestServer({ devices: { ...devices, origins: [appUrl] } });
-  admin = new Caller(server.url, server.token);
-  await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user', conflicts: 'detect' });
-  script = buildApp();
+  app = await startBuiltApp({ folder: 'devtools', code: () => APP, body: '<main><h1>App</h1></main>', policy });
+  await app.admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user', conflicts: 'detect' });
 });
 
-afterAll(async () => {
-  admin.close();
-  await server.close();
-  app.closeAllConnections();
-  await new Promise((resolve) => app.close(resolve));
-});
+afterAll(() => app.close());
 
 async function openApp(login: string, options: PageOptions = {}): Promise<Page> {
-  await makeUser(server, login);
-  await admin.post('/app/v1/Order/push_objects', { user_id: login, objects: { 1: { total: 10 }, 2: { total: 20 } } });
-  const page = await browser.openPage(`${appUrl}/#${server.url}`, options);
+  await makeUser(app.server, login);
+  await app.admin.post('/app/v1/Order/push_objects', {
+    user_id: login,
+    objects: { 1: { total: 10 }, 2: { total: 20 } },
+  });
+  const page = await browser.openPage(`${app.url}/#${app.server.url}`, options);
   await page.locator('body[data-ready]').waitFor();
   await page.evaluate(`device.signIn({ login: '${login}', password: '${USER_PASSWORD}' }).then(() => device.sync())`);
   return page;
@@ -134,7 +90,7 @@ it('[DEVTOOLS-2] a refused change is retried or dismissed, and the focus stays i
   ] as const) {
     await page.getByRole('button', { name: 'Go offline' }).click();
     await page.evaluate(`device.source('Order').update('2', { total: Math.random() })`);
-    await admin.post('/app/v1/Order/push_objects', { user_id: 'cem', objects: { 2: { total: Math.random() } } });
+    await app.admin.post('/app/v1/Order/push_objects', { user_id: 'cem', objects: { 2: { total: Math.random() } } });
     await page.getByRole('button', { name: 'Go online' }).click();
     const row = rowOf(page, 'Refused changes', 'Order 2');
     await row.getByText('update, conflict').waitFor();

@@ -1,15 +1,9 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
-import { Caller, makeUser, type Page, useBrowser as startBrowser, USER_PASSWORD } from '@tidemark/testing';
-import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
+import { makeUser, type Page, useBrowser as startBrowser, USER_PASSWORD } from '@tidemark/testing';
+import { type BuiltApp, startBuiltApp } from '@tidemark/testing/server';
 import { createElement, type ReactElement, StrictMode } from 'react';
 import { renderToString } from 'react-dom/server';
-import { build } from 'vite';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import * as tidemark from './index.ts';
-
-const PACKAGES = new URL('../../', import.meta.url);
 
 interface OrdersProps {
   readonly create: typeof createElement;
@@ -56,71 +50,31 @@ window.suspend = async () => {
 document.body.setAttribute('data-ready', '');
 `;
 
-let app: Server;
-let server: TestServer;
-let admin: Caller;
-let appUrl: string;
-let script: Promise<string>;
+let app: BuiltApp;
 const browser = startBrowser();
 
-/** React's development mode, which reports what does not match. */
-async function buildApp(): Promise<string> {
-  const source = (path: string) => fileURLToPath(new URL(path, PACKAGES));
-  const result = await build({
-    root: source('react'),
-    configFile: false,
-    logLevel: 'warn',
-    mode: 'development',
-    resolve: { alias: [{ find: /^@tidemark\/(client|react|protocol)$/, replacement: source('$1/src/index.ts') }] },
-    plugins: [
-      {
-        name: 'app',
-        resolveId: (id) => (id === 'app.js' ? `${source('react/src/')}app.js` : undefined),
-        load: (id) => (id.endsWith('/src/app.js') ? APP : undefined),
-      },
-    ],
-    define: { 'process.env.NODE_ENV': '"development"' },
-    build: { write: false, minify: false, rolldownOptions: { input: 'app.js', output: { codeSplitting: false } } },
-  });
-  const [{ output }] = (Array.isArray(result) ? result : [result]) as [{ output: readonly { code?: string }[] }];
-  return output[0]?.code ?? '';
-}
-
-/** The page as a server renders it: without a device. */
+/** The app as a server renders it: without a device. */
 function html(): string {
   const orders = createElement(Orders, { create: createElement, hooks: tidemark, useRows: 'useQuery' });
   const provider = createElement(tidemark.TidemarkProvider, { device: null }, orders);
-  const rendered = renderToString(createElement(StrictMode, null, provider));
-  return `<!doctype html><meta charset="utf-8"><title>App</title><div id="root">${rendered}</div><script type="module" src="/app.js"></script>`;
+  return renderToString(createElement(StrictMode, null, provider));
 }
 
 beforeAll(async () => {
-  app = createServer(async ({ url = '' }, response) => {
-    const isScript = url === '/app.js';
-    const type = isScript ? 'text/javascript' : url === '/' ? 'text/html' : 'image/x-icon';
-    response.writeHead(200, { 'content-type': `${type}; charset=utf-8` }).end(isScript ? await script : html());
-  });
-  await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-  appUrl = `http://localhost:${(app.address() as AddressInfo).port}`;
-  const { devices } = testConfig('');
-  server = await startTestServer({ devices: { ...devices, origins: [appUrl] } });
-  admin = new Caller(server.url, server.token);
-  await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
-  script = buildApp();
+  app = await startBuiltApp({ folder: 'react', code: () => APP, body: `<div id="root">${html()}</div>` });
+  await app.admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
 });
 
-afterAll(async () => {
-  admin.close();
-  await server.close();
-  app.closeAllConnections();
-  await new Promise((resolve) => app.close(resolve));
-});
+afterAll(() => app.close());
 
 async function openApp(login: string): Promise<Page> {
-  await makeUser(server, login);
-  await admin.post('/app/v1/Order/push_objects', { user_id: login, objects: { 1: { total: 10 }, 2: { total: 20 } } });
-  const session = encodeURIComponent(JSON.stringify({ url: server.url, login, password: USER_PASSWORD }));
-  const page = await browser.openPage(`${appUrl}/#${session}`);
+  await makeUser(app.server, login);
+  await app.admin.post('/app/v1/Order/push_objects', {
+    user_id: login,
+    objects: { 1: { total: 10 }, 2: { total: 20 } },
+  });
+  const session = encodeURIComponent(JSON.stringify({ url: app.server.url, login, password: USER_PASSWORD }));
+  const page = await browser.openPage(`${app.url}/#${session}`);
   await page.locator('body[data-ready]').waitFor();
   return page;
 }
