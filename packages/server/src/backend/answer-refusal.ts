@@ -25,8 +25,8 @@ export function isNoSuchCall(status: number): boolean {
 }
 
 /**
- * Turns a status other than 2xx into a refusal, with the detail of the backend if it sent one. `body` is the beginning of
- * the answer, for operators.
+ * Turns a status other than 2xx into a refusal, with the detail of the backend if it sent one. `detail` and `body`, the
+ * beginning of the answer, are for operators; they are not cut, because secrets in them are still to be masked.
  */
 export async function refusalOfAnswer(
   exchange: Exchange,
@@ -45,7 +45,8 @@ export async function refusalOfAnswer(
   }
   const what = `the backend answered ${status}`;
   if (status >= 400 && status < 500 && !RETRYABLE_STATUSES.has(status) && call !== 'query') {
-    return { error: new AdapterRefusal(status === 409 ? 'conflict' : 'rejected', detail ?? what), detail, body };
+    const reason = (detail ?? what).slice(0, BACKEND_DETAIL_UNITS_MAX).toWellFormed();
+    return { error: new AdapterRefusal(status === 409 ? 'conflict' : 'rejected', reason), detail, body };
   }
   if (status === 401) return { error: new SignatureRefused(), detail, body };
   const asked = typeof headers['retry-after'] === 'string' ? headers['retry-after'] : null;
@@ -64,11 +65,11 @@ export function isAboutSignature(text: string): boolean {
   }
 }
 
-/** Returns the reason that the backend gives, for the user of the device. */
+/** Returns the reason that the backend gives. */
 function detailOf(body: string): string | null {
   try {
     const { detail } = parseObject(body);
-    if (typeof detail === 'string' && detail !== '') return detail.slice(0, BACKEND_DETAIL_UNITS_MAX).toWellFormed();
+    if (typeof detail === 'string' && detail !== '') return detail;
   } catch {
     // The body is not a JSON object: the status alone is the refusal.
   }

@@ -368,6 +368,13 @@ describe('the last failures', () => {
     ]);
   });
 
+  it('[BACK-21] no part of a secret is left where the words of the backend are cut', async () => {
+    const { backend } = open();
+    fake.on('query', (_, response) => answerJson(response, { detail: `${'x'.repeat(490)}${SECRET}` }, 500));
+    await failure(backend.query(QUERY));
+    expect(backend.lastFailures[0]?.detail).toBe(`${'x'.repeat(490)}***`);
+  });
+
   it('[BACK-21] a server remembers the last 50 failures', async () => {
     const { backend, clock } = open();
     fake.on('query', (_, response) => response.writeHead(500).end());
