@@ -24,6 +24,10 @@ const FAULTS = [
 ] as const;
 type Fault = (typeof FAULTS)[number][0];
 
+/** Turns of the event loop after which nothing is expected to happen any more; those after the quick ones take 1 ms. */
+const TURNS_MAX = 20_000;
+const QUICK_TURNS = 2_000;
+
 /** Server and devices in this process and in virtual time: fast, and nearly the same in every run. Code that is loaded when it is needed takes real time. */
 export class VirtualEnvironment implements Environment {
   readonly requests = new RequestLog();
@@ -125,8 +129,10 @@ export class VirtualEnvironment implements Environment {
     };
     promise.then(done, done);
     for (let turn = 0; !isDone; turn++) {
-      if (turn > 20_000) throw new Error('nothing happens any more');
+      if (turn > TURNS_MAX) throw new Error('nothing happens any more');
       await this.#turn();
+      // Loading code takes real time, which turns in quick succession do not give it.
+      if (turn > QUICK_TURNS) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     return promise;
   }
