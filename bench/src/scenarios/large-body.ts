@@ -2,7 +2,7 @@ import { sendLoad } from '../load.ts';
 import { longestHoldMs, median } from '../measure.ts';
 import type { Row } from '../row.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 const AT_ONCE = 4;
 
 /** Where the bodies go: a server in this process, with the shared source `Product`. */

@@ -120,5 +120,6 @@ function halfRow(own: Delivery, bare: Delivery): Row {
     against: `${HALF_MS_MAX} ms; a bare broadcast has arrived after ${bare.halfMs.toFixed(1)} ms`,
     ratio: own.halfMs / HALF_MS_MAX,
     bound: { atMost: 1 },
+    knownMiss: `the ${DEVICES} devices run in one process, one after the other: with 10 of them it was 9.3 ms where 100 took 22.7 ms`,
   };
 }
