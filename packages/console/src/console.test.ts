@@ -610,7 +610,7 @@ describe('in a browser', () => {
     await device.close();
   });
 
-  it('[CONSOLE-30] without a public_url the QR code of an invite holds the code alone', async () => {
+  it('[CONSOLE-30] the QR code of an invite holds the code alone when there is no public_url', async () => {
     const page = await browser.openPage(`${server.url}/console/users/admin`);
     await signIn(page);
     await page.getByRole('button', { name: 'Invite a device' }).click();

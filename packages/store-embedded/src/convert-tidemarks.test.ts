@@ -43,7 +43,7 @@ function putFormer(tables: Tables, partition: number, { client, epoch, seq, base
   counts?.putSync(keyOf(partition, epoch), '1');
 }
 
-/** A folder as version 0.1.0 left it, and its tidemarks. */
+/** A folder of format 4, and its tidemarks. */
 async function folderOfFormat4(): Promise<{ readonly folder: string; readonly marks: readonly DeviceTidemark[] }> {
   const folder = await newFolder();
   const store = await openEmbeddedStore({ folder });

@@ -52,7 +52,7 @@ it('[CONSOLE-42] an import is compared with everything that is stored, and only 
   expect([...objectsToSend(objects, comparison).keys()]).toEqual(['o2499', 'constructor']);
 });
 
-it('[CONSOLE-42] of many stored objects only the first of the file are looked up, and the others are sent uncompared', async () => {
+it('[CONSOLE-42] only the first objects of a file are looked up when very many are stored, and the others are sent uncompared', async () => {
   const { read, calls } = pagesOf(many(20_001));
   const objects = new Map<string, Attributes>(many(250));
   objects.set('o0', { n: 'other' });

@@ -7,7 +7,7 @@ import { isCanonical } from './is-canonical.ts';
  * is needed only for a refusal.
  */
 export function admitValue(value: unknown, depthMax: number, at: () => string): string {
-  // `JSON.stringify` writes 100,000 small lists in a tenth of the time that `textOf` needs, which cannot pause.
+  // Checking first and `JSON.stringify` are two to eight times as fast as `textOf`, which cannot pause.
   if (typeof value === 'object' && isCanonical(value, depthMax, { members: VALUE_MEMBERS_MAX })) {
     return JSON.stringify(value);
   }
