@@ -128,13 +128,16 @@ export class GroupPuller {
     const { groups, gone = [], more } = answer;
     this.#sets.take(source, answer);
     for (const group of gone) this.#applier.forget({ source, group });
+    const isWhole = !more && effects.every(({ effect }) => effect.kind === 'complete');
     for (const { group, effect } of effects) {
       const page = groups[group];
       if (page === undefined || !isPage(page)) continue;
+      if (!isWhole) this.#applier.countProgress({ source, group }, page, effect);
       this.#applier.record({ source, group }, page, effect, scope);
       if (effect.kind === 'complete' && effect.isNews) this.#onCaughtUp({ source, group }, page.token);
     }
-    return !more && effects.every(({ effect }) => effect.kind === 'complete');
+    if (!isWhole) this.#applier.tellProgress();
+    return isWhole;
   }
 
   forget(source: string): void {

@@ -1,4 +1,4 @@
-import type { Device } from '@tidemark/client';
+import type { Device, DeviceStatus } from '@tidemark/client';
 import type { PullRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
@@ -28,6 +28,10 @@ const seen = (device: Device) =>
       .list()
       .map(({ id, attributes, groups }) => [id, { ...attributes, groups }]),
   );
+
+/** What the progress of all sources says, for the only one. */
+const only = (progress: DeviceStatus['progress'] = null) =>
+  progress && { objects: progress.objects, total: progress.total, bytes: progress.bytes };
 
 const stateOf = async (world: DeviceWorld, group: string) =>
   Object.fromEntries(await world.tidemark.readObjects({ source: 'Visit', group }));
@@ -175,6 +179,35 @@ describe('a source of groups on a device', () => {
     const again = await world.open({ sources: ['Visit'], store, pageObjects: 3 });
     await world.finish(again.sync());
     expect(Object.keys(seen(again))).toHaveLength(16);
+  });
+
+  it('[SDK-23] the progress of a first sync counts the objects and bytes of all groups of a source', async () => {
+    const { world, tidemark, push, device, sync } = await setUp(['north', 'south'], { pageObjects: 2 });
+    await push('north', { n1: { a: 1 }, n2: { a: 1 }, n3: { a: 1 } });
+    await push('south', { s1: { a: 1 }, s2: { a: 1 } });
+    const progress: DeviceStatus['progress'][] = [];
+    device.status.subscribe(() => {
+      const { progress: now } = device.status.getSnapshot();
+      if (now !== null && now !== progress.at(-1)) progress.push(now);
+    });
+    await sync();
+    const last = progress.at(-1);
+    expect(progress.map((one) => one?.sources.get('Visit')?.objects)).toEqual([2, 4]);
+    expect(last).toEqual({ objects: 4, total: 5, bytes: last?.bytes, sources: new Map([['Visit', only(last)]]) });
+    expect(last?.bytes).toBeGreaterThan(progress[0]?.bytes ?? 0);
+    expect(device.status.getSnapshot().progress).toBeNull();
+
+    // Catching up with changes is no first sync; a group that is new to the device is.
+    progress.length = 0;
+    await push('north', { n1: { a: 2 }, n2: { a: 2 }, n3: { a: 2 } });
+    await sync();
+    expect(progress).toEqual([]);
+    await push('west', { w1: { a: 1 }, w2: { a: 1 }, w3: { a: 1 } });
+    await tidemark.groups.set('ada', ['north', 'south', 'west']);
+    await sync();
+    expect(progress.map((one) => [one?.objects, one?.total])).toEqual([[2, 3]]);
+    expect(device.status.getSnapshot()).toMatchObject({ progress: null, heals: 0 });
+    await world.finish(device.close());
   });
 
   it('[GROUP-22] a new object names its group unless there is just one, and changes go to the group of the object', async () => {

@@ -91,6 +91,20 @@ export class PageApplier {
     this.#progress.end(source);
   }
 
+  /** Counts the page of a group, if other pages of the source follow. */
+  countProgress(place: RowPlace, page: Page, effect: PageEffect): void {
+    const isStagedFromStart = effect.kind === 'staged' && effect.fold.isFresh;
+    const isEndOfStart = effect.kind === 'complete' && (page.reset === true || this.#progress.has(place));
+    if (!isStagedFromStart && !isEndOfStart) return;
+    const objects = isStagedFromStart ? effect.fold.objects.size : page.size;
+    this.#progress.note(place, { objects, total: page.size, bytes: JSON.stringify(page).length });
+  }
+
+  /** Tells what was counted, once for all groups of an answer. */
+  tellProgress(): void {
+    this.#hooks.onProgress();
+  }
+
   /** Stores the parts of a page of a first sync, each in its own task. Returns the last one, or the page if it has no parts. */
   async storeAllButLast(asked: PageAsked, page: Page, scope: WorkScope, bytes?: number): Promise<Page | PagePart> {
     const { reader } = this.#replica;
@@ -102,7 +116,7 @@ export class PageApplier {
     if (held !== null) this.#measures.set(source, held);
     const parts = partsOf(page);
     const each = (bytes ?? JSON.stringify(page).length) / parts.length;
-    this.#progress.note(source, { objects: held?.size ?? 0, total: page.size, bytes: each });
+    this.#progress.note({ source }, { objects: held?.size ?? 0, total: page.size, bytes: each });
     for (const part of parts.slice(0, -1)) {
       const decide = (tx: Transaction) => this.apply(tx, asked, part);
       const effect = await transactIn(this.#replica, scope, decide, { isRepeatable: true });
@@ -152,7 +166,7 @@ export class PageApplier {
 
   #recordStored(source: string, measured: SizeAndChecksum, { size: total }: Page, bytes: number): void {
     this.#measures.set(source, measured);
-    this.#progress.note(source, { objects: measured.size, total, bytes });
+    this.#progress.note({ source }, { objects: measured.size, total, bytes });
     this.#hooks.onProgress();
   }
 

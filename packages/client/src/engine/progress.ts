@@ -1,8 +1,10 @@
+import type { RowPlace } from '../state/group-rows.ts';
+
 /** How far the first sync of a source is. */
 export interface SourceProgress {
   /** Objects that have arrived. */
   readonly objects: number;
-  /** Objects that the server has. */
+  /** Objects that the server has. If the data of the source belongs to groups: in the groups that it has begun to send. */
   readonly total: number;
   /** The length of what has arrived since the app was started, uncompressed. */
   readonly bytes: number;
@@ -13,8 +15,12 @@ export interface SyncProgress extends SourceProgress {
   readonly sources: ReadonlyMap<string, SourceProgress>;
 }
 
-/** Counts what has arrived of the sources that start over. */
+const NOTHING: SourceProgress = { objects: 0, total: 0, bytes: 0 };
+
+/** Counts what has arrived of the sources that start over, or of some of their groups. */
 export class ProgressCounter {
+  /** By source, then by group; the group is empty if the source has none. */
+  readonly #parts = new Map<string, Map<string, SourceProgress>>();
   readonly #sources = new Map<string, SourceProgress>();
   #current: SyncProgress | null = null;
 
@@ -23,17 +29,32 @@ export class ProgressCounter {
     return this.#current;
   }
 
-  note(source: string, { objects, total, bytes }: SourceProgress): void {
-    const before = this.#sources.get(source)?.bytes ?? 0;
-    this.#sources.set(source, { objects, total, bytes: before + bytes });
+  has({ source, group = '' }: RowPlace): boolean {
+    return this.#parts.get(source)?.has(group) === true;
+  }
+
+  note({ source, group = '' }: RowPlace, { objects, total, bytes }: SourceProgress): void {
+    const parts = this.#parts.get(source) ?? new Map<string, SourceProgress>();
+    this.#parts.set(source, parts);
+    const before = parts.get(group) ?? NOTHING;
+    const part = { objects, total, bytes: before.bytes + bytes };
+    parts.set(group, part);
+    const sum = this.#sources.get(source) ?? NOTHING;
+    this.#sources.set(source, {
+      objects: sum.objects + part.objects - before.objects,
+      total: sum.total + part.total - before.total,
+      bytes: sum.bytes + bytes,
+    });
     this.#sum();
   }
 
   end(source: string): void {
+    this.#parts.delete(source);
     if (this.#sources.delete(source)) this.#sum();
   }
 
   clear(): void {
+    this.#parts.clear();
     this.#sources.clear();
     this.#sum();
   }
