@@ -8,6 +8,10 @@ export interface LiveQuery {
   change(changes: readonly ViewChange[]): void;
   /** Takes over the changes of a source that a relation leads to. */
   changeRelated(target: IndexedSource, changes: readonly ViewChange[]): void;
+  /** Prepares the result for objects of its source that arrive in a first sync, which the app does not see yet. */
+  prepare(changes: readonly ViewChange[]): void;
+  /** Shows the prepared result, because the source or one that a relation leads to shows what has arrived. */
+  reveal(): void;
   /** Tells subscribers what has changed since they were told last. */
   notify(): void;
   /** False when it has no subscribers any more. */

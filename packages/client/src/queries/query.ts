@@ -32,7 +32,9 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   readonly #relations: Relations;
   readonly #from: number;
   readonly #to: number;
-  readonly #list: SortedList<Entry, SyncedObject>;
+  #list: SortedList<Entry, SyncedObject>;
+  /** The list when the first sync is complete; null: there is none, or nothing is prepared. */
+  #arriving: SortedList<Entry, SyncedObject> | null = null;
   readonly #listeners = new Listeners();
   readonly #totalListeners = new Listeners();
   #subscribers = 0;
@@ -53,10 +55,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     this.#relations = new Relations(source, options.include);
     this.#from = countOf('offset', options.offset ?? 0);
     this.#to = this.#from + countOf('limit', options.limit ?? Number.POSITIVE_INFINITY);
-    this.#list = new SortedList(
-      (left, right) => this.#compare(left, right),
-      ({ row }) => row,
-    );
+    this.#list = this.#newList();
   }
 
   /** Returns the result; the same list until it changes. */
@@ -96,20 +95,50 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   change(changes: readonly ViewChange[]): void {
     const hasNewTargets = this.#relations.resolve();
     if (hasNewTargets) this.#source.attach(this, this.#relations.targets());
-    const isLarge = this.#isLarge(changes);
-    if (isLarge && !hasNewTargets && changes.every(({ before }) => before === undefined)) this.#addAll(changes);
+    const isLarge = isLargeFor(this.#list, changes);
+    if (isLarge && !hasNewTargets && changes.every(isNew)) this.#addAll(changes);
     else if (isLarge || hasNewTargets) this.#evaluate();
     else for (const { before, after } of changes) this.#changeOne(before, after);
   }
 
   changeRelated(target: IndexedSource, changes: readonly ViewChange[]): void {
-    if (this.#isLarge(changes)) {
+    if (isLargeFor(this.#list, changes)) {
       this.#evaluate();
       return;
     }
     for (const change of changes) {
       for (const object of this.#relations.concerned(target, change)) this.#changeOne(object, object);
     }
+  }
+
+  prepare(changes: readonly ViewChange[]): void {
+    // What the objects include is known when they are shown.
+    if (!this.#relations.isNone) return;
+    const list = this.#arriving;
+    if (list === null) {
+      this.#arriving = this.#newList();
+      this.#arriving.fill(Array.from(this.#source.view.arriving()).flatMap((object) => this.#matching(object) ?? []));
+    } else if (isLargeFor(list, changes) && changes.every(isNew)) {
+      list.add(changes.flatMap(({ after }) => this.#matching(after) ?? []));
+    } else {
+      for (const { before, after } of changes) {
+        const [old, entry] = [this.#matching(before), this.#matching(after)];
+        if (old !== undefined) list.remove(old);
+        if (entry !== undefined) list.insert(entry);
+      }
+    }
+  }
+
+  reveal(): void {
+    if (this.#relations.resolve()) this.#source.attach(this, this.#relations.targets());
+    if (this.#arriving === null) {
+      this.#evaluate();
+      return;
+    }
+    this.#list = this.#arriving;
+    this.#arriving = null;
+    this.#isStale = true;
+    this.#mayBeSame = true;
   }
 
   notify(): void {
@@ -133,6 +162,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
       remove();
       if (isFollowing && --this.#subscribers === 0) {
         this.#version = this.#versionNow();
+        this.#arriving = null;
         this.#source.detach(this, this.#relations.targets());
       }
       isFollowing = false;
@@ -175,7 +205,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     const old = this.#matching(before);
     const entry = this.#matching(after);
     if (old !== undefined && entry !== undefined && this.#compare(old, entry) === 0) {
-      if (this.#list.replace(entry) && this.#rankOf(entry) >= this.#from) this.#touch(entry);
+      if (this.#list.replace(entry) && !this.#isBefore(entry)) this.#touch(entry);
       return;
     }
     if (old !== undefined && this.#list.remove(old)) this.#touch(old);
@@ -190,11 +220,15 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
 
   /** The result changes unless the entry is behind its end. */
   #touch(entry: Entry): void {
-    if (this.#rankOf(entry) < this.#to) this.#isStale = true;
+    if (this.#isStale) return;
+    const last = this.#list.at(this.#to - 1);
+    this.#isStale = last === undefined || this.#compare(last, entry) >= 0;
   }
 
-  #rankOf(entry: Entry): number {
-    return this.#isPart ? this.#list.rankOf(entry) : 0;
+  /** True if `offset` leaves out the entry. */
+  #isBefore(entry: Entry): boolean {
+    const skipped = this.#from === 0 ? undefined : this.#list.at(this.#from - 1);
+    return this.#from > 0 && (skipped === undefined || this.#compare(skipped, entry) >= 0);
   }
 
   /** True: `limit` or `offset` leave something out. */
@@ -202,8 +236,11 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     return this.#from > 0 || this.#to !== Number.POSITIVE_INFINITY;
   }
 
-  #isLarge(changes: readonly ViewChange[]): boolean {
-    return changes.length > BATCH_MIN && changes.length > this.#list.size * BATCH_PART_MAX;
+  #newList(): SortedList<Entry, SyncedObject> {
+    return new SortedList(
+      (left, right) => this.#compare(left, right),
+      ({ row }) => row,
+    );
   }
 
   #entryOf(object: SyncedObject, previous?: SyncedObject): Entry {
@@ -227,6 +264,14 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
 function countOf(name: string, count: number): number {
   if (count === Number.POSITIVE_INFINITY || (Number.isInteger(count) && count >= 0)) return count;
   throw new ClientError('invalid_request', `"${name}": expected a whole number from 0, got ${String(count)}`);
+}
+
+function isNew({ before }: ViewChange): boolean {
+  return before === undefined;
+}
+
+function isLargeFor({ size }: SortedList<Entry, SyncedObject>, changes: readonly ViewChange[]): boolean {
+  return changes.length > BATCH_MIN && changes.length > size * BATCH_PART_MAX;
 }
 
 function sameMembers(left: readonly unknown[], right: readonly unknown[]): boolean {

@@ -12,7 +12,8 @@ it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold'
     const [from, to] = [dice.below(naive.length + 2), dice.below(naive.length + 2)];
     expect(list.rows(from, to)).toEqual(naive.slice(from, Math.max(from, to)).map(String));
     const item = dice.below(5_000);
-    expect(list.rankOf(item)).toBe(naive.filter((other) => other < item).length);
+    expect(list.rank((other) => other >= item)).toBe(naive.filter((other) => other < item).length);
+    expect(list.at(from)).toBe(naive[from]);
   };
   // It grows by a thousand, so that chunks are split, and then shrinks to nothing, so that chunks vanish.
   for (let step = 0; step < 1_500; step++) {
@@ -34,5 +35,5 @@ it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold'
     naive = naive.filter((other) => other !== item);
     if (naive.length % 300 === 0) check();
   }
-  expect([list.size, list.rows(0, 5), list.rankOf(1), list.replace(1)]).toEqual([0, [], 0, false]);
+  expect([list.size, list.rows(0, 5), list.at(0), list.replace(1)]).toEqual([0, [], undefined, false]);
 });

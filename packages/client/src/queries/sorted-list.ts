@@ -85,9 +85,14 @@ export class SortedList<T, R = T> {
     return rank;
   }
 
-  /** The rank of an item, whether it is in the list or not. */
-  rankOf(item: T): number {
-    return this.rank((other) => this.#compare(other, item) >= 0);
+  /** The item with this rank; undefined: there are not so many. */
+  at(rank: number): T | undefined {
+    let first = 0;
+    for (const { items } of this.#chunks) {
+      if (rank < first + items.length) return items[rank - first];
+      first += items.length;
+    }
+    return undefined;
   }
 
   /** The rows of the items with these ranks. */

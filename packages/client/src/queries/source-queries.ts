@@ -43,6 +43,8 @@ export class SourceQueries implements IndexedSource {
   readonly view: SourceView;
   readonly #device: DeviceQueries;
   readonly #indexes = new Map<string, SourceIndex>();
+  /** The indexes on the objects that arrive in a first sync, which replace the others when it is complete. */
+  readonly #arriving = new Map<string, SourceIndex>();
   readonly #live = new Set<LiveQuery>();
   /** Live queries of this and other sources with relations that lead here. */
   readonly #dependents = new Set<LiveQuery>();
@@ -54,7 +56,11 @@ export class SourceQueries implements IndexedSource {
     this.#device = device;
     this.name = name;
     this.view = view;
-    view.follow((changes) => this.#change(changes));
+    view.follow({
+      change: (changes) => this.#change(changes),
+      prepare: (changes) => this.#prepare(changes),
+      reveal: () => this.#reveal(),
+    });
     view.subscribe(() => this.#notify());
   }
 
@@ -128,6 +134,24 @@ export class SourceQueries implements IndexedSource {
     }
     for (const query of this.#live) query.change(changes);
     for (const query of this.#dependents) query.changeRelated(this, changes);
+  }
+
+  #prepare(changes: readonly ViewChange[]): void {
+    for (const path of this.#indexes.keys()) {
+      const index = this.#arriving.get(path);
+      if (index === undefined) this.#arriving.set(path, new SourceIndex(path, this.view.arriving()));
+      else for (const { before, after } of changes) index.change(before, after);
+    }
+    for (const query of this.#live) query.prepare(changes);
+  }
+
+  #reveal(): void {
+    this.#version++;
+    for (const path of this.#indexes.keys()) {
+      this.#indexes.set(path, this.#arriving.get(path) ?? new SourceIndex(path, this.view.objects()));
+    }
+    this.#arriving.clear();
+    for (const query of new Set([...this.#live, ...this.#dependents])) query.reveal();
   }
 
   #notify(): void {

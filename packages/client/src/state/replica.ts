@@ -479,17 +479,12 @@ function followed(source: string, view: SourceView, changes: readonly Change[]):
   return view.update(new Set(changes.flatMap((change) => idsIn(source, change))));
 }
 
-/** True for links, declared references and the end of a first sync, which may concern any object. */
+/** True for links and declared references, which may concern any object. */
 function concernsAll(source: string, { table, key, before, after }: Change): boolean {
   if (table === 'links') return true;
   if (table !== 'sources' || key[0] !== '' || key[1] !== source) return false;
-  if (isHidden(before) !== isHidden(after)) return true;
   const referencesOf = (row: unknown) => (row as SourceRow | undefined)?.description.references ?? {};
   return !sameJson(referencesOf(before), referencesOf(after));
-}
-
-function isHidden(row: unknown): boolean {
-  return (row as SourceRow | undefined)?.staging?.firstSync === 'hidden';
 }
 
 function idsIn(source: string, { table, key, before, after }: Change): readonly string[] {

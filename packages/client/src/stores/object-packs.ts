@@ -3,8 +3,8 @@ import { PACK_OBJECTS_MAX, PACK_UNITS_MAX } from '../limits.ts';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
 import { answered, type IndexedDbTransaction } from './indexeddb.ts';
 
-/** Object rows by the two parts of their keys. */
-type Objects = Map<string, Map<string, JsonValue>>;
+/** Object rows by the two parts of their keys. They are made pack by pack: all of them at once would hold the thread for long. */
+type Objects = Map<string, Map<string, LocalRow>>;
 
 /** What the database holds of objects, and how. */
 export interface StoredObjects {
@@ -58,8 +58,8 @@ export function writePacks(tx: IndexedDbTransaction, objects: Objects): void {
       texts = [];
       units = 0;
     };
-    for (const entry of entries) {
-      const text = JSON.stringify(entry);
+    for (const [id, { value }] of entries) {
+      const text = JSON.stringify([id, value]);
       if (texts.length === PACK_OBJECTS_MAX || units + text.length > PACK_UNITS_MAX) write();
       texts.push(text);
       units += text.length;
@@ -74,18 +74,15 @@ export function applyWrites(objects: Objects, writes: readonly LocalWrite[]): vo
 }
 
 export function rowsOfObjects(objects: Objects): readonly LocalRow[] {
-  const rows: LocalRow[] = [];
-  for (const [first, entries] of objects) {
-    for (const [id, value] of entries) rows.push({ table: 'objects', key: [first, id], value });
-  }
-  return rows;
+  return Array.from(objects.values(), (entries) => [...entries.values()]).flat();
 }
 
 type Pack = readonly [first: string, entries: readonly (readonly [string, JsonValue])[]];
 
-function set(objects: Objects, [first, id]: readonly [string, string], value: JsonValue | undefined): void {
-  const entries = objects.get(first) ?? new Map<string, JsonValue>();
+function set(objects: Objects, key: readonly [string, string], value: JsonValue | undefined): void {
+  const [first, id] = key;
+  const entries = objects.get(first) ?? new Map<string, LocalRow>();
   objects.set(first, entries);
   if (value === undefined) entries.delete(id);
-  else entries.set(id, value);
+  else entries.set(id, { table: 'objects', key, value });
 }

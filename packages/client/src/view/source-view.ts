@@ -24,9 +24,19 @@ export interface ViewChange {
   readonly after: SyncedObject | undefined;
 }
 
+/** Follows a view. It is called before any listener, when other views may not be updated yet. */
+export interface ViewFollower {
+  /** Takes over what an update has changed. */
+  change(changes: readonly ViewChange[]): void;
+  /** Prepares for changes of the objects that arrive in a first sync, which the app does not see yet. */
+  prepare(changes: readonly ViewChange[]): void;
+  /** Shows what is prepared: the objects of the view are those that arrived. */
+  reveal(): void;
+}
+
 /** What an update looks up once for all objects. */
 interface Lookup {
-  /** The stored objects by id; undefined: the app sees none of them. */
+  /** The stored objects by id; undefined: there are none, or the app does not see them. */
   readonly objects: ReadonlyMap<string, unknown> | undefined;
   /** True if the source has no references and no groups, so that stored attributes are shown as they are. */
   readonly isPlain: boolean;
@@ -37,9 +47,14 @@ export class SourceView {
   readonly #state: LocalState;
   readonly #pending: Pending;
   readonly #source: string;
-  readonly #objects = new Map<string, SyncedObject>();
+  #objects = new Map<string, SyncedObject>();
+  /**
+   * The objects as the app sees them once the first sync is complete; null: nothing is hidden. They are made as they arrive,
+   * since making all of them when they are shown would hold the thread for long.
+   */
+  #arriving: Map<string, SyncedObject> | null = null;
   readonly #listeners = new Set<() => void>();
-  readonly #followers = new Set<(changes: readonly ViewChange[]) => void>();
+  readonly #followers = new Set<ViewFollower>();
   #list: readonly SyncedObject[] | null = null;
 
   constructor(state: LocalState, pending: Pending, source: string) {
@@ -64,8 +79,12 @@ export class SourceView {
     return this.#objects.values();
   }
 
-  /** Passes on what every update has changed, before any listener is called. Other views may not be updated yet. */
-  follow(follower: (changes: readonly ViewChange[]) => void): void {
+  /** The objects as they will be when the first sync is complete, in no particular order. */
+  arriving(): Iterable<SyncedObject> {
+    return (this.#arriving ?? this.#objects).values();
+  }
+
+  follow(follower: ViewFollower): void {
     this.#followers.add(follower);
   }
 
@@ -80,47 +99,80 @@ export class SourceView {
     return [...this.#listeners];
   }
 
-  /** Updates these objects. Returns true if any of them has changed. */
+  /** Updates these objects. Returns true if the app sees a change. */
   update(ids: Iterable<string>): boolean {
-    const changes: ViewChange[] = [];
     const lookup = this.#lookup();
-    for (const id of ids) {
-      const change = this.#updateOne(id, lookup);
-      if (change !== null) changes.push(change);
+    if (this.#isHidden()) {
+      if (this.#arriving === null) {
+        this.#arriving = new Map();
+        return this.updateAll();
+      }
+      const isChanged = this.#show(this.#updateIn(this.#objects, ids, { ...lookup, objects: undefined }));
+      this.#prepare(this.#arriving, ids, lookup);
+      return isChanged;
     }
-    if (changes.length === 0) return false;
-    if (this.#list !== null) this.#list = relisted(this.#list, changes);
-    for (const follower of this.#followers) follower(changes);
-    return true;
+    return this.#arriving === null
+      ? this.#show(this.#updateIn(this.#objects, ids, lookup))
+      : this.#reveal(this.#arriving, ids, lookup);
   }
 
   /** Updates all objects. */
   updateAll(): boolean {
     const ids = new Set([...this.#objects.keys(), ...this.#pending.idsOf(this.#source)]);
+    for (const id of this.#arriving?.keys() ?? []) ids.add(id);
     for (const [id] of this.#state.entries('objects', this.#source)) ids.add(id);
     return this.update(ids);
   }
 
+  #show(changes: readonly ViewChange[]): boolean {
+    if (changes.length === 0) return false;
+    if (this.#list !== null) this.#list = relisted(this.#list, changes);
+    for (const follower of this.#followers) follower.change(changes);
+    return true;
+  }
+
+  #prepare(arriving: Map<string, SyncedObject>, ids: Iterable<string>, lookup: Lookup): void {
+    const changes = this.#updateIn(arriving, ids, lookup);
+    if (changes.length > 0) for (const follower of this.#followers) follower.prepare(changes);
+  }
+
+  #reveal(arriving: Map<string, SyncedObject>, ids: Iterable<string>, lookup: Lookup): boolean {
+    this.#prepare(arriving, ids, lookup);
+    const shown = this.#objects;
+    this.#objects = arriving;
+    this.#arriving = null;
+    if (shown.size === arriving.size && [...shown].every(([id, object]) => arriving.get(id) === object)) return false;
+    this.#list = null;
+    for (const follower of this.#followers) follower.reveal();
+    return true;
+  }
+
+  /** True during a first sync that the app is to see when it is complete. */
+  #isHidden(): boolean {
+    return this.#state.get('sources', ['', this.#source])?.staging?.firstSync === 'hidden';
+  }
+
   #lookup(): Lookup {
-    const row = this.#state.get('sources', ['', this.#source]);
-    // A first sync that the app is to see when it is complete.
-    const isHidden = row?.staging?.firstSync === 'hidden';
+    const { references = {} } = this.#state.get('sources', ['', this.#source])?.description ?? {};
     return {
-      objects: isHidden ? undefined : this.#state.group('objects', this.#source),
-      isPlain:
-        Object.keys(row?.description.references ?? {}).length === 0 &&
-        this.#state.count('objects', ownersOf(this.#source)) === 0,
+      objects: this.#state.group('objects', this.#source),
+      isPlain: Object.keys(references).length === 0 && this.#state.count('objects', ownersOf(this.#source)) === 0,
     };
   }
 
-  #updateOne(id: string, lookup: Lookup): ViewChange | null {
-    const before = this.#objects.get(id);
-    const after = this.#compute(id, lookup);
-    if (before === undefined && after === undefined) return null;
-    if (before !== undefined && after !== undefined && isSame(before, after)) return null;
-    if (after === undefined) this.#objects.delete(id);
-    else this.#objects.set(id, after);
-    return { id, before, after };
+  /** Computes these objects anew. Returns those that differ. */
+  #updateIn(objects: Map<string, SyncedObject>, ids: Iterable<string>, lookup: Lookup): readonly ViewChange[] {
+    const changes: ViewChange[] = [];
+    for (const id of ids) {
+      const before = objects.get(id);
+      // An object that the app sees already stays the same one when those that arrived are shown.
+      const after = sameAs(this.#objects.get(id), sameAs(before, this.#compute(id, lookup)));
+      if (before === after) continue;
+      if (after === undefined) objects.delete(id);
+      else objects.set(id, after);
+      changes.push({ id, before, after });
+    }
+    return changes;
   }
 
   #groupsOf(id: string, uploads: readonly UploadRow[]): readonly string[] {
@@ -168,7 +220,13 @@ function placeOf(list: readonly SyncedObject[], id: string): number {
   return low;
 }
 
+/** Returns the known object if the other one equals it, otherwise the other one. */
+function sameAs(known: SyncedObject | undefined, other: SyncedObject | undefined): SyncedObject | undefined {
+  return known !== undefined && other !== undefined && isSame(known, other) ? known : other;
+}
+
 function isSame(left: SyncedObject, right: SyncedObject): boolean {
+  if (left === right) return true;
   if (left.isPending !== right.isPending || !sameJson(left.attributes, right.attributes)) return false;
   return left.groups === right.groups || sameJson([...(left.groups ?? [])], [...(right.groups ?? [])]);
 }
