@@ -9,7 +9,14 @@ import {
   TABLES,
   type Table,
 } from '../ports/local-store.ts';
-import { answered, failure, type IndexedDb, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
+import {
+  answered,
+  beginNewLog,
+  failure,
+  type IndexedDb,
+  type IndexedDbFactory,
+  type IndexedDbTransaction,
+} from './indexeddb.ts';
 import {
   applyWrites,
   PACKS,
@@ -43,13 +50,22 @@ export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): P
   const db = await opened(factory, name);
   // Not randomUUID, which browsers have on secure pages only.
   const owner = globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
-  return new IndexedDbStore(db, name, owner);
+  return new IndexedDbStore(db, { name, owner, newLog: () => beginNewLog(factory, name) });
+}
+
+interface StoreParts {
+  readonly name: string;
+  readonly owner: string;
+  readonly newLog: () => Promise<void>;
 }
 
 class IndexedDbStore implements LocalStore {
   readonly sharedAs: string;
   readonly #db: IndexedDb;
   readonly #owner: string;
+  readonly #beginNewLog: () => Promise<void>;
+  /** Null: not begun yet. What is reported as stored must not be at the end of a log that a kill has torn. */
+  #newLog: Promise<void> | null = null;
   #end: ClientError | null = null;
   #isTaken = false;
   /** Whether the table `objects` may have rows, and whether there may be packs: both until the database is loaded. */
@@ -60,10 +76,11 @@ class IndexedDbStore implements LocalStore {
   #packedAgain = 0;
   #onLost: (error: ClientError) => void = () => undefined;
 
-  constructor(db: IndexedDb, name: string, owner: string) {
+  constructor(db: IndexedDb, { name, owner, newLog }: StoreParts) {
     this.sharedAs = name;
     this.#db = db;
     this.#owner = owner;
+    this.#beginNewLog = newLog;
     // Somebody deletes the database, or another version of the app upgrades it, and must not wait for this one.
     db.onversionchange = () => {
       const isNew = this.#end === null;
@@ -77,6 +94,7 @@ class IndexedDbStore implements LocalStore {
   async load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
     this.#requireOpen();
     this.#isTaken = true;
+    this.#newLog ??= this.#beginNewLog();
     const tx = this.#db.transaction([...TABLES, FENCE, PACKS], 'readwrite');
     const done = finished(tx);
     // A request that fails says why.
@@ -102,6 +120,7 @@ class IndexedDbStore implements LocalStore {
   }
 
   async commit(writes: readonly LocalWrite[], options: CommitOptions = {}): Promise<void> {
+    await this.#newLog;
     this.#requireOpen();
     const tables = new Set<string>(writes.map(({ table }) => table));
     const names = [FENCE, ...tables, ...(tables.has('objects') ? [PACKS] : [])];

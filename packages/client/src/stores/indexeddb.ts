@@ -6,6 +6,7 @@ import { ClientError } from '../client-error.ts';
  */
 export interface IndexedDbFactory {
   open(name: string, version: number): IndexedDbOpenRequest;
+  deleteDatabase(name: string): IndexedDbRequest<unknown>;
 }
 
 export interface IndexedDbRequest<T> {
@@ -56,6 +57,22 @@ export function answered<T>(request: IndexedDbRequest<T>): Promise<T> {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(failure(request.error));
   });
+}
+
+/**
+ * Makes Chromium begin a new log file for the databases of the origin. Otherwise it goes on with the log of a browser that was
+ * killed, even if that ends in the middle of a record; it cannot read such a log at the next start, and then deletes all
+ * databases of the origin (https://github.com/google/leveldb/issues/1287). To delete a database, here an empty one, compacts
+ * the log into a table. If that fails, everything works as without it.
+ */
+export async function beginNewLog(factory: IndexedDbFactory, name: string): Promise<void> {
+  const empty = `${name}:empty`;
+  try {
+    (await answered(factory.open(empty, 1))).close();
+    await answered(factory.deleteDatabase(empty));
+  } catch {
+    // Nothing depends on the empty database.
+  }
 }
 
 export function failure(error: unknown): ClientError {
