@@ -1,4 +1,4 @@
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Kept } from '@tidemark/core/ports';
 import { applyCommit, applyTrim } from './commit.ts';
 import { DiskReserve } from './disk-reserve.ts';
@@ -49,12 +49,13 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
     earlier.set(id, parts);
     return parts;
   };
-  let queue: QueuedTask[] = [];
+  const queue: QueuedTask[] = [];
   const runQueue = () => {
-    const batch = queue;
-    queue = [];
     const flushesMs: number[] = [];
-    const answers = runBatch({ ...store, onFlushed: (tookMs) => flushesMs.push(tookMs) }, batch);
+    const answers = runBatch({ ...store, onFlushed: (tookMs) => flushesMs.push(tookMs) }, () => {
+      receiveArrived();
+      return queue.splice(0);
+    });
     port.postMessage({ answers, flushesMs } satisfies WriterReply);
   };
   const enqueue = (id: number, task: WriterTask) => {
@@ -86,9 +87,15 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
       setImmediate(() => void tables.root.close().then(() => port.close()));
     },
   };
-  port.on('message', (requests: readonly WriterRequest[]) => {
+  const receive = (requests: readonly WriterRequest[]) => {
     for (const request of requests) (handle[request.kind] as (request: WriterRequest) => void)(request);
-  });
+  };
+  /** Takes the messages that arrived while the thread waited for another process that was writing. */
+  const receiveArrived = () => {
+    for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
+      receive(next.message);
+  };
+  port.on('message', receive);
   // The first message says that the store is open.
   port.postMessage({ answers: [], flushesMs: [] } satisfies WriterReply);
 }
@@ -109,13 +116,16 @@ interface WriterStore {
 
 const DISK_LOW: Failure = { kind: 'full', message: 'the rest of the disk is reserved for deletions' };
 
-function runBatch(store: WriterStore, batch: readonly QueuedTask[]): readonly WriterAnswer[] {
+/** Runs the tasks that `take` returns in one transaction. It is called when no other process writes any more. */
+function runBatch(store: WriterStore, take: () => readonly QueuedTask[]): readonly WriterAnswer[] {
   const { tables, reserve, freeBytes, onFlushed } = store;
+  let taken: readonly QueuedTask[] | null = null;
   try {
     let appliedMs = 0;
     const answers = tables.root.transactionSync(() => {
+      taken = take();
       reserve.refill();
-      const applied = batch.map(({ id, task }) =>
+      const applied = taken.map(({ id, task }) =>
         reserve.admits(task) ? { id, result: applyTask(tables, task) } : { id, failure: DISK_LOW },
       );
       appliedMs = performance.now();
@@ -124,8 +134,9 @@ function runBatch(store: WriterStore, batch: readonly QueuedTask[]): readonly Wr
     onFlushed(performance.now() - appliedMs);
     return answers;
   } catch (error) {
-    // The transaction is undone. Each task is tried alone, so that only the one that cannot be applied fails.
-    if (batch.length > 1) return batch.flatMap((queued) => runBatch(store, [queued]));
+    // The transaction could not begin, or is undone. Each task is tried alone, so that only the one that cannot be applied fails.
+    const batch = taken ?? take();
+    if (batch.length > 1) return batch.flatMap((queued) => runBatch(store, () => [queued]));
     return batch.map(({ id }) => ({ id, failure: failureOf(error, freeBytes) }));
   }
 }

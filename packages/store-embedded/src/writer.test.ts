@@ -1,13 +1,16 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as pass } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Change, Store } from '@tidemark/core';
 import { refusalOf, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
-import { MAP_BYTES, openTables } from './tables.ts';
+import { MAP_BYTES, openTables, STORE_FILE } from './tables.ts';
 
 const BUILT = new URL('../dist/index.js', import.meta.url).href;
+const BUILT_TABLES = new URL('../dist/tables.js', import.meta.url).href;
 const partition = { source: 's', user: null };
 const objects = (count: number, units: number): Change[] =>
   Array.from({ length: count }, (_, index) => ({
@@ -22,6 +25,23 @@ async function openIn(): Promise<{ store: Store; folder: string }> {
   const store = await openEmbeddedStore({ folder: folder.path });
   onTestFinished(() => store.close());
   return { store, folder: folder.path };
+}
+
+/** Another process, in a transaction that it ends when it is told to. */
+async function writeUntilTold(folder: string): Promise<{ tell(): void }> {
+  const program = `
+    const { readSync } = await import('node:fs');
+    const { openTables, STORE_FILE } = await import(${JSON.stringify(BUILT_TABLES)});
+    const tables = openTables(${JSON.stringify(join(folder, STORE_FILE))}, { mapBytes: ${MAP_BYTES} });
+    tables.root.transactionSync(() => {
+      console.log('writing');
+      readSync(0, Buffer.alloc(1));
+    });
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return { tell: () => child.stdin.end() };
 }
 
 describe('the writer thread', () => {
@@ -52,6 +72,25 @@ describe('the writer thread', () => {
       status: 'conflict',
     });
     expect(await store.partition(partition)).toMatchObject({ head: 9_001 });
+  });
+
+  it('[EMB-17] writes that arrive while another process writes share one flush', async () => {
+    const { store, folder } = await openIn();
+    let flushes = 0;
+    store.onFlushed?.(() => flushes++);
+    const other = await writeUntilTold(folder);
+    const commitOne = () => store.commit({ partition, changes: objects(1, 10), guards: [] });
+    const first = commitOne();
+    // Long enough for the thread to wait for the other process with the first commit alone.
+    await pass(300);
+    const later = [];
+    for (let count = 0; count < 5; count++) {
+      later.push(commitOne());
+      await pass(1);
+    }
+    other.tell();
+    for (const result of await Promise.all([first, ...later])) expect(result).toMatchObject({ status: 'committed' });
+    expect(flushes).toBe(1);
   });
 
   it('[EMB-2] a write to a full disk is refused, stored data stays, and small writes and reads continue', async () => {
