@@ -327,8 +327,8 @@ describe('tokens of a device', () => {
       await tokens.issue({ ...phone, client: 'tablet' }),
       await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null }),
     ];
-    const goodNow = (ids: readonly { id: string }[]) =>
-      Promise.all(ids.map(({ id }) => tokens.isGood(id, clock.nowMs())));
+    const goodNow = (issued: readonly { token: string }[]) =>
+      Promise.all(issued.map(({ token }) => tokens.isGood(tokenHash(token), clock.nowMs())));
     expect(await goodNow([...gone, ...kept])).toEqual([true, true, true, true]);
     expect(await tokens.revokeOfClient('alice', 'phone')).toBe(2);
     expect(await goodNow([...gone, ...kept])).toEqual([false, false, true, true]);

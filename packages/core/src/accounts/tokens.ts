@@ -116,12 +116,9 @@ export class Tokens {
     return { token, ...viewOf(hash, record) };
   }
 
-  /** Whether the token of this id is still valid. */
-  async isGood(id: string, nowMs: number): Promise<boolean> {
-    const found = await this.find(id);
-    if (found === null) return false;
-    const { expiresAtMs } = found.record;
-    return expiresAtMs === null || expiresAtMs > nowMs;
+  /** Whether the token with this hash is still valid. */
+  async isGood(hash: string, nowMs: number): Promise<boolean> {
+    return (await this.bearerOf(hash, nowMs)) !== null;
   }
 
   /** Returns the owner of the token, or null. A text that cannot be a token costs no look-up. */

@@ -1,6 +1,7 @@
 import type { Page } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { tokenHash, tokenId } from '../accounts/token-text.ts';
 import { pageJson } from '../pages/render-page.ts';
 import type { Adapter } from '../ports/adapter.ts';
 import type { DeviceCaller } from './device-sessions.ts';
@@ -35,8 +36,8 @@ async function withSlowBackend(): Promise<TestTidemark & { readonly gate: Gate }
 
 async function newCaller({ tidemark }: TestTidemark): Promise<DeviceCaller> {
   const { client_id: client } = await tidemark.clients.register('ada', {});
-  const { id: tokenId } = await tidemark.tokens.issue({ user: 'ada', client, scopes: ['device'], expiresAtMs: null });
-  return { user: 'ada', client, tokenId };
+  const { token } = await tidemark.tokens.issue({ user: 'ada', client, scopes: ['device'], expiresAtMs: null });
+  return { user: 'ada', client, tokenHash: tokenHash(token) };
 }
 
 /** Another person gets the login, with data of their own. */
@@ -126,7 +127,7 @@ describe('the session of a device', () => {
   });
 
   it.each<[string, (test: TestTidemark, caller: DeviceCaller) => Promise<unknown>]>([
-    ['token was revoked', ({ tidemark }, { tokenId = '' }) => tidemark.tokens.revoke(tokenId)],
+    ['token was revoked', ({ tidemark }, { tokenHash: hash = '' }) => tidemark.tokens.revoke(tokenId(hash))],
     [
       'password was changed',
       ({ tidemark }) => tidemark.users.update('ada', { attributes: { password: 'another one' } }),

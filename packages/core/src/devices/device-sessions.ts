@@ -17,7 +17,7 @@ export interface RegisteredDevice extends DeviceId {
 
 /** The device that calls, and the token it calls with. Without a token, only its registration is checked. */
 export interface DeviceCaller extends DeviceId {
-  readonly tokenId?: string;
+  readonly tokenHash?: string;
 }
 
 /**
@@ -43,10 +43,10 @@ export class DeviceSessions {
    * finished for a later user of the same login and device id. A token goes with its user: one that is still good after
    * the registration was read belongs to the same user.
    */
-  async identify({ user, client, tokenId }: DeviceCaller): Promise<RegisteredDevice> {
+  async identify({ user, client, tokenHash }: DeviceCaller): Promise<RegisteredDevice> {
     const { clients, tokens, clock } = this.#parts;
     const { registration } = await clients.own(user, client);
-    if (tokenId !== undefined && !(await tokens.isGood(tokenId, clock.nowMs()))) throw tokenInvalid();
+    if (tokenHash !== undefined && !(await tokens.isGood(tokenHash, clock.nowMs()))) throw tokenInvalid();
     return { user, client, registration };
   }
 
@@ -56,10 +56,10 @@ export class DeviceSessions {
    */
   async verify(caller: DeviceCaller, opened: OwnDevice): Promise<OwnDevice> {
     const { clients, tokens, clock } = this.#parts;
-    const { user, client, tokenId } = caller;
+    const { user, client, tokenHash } = caller;
     const [now, isGood] = await Promise.all([
       clients.own(user, client),
-      tokenId === undefined ? true : tokens.isGood(tokenId, clock.nowMs()),
+      tokenHash === undefined ? true : tokens.isGood(tokenHash, clock.nowMs()),
     ]);
     if (!isGood) throw tokenInvalid();
     if (now.registration !== opened.registration) {

@@ -1,6 +1,7 @@
 import { type JsonValue, type Outcome, Refusal, UPLOAD_GIVE_UP_MS, type Upload } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, openMemoryStore, seededRandom, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { tokenHash } from '../accounts/token-text.ts';
 import { type Adapter, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
 import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
 import type { Commit, Store } from '../ports/store.ts';
@@ -632,10 +633,11 @@ describe('races and lost answers of uploads to a backend', () => {
 
   it('[UPBACK-19] a push whose token was revoked after it was checked is refused', async () => {
     const { upload, backend, tidemark, device } = await setUp();
-    const { id: tokenId } = await tidemark.tokens.issue({ ...device, scopes: ['device'], expiresAtMs: null });
-    const push = (...changes: Upload[]) => tidemark.devices.push({ ...device, tokenId }, { changes });
+    const { id, token } = await tidemark.tokens.issue({ ...device, scopes: ['device'], expiresAtMs: null });
+    const caller = { ...device, tokenHash: tokenHash(token) };
+    const push = (...changes: Upload[]) => tidemark.devices.push(caller, { changes });
     expect(brief(await push(upload('create', 'tmp', { n: 1 })))).toEqual([['op-1', 'applied', '100']]);
-    await tidemark.tokens.revoke(tokenId);
+    await tidemark.tokens.revoke(id);
     await expect(push(upload('create', 'tmp2', { n: 2 }))).rejects.toMatchObject({ code: 'token_invalid' });
     expect(backend.calls.length).toBe(1);
   });

@@ -7,7 +7,7 @@ import type { ActivityFact, ActivityFilter } from './activity-filter.ts';
 import { type ActivityHint, ActivityHub } from './activity-hub.ts';
 
 const EVERYTHING: ActivityFilter = { user: null, client: null, source: null, kinds: null, hasData: false };
-const READER = { user: 'admin', tokenId: 't1' };
+const READER = { user: 'admin', tokenHash: 't1' };
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A response that keeps what is written to it. */
@@ -198,7 +198,7 @@ describe('activity', () => {
     const { reading } = open(hubs[0]);
     await hubs[0].recheck(null);
     expect(reading.isOver).toBe(false);
-    ended.add(READER.tokenId);
+    ended.add(READER.tokenHash);
     await hubs[0].recheck('somebody else');
     expect(reading.isOver).toBe(false);
     await hubs[0].recheck('admin');

@@ -157,7 +157,7 @@ export class ActivityHub {
     try {
       for (const stream of [...this.#streams.values()]) {
         if (user !== null && stream.reader.user !== user) continue;
-        if (!(await tokens.isGood(stream.reader.tokenId, clock.nowMs()))) stream.end(TOKEN_ENDED);
+        if (!(await tokens.isGood(stream.reader.tokenHash, clock.nowMs()))) stream.end(TOKEN_ENDED);
       }
     } catch (error) {
       // The next tick checks again.

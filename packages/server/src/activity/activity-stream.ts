@@ -9,7 +9,7 @@ const HEARTBEATS_BEHIND_MAX = 2;
 /** Who reads the activity, and the token that allows it. */
 export interface ActivityReader {
   readonly user: string;
-  readonly tokenId: string;
+  readonly tokenHash: string;
 }
 
 /**

@@ -14,7 +14,7 @@ export function eventBytes<Name extends keyof SyncEvents>(name: Name, data: Sync
 export interface Listener {
   readonly user: string;
   readonly client: string;
-  readonly tokenId: string;
+  readonly tokenHash: string;
 }
 
 export interface ConnectionTerms {

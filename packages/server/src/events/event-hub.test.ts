@@ -29,7 +29,7 @@ async function openHub(changes: Partial<EventHubParts> = {}) {
     response.removeHeader('transfer-encoding');
     response.writeHead(200);
     const pages = new URL(request.url ?? '', 'http://hub.test').searchParams.getAll('pages');
-    response.once('close', hub.connect({ user, client, tokenId: `token of ${client}` }, response, pages));
+    response.once('close', hub.connect({ user, client, tokenHash: `token of ${client}` }, response, pages));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -349,7 +349,7 @@ describe('a connection', () => {
 
   it('[EVENT-8] a stream is refused when there are too many, except to a device that has one', async () => {
     const { hub, listen } = await openHub({ streamsMax: 2 });
-    const phone = { user: 'anna', client: 'phone', tokenId: 't' };
+    const phone = { user: 'anna', client: 'phone', tokenHash: 't' };
     await listen('anna/phone');
     const tablet = await listen('anna/tablet');
     expect(() => hub.requireRoom({ ...phone, client: 'third' })).toThrow(/2 devices are listening already/);
@@ -364,7 +364,7 @@ describe('a connection', () => {
     const readers = [await listen('anna/phone'), await listen('bob/pc')];
     hub.close();
     for (const reader of readers) expect(await reader.rest()).toEqual([]);
-    expect(() => hub.requireRoom({ user: 'anna', client: 'phone', tokenId: 't' })).toThrow(/stopping/);
+    expect(() => hub.requireRoom({ user: 'anna', client: 'phone', tokenHash: 't' })).toThrow(/stopping/);
     hub.committed(shared('Product'));
     expect(hub.ping('phone', { ping_id: 'p' })).toBe(false);
   });

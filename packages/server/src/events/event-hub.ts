@@ -262,8 +262,8 @@ export class EventHub implements LiveDevices {
   /** Returns false, and ends the stream, if its token is not valid any more or the device is to be wiped. */
   async #endIfInvalid(connection: Connection): Promise<boolean> {
     const { tokens, clients, clock } = this.#parts;
-    const { tokenId, client } = connection.listener;
-    const [isGood, isWiped] = await Promise.all([tokens.isGood(tokenId, clock.nowMs()), clients.isWiped(client)]);
+    const { tokenHash, client } = connection.listener;
+    const [isGood, isWiped] = await Promise.all([tokens.isGood(tokenHash, clock.nowMs()), clients.isWiped(client)]);
     if (!isGood) connection.end(TOKEN_ENDED);
     else if (isWiped) connection.end(WIPED);
     return isGood && !isWiped;

@@ -39,7 +39,7 @@ const watch = route({
       hasData: includesData(query.include, bearer),
     };
     context.activity.requireRoom();
-    const reader = { user: bearer.user, tokenId: bearer.tokenId };
+    const reader = { user: bearer.user, tokenHash: bearer.tokenHash };
     return new EventStream((response) => context.activity.open(reader, filter, response));
   },
 });

@@ -4,12 +4,15 @@ import type { RouteContext } from '../../http/route.ts';
 
 const SHOWN_UNITS_MAX = 80;
 
+/** The device that calls, and its token. */
+type ActingDevice = DeviceId & Pick<Bearer, 'tokenId' | 'tokenHash'>;
+
 /** Returns the device that the token was issued for, unless it was deleted or is to be wiped. */
 export async function ownDevice(
   { tidemark }: Pick<RouteContext, 'tidemark'>,
   bearer: Bearer | null,
   named?: string,
-): Promise<DeviceId & { readonly tokenId: string }> {
+): Promise<ActingDevice> {
   const device = actingDevice(bearer, named);
   await tidemark.clients.own(device.user, device.client);
   return device;
@@ -18,7 +21,7 @@ export async function ownDevice(
 /**
  * Returns the device that the token was issued for. A device can only name itself: other ids are refused as unknown.
  */
-export function actingDevice(bearer: Bearer | null, named?: string): DeviceId & { readonly tokenId: string } {
+export function actingDevice(bearer: Bearer | null, named?: string): ActingDevice {
   if (bearer === null || bearer.client === null) {
     throw new Refusal('forbidden', 'this token was not issued for a device; log in at POST /sync/v1/login');
   }
@@ -26,5 +29,6 @@ export function actingDevice(bearer: Bearer | null, named?: string): DeviceId & 
     const told = named.length > SHOWN_UNITS_MAX ? `${named.slice(0, SHOWN_UNITS_MAX)}…` : named;
     throw new Refusal('client_not_found', `there is no client ${JSON.stringify(told.toWellFormed())} of this token`);
   }
-  return { user: bearer.user, client: bearer.client, tokenId: bearer.tokenId };
+  const { user, client, tokenId, tokenHash } = bearer;
+  return { user, client, tokenId, tokenHash };
 }
