@@ -74,18 +74,40 @@ export class Device {
   /**
    * Makes changes to any number of objects and sources together: the app sees all of them at once, before this call
    * returns, and if one is refused, none is made. Resolves when they are stored; if the local store refuses them, they
-   * are taken back and the promise rejects. `change` must not be asynchronous.
+   * are taken back and the promise rejects. `change` must not be asynchronous. It is called again if it needs an object that
+   * is not loaded yet (`status.isLoading`); nothing of the first call counts then.
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
-    const { replica, platform } = this.#host;
-    // Whether an object exists is known when all of them are loaded.
-    if (replica.loaded !== null) await replica.loaded;
-    const userId = writerOf(replica.reader);
-    const draft = new Draft(platform, replica, this.#schemas);
-    const result = change(draft);
-    await replica.write(draft.uploads, writerCheck(userId));
+    const { replica } = this.#host;
+    let { draft, userId, made } = this.#draft(change);
+    if (draft.isUncertain) {
+      await replica.loaded;
+      ({ draft, userId, made } = this.#draft(change));
+    }
+    const result = made();
+    const isWriter = writerCheck(userId);
+    await replica.write(draft.uploads, (tx) => {
+      isWriter(tx);
+      draft.requireAssumed(tx);
+    });
     if (draft.uploads.length > 0) this.#host.onWritten();
     return result;
+  }
+
+  /** `made` returns or throws what the change did. */
+  #draft<T>(change: (draft: Draft) => T): { readonly draft: Draft; readonly userId: string; readonly made: () => T } {
+    const { replica, platform } = this.#host;
+    const userId = writerOf(replica.reader);
+    const draft = new Draft(platform, replica, this.#schemas);
+    try {
+      const result = change(draft);
+      return { draft, userId, made: () => result };
+    } catch (error) {
+      const made = () => {
+        throw error;
+      };
+      return { draft, userId, made };
+    }
   }
 
   /**

@@ -101,6 +101,8 @@ export class Engine {
     void this.#revoke();
     // Early, so that the first sign-in does not wait for it. If it fails, the first use tries again.
     if (this.#mayUseNetwork()) this.network().catch(() => undefined);
+    // Without a network nothing else would notice it.
+    replica.loaded?.catch((error: unknown) => this.#fail(asClientError(error, 'store_failed')));
     options.store.onLost?.((error) => {
       this.#isStoreLost = true;
       this.#fail(error);

@@ -140,19 +140,114 @@ it('[SDK-26] last results that are not stored any more, or are stored otherwise,
   expect(device.source('Order').list()).toHaveLength(OBJECTS - 1);
 });
 
-it('[SDK-26] changes made while objects are loaded wait for them, and are stored and sent', async () => {
+it('[SDK-26] changes of objects that a device shows while others are loaded show before the call returns, and are stored and sent', async () => {
+  const store = new SlowStore(await usedStore());
+  const device = await reopen(store);
+  const orders = device.source('Order');
+  const seen: unknown[] = [];
+  orders.query(CHEAPEST).subscribe(() => seen.push(idsOf(device)));
+  const writing = [orders.update('o298', { total: 0.5 }), orders.create({ total: 0.1 }, { id: 'mine' })];
+  expect(idsOf(device)).toEqual(['mine', 'o298', 'o299']);
+  writing.push(orders.update('mine', { total: 0.2 }));
+  expect(orders.get('mine')).toEqual({ id: 'mine', attributes: { total: 0.2 }, isPending: true });
+  const deleting = orders.delete('o299');
+  expect(idsOf(device)).toEqual(['mine', 'o298', 'o297']);
+  expect(seen).toHaveLength(4);
+  expect(isLoading(device)).toBe(true);
+  await load(device, store);
+  await world.finish(Promise.all([...writing, deleting]));
+  expect([...new Set(seen.slice(3).map(String))]).toEqual(['mine,o298,o297']);
+  expect(device.source('Order').query().count()).toBe(OBJECTS);
+  await world.finish(device.sync());
+  expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, heals: 0, error: null });
+  const stored = await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' });
+  expect([stored.get('mine'), stored.get('o298'), stored.get('o299')]).toEqual([
+    { total: 0.2 },
+    { total: 0.5, customer_id: 'c1' },
+    undefined,
+  ]);
+});
+
+it('[SDK-26] changes of objects that are not loaded yet wait for them, and are stored and sent', async () => {
   const store = new SlowStore(await usedStore());
   const device = await reopen(store);
   const writing = device.source('Order').update('o0', { total: 0 });
-  const twice = expect(device.source('Order').create({ total: 1 }, { id: 'o1' })).rejects.toMatchObject({
-    code: 'object_exists',
+  let calls = 0;
+  const upserting = device.write((draft) => {
+    calls++;
+    try {
+      draft.update('Order', 'o1', { total: 0.5 });
+    } catch {
+      draft.create('Order', { total: 0.5 }, { id: 'o1' });
+    }
   });
+  expect(idsOf(device)).toEqual(['o299', 'o298', 'o297']);
   await load(device, store);
-  await world.finish(writing);
-  await twice;
-  expect(idsOf(device)).toEqual(['o0', 'o299', 'o298']);
+  await world.finish(Promise.all([writing, upserting]));
+  expect([calls, idsOf(device)]).toEqual([2, ['o0', 'o1', 'o299']]);
   await world.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, heals: 0, error: null });
+});
+
+it('[SDK-26] changes that do not fit the objects that were loaded after them are taken back and refused', async () => {
+  const kept = await usedStore();
+  await kept.commit([{ table: 'objects', key: ['Order', 'o299'] }]);
+  const store = new SlowStore(kept);
+  const device = await reopen(store);
+  const twice = expect(device.source('Order').create({ total: 0 }, { id: 'o1' })).rejects.toMatchObject({
+    code: 'object_exists',
+  });
+  const gone = expect(device.source('Order').update('o299', { total: 0.5 })).rejects.toMatchObject({
+    code: 'object_not_found',
+  });
+  const fits = device.source('Order').update('o298', { total: 0.75 });
+  expect(idsOf(device)).toEqual(['o1', 'o299', 'o298']);
+  await load(device, store);
+  await world.finish(Promise.all([twice, gone, fits]));
+  expect(idsOf(device)).toEqual(['o298', 'o297', 'o296']);
+  await world.finish(device.sync());
+  expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, error: null });
+  const stored = await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' });
+  expect([stored.get('o1'), stored.get('o298')]).toEqual([
+    { total: OBJECTS - 1, customer_id: 'c1' },
+    { total: 0.75, customer_id: 'c1' },
+  ]);
+});
+
+it('[SDK-26] an object of a group whose groups are not loaded yet is changed when they are', async () => {
+  await world.tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+  await world.tidemark.groups.set('ada', ['north', 'south']);
+  for (const group of ['north', 'south'])
+    await world.tidemark.pushObjects({ source: 'Visit', group, objects: { [group]: { n: 1 } } });
+  const kept = await usedStore();
+  const rows = await kept.load();
+  // The object was among the last results, and the row with its groups was not.
+  const shown = [['Visit', 'south', { n: 1 }]];
+  await kept.commit([{ table: 'facts', key: ['', 'last_results'], value: shown }]);
+  expect(rows.some(({ key }) => key[0] === 'Visit' && key[1] === 'south')).toBe(true);
+  const store = new SlowStore(kept);
+  const device = await reopen(store);
+  const writing = device.source('Visit').update('south', { n: 2 });
+  await load(device, store);
+  await world.finish(writing);
+  await world.finish(device.sync());
+  expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, error: null });
+  const south = await world.tidemark.readObjects({ source: 'Visit', group: 'south' });
+  expect(south.get('south')).toEqual({ n: 2 });
+});
+
+it('[SDK-26] objects that cannot be loaded are an error of the status also without a network', async () => {
+  const store = new SlowStore(await usedStore());
+  const device = await reopen(store, {
+    platform: { network: { isOnline: () => false, onChange: () => () => undefined } },
+  });
+  store.letThrough(new Error('the disk is gone'));
+  await world.platform.advance(1);
+  expect(device.status.getSnapshot()).toMatchObject({
+    mode: 'offline',
+    isLoading: true,
+    error: { code: 'store_failed', detail: 'the disk is gone' },
+  });
 });
 
 it('[SDK-26] signing out while objects are loaded deletes all of them and the last results', async () => {

@@ -5,7 +5,7 @@ import type { Platform } from '../ports/platform.ts';
 import type { Schemas } from '../schemas/standard-schema.ts';
 import { frozen } from '../state/frozen.ts';
 import { groupsHeld, groupsWith, rowKey } from '../state/group-rows.ts';
-import type { Reader } from '../state/local-state.ts';
+import type { Reader, Transaction } from '../state/local-state.ts';
 import type { NewUpload, Replica } from '../state/replica.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -21,6 +21,13 @@ export interface CreateOptions {
   readonly group?: string;
 }
 
+/** Whether the store must have an object for a change to be right. */
+interface Assumption {
+  readonly source: string;
+  readonly id: string;
+  readonly exists: boolean;
+}
+
 /**
  * Changes that belong together: the app sees all of them or none, and they are uploaded in order. A refused call
  * refuses the whole draft.
@@ -32,6 +39,9 @@ export class Draft {
   /** Objects as changed by this draft, by source and id; null: deleted. */
   readonly #touched = new Map<string, Map<string, Attributes | null>>();
   readonly #uploads: NewUpload[] = [];
+  /** What the changes rely on and the device could not see, because not all objects were loaded. */
+  readonly #assumed: Assumption[] = [];
+  #isUncertain = false;
 
   constructor(platform: Platform, replica: Replica, schemas: Schemas) {
     this.#platform = platform;
@@ -43,13 +53,25 @@ export class Draft {
     return this.#uploads;
   }
 
+  /** True if a call needed an object that may be stored and is not loaded yet. Then the draft must be made again. */
+  get isUncertain(): boolean {
+    return this.#isUncertain;
+  }
+
+  /** To be called when all objects are loaded. Throws if one that the changes rely on is missing, or exists already. */
+  requireAssumed(tx: Transaction): void {
+    for (const { source, id, exists } of this.#assumed) {
+      if ((tx.get('objects', [source, id]) !== undefined) !== exists)
+        throw exists ? notFound(source, id) : isThere(source, id);
+    }
+  }
+
   /** Returns the id of the new object, which is generated unless the app passes one. */
   create(source: string, attributes: object, options: CreateOptions = {}): string {
     this.#requireWritable(source);
     const id = admitName('object', options.id ?? randomId(this.#platform));
-    if (this.#current(source, id) !== undefined) {
-      throw new ClientError('object_exists', `${source} has an object ${JSON.stringify(id)} already`);
-    }
+    if (this.#current(source, id) !== undefined) throw isThere(source, id);
+    if (options.id !== undefined) this.#assume({ source, id, exists: false });
     const admitted = this.#admit(source, this.#schemas.admit(source, attributes));
     if (Object.keys(admitted).length === 0) throw withoutAttributes();
     this.#add('create', source, id, { attributes: admitted, ...this.#groupOfNew(source, options.group) });
@@ -106,10 +128,9 @@ export class Draft {
 
   /** A new object goes to the group that the app names, or to the only one of the device. */
   #groupOfNew(source: string, group: string | undefined): Pick<UploadRow, 'group'> {
-    const { reader } = this.#replica;
-    if (reader.get('sources', ['', source])?.description.partition_type !== 'group') return {};
+    if (!this.#isGrouped(source)) return {};
     if (group !== undefined) return { group };
-    const [only, ...others] = groupsHeld(reader, source);
+    const [only, ...others] = groupsHeld(this.#replica.reader, source);
     if (others.length === 0) return only === undefined ? {} : { group: only };
     throw new ClientError(
       'group_required',
@@ -124,7 +145,13 @@ export class Draft {
       ([, row]) => row.source === source && row.id === id && row.op === 'create',
     );
     const group = stored ?? made?.[1].group;
-    return group === undefined ? {} : { group };
+    if (group !== undefined) return { group };
+    if (this.#isGrouped(source)) this.#noteMissing();
+    return {};
+  }
+
+  #isGrouped(source: string): boolean {
+    return this.#replica.reader.get('sources', ['', source])?.description.partition_type === 'group';
   }
 
   #admit(source: string, attributes: object): Attributes {
@@ -134,8 +161,26 @@ export class Draft {
   #require(source: string, givenId: string): { readonly id: string; readonly current: Attributes } {
     const id = realId(this.#replica.reader, source, admitName('object', givenId));
     const current = this.#current(source, id);
-    if (current !== undefined) return { id, current };
-    throw new ClientError('object_not_found', `${source} has no object ${JSON.stringify(givenId)}`);
+    if (current === undefined) {
+      this.#noteMissing();
+      throw notFound(source, givenId);
+    }
+    this.#assume({ source, id, exists: true });
+    return { id, current };
+  }
+
+  #noteMissing(): void {
+    this.#isUncertain ||= this.#replica.loaded !== null;
+  }
+
+  /** The last results of a query may be older than what is stored, and do not show everything. */
+  #assume(assumption: Assumption): void {
+    if (this.#replica.loaded === null) return;
+    const { source, id, exists } = assumption;
+    const isMadeHere = [...this.#replica.uploads(), ...this.#uploads].some(
+      ([, row]) => row.source === source && row.id === id && row.op === (exists ? 'create' : 'delete'),
+    );
+    if (!isMadeHere) this.#assumed.push(assumption);
   }
 
   #current(source: string, id: string): Attributes | undefined {
@@ -163,6 +208,14 @@ export class Draft {
 function isListKnown(reader: Reader): boolean {
   for (const _ of reader.entries('sources', '')) return true;
   return false;
+}
+
+function isThere(source: string, id: string): ClientError {
+  return new ClientError('object_exists', `${source} has an object ${JSON.stringify(id)} already`);
+}
+
+function notFound(source: string, id: string): ClientError {
+  return new ClientError('object_not_found', `${source} has no object ${JSON.stringify(id)}`);
 }
 
 function withoutAttributes(): ClientError {
