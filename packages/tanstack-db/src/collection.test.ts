@@ -109,6 +109,50 @@ describe('live queries', () => {
     expect(stranger.orders.size).toBe(0);
   });
 
+  it('[TSDB-1] a collection shows the last results while other objects are loaded, takes changes, and is ready with all of them', async () => {
+    const server = await start();
+    await server.push('Order', { o2: { customer_id: 'c1', total: 20 } }, { user: 'ada' });
+    const kept = { ...memoryStore(), close: async () => undefined };
+    const before = await server.openDevice({ user: 'ada', store: kept, start: 'last_results' });
+    await before.sync();
+    const stop = before
+      .source('Order')
+      .query({ orderBy: 'total', limit: 1 })
+      .subscribe(() => undefined);
+    await before.close();
+    stop();
+    let letThrough: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      letThrough = resolve;
+    });
+    const load: typeof kept.load = async (onFirst) => {
+      const rows = await kept.load();
+      onFirst?.(rows.filter(({ table }) => table !== 'objects'));
+      await gate;
+      return rows;
+    };
+    const device = await server.openDevice({ store: { ...kept, load }, start: 'last_results' });
+    const { orders } = collectionsOf(device);
+    const sizes: number[] = [];
+    orders.onFirstReady(() => sizes.push(orders.size));
+    orders.startSyncImmediate();
+    expect([device.status.getSnapshot().isLoading, orders.status, [...orders.keys()]]).toEqual([
+      true,
+      'loading',
+      ['o1'],
+    ]);
+    const changing = orders.update('o1', (draft) => {
+      draft.total = 11;
+    });
+    expect(device.source<Order>('Order').get('o1')?.attributes.total).toBe(11);
+    letThrough();
+    await orders.preload();
+    expect([orders.status, sizes, orders.get('o1')?.total]).toEqual(['ready', [2], 11]);
+    await changing.isPersisted.promise;
+    await device.sync();
+    expect(await server.objects('Order', { user: 'ada' })).toMatchObject({ o1: { total: 11 }, o2: { total: 20 } });
+  });
+
   it('[TSDB-1] a collection that is cleaned up stops following, and follows again when it is used', async () => {
     const { device, orders } = await open(await start());
     const source = device.source<Order>('Order');

@@ -14,17 +14,23 @@ export function followSource<A extends object>(
   return ({ begin, write, commit, markReady }) => {
     const all = source.query();
     let shown: readonly SyncedObject<A>[] = [];
+    /** A promise while TanStack DB holds rows back, because a mutation is being stored. */
+    let applied: true | Promise<void> = true;
     const follow = () => {
       const changes = differences(shown, all.list());
       shown = all.list();
       if (changes.length === 0) return;
       begin();
       for (const change of changes) write(change);
-      commit();
+      applied = commit();
     };
     const stopFollowing = all.subscribe(follow);
     follow();
-    const stopWaiting = afterFirstSync(device, markReady);
+    const stopWaiting = afterFirstSync(device, () => {
+      // A collection that is ready shows all rows.
+      if (applied === true) markReady();
+      else applied.then(markReady, markReady);
+    });
     return () => {
       stopFollowing();
       stopWaiting();
