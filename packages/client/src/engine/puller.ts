@@ -24,6 +24,7 @@ import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts
 import { groupsIn, pagesOf } from './answered-pages.ts';
 import { GroupPuller } from './group-puller.ts';
 import { LivePages } from './live-pages.ts';
+import { nextTask } from './next-task.ts';
 import { PageApplier, type PageApplierHooks } from './page-applier.ts';
 import type { SyncProgress } from './progress.ts';
 import { PENDING, PullResults } from './pull-results.ts';
@@ -281,6 +282,8 @@ export class Puller {
     // A line continues the one before. If the source has started over meanwhile, the device ignores it.
     let { token } = first;
     const isRead = await this.#snapshots.read(first, scope.signal, async (line) => {
+      // Parsing a line takes long enough for a task of its own.
+      await nextTask(this.#platform);
       const page = readPage(parsedLine(line));
       const isAtEnd = await this.#takeLine({ ...first, token }, page, line.length, { source, request, scope });
       token = page.token;
@@ -295,7 +298,7 @@ export class Puller {
     const { scope } = pulled;
     const last = await this.#applier.storeAllButLast(asked, page, scope, bytes);
     // The last page of a first sync makes all of them durable.
-    const isRepeatable = 'puts' in last && last.more;
+    const isRepeatable = 'ids' in last && last.more;
     const decide = (tx: Transaction) => this.#applier.apply(tx, asked, last);
     const effect = await transactIn(this.#replica, scope, decide, { isRepeatable });
     this.#conclude(page, effect, pulled);

@@ -66,7 +66,7 @@ export function applyPage(tx: Transaction, asked: PageAsked, page: Page | PagePa
   const row = tx.get('sources', rowKey(asked));
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
-    if ('puts' in page) return storePart(tx, row, page, { ...asked, ...context });
+    if ('ids' in page) return storePart(tx, row, page, { ...asked, ...context });
     const fold = foldPage(tx, rowsOf(asked), context.fold, page);
     return page.more
       ? stage(tx, row, page, { ...asked, fold })
@@ -137,9 +137,9 @@ function writePart(
     checksum = addChecksums(checksum, attributesChecksum(id, attributes));
     if (before === undefined || !sameJson(before, attributes)) tx.put('objects', [rows, id], attributes);
   };
-  const { delete: deleted = [], puts, drop, patch, token, more } = part;
+  const { delete: deleted = [], put = {}, ids, drop, patch, token, more } = part;
   for (const id of deleted) write(id, null);
-  for (const [id, attributes] of puts) write(id, frozen(attributes));
+  for (const id of ids) write(id, frozen(put[id] as Attributes));
   const changes = {
     token,
     more,

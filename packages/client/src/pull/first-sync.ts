@@ -2,12 +2,11 @@ import type { Page } from '@tidemark/protocol';
 import { FIRST_SYNC_PART_OBJECTS } from '../limits.ts';
 import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Reader } from '../state/local-state.ts';
-import type { Attributes } from '../state/rows.ts';
 
 /** A page of a first sync, or a part of one. */
 export interface PagePart extends Page {
-  /** The entries of `put`. */
-  readonly puts: readonly (readonly [string, Attributes])[];
+  /** The ids in `put` that this part is about. */
+  readonly ids: readonly string[];
   /** False: other parts of the page follow, and the token stays as it is. */
   readonly isLast: boolean;
 }
@@ -30,14 +29,14 @@ export function isOfFirstSync(reader: Reader, place: RowPlace, page: Page): bool
  */
 export function partsOf(page: Page): readonly PagePart[] {
   const { put = {}, reset, delete: deleted, ...rest } = page;
-  const puts = Object.entries(put) as [string, Attributes][];
+  const ids = Object.keys(put);
   const first = { ...(reset === undefined ? {} : { reset }), ...(deleted === undefined ? {} : { delete: deleted }) };
   const { token, size } = page;
   const parts: PagePart[] = [];
-  for (let at = 0; at === 0 || at < puts.length; at += FIRST_SYNC_PART_OBJECTS) {
-    const isLast = at + FIRST_SYNC_PART_OBJECTS >= puts.length;
+  for (let at = 0; at === 0 || at < ids.length; at += FIRST_SYNC_PART_OBJECTS) {
+    const isLast = at + FIRST_SYNC_PART_OBJECTS >= ids.length;
     const page = { ...(at === 0 ? first : {}), ...(isLast ? rest : { token, size, more: true }) };
-    parts.push({ ...page, puts: puts.slice(at, at + FIRST_SYNC_PART_OBJECTS), isLast });
+    parts.push({ ...page, put, ids: ids.slice(at, at + FIRST_SYNC_PART_OBJECTS), isLast });
   }
   return parts;
 }

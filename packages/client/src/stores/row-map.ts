@@ -27,14 +27,18 @@ export class RowMap {
   }
 
   #set(table: Table, first: string, second: string, value: JsonValue | undefined): void {
-    const firsts = this.#tables.get(table) ?? new Map<string, Map<string, JsonValue>>();
-    const seconds = firsts.get(first) ?? new Map<string, JsonValue>();
+    const seconds = this.#tables.get(table)?.get(first) ?? this.#addGroup(table, first);
     const before = seconds.get(second);
     if (before !== undefined) this.#onGone(before);
     if (value === undefined) seconds.delete(second);
     else seconds.set(second, value);
-    if (seconds.size === 0) firsts.delete(first);
-    else firsts.set(first, seconds);
-    this.#tables.set(table, firsts);
+    if (seconds.size === 0) this.#tables.get(table)?.delete(first);
+  }
+
+  #addGroup(table: Table, first: string): Map<string, JsonValue> {
+    const seconds = new Map<string, JsonValue>();
+    const firsts = this.#tables.get(table) ?? new Map<string, Map<string, JsonValue>>();
+    this.#tables.set(table, firsts.set(first, seconds));
+    return seconds;
   }
 }

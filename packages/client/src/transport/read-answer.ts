@@ -51,7 +51,9 @@ export const readPage: ReadAnswer<Page> = (body) => {
   if (typeof page.size !== 'number') throw wrong('size', 'a number');
   if (page.checksum !== undefined && typeof page.checksum !== 'number') throw wrong('checksum', 'a number');
   for (const name of ['put', 'patch'] as const) {
-    for (const object of Object.values(members(page[name] ?? {}, name))) members(object, name);
+    const objects = members(page[name] ?? {}, name);
+    // With thousands of names this is several times as fast as `Object.values`.
+    for (const id of Object.keys(objects)) members(objects[id], name);
   }
   for (const names of Object.values(members(page.drop ?? {}, 'drop'))) texts(names, 'drop');
   texts(page.delete ?? [], 'delete');
