@@ -126,6 +126,7 @@ export async function buildHttp(
   app.decorateRequest('bearer', null);
   app.decorateRequest('servedBy', null);
   app.decorateRequest('refusedWith', null);
+  app.decorateRequest('refusedPath', null);
   app.decorateRequest('smallBody', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
@@ -218,8 +219,10 @@ function collectMethods(app: FastifyInstance): PathMethods {
 
 /** Throws the refusal of a request that no route matches. */
 function refuseUnmatched(request: FastifyRequest, reply: FastifyReply, methods: PathMethods): never {
-  const allowed = methods.of(pathOf(request));
-  if (allowed.length === 0 || allowed.includes(request.method)) throw noRoute(request);
+  const known = methods.of(pathOf(request));
+  if (known === null || known.methods.includes(request.method)) throw noRoute(request);
+  request.refusedPath = known.url;
+  const allowed = known.methods;
   reply.header('allow', allowed.join(', '));
   throw new Refusal('method_not_allowed', `${shownPath(request)} takes ${allowed.join(', ')}, not ${request.method}`);
 }

@@ -71,15 +71,17 @@ describe('logged requests', () => {
     expect(audit).toEqual([expect.objectContaining({ request_id, result: 'user_not_found' })]);
   });
 
-  it('[LOG-5] a request to an unknown path or without a token is logged without user and token', async () => {
+  it('[LOG-5] a request to an unknown path, without a token or with a wrong method is logged without user and token', async () => {
     const { server, lines } = await startLogged(EVERYTHING);
     await fetch(`${server.url}/nowhere/at-all`);
     await fetch(`${server.url}/rc/v1/users`);
-    await expect.poll(lines).toHaveLength(3);
+    await fetch(`${server.url}/rc/v1/users/ada`, { method: 'PATCH' });
+    await expect.poll(lines).toHaveLength(4);
     const nobody = { user_id: null, token_id: null, client_id: null };
     expect(lines().slice(1)).toEqual([
       expect.objectContaining({ route: null, status: 404, code: 'not_found', ...nobody }),
       expect.objectContaining({ route: '/rc/v1/users', status: 401, code: 'token_missing', ...nobody }),
+      expect.objectContaining({ route: '/rc/v1/users/:user_id', status: 405, code: 'method_not_allowed', ...nobody }),
     ]);
   });
 

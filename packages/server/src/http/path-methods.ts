@@ -1,5 +1,15 @@
+/** A path that routes have, with the methods they take. */
+export interface KnownPath {
+  /** The pattern of the routes, such as `/rc/v1/users/:user_id`. */
+  readonly url: string;
+  /** In alphabetical order. */
+  readonly methods: readonly string[];
+}
+
 interface Node {
   readonly children: Map<string, Node>;
+  /** The pattern of the first route that was added; undefined if there is none. */
+  url?: string;
   readonly methods: Set<string>;
 }
 
@@ -19,12 +29,14 @@ export class PathMethods {
       node.children.set(key, child);
       node = child;
     }
+    node.url ??= url;
     for (const method of methods) node.methods.add(method);
   }
 
-  /** Returns the methods of the route that matches the path best, in order; empty if there is none. */
-  of(path: string): readonly string[] {
-    return [...(find(this.#root, path.split('/'), 0) ?? [])].sort();
+  /** Returns the pattern and the methods of the routes that match the path best; null if there is none. */
+  of(path: string): KnownPath | null {
+    const node = find(this.#root, path.split('/'), 0);
+    return node?.url === undefined ? null : { url: node.url, methods: [...node.methods].sort() };
   }
 }
 
@@ -32,9 +44,10 @@ function newNode(): Node {
   return { children: new Map(), methods: new Set() };
 }
 
-function find({ children, methods }: Node, parts: readonly string[], index: number): ReadonlySet<string> | null {
+function find(node: Node, parts: readonly string[], index: number): Node | null {
+  const { children, url } = node;
   const part = parts[index];
-  if (part === undefined) return methods.size > 0 ? methods : null;
+  if (part === undefined) return url === undefined ? null : node;
   const name = decoded(part);
   const named = name === PARAMETER || name === REST ? undefined : children.get(name);
   const next = [named, part === '' ? undefined : children.get(PARAMETER)];
@@ -42,7 +55,7 @@ function find({ children, methods }: Node, parts: readonly string[], index: numb
     const found = child === undefined ? null : find(child, parts, index + 1);
     if (found !== null) return found;
   }
-  return children.get(REST)?.methods ?? null;
+  return children.get(REST) ?? null;
 }
 
 function decoded(part: string): string {

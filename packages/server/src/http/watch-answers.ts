@@ -4,7 +4,7 @@ import { exchangeOf } from './exchange.ts';
 
 /** What listeners may know of a request. `routeOptions` is absent if a remembered answer was sent. */
 export type WatchedRequest = Pick<FastifyRequest, 'id' | 'method' | 'bearer' | 'servedBy' | 'refusedWith' | 'raw'> &
-  Partial<Pick<FastifyRequest, 'routeOptions' | 'params' | 'body'>>;
+  Partial<Pick<FastifyRequest, 'refusedPath' | 'routeOptions' | 'params' | 'body'>>;
 
 /** A request that is over. */
 export interface EndedRequest {
@@ -22,6 +22,10 @@ export interface EndedRequest {
 export type EndedListener = (ended: EndedRequest) => void;
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** The pattern of a path that has routes, but none that takes the method of this request; null for all others. */
+    refusedPath: string | null;
+  }
   interface FastifyInstance {
     /** Registers a listener for all requests, including refused ones, that is called when they are over. */
     onEnded(listener: EndedListener): void;
@@ -84,5 +88,5 @@ export function templateOf(request: WatchedRequest): Template {
   const { servedBy } = request;
   if (servedBy !== null) return { url: servedBy.path, isStream: servedBy.streams !== undefined };
   const { url, config } = request.routeOptions ?? {};
-  return { url, isStream: config?.isStream === true };
+  return { url: url ?? request.refusedPath ?? undefined, isStream: config?.isStream === true };
 }

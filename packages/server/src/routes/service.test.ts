@@ -35,7 +35,7 @@ async function openService(changes: Partial<ServiceOptions> = {}) {
     const failed = checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ name }: { name: string }) => name);
     return { statusCode, retryAfter: headers['retry-after'], status, durability, checks, failed };
   };
-  return { ...world, jobs, readiness };
+  return { ...world, app, jobs, readiness };
 }
 
 it('[REST-23] readiness covers store, disk, jobs and load, and names the durability', async () => {
@@ -112,5 +112,16 @@ it('[STATS-10] users, clients, listeners and jobs are measured once per step', a
   expect([await last('users'), await last('clients')]).toMatchObject([
     { count: 1, sum: 1 },
     { count: 1, sum: 1 },
+  ]);
+});
+
+it('[METRICS-2] a request whose method its path does not take is counted under that path', async () => {
+  const { app } = await openService();
+  for (const url of ['/healthz', '/healthz?probe=1', '/nowhere']) await app.inject({ method: 'DELETE', url });
+  const { body } = await app.inject({ url: '/metrics' });
+  const counted = body.split('\n').filter((line) => line.startsWith('tidemark_http_requests_total{'));
+  expect(counted).toEqual([
+    'tidemark_http_requests_total{method="DELETE",route="/healthz",status="405"} 2',
+    'tidemark_http_requests_total{method="DELETE",route="unknown",status="404"} 1',
   ]);
 });
