@@ -1,5 +1,6 @@
 import {
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,6 +14,8 @@ import { isEntry, ROOT } from './processes.mjs';
 
 const OUTPUT = 'packages/cli/bundle';
 const ENTRY = 'run.js';
+/** Names the files that are left of the bundle before. */
+const LEFT = 'packages/cli/bundle.left.json';
 /** What the command line loads, and the programs that the server starts as threads and processes. */
 const INPUTS = {
   run: 'packages/cli/dist/run.js',
@@ -43,8 +46,7 @@ export async function bundleCli(root = ROOT) {
   const startedAt = new Date();
   // Not installed yet when the setup of a fresh clone loads this file.
   const { rolldown } = await import('rolldown');
-  const output = join(root, OUTPUT);
-  const unfinished = `${output}.new`;
+  const unfinished = join(root, `${OUTPUT}.new`);
   rmSync(unfinished, { recursive: true, force: true });
   const bundle = await rolldown({
     cwd: root,
@@ -67,8 +69,32 @@ export async function bundleCli(root = ROOT) {
   writeFileSync(join(unfinished, 'LICENCES.txt'), licenceTexts(root, chunks));
   // A change while the bundle was made is newer than the bundle.
   utimesSync(join(unfinished, ENTRY), startedAt, startedAt);
-  rmSync(output, { recursive: true, force: true });
-  renameSync(unfinished, output);
+  replaceBundle(root, unfinished);
+}
+
+/**
+ * Moves the files of a bundle over those of the last one. A server that has begun to load the last one still finds all
+ * of its chunks, whose names differ whenever their content does: they stay until the bundle after this one is made.
+ */
+function replaceBundle(root, unfinished) {
+  const output = join(root, OUTPUT);
+  mkdirSync(output, { recursive: true });
+  removeLastBundle(root);
+  const before = readdirSync(output);
+  // The entry comes last, because it needs all others.
+  const files = readdirSync(unfinished).filter((file) => file !== ENTRY);
+  for (const file of [...files, ENTRY]) renameSync(join(unfinished, file), join(output, file));
+  rmSync(unfinished, { recursive: true });
+  const left = before.filter((file) => file !== ENTRY && !files.includes(file));
+  writeFileSync(join(root, LEFT), JSON.stringify(left));
+}
+
+/** Removes the files that only the bundle before this one has. They do not belong into a package. */
+export function removeLastBundle(root = ROOT) {
+  const list = join(root, LEFT);
+  if (!existsSync(list)) return;
+  for (const file of JSON.parse(readFileSync(list, 'utf8'))) rmSync(join(root, OUTPUT, file), { force: true });
+  rmSync(list);
 }
 
 /** Compares times as `find-bundle.ts` of the command line does, which knows neither the lock file nor this script. */

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { makeUser, openDevice, ServerProcess, temporaryFolder } from '@tidemark/testing';
 import { logIn } from '@tidemark/testing/server';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { bundleCli } from './bundle-cli.mjs';
+import { bundleCli, removeLastBundle } from './bundle-cli.mjs';
 import { ROOT } from './processes.mjs';
 
 const BUNDLE = join(ROOT, 'packages/cli/bundle');
@@ -66,6 +68,75 @@ it('[PACK-9] the bundle brings the licence of every package whose code it contai
   const texts = readFileSync(join(BUNDLE, 'LICENCES.txt'), 'utf8').split(`\n\n${'-'.repeat(80)}\n\n`);
   const licensed = texts.filter((text) => text.length > 400).map((text) => text.split(' ', 1)[0]);
   expect([...new Set(names)].filter((name) => !licensed.includes(name))).toEqual([]);
+});
+
+/** Makes a checkout with just what is bundled, whose command line loads the greeting only when it is asked for. */
+async function newCheckout() {
+  const root = await newFolder();
+  const write = (path, text) => {
+    const file = join(root, 'packages', path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    writeFileSync(`${file}.map`, '{"version":3,"sources":[],"names":[],"mappings":""}');
+  };
+  write('store-embedded/dist/writer-thread.js', 'export {};');
+  write('store-embedded/dist/read-all.js', 'export {};');
+  write('server/dist/backups/verify-process.js', 'export {};');
+  write('cli/dist/run.js', `export const greet = async () => (await import('./greeting.js')).greeting;`);
+  const bundle = join(root, 'packages/cli/bundle');
+  return {
+    async build(greeting) {
+      write('cli/dist/greeting.js', `export const greeting = '${greeting}';`);
+      write('cli/tsconfig.tsbuildinfo', '{}');
+      await bundleCli(root);
+    },
+    removeLastBundle: () => removeLastBundle(root),
+    greetings: () => {
+      const texts = readdirSync(bundle).map((file) => readFileSync(join(bundle, file), 'utf8'));
+      return texts.flatMap((text) => /greeting = "(.*)"/.exec(text)?.[1] ?? []).sort();
+    },
+    /** Starts a process that has loaded the bundle, and prints the greeting when its input ends. */
+    start: async () => {
+      const code = `
+        const { greet } = await import(${JSON.stringify(pathToFileURL(join(bundle, 'run.js')).href)});
+        process.stdout.write('loaded ');
+        process.stdin.resume().once('end', async () => process.stdout.write(await greet()));
+      `;
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      let output = '';
+      child.stdout.on('data', (chunk) => (output += chunk));
+      await once(child.stdout, 'data');
+      return async () => {
+        child.stdin.end();
+        await once(child, 'close');
+        return output;
+      };
+    },
+  };
+}
+
+it('[PACK-7] a process that has begun to load the bundle finds the rest of it after the bundle was replaced', async () => {
+  const checkout = await newCheckout();
+  await checkout.build('first');
+  const greetOfFirst = await checkout.start();
+  await checkout.build('second');
+  const greetOfSecond = await checkout.start();
+  expect([await greetOfFirst(), await greetOfSecond()]).toEqual(['loaded first', 'loaded second']);
+});
+
+it('[PACK-7] the bundle before the present one is kept, older ones are not, and packages have the present one only', async () => {
+  const checkout = await newCheckout();
+  const kept = [];
+  for (const greeting of ['a', 'b', 'c']) {
+    await checkout.build(greeting);
+    kept.push(checkout.greetings().join());
+  }
+  checkout.removeLastBundle();
+  kept.push(checkout.greetings().join());
+  expect(kept).toEqual(['a', 'a,b', 'b,c', 'c']);
 });
 
 const NOTE = `

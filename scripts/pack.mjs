@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { removeLastBundle } from './bundle-cli.mjs';
 import { isEntry, ROOT } from './processes.mjs';
 import { setup } from './setup.mjs';
 
@@ -40,6 +41,7 @@ function normalizeModes(root) {
 export async function packAll(destination, root = ROOT) {
   rmSync(destination, { recursive: true, force: true });
   mkdirSync(destination, { recursive: true });
+  removeLastBundle(root);
   normalizeModes(root);
   const workspaces = publishedPackages(root).flatMap((folder) => ['--workspace', folder]);
   const args = ['pack', '--json', '--pack-destination', destination, ...workspaces];
