@@ -15,7 +15,8 @@ const AFTER_END = '\u0001';
 
 /** Half a surrogate pair would be sent as U+FFFD and a zero byte would end a name early: two names would become one. */
 export function requireName(name: string): void {
-  if (!name.isWellFormed() || name.includes(END)) throw new Error('a name must be well-formed and without zero bytes');
+  if (name.isWellFormed() && !name.includes(END)) return;
+  throw new Error(`the name ${JSON.stringify(name)} is not well-formed Unicode without zero characters`);
 }
 
 /** Decodes a tuple. What follows its last zero byte is dropped. */

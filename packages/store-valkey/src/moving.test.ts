@@ -1,4 +1,4 @@
-import { type MovableStore, moveStore } from '@tidemark/core';
+import { type MovableStore, moveStore, type Piece } from '@tidemark/core';
 import {
   movingContract,
   newTidemark,
@@ -68,6 +68,32 @@ describe('a prefix', () => {
       await client.hset(`${prefix}{registry}:facts`, { epoch: 'e', format: '1' });
       await expect(open(prefix, opening)).rejects.toThrow(/format 1.*format 2.*another prefix/);
       expect(await client.keys(`${prefix}*`)).toEqual([`${prefix}{registry}:facts`]);
+    },
+  );
+
+  const partition = { source: 'Order', user: null };
+  const mark = { client: 'a\0b', epoch: 'e', seq: 1, base: 1, start: null, seenAtMs: 1 };
+  const note = { kind: 'outcome', key: 'op', text: '{}' } as const;
+  const scope = { kind: 'client', source: 'Order', client: 'a\0b' } as const;
+
+  it.each<Piece>([
+    { what: 'entry', key: ['client', 'a\0b'], value: '{}', version: 1 },
+    { what: 'tidemark', partition, mark },
+    { what: 'note', partition, client: 'a\0b', note, endsAtMs: null },
+    { what: 'document', key: { scope, name: 'd' }, type: 'text', version: 1, partCount: 0, units: 0 },
+  ])(
+    '[VALKEY-15] an import refuses the $what of a client whose id has a zero character, and writes nothing',
+    async (piece) => {
+      const prefix = `zero in ${piece.what}:`;
+      const store = await open(prefix, TARGET);
+      await store.beginImport({ epoch: 'e', lastVersion: 7 });
+      const client = new Redis(server.address.replace('valkey:', 'redis:'));
+      onTestFinished(() => client.disconnect());
+      const before = await client.keys(`${prefix}*`);
+      await expect(store.import([piece])).rejects.toThrow(
+        'the name "a\\u0000b" is not well-formed Unicode without zero characters',
+      );
+      expect(await client.keys(`${prefix}*`)).toEqual(before);
     },
   );
 

@@ -115,6 +115,7 @@ describe('register', () => {
     ['created_at', { created_at: 'now' }, 'immutable_attribute'],
     ['user_id', { user_id: 'bob' }, 'immutable_attribute'],
     ['an id that is no name', { client_id: '*' }, 'invalid_name'],
+    ['an id with a zero character', { client_id: 'a\0b' }, 'invalid_name'],
     ['an id that is no string', { client_id: 7 }, 'invalid_request'],
   ] as const)('[CLIENT-3] registering a device is refused, given %s', async (_what, attributes, code) => {
     const { clients } = await setUp();
