@@ -81,9 +81,10 @@ export default defineConfig({
     // A loaded machine delays the event loop for seconds. Servers under test must not turn requests away because of that.
     env: { TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: '600000' },
     // These end a test that hangs. They are no measure of speed: a loaded machine may take ten times as long as a quiet one.
-    testTimeout: 1_800_000,
-    hookTimeout: 1_800_000,
-    expect: { poll: { timeout: 600_000 } },
+    // A poll ends before its test, so that the failure says what was polled and what was seen last.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 120_000 } },
     // A title names its case in full.
     chaiConfig: { truncateThreshold: 0 },
   },

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collectErrors, useBrowser } from './browser.ts';
+import { collectErrors, limitScripts, useBrowser } from './browser.ts';
 
 const PAGE = '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>Page</title>';
 
@@ -42,6 +42,14 @@ describe('a page of the test browser', () => {
   it.fails('makes the test fail when the page has another error', async () => {
     const page = await browser.openPage(url, { expectedErrors: [/known failure/] });
     await page.evaluate("console.error('planted')");
+  });
+
+  it('makes the test fail with the script and the page when a script does not end', async () => {
+    const page = await browser.openPage(url);
+    limitScripts(page, 100);
+    await expect(page.evaluate('new Promise(() => undefined)')).rejects.toThrow(
+      `the script has not ended after 100 ms in the page ${url}/:\nnew Promise(() => undefined)`,
+    );
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { launchChromium } from './chromium.ts';
+import { PATIENCE_MS } from './patience.ts';
 
 export type { Page } from 'playwright-core';
 
@@ -19,9 +20,6 @@ export interface TestBrowser {
   openPage(url: string, options?: PageOptions): Promise<Page>;
 }
 
-// Ends a call that hangs; it does not measure speed.
-const TIMEOUT_MS = 600_000;
-
 /** Runs Chromium without a window while the tests of this file or `describe` block run. */
 export function useBrowser(): TestBrowser {
   let browser: Browser;
@@ -33,6 +31,7 @@ export function useBrowser(): TestBrowser {
     async openPage(url, { context, expectedErrors = [], ...options } = {}) {
       const page = await (context ?? (await openContext(browser, options))).newPage();
       failOnErrors(page, expectedErrors);
+      limitScripts(page);
       await page.goto(url);
       return page;
     },
@@ -42,7 +41,7 @@ export function useBrowser(): TestBrowser {
 async function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
-  context.setDefaultTimeout(TIMEOUT_MS);
+  context.setDefaultTimeout(PATIENCE_MS);
   return context;
 }
 
@@ -53,6 +52,30 @@ function failOnErrors(page: Page, expected: readonly RegExp[]): void {
     const unexpected = errors.filter((error) => !expected.some((pattern) => pattern.test(error)));
     if (unexpected.length > 0) throw new Error(`errors in the page ${page.url()}:\n${unexpected.join('\n')}`);
   });
+}
+
+const SHOWN_SCRIPT_UNITS_MAX = 200;
+
+/**
+ * Makes `page.evaluate` fail when the script in the page does not end. Playwright's time-outs do not apply to it, so a promise
+ * that is never settled would hang until the time-out of the test, which does not say what hangs.
+ */
+export function limitScripts(page: Page, waitMsMax = PATIENCE_MS): void {
+  const evaluate = page.evaluate.bind(page) as (script: unknown, argument?: unknown) => Promise<unknown>;
+  const limited = async (script: unknown, argument?: unknown) => {
+    let timer: NodeJS.Timeout | undefined;
+    const timedOut = new Promise<never>((_, reject) => {
+      const shown = String(script).slice(0, SHOWN_SCRIPT_UNITS_MAX);
+      const problem = `the script has not ended after ${waitMsMax} ms in the page ${page.url()}:\n${shown}`;
+      timer = setTimeout(() => reject(new Error(problem)), waitMsMax);
+    });
+    try {
+      return await Promise.race([evaluate(script, argument), timedOut]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  page.evaluate = limited as Page['evaluate'];
 }
 
 export function collectErrors(page: Page): readonly string[] {

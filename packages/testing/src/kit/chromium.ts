@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { findProgram } from './find-program.ts';
+import { PATIENCE_MS } from './patience.ts';
 
-// Ends a start that hangs; it does not measure speed.
-const TIMEOUT_MS = 600_000;
 const LOOK_EVERY_MS = 20;
 // The browser can reach this machine only.
 const LOOPBACK_ONLY = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1';
@@ -26,7 +25,7 @@ export async function launchChromium(): Promise<Browser> {
     executablePath: programPath(),
     args: [LOOPBACK_ONLY],
     chromiumSandbox: !IS_ROOT,
-    timeout: TIMEOUT_MS,
+    timeout: PATIENCE_MS,
   });
 }
 
@@ -56,10 +55,10 @@ export async function launchKillableChromium(folder: string): Promise<KillableCh
   };
   try {
     const { chromium } = await import('playwright-core');
-    const browser = await chromium.connectOverCDP(await addressIn(portFile, child), { timeout: TIMEOUT_MS });
+    const browser = await chromium.connectOverCDP(await addressIn(portFile, child), { timeout: PATIENCE_MS });
     const [context] = browser.contexts();
     if (context === undefined) throw new Error('the browser has no profile');
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PATIENCE_MS);
     return { context, kill };
   } catch (error) {
     await kill();
@@ -69,7 +68,7 @@ export async function launchKillableChromium(folder: string): Promise<KillableCh
 
 /** Waits for the file in which Chromium tells its port. */
 async function addressIn(portFile: string, child: ChildProcess): Promise<string> {
-  for (let waitedMs = 0; waitedMs < TIMEOUT_MS && child.exitCode === null; waitedMs += LOOK_EVERY_MS) {
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS && child.exitCode === null; waitedMs += LOOK_EVERY_MS) {
     const [port = '', path] = (await readFile(portFile, 'utf8').catch(() => '')).trim().split('\n');
     if (path !== undefined) return `ws://127.0.0.1:${port}${path}`;
     await pause(LOOK_EVERY_MS);

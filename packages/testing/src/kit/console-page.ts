@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { Page } from './browser.ts';
+import { PATIENCE_MS } from './patience.ts';
 import { ADMIN_PASSWORD, type TestServer } from './test-server.ts';
 
 export const HOSTILE = '<img src=x onerror=alert(1)>\u202e"\'&amp;';
-/** Ends a wait that hangs; it does not measure speed. */
-export const PATIENCE = { timeout: 600_000 };
+export const PATIENCE = { timeout: PATIENCE_MS };
 /** Chromium logs every refused request as an error of the page. */
 export const REFUSED = [/Failed to load resource: the server responded with a status of 4[0-9]{2}/];
 
