@@ -194,13 +194,13 @@ describe('a fan-out that goes wrong', () => {
     expect(page.repeated).toBeGreaterThanOrEqual(2);
   });
 
-  it('[PING-37] one malformed device among a thousand affects only itself', async () => {
-    const { tidemark, start, send, settled } = await setUp({ devices: 999 });
+  it('[PING-37] one malformed device among a hundred affects only itself', async () => {
+    const { tidemark, start, send, settled } = await setUp({ devices: 99 });
     const bad = { client_id: 'bad', device_type: 'ios', device_pin: `bad${'0'.repeat(61)}` };
     await tidemark.clients.register('ada', bad);
     start();
     const page = await settled(await send());
-    expect(page).toMatchObject({ devices: 1_000, accepted: 999, failed: 1 });
+    expect(page).toMatchObject({ devices: 100, accepted: 99, failed: 1 });
     expect(page.results.filter(({ status }) => status !== 'accepted')).toMatchObject([
       { client_id: 'bad', status: 'failed', attempts: 1, reason: 'APNs answered 400 BadDeviceToken' },
     ]);
