@@ -240,6 +240,7 @@ const ROWS: readonly Row[] = [
     answer: { 1: { n: 2 } },
     out: '{"1":{"n":2}}\n',
   },
+  { args: ['docs', 'list'], call: 'GET /rc/v1/store', answer: ['motd', 'x'], out: 'motd\nx\n' },
   {
     args: ['docs', 'list', '--source', 'P', '--shared'],
     call: 'GET /rc/v1/users/*/sources/P/docnames',
@@ -659,7 +660,7 @@ describe.concurrent('usage', () => {
     [['users', 'list', '--url', 'ftp://x'], /is not the URL of a server/],
     [['users', 'list', '--url', 'http://u:geheim@x'], /must not carry a login or password/],
     [['users', 'list', '--timeout', 'soon'], /--timeout must be a number/],
-    [['docs', 'list'], /documents of the server are not listed/],
+    [['docs', 'list', '--shared'], /need a --source/],
     [['docs', 'get', 'x', '--user', 'ada'], /need a --source/],
     [['docs', 'get', 'x', '--source', 'P'], /needs one of --user, --group, --shared and --client/],
     [['docs', 'get', 'x', '--source', 'P', '--user', 'a', '--shared'], /needs one of/],

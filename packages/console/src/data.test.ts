@@ -1,15 +1,17 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type Page, useBrowser } from '@tidemark/testing';
 import {
   callsTo,
   HOSTILE,
+  heading,
   PATIENCE,
   screensOf,
   signIn,
   startTestServer,
   type TestServer,
 } from '@tidemark/testing/server';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 const PHONE = { viewport: { width: 390, height: 844 } };
 
@@ -134,9 +136,27 @@ describe('in a browser', () => {
     expect(pushes).toEqual([]);
     await page.getByRole('button', { name: 'Import 2 objects' }).click();
     await dialog.waitFor({ state: 'detached' });
+    // What is sent is what was reviewed, also when the text has changed while it was compared.
+    const comparisons = '**/sources/Dock/objects*';
+    const changed = new EventTarget();
+    const isChanged = once(changed, 'text');
+    await page.route(comparisons, async (route) => {
+      await isChanged;
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Import' }).click();
+    await page.getByLabel('Or paste it here').fill('{"3": {"name": "Rostock"}}');
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.getByLabel('Or paste it here').fill('{"4": {"name": "Stade"}}');
+    changed.dispatchEvent(new Event('text'));
+    await dialog.getByText('New: 3').waitFor();
+    await page.unroute(comparisons);
+    await page.getByRole('button', { name: 'Import 1 object' }).click();
+    await dialog.waitFor({ state: 'detached' });
     expect(await objectsOf('Dock')).toEqual({
       1: { name: 'Kiel II', berths: 4 },
       2: { name: 'Bremen' },
+      3: { name: 'Rostock' },
       [HOSTILE]: { name: 'New' },
     });
     expect(pushes.join()).not.toContain('Bremen');
@@ -147,7 +167,7 @@ describe('in a browser', () => {
     expect(await page.getByRole('button', { name: 'Import 0 objects' }).isDisabled()).toBe(true);
   });
 
-  it('[CONSOLE-43] documents of all users, a user, a group and a device are found, opened and linked', async () => {
+  it('[CONSOLE-43] documents of all users, a user, a group, a device and the server are found, opened and linked', async () => {
     await post('/rc/v1/sources', { name: 'Log', partition_type: 'app' });
     await post('/rc/v1/sources', { name: 'Crew', partition_type: 'group' });
     const device = await newDevice('dora', 'Log');
@@ -156,15 +176,18 @@ describe('in a browser', () => {
       '/rc/v1/users/dora/sources/Log/docs/user-notes': 'of the user',
       [`/rc/v1/clients/${device}/sources/Log/docs/device-notes`]: 'of the device',
       '/rc/v1/groups/north/sources/Crew/docs/group-notes': 'of the group',
+      '/rc/v1/store/md': 'of the server',
     };
     for (const [path, data] of Object.entries(documents)) await post(path, { data });
     const page = await browser.openPage(`${server.url}/console/data?source=Log`);
     await signIn(page);
-    const open = async (kind: string, whose: string, doc: string) => {
+    const open = async (kind: string, whose: string | null, doc: string) => {
       await page.getByLabel('Documents of').selectOption(kind);
-      await page.getByLabel(kind === 'client' ? 'Device id' : 'Name', { exact: true }).fill(whose);
-      await page.keyboard.press('Enter');
-      await page.getByRole('button', { name: doc }).click();
+      if (whose !== null) {
+        await page.getByLabel(kind === 'client' ? 'Device id' : 'Name', { exact: true }).fill(whose);
+        await page.keyboard.press('Enter');
+      }
+      await page.getByRole('button', { name: doc, exact: true }).click();
       const text = await page.getByRole('dialog').getByLabel('Content').inputValue();
       await page.getByRole('button', { name: 'Close' }).click();
       await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -174,6 +197,8 @@ describe('in a browser', () => {
     expect(await open('client', device, 'device-notes')).toBe('of the device');
     await page.getByLabel('Source', { exact: true }).selectOption('Crew');
     expect(await open('group', 'north', 'group-notes')).toBe('of the group');
+    // On the server, md is a name like any other.
+    expect(await open('server', null, 'md')).toBe('of the server');
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: /Screen, action/ }).fill('log shared-notes');
     await page.getByRole('option', { name: /shared-notes of Log/, selected: true }).waitFor();
@@ -182,6 +207,64 @@ describe('in a browser', () => {
     expect(new URL(page.url()).search).toBe('?source=Log&of=shared&doc=shared-notes');
     await page.reload();
     await page.getByRole('dialog', { name: 'Document shared-notes' }).getByLabel('Content').waitFor();
+  });
+
+  it('[CONSOLE-43] a document of the server is made and saved without any source, and a text stays a text', async () => {
+    const fresh = await startTestServer();
+    onTestFinished(() => fresh.close());
+    const stored = async (path: string) => {
+      const headers = { authorization: `Bearer ${fresh.token}`, accept: 'application/json' };
+      return (await fetch(`${fresh.url}${path}`, { headers })).json();
+    };
+    const page = await browser.openPage(`${fresh.url}/console/data`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'New document' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('motd');
+    await dialog.getByLabel('Content').fill('{"looks": {"like": "objects"}}');
+    await dialog.getByRole('button', { name: 'Save document' }).click();
+    await page.getByRole('button', { name: 'motd' }).click();
+    expect(await stored('/rc/v1/store/motd')).toBe('{"looks": {"like": "objects"}}');
+    await dialog.getByLabel('Stored as').selectOption('objects');
+    await dialog.getByLabel('Content').fill('[1]');
+    await dialog.getByText('This is not JSON of objects by id').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Save document' }).isDisabled()).toBe(true);
+    await dialog.getByLabel('Content').fill('{"1": {"title": "Ebb"}}');
+    await dialog.getByRole('button', { name: 'Save document' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await stored('/rc/v1/store/motd')).toEqual({ 1: { title: 'Ebb' } });
+    expect(await stored('/rc/v1/store')).toEqual(['motd']);
+  });
+
+  it('[CONSOLE-43] the palette finds documents of the server, groups, and the data of users and groups', async () => {
+    await post('/rc/v1/sources', { name: 'Diary', partition_type: 'user' });
+    await post('/rc/v1/sources', { name: 'Quay', partition_type: 'group' });
+    await post('/rc/v1/users', { attributes: { login: 'petra', password: 'sea-urchin-4410' } });
+    await post('/rc/v1/users/petra/groups', { groups: ['pilots'] });
+    await post('/app/v1/Diary/push_objects', { user_id: 'petra', objects: { e1: { title: 'First entry' } } });
+    await post('/app/v1/Quay/push_objects', { group: 'pilots', objects: { q1: { title: 'Berth of the pilots' } } });
+    await post('/rc/v1/store/harbour-rules', { data: 'Slow down' });
+    const page = await browser.openPage(`${server.url}/console/`);
+    await signIn(page);
+    await heading(page, 'Overview');
+    const find = async (typed: string, option: RegExp) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: /Screen, action/ }).fill(typed);
+      await page.getByRole('option', { name: option, selected: true }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog', { name: 'Find' }).waitFor({ state: 'detached' });
+    };
+    await find('group pilots', /^pilots\s*group$/);
+    await page.getByRole('table', { name: 'Members' }).getByRole('link', { name: 'petra' }).waitFor();
+    await find('diary petra', /^Diary of petra\s*data of user$/);
+    await page.getByRole('row', { name: /e1.*First entry/ }).waitFor();
+    await page.goto(`${server.url}/console/data?source=Quay&group=nobody`);
+    await page.getByText('push objects Quay --group nobody objects.json').waitFor();
+    await find('quay pilots', /^Quay of pilots\s*data of group$/);
+    await page.getByRole('row', { name: /q1.*Berth of the pilots/ }).waitFor();
+    await find('rules server', /^harbour-rules of the server\s*document$/);
+    expect(await page.getByRole('dialog').getByLabel('Content').inputValue()).toBe('Slow down');
+    expect(new URL(page.url()).search).toBe('?of=server&doc=harbour-rules');
   });
 });
 

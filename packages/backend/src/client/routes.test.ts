@@ -80,7 +80,12 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'clients.pending': ({ clients }) => clients.pending('{client_id}', '{source_id}'),
   'clients.explain': ({ clients }) => clients.explain('{client_id}', '{source_id}', '{object_id}'),
   'documents.names': ({ documents }) =>
-    Promise.all([documents.names(shared), documents.names(ofGroup), documents.names(ofDevice)]),
+    Promise.all([
+      documents.names('server'),
+      documents.names(shared),
+      documents.names(ofGroup),
+      documents.names(ofDevice),
+    ]),
   'documents.objects': ({ documents }) => Promise.all([documents.objects(shared), documents.objects(ofGroup)]),
   'documents.read': ({ documents }) =>
     Promise.all([

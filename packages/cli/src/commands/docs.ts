@@ -30,6 +30,7 @@ export function addDocs(program: Command, cli: Cli): void {
     program,
     'docs',
     'Manage documents of the server, of users, of devices, and shared ones',
+    'tidemark docs list',
     'tidemark docs get motd',
     'tidemark docs set motd --text motd.txt',
     'tidemark docs list --source Product --shared',
@@ -46,20 +47,21 @@ function addList(docs: Command, cli: Cli): void {
   withScope(
     docs
       .command('list')
-      .description('List the names of the documents of a source')
+      .description('List the names of documents')
       .addHelpText(
         'before',
-        examples('tidemark docs list --source Product --shared', 'tidemark docs list --source Order --user ada'),
+        examples(
+          'tidemark docs list',
+          'tidemark docs list --source Product --shared',
+          'tidemark docs list --source Order --user ada',
+        ),
       ),
-  )
-    .addHelpText('after', '\nDocuments of the server are not listed; they are read by name.')
-    .action(
-      cli.remote(async ({ api, print }, options: ScopeOptions) => {
-        const scope = scopePath(options);
-        if (scope === null) throw usageFailure('documents of the server are not listed', 'name a --source');
-        print.names(await api.get<readonly string[]>(`${scope}/docnames`));
-      }),
-    );
+  ).action(
+    cli.remote(async ({ api, print }, options: ScopeOptions) => {
+      const scope = scopePath(options);
+      print.names(await api.get<readonly string[]>(scope === null ? '/rc/v1/store' : `${scope}/docnames`));
+    }),
+  );
 }
 
 function addGet(docs: Command, cli: Cli): void {

@@ -1,8 +1,10 @@
 import { Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import type { DocumentOwner } from '@tidemark/backend';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { client } from '../api/client.ts';
+import { documentNames } from '../api/documents.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Dialog } from './dialog.tsx';
 import { TextField } from './fields.tsx';
@@ -47,7 +49,7 @@ export function Palette({ screens }: PaletteProps) {
   }, []);
   return (
     <>
-      <button type="button" className="find" onClick={() => setOpen(true)}>
+      <button type="button" className="find" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         Find <kbd>Ctrl K</kbd>
       </button>
       <Dialog title="Find" isOpen={isOpen} onClose={() => setOpen(false)}>
@@ -94,7 +96,7 @@ function Finder({ screens, onClose }: PaletteProps & { readonly onClose: () => v
         {items.map((item, index) => (
           // biome-ignore lint/a11y/useFocusableInteractive lint/a11y/useKeyWithClickEvents: the field has the focus and the keys
           <div
-            key={`${item.kind} ${item.title}`}
+            key={JSON.stringify([item.kind, item.to, item.params, item.search])}
             id={`found-${index}`}
             role="option"
             aria-selected={index === active}
@@ -131,10 +133,10 @@ function useItems(screens: PaletteProps['screens'], text: string): readonly Item
     ...users.map((login) => ({ title: login, kind: 'user', to: '/users/$login', params: { login } })),
     ...groups.map((group) => ({ title: group, kind: 'group', to: '/groups/$group', params: { group } })),
     ...documents.map(({ source, doc }) => ({
-      title: `${doc} of ${source}`,
+      title: `${doc} of ${source ?? 'the server'}`,
       kind: 'document',
       to: '/data',
-      search: { source, of: 'shared', doc },
+      search: source === null ? { of: 'server', doc } : { source, of: 'shared', doc },
     })),
     ...sources.flatMap(({ name: source, partition_type: type }) =>
       owners[type].map((owner) => ({
@@ -159,7 +161,10 @@ function useItems(screens: PaletteProps['screens'], text: string): readonly Item
   ];
 }
 
-/** Names that can be found. Documents are those that all users of a source share; they are read for a typed text. */
+/**
+ * Names that can be found. Documents are those of the server and those that all users of a source share; they are read
+ * for a typed text.
+ */
 function useNames(isTyped: boolean) {
   const { data: sources = [] } = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
   const { data: users = [] } = useQuery({
@@ -170,16 +175,17 @@ function useNames(isTyped: boolean) {
     queryKey: ['suggested', 'groups'],
     queryFn: () => client.groups.list({ limit: NAMES_MAX }),
   });
+  const shared = sources
+    .slice(0, DOCUMENT_SOURCES_MAX)
+    .map(({ name: source }): DocumentOwner => ({ source, shared: true }));
+  const owners: readonly DocumentOwner[] = ['server', ...shared];
   const documents = useQueries({
-    queries: sources.slice(0, DOCUMENT_SOURCES_MAX).map(({ name: source }) => ({
-      queryKey: ['documents', { source, shared: true }],
-      queryFn: () => client.documents.names({ source, shared: true }),
-      enabled: isTyped,
-    })),
+    queries: owners.map((owner) => ({ ...documentNames(owner), enabled: isTyped })),
     combine: (results) =>
-      results.flatMap(({ data = [] }, index) =>
-        data.filter((doc) => doc !== 'md').map((doc) => ({ source: sources[index]?.name ?? '', doc })),
-      ),
+      results.flatMap(({ data = [] }, index) => {
+        const owner = owners[index] ?? 'server';
+        return data.map((doc) => ({ source: owner === 'server' ? null : owner.source, doc }));
+      }),
   });
   return { sources, users, groups, documents };
 }

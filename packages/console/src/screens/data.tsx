@@ -1,7 +1,7 @@
 import { Group, NativeSelect, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { SourceDocumentOwner } from '@tidemark/backend';
+import type { DocumentOwner } from '@tidemark/backend';
 import type { Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
 import { client } from '../api/client.ts';
@@ -35,16 +35,26 @@ export function Data() {
   const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
   return (
     <Page title="Data" about="The objects that devices keep in sync, in the order of their last change.">
-      <Loaded query={sources}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title="No sources yet">Sources hold the objects. The screen Sources creates one.</Empty>
-          ) : (
-            <Choice sources={all} />
-          )
-        }
-      </Loaded>
+      <Loaded query={sources}>{(all) => (all.length === 0 ? <NoSources /> : <Choice sources={all} />)}</Loaded>
     </Page>
+  );
+}
+
+/** Without a source, the documents of the server are the only ones. */
+function NoSources() {
+  const { doc = '' } = useSearch({ strict: false }) as Shown;
+  const navigate = useNavigate();
+  return (
+    <>
+      <Empty title="No sources yet">Sources hold the objects. The screen Sources creates one.</Empty>
+      <Section title="Documents of the server">
+        <Documents
+          owner="server"
+          open={doc === '' ? null : doc}
+          onOpen={(name) => void navigate({ to: '/data', search: { of: 'server', doc: name ?? '' } as never })}
+        />
+      </Section>
+    </>
   );
 }
 
@@ -150,7 +160,14 @@ interface DocumentsOfProps {
   readonly onShow: (changes: Shown) => void;
 }
 
-const KINDS = { shared: 'all users', user: 'a user', group: 'a group', client: 'a device' } as const;
+const KINDS = {
+  shared: 'all users',
+  user: 'a user',
+  group: 'a group',
+  client: 'a device',
+  server: 'the server, in no source',
+} as const;
+const NAMELESS_KINDS: readonly string[] = ['', 'shared', 'server'];
 
 /** Chooses whose documents are shown. Users and devices can have documents in every source, whoever owns its objects. */
 function DocumentsOf({ source: { name: source, partition_type }, owner, shown, onShow }: DocumentsOfProps) {
@@ -158,7 +175,7 @@ function DocumentsOf({ source: { name: source, partition_type }, owner, shown, o
   const [typed, setTyped] = useState(whose);
   useEffect(() => setTyped(whose), [whose]);
   const kinds = Object.entries(KINDS).filter(([kind]) => kind !== 'group' || partition_type === 'group');
-  const own = owner === null || partition_type === 'app' ? [] : [{ value: '', label: wordsOf(owner) }];
+  const own = owner === null || partition_type === 'app' ? [] : [{ value: '', label: ownerWords(owner) }];
   const kind = of === '' && own.length === 0 ? 'shared' : of;
   const documentOwner = documentOwnerOf({ source, kind, whose }, owner);
   return (
@@ -170,7 +187,7 @@ function DocumentsOf({ source: { name: source, partition_type }, owner, shown, o
           onChange={(event) => onShow({ ...OWN_DOCUMENTS, of: event.currentTarget.value })}
           data={[...own, ...kinds.map(([value, label]) => ({ value, label }))]}
         />
-        {kind !== '' && kind !== 'shared' && (
+        {!NAMELESS_KINDS.includes(kind) && (
           <form
             onSubmit={(event) => {
               event.preventDefault();
@@ -204,7 +221,8 @@ interface Chosen {
 }
 
 /** Null: the name is missing. */
-function documentOwnerOf({ source, kind, whose }: Chosen, owner: ObjectOwner | null): SourceDocumentOwner | null {
+function documentOwnerOf({ source, kind, whose }: Chosen, owner: ObjectOwner | null): DocumentOwner | null {
+  if (kind === 'server') return 'server';
   if (kind === 'shared') return { source, shared: true };
   if (kind === '') return owner;
   if (whose === '') return null;
@@ -212,7 +230,7 @@ function documentOwnerOf({ source, kind, whose }: Chosen, owner: ObjectOwner | n
   return kind === 'group' ? { source, group: whose } : { source, user: whose };
 }
 
-function wordsOf(owner: ObjectOwner): string {
+function ownerWords(owner: ObjectOwner): string {
   if ('user' in owner) return `the user ${owner.user}`;
   return 'group' in owner ? `the group ${owner.group}` : KINDS.shared;
 }

@@ -1,9 +1,10 @@
-import { Button, Group, Stack, Text, Textarea } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { SourceDocumentOwner } from '@tidemark/backend';
+import type { DocumentOwner } from '@tidemark/backend';
 import { type JsonValue, parseJson } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client } from '../api/client.ts';
+import { documentNames } from '../api/documents.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { ActionForm } from '../components/action.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -12,10 +13,11 @@ import { TextField } from '../components/fields.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { Loaded } from '../components/loaded.tsx';
 
+type DocumentType = 'text' | 'objects';
 type Content = Readonly<Record<string, Readonly<Record<string, JsonValue>>>> | string;
 
 interface DocumentsProps {
-  readonly owner: SourceDocumentOwner;
+  readonly owner: DocumentOwner;
   /** The name of the document that is open; null: none is. */
   readonly open: string | null;
   readonly onOpen: (name: string | null) => void;
@@ -25,12 +27,12 @@ interface DocumentsProps {
 export function Documents({ owner, open, onOpen }: DocumentsProps) {
   const [isNew, setNew] = useState(false);
   const isAdmin = useIsAdmin();
-  const query = useQuery({ queryKey: ['documents', owner], queryFn: () => client.documents.names(owner) });
+  const query = useQuery(documentNames(owner));
   const columns: readonly Column<string>[] = [
     {
       title: 'Document',
       cell: (name) => (
-        <button type="button" className="name plain" onClick={() => onOpen(name)}>
+        <button type="button" className="name plain link" aria-haspopup="dialog" onClick={() => onOpen(name)}>
           {name}
         </button>
       ),
@@ -39,20 +41,19 @@ export function Documents({ owner, open, onOpen }: DocumentsProps) {
   return (
     <Stack gap="xs">
       <Loaded query={query}>
-        {(all) => {
-          const names = all.filter((name) => name !== 'md');
-          if (names.length === 0)
-            return (
-              <Text size="sm" c="dimmed" className="card">
-                None. Documents hold what belongs to the data and is not synchronised, such as settings.
-              </Text>
-            );
-          return <DataTable label="Documents" rows={names} keyOf={(name) => name} columns={columns} />;
-        }}
+        {(names) =>
+          names.length === 0 ? (
+            <Text size="sm" c="dimmed" className="card">
+              None. Documents are texts or objects that are stored and not synchronised, such as settings.
+            </Text>
+          ) : (
+            <DataTable label="Documents" rows={names} keyOf={(name) => name} columns={columns} />
+          )
+        }
       </Loaded>
       {isAdmin && (
         <Group>
-          <Button size="xs" variant="default" onClick={() => setNew(true)}>
+          <Button size="xs" variant="default" aria-haspopup="dialog" onClick={() => setNew(true)}>
             New document
           </Button>
         </Group>
@@ -68,7 +69,7 @@ export function Documents({ owner, open, onOpen }: DocumentsProps) {
 }
 
 interface OpenedProps {
-  readonly owner: SourceDocumentOwner;
+  readonly owner: DocumentOwner;
   readonly name: string;
   readonly onClose: () => void;
 }
@@ -94,34 +95,49 @@ function Opened({ owner, name, onClose }: OpenedProps) {
 
 function Write({ owner, name: given, content, onClose }: OpenedProps & { readonly content: Content }) {
   const [name, setName] = useState(given);
+  const [type, setType] = useState<DocumentType>(typeof content === 'string' ? 'text' : 'objects');
   const [text, setText] = useState(typeof content === 'string' ? content : JSON.stringify(content, null, 2));
+  const parsed = type === 'text' ? text : objectsIn(text);
   return (
     <ActionForm
       verb="Save document"
-      call={(api) => api.documents.write(owner, name, contentOf(text))}
-      isDisabled={name === ''}
+      call={(api) => api.documents.write(owner, name, parsed ?? {})}
+      isDisabled={name === '' || parsed === null}
       onClose={onClose}
     >
-      {given === '' && <TextField label="Name" value={name} onText={setName} data-autofocus />}
-      <Textarea
-        label="Content"
-        description="Text, or JSON: objects by id."
-        className="code"
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-        rows={14}
-        spellCheck={false}
-      />
+      <Stack gap="sm">
+        {given === '' && <TextField label="Name" value={name} onText={setName} data-autofocus />}
+        <NativeSelect
+          label="Stored as"
+          value={type}
+          onChange={(event) => setType(event.currentTarget.value as DocumentType)}
+          data={[
+            { value: 'text', label: 'a text' },
+            { value: 'objects', label: 'objects by id, in JSON' },
+          ]}
+        />
+        <Textarea
+          label="Content"
+          className="code"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          error={parsed === null && 'This is not JSON of objects by id, such as {"1": {"name": "Compass"}}.'}
+          rows={14}
+          spellCheck={false}
+        />
+      </Stack>
     </ActionForm>
   );
 }
 
-/** JSON of objects is stored as objects, anything else as a text. */
-function contentOf(text: string): Content {
-  if (!/^\s*\{/.test(text)) return text;
+/** Null: the text is not a JSON object. The server checks what is in it. */
+function objectsIn(text: string): Exclude<Content, string> | null {
   try {
-    return parseJson(text) as Content;
+    const value = parseJson(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Exclude<Content, string>)
+      : null;
   } catch {
-    return text;
+    return null;
   }
 }

@@ -68,6 +68,7 @@ export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwne
 export function docnamesRoute({ name, id, path, params, scopeOf }: DocumentOwner): Route {
   return route({
     method: 'GET',
+    // Documents of the server have no `docs` in their path; `docnames` would be the name of one of them.
     path: path.replace(/\/docs$/, '/docnames'),
     operationId: `documentsNames${id}`,
     scope: 'read',
@@ -140,4 +141,4 @@ const server: DocumentOwner = {
   scopeOf: () => ({ kind: 'server' }),
 };
 
-export const storeRoutes = documentRoutes(server);
+export const storeRoutes = [docnamesRoute(server), ...documentRoutes(server)];

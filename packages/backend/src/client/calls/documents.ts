@@ -13,7 +13,7 @@ export type DocumentOwner =
   | { readonly source: string; readonly client: string }
   | { readonly source: string; readonly shared: true };
 
-/** Scopes whose documents can be listed: all except that of the server. */
+/** The owners of documents of a source. */
 export type SourceDocumentOwner = Exclude<DocumentOwner, 'server'>;
 
 export interface ObjectListOptions extends CallOptions {
@@ -38,8 +38,8 @@ export class DocumentCalls {
     this.#api = api;
   }
 
-  names(owner: SourceDocumentOwner, options?: CallOptions): Promise<readonly string[]> {
-    return this.#api.get(`${sourcePath(owner)}/docnames`, options);
+  names(owner: DocumentOwner, options?: CallOptions): Promise<readonly string[]> {
+    return this.#api.get(owner === 'server' ? '/rc/v1/store' : `${sourcePath(owner)}/docnames`, options);
   }
 
   read(owner: DocumentOwner, doc: string, options?: CallOptions): Promise<Objects | string> {

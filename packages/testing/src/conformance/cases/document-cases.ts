@@ -1,4 +1,5 @@
 import type { ConformanceCase, Exchange } from '../conformance-case.ts';
+import { listWith, listWithout } from '../matcher.ts';
 import { AS_JSON, AS_TEXT, each, get, json, path, post, refused, text } from '../requests.ts';
 import { aSource, aUser } from './fixtures.ts';
 
@@ -123,6 +124,23 @@ function userDoc(user: string, source: string, name: string): string {
 function docnames(user: string, source: string): string {
   return path`/rc/v1/users/${user}/sources/${source}/docnames`;
 }
+
+const ofServer: readonly ConformanceCase[] = [
+  {
+    rule: 'REST-10',
+    title:
+      'the documents of the server are listed by name once they are stored, and those of sources are not among them',
+    steps: (name) => [
+      [get('/rc/v1/store'), json(listWithout(name('a'), name('b')))],
+      [post(doc(name('a')), { data: '' }), stored(name('a'), 'text', 0)],
+      [post(doc(name('b')), { data: HASHES }), stored(name('b'), 'objects', 2)],
+      aSource(name('Order')),
+      [post(userDoc('*', name('Order'), name('c')), { data: 'c' }), stored(name('c'), 'text', 1)],
+      [get('/rc/v1/store'), json(listWith(name('a'), name('b')))],
+      [get('/rc/v1/store'), json(listWithout(name('c')))],
+    ],
+  },
+];
 
 const ofUsers: readonly ConformanceCase[] = [
   {
@@ -258,4 +276,4 @@ const ofUsers: readonly ConformanceCase[] = [
   },
 ];
 
-export const documentCases = [...contents, ...appending, ...ofUsers];
+export const documentCases = [...contents, ...appending, ...ofServer, ...ofUsers];

@@ -12,6 +12,7 @@ const GUARDED: readonly Sent[] = [
   get('/rc/v1/system/stats?names=*'),
   get('/rc/v1/store/x'),
   post('/rc/v1/store/x', { data: '' }),
+  get('/rc/v1/store'),
   post('/rc/v1/users', { attributes: {} }),
   get('/rc/v1/users'),
   get('/rc/v1/users/x'),
