@@ -23,7 +23,8 @@ export interface ActivityFeed {
   readonly state: 'connecting' | 'live' | 'broken';
 }
 
-const LINES_MAX = 500;
+/** Older lines are forgotten. */
+export const LINES_MAX = 500;
 /** Events are shown in batches, so that a busy server does not keep the page busy. */
 const BATCH_MS = 200;
 /** A filter that is being typed does not connect for every letter. */
@@ -73,14 +74,13 @@ class FeedReader {
 
   async run(): Promise<void> {
     for (let pauseMs = PAUSE_MS_MIN; !this.#over.signal.aborted; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
-      try {
-        await this.#read(() => {
-          pauseMs = PAUSE_MS_MIN;
-        });
-      } catch (error) {
-        if (!(error instanceof TidemarkError)) return;
-      }
+      const onLive = () => {
+        pauseMs = PAUSE_MS_MIN;
+      };
+      const failure = await this.#read(onLive).catch((error: unknown) => error);
+      if (this.#over.signal.aborted) return;
       this.#setState('broken');
+      if (failure !== undefined && !(failure instanceof TidemarkError)) throw failure;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }

@@ -27,7 +27,7 @@ async function callFromPage(url: string, init: RequestInit): Promise<Response> {
 }
 
 /** How every call of this page is made. */
-export const pageOptions = {
+const pageOptions = {
   url: SERVER_URL,
   world: { fetch: callFromPage },
   // A person waits: an error soon is better than an answer late.
@@ -36,7 +36,8 @@ export const pageOptions = {
 
 export const client = new TidemarkClient(pageOptions);
 
-const service = new Transport(pageOptions);
+/** For routes that are no part of the REST API. */
+export const service = new Transport(pageOptions);
 
 export function readiness(): Promise<Readiness> {
   return service.get('/readyz');
@@ -46,8 +47,8 @@ export function openApiDocument(): Promise<unknown> {
   return service.get('/openapi.json');
 }
 
-/** Makes any call of the API with the session. */
-export async function callApi(method: string, path: string, body: string | null): Promise<ApiAnswer> {
+/** Makes any call of the API with the session. Returns JSON, or the text of another answer. */
+export async function callApi(method: string, path: string, body: string | null): Promise<unknown> {
   const outgoing = {
     method: method as 'GET',
     path,
@@ -55,10 +56,5 @@ export async function callApi(method: string, path: string, body: string | null)
     ...(body === null ? {} : { body }),
   };
   const { text, isJson } = await service.text(outgoing);
-  return { status: 200, body: isJson ? parseJson(text) : text };
-}
-
-export interface ApiAnswer {
-  readonly status: number;
-  readonly body: unknown;
+  return isJson ? parseJson(text) : text;
 }

@@ -34,7 +34,28 @@ export function pushCurl(source: string, body: object, operation = 'push_objects
   return curlLine(url, 'POST', JSON.stringify(body));
 }
 
-function curlLine(url: string, method: string, body: string | null): string {
+interface PingPipeline {
+  /** True: the command prints one JSON text after the other, instead of one. */
+  readonly isSlurped?: boolean;
+  /** A filter of jq that makes a list of logins of what the command prints. */
+  readonly users: string;
+  /** The other members of the ping. */
+  readonly ping: object;
+}
+
+/** Returns a ping whose users another command has to find out. */
+export function pingPipeline(command: string, { isSlurped = false, users, ping }: PingPipeline): string {
+  const filter = `{user_id: ${users}} + ${JSON.stringify(ping)}`;
+  const lines = [
+    command,
+    `jq ${isSlurped ? '-s ' : ''}${quoted(filter)}`,
+    curlLine(`${SERVER_URL}/rc/v1/users/ping`, 'POST', '@-'),
+  ];
+  return lines.join(' |\n');
+}
+
+/** Returns a call as a curl command. */
+export function curlLine(url: string, method: string, body: string | null): string {
   const isGet = method === 'GET';
   const isPlainPost = method === 'POST' && body !== null;
   const lines = [

@@ -1,8 +1,5 @@
-import { Transport } from '@tidemark/backend/transport';
-import { pageOptions } from './client.ts';
+import { service } from './client.ts';
 import { type Sample, samplesIn } from './samples.ts';
-
-const service = new Transport(pageOptions);
 
 /** Reads what the server measures, which Prometheus reads, too. */
 export async function readMetrics(): Promise<readonly Sample[]> {

@@ -37,6 +37,8 @@ export interface ObjectPages {
   readonly isComplete: boolean;
   readonly size: number | undefined;
   readonly error: unknown;
+  /** Loads what could not be loaded again. */
+  readonly retry: () => void;
   /** Undefined: it is being loaded. */
   readonly rowAt: (index: number) => ObjectRow | undefined;
   /** The place of a row, to begin a list there again. */
@@ -75,6 +77,9 @@ export function useObjectPages(owner: ObjectOwner, start: ListStart, shown: read
     isComplete: last?.next === null,
     size: results.find(({ data }) => data !== undefined)?.data?.size,
     error: results.find(({ error }) => error !== null)?.error ?? null,
+    retry: () => {
+      for (const { error, refetch } of results) if (error !== null) void refetch();
+    },
     rowAt: (index) => {
       const at = visible.findIndex(({ first, count: rows }) => index >= first && index < first + rows);
       return results[at]?.data?.objects[index - (visible[at]?.first ?? 0)];
@@ -97,7 +102,10 @@ export interface ObjectSearch {
   readonly isComplete: boolean;
   readonly error: unknown;
   readonly searchOn: () => void;
+  readonly retry: () => void;
 }
+
+type SearchState = Omit<ObjectSearch, 'searchOn' | 'retry'>;
 
 const NOTHING = { matches: [], searched: 0, size: undefined, isBusy: true, isComplete: false, error: null } as const;
 
@@ -105,8 +113,9 @@ const NOTHING = { matches: [], searched: 0, size: undefined, isBusy: true, isCom
 export function useObjectSearch(owner: ObjectOwner, start: ListStart, text: string): ObjectSearch {
   const cache = useQueryClient();
   const [rounds, setRounds] = useState(1);
-  const [state, setState] = useState<Omit<ObjectSearch, 'searchOn'>>(NOTHING);
-  const key = JSON.stringify([owner, start, text, rounds]);
+  const [attempts, setAttempts] = useState(1);
+  const [state, setState] = useState<SearchState>(NOTHING);
+  const key = JSON.stringify([owner, start, text, rounds, attempts]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what is searched
   useEffect(() => {
     let isOver = false;
@@ -118,12 +127,21 @@ export function useObjectSearch(owner: ObjectOwner, start: ListStart, text: stri
         setState(found);
       }
     };
-    search().catch((error) => setState({ ...NOTHING, isBusy: false, error }));
+    search().catch((error) => {
+      if (!isOver) setState({ ...NOTHING, isBusy: false, error });
+    });
     return () => {
       isOver = true;
     };
   }, [key, cache]);
-  return useMemo(() => ({ ...state, searchOn: () => setRounds((count) => count + 1) }), [state]);
+  return useMemo(
+    () => ({
+      ...state,
+      searchOn: () => setRounds((count) => count + 1),
+      retry: () => setAttempts((count) => count + 1),
+    }),
+    [state],
+  );
 }
 
 /** Yields what was found so far after each page. */
@@ -131,7 +149,7 @@ async function* searchPages(
   read: (start: ListStart) => Promise<ObjectList>,
   start: ListStart,
   { text, searchedMax }: { readonly text: string; readonly searchedMax: number },
-): AsyncGenerator<Omit<ObjectSearch, 'searchOn'>> {
+): AsyncGenerator<SearchState> {
   const matches: ObjectRow[] = [];
   let searched = 0;
   for (let place: ListStart | null = start; place !== null; ) {

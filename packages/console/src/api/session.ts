@@ -34,8 +34,10 @@ export function useIsAdmin(): boolean {
 }
 
 /** Returns an error in words for people. */
-export function wordsOf(error: unknown): { readonly title: string; readonly detail: string } {
-  if (!(error instanceof TidemarkError)) return { title: 'Something went wrong', detail: String(error) };
+export function errorWords(error: unknown): { readonly title: string; readonly detail: string } {
+  if (!(error instanceof TidemarkError)) {
+    return { title: 'Something went wrong', detail: error instanceof Error ? error.message : String(error) };
+  }
   if (error.code === 'unreachable' || error.code === 'timeout') {
     return {
       title: 'The server does not answer',

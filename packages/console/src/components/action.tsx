@@ -43,7 +43,7 @@ export function Action({ label, title, button, word, ...dialog }: ActionProps) {
   }, [isWanted, navigate, search]);
   return (
     <>
-      <Button size="sm" {...button} onClick={() => setOpen(true)}>
+      <Button size="sm" {...button} aria-haspopup="dialog" onClick={() => setOpen(true)}>
         {label}
       </Button>
       <Dialog title={title} isOpen={isOpen} onClose={() => setOpen(false)}>

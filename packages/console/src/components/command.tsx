@@ -5,17 +5,21 @@ const SHOWN_MS = 1_500;
 
 /** A command to copy. */
 export function Command({ text, label }: { readonly text: string; readonly label: string }) {
-  const [isCopied, setCopied] = useState(false);
+  const [said, setSaid] = useState<string | null>(null);
   const copy = async () => {
-    await copyText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), SHOWN_MS);
+    setSaid(
+      await copyText(text).then(
+        () => 'Copied',
+        () => 'Not allowed',
+      ),
+    );
+    setTimeout(() => setSaid(null), SHOWN_MS);
   };
   return (
     <div className="command">
       <pre>{text}</pre>
       <Button size="compact-xs" variant="default" onClick={copy} aria-label={`Copy: ${label}`}>
-        {isCopied ? 'Copied' : 'Copy'}
+        {said ?? 'Copy'}
       </Button>
     </div>
   );

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { wordsOf } from '../api/session.ts';
+import { errorWords } from '../api/session.ts';
 
 interface LoadedProps<T> {
   readonly query: UseQueryResult<T>;
@@ -42,7 +42,7 @@ interface FailureProps {
 }
 
 export function Failure({ error, onRetry, isBusy = false }: FailureProps) {
-  const { title, detail } = wordsOf(error);
+  const { title, detail } = errorWords(error);
   return (
     <Alert color="red" title={title} role="alert">
       <Group justify="space-between">

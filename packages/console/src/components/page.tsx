@@ -41,9 +41,9 @@ export function Page({ title, about, parent, actions, children }: PageProps) {
   );
 }
 
-/** A block with a heading. */
 type SectionProps = Pick<PageProps, 'actions' | 'children'> & { readonly title: ReactNode };
 
+/** A block with a heading. */
 export function Section({ title, actions, children }: SectionProps) {
   return (
     <section>
@@ -71,28 +71,14 @@ export function Facts({ facts, isDense = false }: FactsProps) {
   return (
     <dl className={`card facts${isDense ? ' dense' : ''}`}>
       {facts.map(([name, value, note]) => (
-        <Fact key={name} name={name} value={value} note={note} />
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            {value}
+            {note !== undefined && <small>{note}</small>}
+          </dd>
+        </div>
       ))}
     </dl>
-  );
-}
-
-function Fact({
-  name,
-  value,
-  note,
-}: {
-  readonly name: string;
-  readonly value: ReactNode;
-  readonly note: string | undefined;
-}) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        {value}
-        {note !== undefined && <small>{note}</small>}
-      </dd>
-    </div>
   );
 }

@@ -4,7 +4,9 @@ import { useState } from 'react';
 import { client } from '../api/client.ts';
 import { setSession, useIsAdmin, useSession } from '../api/session.ts';
 import icon from '../icon.svg';
+import { Dialog } from './dialog.tsx';
 import { Icon, type IconName } from './icons.tsx';
+import { Failure } from './loaded.tsx';
 import { Palette } from './palette.tsx';
 
 interface MenuItem {
@@ -57,6 +59,8 @@ const SCREENS = MENU.flatMap(([, items]) => items);
 /** The frame around all screens: menu, account, and the screen itself. */
 export function Shell() {
   const [isOpen, setOpen] = useState(false);
+  const isAdmin = useIsAdmin();
+  const screens = SCREENS.filter(({ isForAdmins = false }) => isAdmin || !isForAdmins);
   return (
     <div className="shell">
       <a className="skip" href="#main">
@@ -75,9 +79,9 @@ export function Shell() {
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         >
-          <Icon name="jobs" />
+          <Icon name="menu" />
         </ActionIcon>
-        <Palette screens={SCREENS} />
+        <Palette screens={screens} />
         <nav className="nav" aria-label="Screens" data-open={isOpen}>
           {MENU.map(([group, items]) => (
             <MenuGroup key={group} title={group} items={items} onOpen={() => setOpen(false)} />
@@ -118,9 +122,14 @@ function MenuGroup({ title, items, onOpen }: MenuGroupProps) {
 function Account() {
   const session = useSession().data?.session;
   const isAdmin = useIsAdmin();
-  const signOut = () => client.session.signOut().then(setSession, () => setSession({ session: null }));
+  const [error, setError] = useState<unknown>(null);
+  // A session that could not be ended is not shown as ended: the cookie would still sign the next person in.
+  const signOut = () => client.session.signOut().then(setSession, setError);
   return (
     <div className="account">
+      <Dialog title="You are still signed in" isOpen={error !== null} onClose={() => setError(null)}>
+        <Failure error={error} onRetry={() => void signOut()} />
+      </Dialog>
       <div>
         <Text size="sm" fw={600} truncate>
           {session?.user}

@@ -3,6 +3,8 @@ import { Link } from '@tanstack/react-router';
 import type { ActivityEvent, ActivityKind } from '@tidemark/protocol';
 import { useState } from 'react';
 import type { ActivityFeed, ActivityLine } from '../api/activity.ts';
+import { bytesText } from '../components/bytes-text.ts';
+import { counted } from '../components/counted.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { JsonView } from '../components/json-view.tsx';
@@ -25,15 +27,13 @@ function wordsOfEvent(event: ActivityEvent): string {
     case 'push':
       return `${event.operation}: ${event.changed} changed, ${event.unchanged} unchanged, now at ${event.seq}`;
     case 'pull':
-      return `${event.objects} objects, about ${event.bytes.toLocaleString('en')} bytes${event.reset === null ? '' : `; starts over: ${event.reset}`}`;
+      return `${counted(event.objects, 'object')}, about ${bytesText(event.bytes)}${event.reset === null ? '' : `; starts over: ${event.reset}`}`;
     case 'upload':
       return `${event.op} ${event.object_id}: ${event.status}${event.code === null ? '' : ` (${event.code})`}`;
     case 'refresh':
       return event.code === null ? `done in ${event.duration_ms} ms` : `failed: ${event.code}`;
     case 'ping':
-      return event.status === null
-        ? `goes to ${event.devices} ${event.devices === 1 ? 'device' : 'devices'}`
-        : `result: ${event.status}`;
+      return event.status === null ? `goes to ${counted(event.devices, 'device')}` : `result: ${event.status}`;
     case 'login':
       return `${event.as}${event.code === null ? '' : `, refused: ${event.code}`}`;
     case 'refusal':
@@ -48,7 +48,13 @@ function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<Activi
     {
       title: 'What',
       cell: (line) => (
-        <button type="button" className="name plain" onClick={() => onOpen(line)} title="Show all of it">
+        <button
+          type="button"
+          className="name plain"
+          aria-haspopup="dialog"
+          onClick={() => onOpen(line)}
+          title="Show all of it"
+        >
           {wordsOfEvent(line.event)}
         </button>
       ),
@@ -83,7 +89,7 @@ export function ActivityLines({ feed: { lines, dropped, state }, empty, onReques
       )}
       {dropped > 0 && (
         <Text size="sm" c="dimmed">
-          {dropped.toLocaleString('en')} events were left out: the server is busy.
+          {counted(dropped, 'event')} left out: the server is busy.
         </Text>
       )}
       {lines.length === 0 ? (

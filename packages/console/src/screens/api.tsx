@@ -2,8 +2,8 @@ import { Button, Group, NativeSelect, Stack, Text, Textarea } from '@mantine/cor
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { callApi, openApiDocument } from '../api/client.ts';
-import { quoted } from '../api/curl.ts';
+import { callApi, openApiDocument, SERVER_URL } from '../api/client.ts';
+import { curlLine } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Command } from '../components/command.tsx';
 import { TextField } from '../components/fields.tsx';
@@ -83,24 +83,23 @@ function Explorer({ endpoints }: { readonly endpoints: readonly Endpoint[] }) {
   );
 }
 
-interface Answered {
-  readonly status: number;
-  readonly body: unknown;
-}
-
 function TryCall({ endpoint }: { readonly endpoint: Endpoint }) {
   const { method, path, summary, description, parameters = [], requestBody } = endpoint;
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
   const [body, setBody] = useState('{}');
-  const [answer, setAnswer] = useState<Answered | null>(null);
+  const [answer, setAnswer] = useState<{ readonly body: unknown } | null>(null);
   const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
   const isAdmin = useIsAdmin();
   const url = urlOf(path, parameters, values);
   const hasBody = requestBody !== undefined;
   const send = async (event: FormEvent) => {
     event.preventDefault();
+    setBusy(true);
+    setAnswer(null);
     setError(null);
-    await callApi(method, url, hasBody ? body : null).then(setAnswer, setError);
+    await callApi(method, url, hasBody ? body : null).then((answered) => setAnswer({ body: answered }), setError);
+    setBusy(false);
   };
   return (
     <form className="card" onSubmit={send}>
@@ -136,9 +135,9 @@ function TryCall({ endpoint }: { readonly endpoint: Endpoint }) {
             spellCheck={false}
           />
         )}
-        <Command label="curl" text={curlText(method, url, hasBody ? body : null)} />
+        <Command label="curl" text={curlLine(`${SERVER_URL}${url}`, method, hasBody ? body : null)} />
         <Group justify="flex-end">
-          <Button type="submit" disabled={method !== 'GET' && !isAdmin}>
+          <Button type="submit" loading={isBusy} disabled={method !== 'GET' && !isAdmin}>
             Send
           </Button>
         </Group>
@@ -146,7 +145,7 @@ function TryCall({ endpoint }: { readonly endpoint: Endpoint }) {
         {answer !== null && (
           <Stack gap={6} role="status">
             <Text size="sm" fw={600}>
-              Answer: {answer.status}
+              Answer
             </Text>
             <JsonView label="Answer" value={answer.body} />
           </Stack>
@@ -161,15 +160,6 @@ function urlOf(path: string, parameters: readonly Parameter[], values: Readonly<
   const query = parameters.filter((parameter) => parameter.in === 'query' && (values[parameter.name] ?? '') !== '');
   const text = new URLSearchParams(query.map(({ name }) => [name, values[name] ?? ''])).toString();
   return text === '' ? filled : `${filled}?${text}`;
-}
-
-function curlText(method: string, url: string, body: string | null): string {
-  const lines = [
-    `curl -X ${method} ${quoted(`${window.location.origin}${url}`)}`,
-    `  -H "X-Sync-API-TOKEN: $TOKEN"`,
-    ...(body === null ? [] : [`  -H 'Content-Type: application/json'`, `  -d ${quoted(body)}`]),
-  ];
-  return lines.join(' \\\n');
 }
 
 /** A text with `code` between backticks. */

@@ -2,6 +2,9 @@ import { type JsonValue, parseJson } from '@tidemark/protocol';
 import { type KeyboardEvent, useState } from 'react';
 import type { ObjectRow } from '../api/object-pages.ts';
 
+/** Longer values are cut off in the table. */
+const SHOWN_UNITS = 200;
+
 /** Called with the new value of an attribute, which is reviewed before it is saved. */
 export type EditCell = (row: ObjectRow, name: string, value: JsonValue) => void;
 
@@ -12,7 +15,7 @@ interface AttributeCellProps {
   readonly onEdit: EditCell | null;
 }
 
-/** The value of an attribute. A plain value can be edited in its place; Enter leads to the review of the difference. */
+/** The value of an attribute. A short value can be edited in its place; Enter leads to the review of the difference. */
 export function AttributeCell({ row, name, onEdit }: AttributeCellProps) {
   const [text, setText] = useState<string | null>(null);
   const value = (Object.hasOwn(row.attributes, name) ? row.attributes[name] : undefined) as JsonValue | undefined;
@@ -39,11 +42,13 @@ export function AttributeCell({ row, name, onEdit }: AttributeCellProps) {
       />
     );
   }
-  const isPlain = typeof value !== 'object' || value === null;
+  const shown = value === undefined ? '' : textOf(value);
   return (
     <span className="cell">
-      <span className="name">{wordsOfValue(value)}</span>
-      {onEdit !== null && isPlain && (
+      <span className="name" title={shown.slice(0, SHOWN_UNITS)}>
+        {shown.slice(0, SHOWN_UNITS)}
+      </span>
+      {onEdit !== null && isEditable(value) && (
         <button
           type="button"
           className="cell-edit"
@@ -52,7 +57,7 @@ export function AttributeCell({ row, name, onEdit }: AttributeCellProps) {
           tabIndex={-1}
           onClick={(event) => {
             event.stopPropagation();
-            setText(wordsOfValue(value));
+            setText(shown);
           }}
         >
           ✎
@@ -72,7 +77,12 @@ function typedLike(old: JsonValue | undefined, text: string): JsonValue {
   }
 }
 
-function wordsOfValue(value: unknown): string {
-  if (value === undefined) return '';
-  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 200);
+/** A field of one line would cut long texts off and join their lines; those are edited as JSON. */
+function isEditable(value: JsonValue | undefined): boolean {
+  if (typeof value === 'string') return value.length <= SHOWN_UNITS && !/[\r\n]/.test(value);
+  return typeof value !== 'object' || value === null;
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,12 +1,12 @@
-import { Badge } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import type { AuditFact } from '@tidemark/protocol';
 import { client } from '../api/client.ts';
+import { usePages } from '../api/pages.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Page } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
 
 const PAGE_FACTS = 50;
 
@@ -18,21 +18,18 @@ const COLUMNS: readonly Column<AuditFact>[] = [
   {
     title: 'Result',
     cell: ({ result, count }) => (
-      <Badge variant="light" color={result === 'ok' ? 'green' : 'red'}>
-        {result}
-        {count > 1 && ` × ${count}`}
-      </Badge>
+      <StateBadge tone={result === 'ok' ? 'good' : 'bad'}>{count > 1 ? `${result} × ${count}` : result}</StateBadge>
     ),
   },
   { title: 'From', cell: ({ address }) => address },
 ];
 
 export function Audit() {
-  const query = useInfiniteQuery({
+  const query = usePages({
     queryKey: ['audit'],
-    queryFn: ({ pageParam: after }) => client.audit.list({ limit: PAGE_FACTS, ...(after === null ? {} : { after }) }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => (page.length < PAGE_FACTS ? null : (page.at(-1)?.id ?? null)),
+    limit: PAGE_FACTS,
+    read: (page) => client.audit.list(page),
+    nameOf: ({ id }) => id,
   });
   return (
     <Page title="Audit" about="Who changed what, newest first. Refused attempts are listed, too.">

@@ -146,7 +146,7 @@ function Download({ name }: { readonly name: string }) {
   };
   return (
     <>
-      <Button variant="default" size="compact-sm" onClick={() => setOpen(true)}>
+      <Button variant="default" size="compact-sm" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         Download
       </Button>
       <Dialog title="Download backup" isOpen={isOpen} onClose={() => setOpen(false)}>

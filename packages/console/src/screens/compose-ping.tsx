@@ -1,9 +1,10 @@
 import { NativeSelect, Stack, Switch, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import type { TidemarkClient } from '@tidemark/backend';
 import type { PingReport } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client } from '../api/client.ts';
-import type { ApiCall } from '../api/curl.ts';
+import { type ApiCall, curlOf, pingPipeline } from '../api/curl.ts';
 import { Action } from '../components/action.tsx';
 import { TextField } from '../components/fields.tsx';
 import { PingSent } from './ping-user.tsx';
@@ -21,21 +22,26 @@ export function ComposePing() {
   const [isOnlyBehind, setOnlyBehind] = useState(false);
   const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
   const logins = users.split(/[\s,]+/).filter((login) => login !== '');
-  const ping = (user_id: readonly string[]) => ({
-    user_id,
+  const ping = {
     ...(source === '' ? {} : { sources: [source] }),
     ...(message === '' ? {} : { message }),
-    ...(isOnlyBehind ? { only_behind: true } : {}),
-  });
-  const call: ApiCall = async (api) =>
-    api.users.ping(ping(isForAll ? await client.users.list({ limit: USERS_MAX }) : logins));
+    ...(isOnlyBehind && source !== '' ? { only_behind: true } : {}),
+  };
+  const listUsers: ApiCall = (api) => api.users.list({ limit: USERS_MAX });
+  const calls = isForAll
+    ? {
+        call: async (api: TidemarkClient) =>
+          api.users.ping({ user_id: await api.users.list({ limit: USERS_MAX }), ...ping }),
+        curl: pingPipeline(curlOf(listUsers), { users: '.', ping }),
+      }
+    : { call: (api: TidemarkClient) => api.users.ping({ user_id: logins, ...ping }) };
   return (
     <Action
       word="new-ping"
       label="New ping"
       title="New ping"
       verb="Send ping"
-      call={call}
+      {...calls}
       isDisabled={!isForAll && logins.length === 0}
       showAnswer={(answer) => <PingSent report={answer as PingReport} />}
     >
@@ -57,7 +63,7 @@ export function ComposePing() {
         <Switch
           label="Only devices that are behind"
           description="Devices that have acknowledged the newest state are skipped. Needs a source."
-          checked={isOnlyBehind}
+          checked={isOnlyBehind && source !== ''}
           disabled={source === ''}
           onChange={(event) => setOnlyBehind(event.currentTarget.checked)}
         />

@@ -159,7 +159,7 @@ function NextPage({ device, source, bytes }: NextPageProps) {
   });
   return (
     <>
-      <Button size="compact-sm" variant="default" onClick={() => setOpen(true)}>
+      <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         Next page
       </Button>
       <Dialog title={`What the next pull of ${source} brings`} isOpen={isOpen} onClose={() => setOpen(false)} size="xl">
@@ -261,6 +261,7 @@ function Wipe({ order: { ordered_at, ordered_by, confirmed_at, unsent_uploads } 
 
 /** Tokens that are looked through for those of a device. */
 const TOKENS_SEARCHED_MAX = 20_000;
+const TOO_MANY_TOKENS = `Only ${TOKENS_SEARCHED_MAX.toLocaleString('en')} tokens were looked through. Delete the device to end all its tokens.`;
 
 /** Ends the session of a device by revoking its tokens. */
 function SignOutDevice({ id }: { readonly id: string }) {
@@ -268,7 +269,7 @@ function SignOutDevice({ id }: { readonly id: string }) {
     let searched = 0;
     for await (const token of client.tokens.every()) {
       if (token.client === id) await api.tokens.revoke(token.id);
-      if (++searched >= TOKENS_SEARCHED_MAX) return;
+      if (++searched >= TOKENS_SEARCHED_MAX) throw new Error(TOO_MANY_TOKENS);
     }
   };
   return (
@@ -281,7 +282,7 @@ function SignOutDevice({ id }: { readonly id: string }) {
       call={call}
       curl={curlOf((api) => api.tokens.revoke('the id of its token'))}
     >
-      The tokens of the device are revoked. It keeps its data, and syncs again when its user has logged in.
+      The tokens of the device are revoked. It keeps its data, and syncs again when its user has signed in.
     </Action>
   );
 }

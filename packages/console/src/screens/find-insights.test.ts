@@ -9,6 +9,7 @@ const NOTHING: Known = {
   receipts: [],
   sources: undefined,
   queried: undefined,
+  failing: [],
   settings: undefined,
 };
 const titlesOf = (known: Partial<Known>) => findInsights({ ...NOTHING, ...known }, NOW_MS).map(({ title }) => title);
@@ -48,6 +49,9 @@ it('[CONSOLE-25] a source with a backend that was never queried is a problem aft
     ({ name, adapter, created_at: new Date(NOW_MS - minutes * 60_000).toISOString() }) as unknown as Source;
   const sources = [source('Old', 11), source('Young', 9), source('Pushed', 11, 'none'), source('Queried', 11)];
   expect(titlesOf({ sources, queried: new Set(['Queried']) })).toEqual(['The source “Old” was never refreshed']);
+  // What fails is told with its reason instead.
+  const failing = [{ source: 'Old', detail: 'the backend answered 503' }];
+  expect(titlesOf({ sources, queried: new Set(['Queried']), failing })).toEqual(['The last refresh of “Old” failed']);
   expect(titlesOf({ sources })).toEqual([]);
 });
 

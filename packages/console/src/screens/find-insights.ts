@@ -1,5 +1,6 @@
 import type { JobQueue, Receipt, SettingInForce, Source } from '@tidemark/protocol';
 import type { Readiness } from '../api/readiness.ts';
+import { counted } from '../components/counted.ts';
 
 /** A problem with what to do about it. */
 interface Insight {
@@ -17,6 +18,8 @@ export interface Known {
   readonly sources: readonly Source[] | undefined;
   /** The names of sources that were queried; undefined: not known yet. */
   readonly queried: ReadonlySet<string> | undefined;
+  /** Sources whose last refresh failed, with the reason. */
+  readonly failing: readonly { readonly source: string; readonly detail: string }[];
   /** Undefined: not known yet, or not for this session. */
   readonly settings: readonly SettingInForce[] | undefined;
 }
@@ -70,24 +73,33 @@ function checkInsights({ ready }: Known): readonly Insight[] {
   ];
 }
 
-function backendInsights({ ready, sources = [], queried }: Known, nowMs: number): readonly Insight[] {
+function backendInsights({ ready, sources = [], queried, failing }: Known, nowMs: number): readonly Insight[] {
   const { backend } = ready ?? {};
   const isOpen = backend?.state === 'open' || backend?.state === 'trying';
   const never = sources.filter(
     ({ name, adapter, created_at }) =>
-      adapter !== 'none' && queried?.has(name) === false && nowMs - Date.parse(created_at) > YOUNG_MS,
+      adapter !== 'none' &&
+      queried?.has(name) === false &&
+      failing.every(({ source }) => source !== name) &&
+      nowMs - Date.parse(created_at) > YOUNG_MS,
   );
   return [
     ...(isOpen
       ? [
           {
             title: 'The backend does not answer',
-            remedy: `${backend.failures} calls in a row failed. “Check the backend” tells why.`,
+            remedy: `${counted(backend.failures, 'call')} in a row failed. “Check the backend” tells why.`,
             to: '/backend',
             at: 'Backend',
           },
         ]
       : []),
+    ...failing.map(({ source, detail }) => ({
+      title: `The last refresh of “${source}” failed`,
+      remedy: `${detail}. The last failures have the words of the backend.`,
+      to: '/backend',
+      at: 'Backend',
+    })),
     ...never.map(({ name }) => ({
       title: `The source “${name}” was never refreshed`,
       remedy: 'No query of the backend for it is on record. Check the backend, then refresh the source.',
@@ -103,8 +115,8 @@ function jobInsights({ queues = [] }: Known): readonly Insight[] {
     ...(dead > 0
       ? [
           {
-            title: `${dead} dead ${dead === 1 ? 'job' : 'jobs'}`,
-            remedy: 'All their attempts failed. Read the reasons, then retry or remove them.',
+            title: counted(dead, 'dead job'),
+            remedy: 'All attempts failed. Read the reason, then retry or remove.',
             ...JOBS,
           },
         ]
@@ -122,7 +134,7 @@ function jobInsights({ queues = [] }: Known): readonly Insight[] {
 function deviceInsights({ receipts }: Known, nowMs: number): readonly Insight[] {
   const isOld = ({ oldest_behind_at: at }: Receipt) => at !== null && nowMs - Date.parse(at) > OLD_MS;
   return receipts.filter(isOld).map(({ source, behind }) => ({
-    title: `${behind} ${behind === 1 ? 'device is' : 'devices are'} behind in “${source}”`,
+    title: `${counted(behind, 'device')} ${behind === 1 ? 'is' : 'are'} behind in “${source}”`,
     remedy: 'At least one has not synced for a day. Ping those that are behind.',
     to: '/pings',
     at: 'Pings',

@@ -1,16 +1,12 @@
 import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { curlOf, pushCurl } from '../api/curl.ts';
 import { Command } from '../components/command.tsx';
-import { Failure, Waiting } from '../components/loaded.tsx';
+import { Failure } from '../components/loaded.tsx';
 import { NameLink } from '../components/name-link.tsx';
-
-const SimulatedDevice = lazy(async () => {
-  const { SimulatedDevice: component } = await import('./simulated-device.tsx');
-  return { default: component };
-});
+import { LazySimulatedDevice } from './lazy-simulated-device.tsx';
 
 const SAMPLE_SOURCE = 'Example';
 const SAMPLE_USER = 'example';
@@ -62,11 +58,7 @@ export function FirstRun() {
           </Stack>
         ))}
         <TryIt onReady={setPassword} isStarted={password !== null} />
-        {password !== null && (
-          <Suspense fallback={<Waiting />}>
-            <SimulatedDevice login={SAMPLE_USER} password={password} />
-          </Suspense>
-        )}
+        {password !== null && <LazySimulatedDevice login={SAMPLE_USER} password={password} />}
       </Stack>
     </div>
   );

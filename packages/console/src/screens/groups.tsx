@@ -1,9 +1,9 @@
 import { Button } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { curlOf, quoted } from '../api/curl.ts';
+import { usePages } from '../api/pages.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
@@ -14,11 +14,11 @@ import { NameLink } from '../components/name-link.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
 
-const PAGE_NAMES = 100;
+const NAMES = { limit: 100, nameOf: (name: string) => name };
 const GROUPS: readonly Column<string>[] = [{ title: 'Group', cell: (group) => <NameLink kind="group" name={group} /> }];
 
 export function Groups() {
-  const query = useNames(['groups'], (page) => client.groups.list(page));
+  const query = usePages({ ...NAMES, queryKey: ['groups'], read: (page) => client.groups.list(page) });
   const isAdmin = useIsAdmin();
   return (
     <Page
@@ -54,7 +54,11 @@ function NoGroups() {
 
 export function Group() {
   const { group } = useParams({ strict: false }) as { readonly group: string };
-  const query = useNames(['groups', group], (page) => client.groups.members(group, page));
+  const query = usePages({
+    ...NAMES,
+    queryKey: ['groups', group],
+    read: (page) => client.groups.members(group, page),
+  });
   const isAdmin = useIsAdmin();
   return (
     <Page
@@ -80,6 +84,7 @@ export function Group() {
             pages.flat().length === 0 ? (
               <Empty
                 title="Nobody is in this group"
+                curl={curlOf((api) => api.groups.add('ada', [group]))}
                 cli={`tidemark --url ${SERVER_URL} groups add ada ${quoted(group)}`}
               >
                 Its objects stay, and are delivered when it has members again.
@@ -104,19 +109,6 @@ function memberColumns(group: string, isAdmin: boolean): readonly Column<string>
   const login: Column<string> = { title: 'Login', cell: (name) => <NameLink kind="user" name={name} /> };
   if (!isAdmin) return [login];
   return [login, { title: 'Actions', cell: (name) => <RemoveMember group={group} login={name} /> }];
-}
-
-/** Reads names page by page. */
-function useNames(
-  queryKey: readonly string[],
-  read: (page: { readonly limit: number; readonly after?: string }) => Promise<readonly string[]>,
-) {
-  return useInfiniteQuery({
-    queryKey,
-    queryFn: ({ pageParam: after }) => read({ limit: PAGE_NAMES, ...(after === null ? {} : { after }) }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => (page.length < PAGE_NAMES ? null : (page.at(-1) ?? null)),
-  });
 }
 
 /** Adds a user to a group. Without a group given, the group is asked for, too. */

@@ -4,6 +4,7 @@ import { client } from '../api/client.ts';
 import { pushCurl } from '../api/curl.ts';
 import type { ObjectOwner } from '../api/object-pages.ts';
 import { ActionForm } from '../components/action.tsx';
+import { counted } from '../components/counted.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { Failure } from '../components/loaded.tsx';
@@ -29,7 +30,7 @@ export function ImportObjects({ owner, onDone }: ImportObjectsProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
+      <Button size="xs" variant="default" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         Import
       </Button>
       <Dialog title="Import objects" isOpen={isOpen} onClose={() => setOpen(false)} size="xl">
@@ -42,16 +43,16 @@ export function ImportObjects({ owner, onDone }: ImportObjectsProps) {
 /** First the file is chosen, then what it changes is reviewed; only then it is sent. */
 function Import({ owner, onDone, onClose }: ImportObjectsProps & { readonly onClose: () => void }) {
   const [file, setFile] = useState<ImportFile>({ text: '', mapping: { id: '', left: [] } });
-  const [comparison, setComparison] = useState<Comparison | null>(null);
+  const [reviewed, setReviewed] = useState<Reviewed | null>(null);
   const parsed = useMemo(() => (file.text.trim() === '' ? null : objectsIn(file.text, file.mapping)), [file]);
   const objects = parsed?.objects ?? NOTHING;
-  if (comparison !== null) {
+  if (reviewed !== null) {
     return (
       <Review
         owner={owner}
-        objects={objectsToSend(objects, comparison)}
-        comparison={comparison}
-        onBack={() => setComparison(null)}
+        objects={reviewed.objects}
+        comparison={reviewed.comparison}
+        onBack={() => setReviewed(null)}
         onDone={onDone}
         onClose={onClose}
       />
@@ -62,15 +63,22 @@ function Import({ owner, onDone, onClose }: ImportObjectsProps & { readonly onCl
       file={file}
       onFile={setFile}
       parsed={parsed}
-      review={async () =>
-        setComparison(await compareImport(objects, (options) => client.documents.objects(owner, options)))
-      }
+      review={async () => {
+        const comparison = await compareImport(objects, (options) => client.documents.objects(owner, options));
+        setReviewed({ objects: objectsToSend(objects, comparison), comparison });
+      }}
       onClose={onClose}
     />
   );
 }
 
 const NOTHING: ReadonlyMap<string, Attributes> = new Map();
+
+/** What was compared, and is sent: the text may change while it is compared. */
+interface Reviewed {
+  readonly objects: ReadonlyMap<string, Attributes>;
+  readonly comparison: Comparison;
+}
 
 interface ImportFile {
   readonly text: string;
@@ -91,19 +99,25 @@ function ChooseFile({ file, onFile, parsed, review, onClose }: ChooseFileProps) 
   const columns = useMemo(() => columnsIn(file.text), [file.text]);
   const run = () => {
     setBusy(true);
+    setError(null);
     review().catch((failure) => {
       setError(failure);
       setBusy(false);
     });
   };
   const onText = (text: string) => onFile({ ...file, text });
+  const onChosen = (chosen: File | null) => {
+    setError(null);
+    if (chosen === null) onText('');
+    else chosen.text().then(onText, setError);
+  };
   return (
     <Stack gap="md">
       <FileInput
         label="File"
         description="JSON: objects by id, or a list of objects. CSV: the first line names the columns."
         accept=".json,.csv,.txt"
-        onChange={async (chosen) => onText(chosen === null ? '' : await chosen.text())}
+        onChange={onChosen}
         clearable
         clearButtonProps={{ 'aria-label': 'Remove the file' }}
       />
@@ -144,7 +158,7 @@ function Review({ owner, objects, comparison, onBack, onDone, onClose }: ReviewP
   const [done, setDone] = useState(0);
   return (
     <ActionForm
-      verb={`Import ${counted(objects.size)}`}
+      verb={`Import ${counted(objects.size, 'object')}`}
       call={(api) =>
         api.push.objects(owner.source, objects, {
           ...ownerOptions(owner),
@@ -161,7 +175,7 @@ function Review({ owner, objects, comparison, onBack, onDone, onClose }: ReviewP
       onClose={onClose}
     >
       <ImportDifference comparison={comparison} />
-      <Group>
+      <Group mt="sm">
         <Button size="compact-sm" variant="default" onClick={onBack}>
           Choose again
         </Button>
@@ -180,12 +194,13 @@ function ImportDifference({ comparison }: { readonly comparison: Comparison }) {
     <Stack gap={6}>
       <Text size="sm" fw={600} role="status">
         {added.length.toLocaleString('en')} new, {changed.size.toLocaleString('en')} changed,{' '}
-        {unchanged.toLocaleString('en')} unchanged{unknown.length > 0 && `, ${counted(unknown.length)} not compared`}.
+        {unchanged.toLocaleString('en')} unchanged
+        {unknown.length > 0 && `, ${counted(unknown.length, 'object')} not compared`}.
       </Text>
       <Text size="sm" c="dimmed">
         {unknown.length === 0
-          ? `Every object of the file was compared with the ${counted(stored)} that are stored.`
-          : `${counted(stored)} are stored. The first objects of the file were compared; the others are sent as well.`}{' '}
+          ? `Every object of the file was compared with the ${counted(stored, 'object')} that are stored.`
+          : `${counted(stored, 'object')} are stored. The first objects of the file were compared; the others are sent as well.`}{' '}
         Objects that are unchanged are not sent. Attributes that the file does not have stay.
       </Text>
       <ul className="difference" aria-label="Difference">
@@ -198,19 +213,15 @@ function ImportDifference({ comparison }: { readonly comparison: Comparison }) {
           </li>
         ))}
       </ul>
-      {changed.size > LISTED && <Text size="sm">and {counted(changed.size - LISTED)} more that change.</Text>}
+      {changed.size > LISTED && <Text size="sm">and {counted(changed.size - LISTED, 'object')} more that change.</Text>}
       {added.length > 0 && (
         <Text size="sm" className="long">
           New: {added.slice(0, LISTED).join(', ')}
-          {added.length > LISTED && ` and ${counted(added.length - LISTED)} more`}
+          {added.length > LISTED && ` and ${counted(added.length - LISTED, 'object')} more`}
         </Text>
       )}
     </Stack>
   );
-}
-
-function counted(objects: number): string {
-  return `${objects.toLocaleString('en')} ${objects === 1 ? 'object' : 'objects'}`;
 }
 
 interface MapColumnsProps {
@@ -260,7 +271,7 @@ function Preview({ parsed: { objects, problem } }: { readonly parsed: Parsed }) 
   return (
     <Stack gap={6}>
       <Text size="sm" c="dimmed">
-        {counted(objects.size)}. The first of them:
+        {counted(objects.size, 'object')}. The first of them:
       </Text>
       <JsonView label="Preview" value={Object.fromEntries([...objects].slice(0, PREVIEWED))} />
     </Stack>

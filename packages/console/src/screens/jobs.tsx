@@ -1,5 +1,5 @@
-import { Button, Group, NativeSelect, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Group, NativeSelect, Text } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { TidemarkError } from '@tidemark/backend';
 import type { Job, JobQueue, JobState } from '@tidemark/protocol';
@@ -14,6 +14,7 @@ import { Loaded } from '../components/loaded.tsx';
 import { durationOf, Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
+import { PagesButton } from '../components/pages-button.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 
 const REFRESH_MS = 10_000;
@@ -83,7 +84,7 @@ export function Queue() {
               data={STATES.map((value) => ({ value, label: `${value} (${counts[value]})` }))}
             />
             <Text size="sm" c="dimmed">
-              {isPaused ? 'The queue is paused.' : `The oldest due job has waited ${durationOf(lag_ms)}.`}
+              {stateWords({ isPaused, due: counts.due, lagMs: lag_ms })}
             </Text>
           </Group>
         )}
@@ -92,6 +93,11 @@ export function Queue() {
       <JobList key={state} queue={queue} state={state} />
     </Page>
   );
+}
+
+function stateWords({ isPaused, due, lagMs }: { isPaused: boolean; due: number; lagMs: number }): string {
+  if (isPaused) return 'The queue is paused.';
+  return due === 0 ? 'No job is due.' : `The oldest due job has waited ${durationOf(lagMs)}.`;
 }
 
 function Pause({ queue, isPaused }: { readonly queue: string; readonly isPaused: boolean }) {
@@ -122,9 +128,9 @@ function AllDead({ queue }: { readonly queue: string }) {
         The first {DEAD_MAX.toLocaleString('en')} dead jobs are due again, with all their attempts.
       </Action>
       <Action
-        label="Drop all dead"
-        title="Drop all dead jobs"
-        verb="Drop dead jobs"
+        label="Remove all dead"
+        title="Remove all dead jobs"
+        verb="Remove dead jobs"
         button={{ variant: 'light', color: 'red', size: 'xs' }}
         typedName={queue}
         call={(api) => forEachDead(queue, (id) => api.jobs.remove(queue, id))}
@@ -149,29 +155,28 @@ async function forEachDead(queue: string, call: (id: string) => Promise<unknown>
 }
 
 function JobList({ queue, state }: { readonly queue: string; readonly state: JobState }) {
-  const [after, setAfter] = useState<string | null>(null);
-  const query = useQuery({
-    queryKey: ['jobs', queue, state, after],
-    queryFn: () => client.jobs.inspect(queue, { state, limit: PAGE_JOBS, ...(after === null ? {} : { after }) }),
+  const query = useInfiniteQuery({
+    queryKey: ['jobs', queue, state],
+    queryFn: ({ pageParam: after }) =>
+      client.jobs.inspect(queue, { state, limit: PAGE_JOBS, ...(after === null ? {} : { after }) }),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ next }) => next,
   });
   const isAdmin = useIsAdmin();
   return (
-    <Loaded query={query}>
-      {({ jobs, next }) =>
-        jobs.length === 0 ? (
-          <Empty title={`No job is ${state}`}>Choose another state above to see other jobs of this queue.</Empty>
-        ) : (
-          <>
+    <>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const jobs = pages.flatMap((page) => page.jobs);
+          return jobs.length === 0 ? (
+            <Empty title={`No job is ${state}`}>Choose another state above to see other jobs of this queue.</Empty>
+          ) : (
             <DataTable label="Jobs" rows={jobs} keyOf={({ id }) => id} columns={jobColumns(queue, isAdmin)} />
-            {next !== null && (
-              <Button variant="default" onClick={() => setAfter(next)}>
-                Next page
-              </Button>
-            )}
-          </>
-        )
-      }
-    </Loaded>
+          );
+        }}
+      </Loaded>
+      <PagesButton query={query}>More jobs</PagesButton>
+    </>
   );
 }
 

@@ -13,6 +13,7 @@ import {
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
+import { counted } from '../components/counted.ts';
 import { TextField } from '../components/fields.tsx';
 import { Failure } from '../components/loaded.tsx';
 import { type GridColumn, VirtualGrid } from '../components/virtual-grid.tsx';
@@ -20,7 +21,7 @@ import { AttributeCell, type EditCell } from './attribute-cell.tsx';
 import { EditObject } from './edit-object.tsx';
 import { ExportObjects } from './export-objects.tsx';
 import { ImportObjects } from './import-objects.tsx';
-import { ownerBody, ownerOptions } from './object-owner.ts';
+import { ownerBody, ownerFlag, ownerOptions } from './object-owner.ts';
 
 const COLUMNS_SHOWN = 5;
 const COLUMNS_MAX = 50;
@@ -139,10 +140,10 @@ function Tools({ owner, selected, onNew, onChanged }: ToolsProps) {
       {isAdmin && ids.length > 0 && (
         <Action
           label={`Delete ${ids.length}`}
-          title={`Delete ${ids.length} ${ids.length === 1 ? 'object' : 'objects'}`}
+          title={`Delete ${counted(ids.length, 'object')}`}
           verb="Delete"
           button={{ variant: 'light', color: 'red', size: 'xs' }}
-          typedName={ids.length === 1 ? (ids[0] ?? '') : `${ids.length} objects`}
+          typedName={ids.length === 1 ? (ids[0] ?? '') : counted(ids.length, 'object')}
           call={(api) => api.push.deletes(owner.source, ids, ownerOptions(owner))}
           curl={pushCurl(owner.source, { ...ownerBody(owner), objects: ids }, 'push_deletes')}
           onDone={onChanged}
@@ -151,7 +152,7 @@ function Tools({ owner, selected, onNew, onChanged }: ToolsProps) {
         </Action>
       )}
       {isAdmin && (
-        <Button size="xs" onClick={onNew}>
+        <Button size="xs" aria-haspopup="dialog" onClick={onNew}>
           Add object
         </Button>
       )}
@@ -173,13 +174,13 @@ function AllObjects({ owner, start, ...props }: RowsProps) {
   const [shown, setShown] = useState<readonly [number, number]>([0, 1]);
   const pages = useObjectPages(owner, start, shown);
   const onShown = useCallback((from: number, to: number) => setShown([from, to]), []);
-  if (pages.error !== null) return <Failure error={pages.error} />;
+  if (pages.error !== null) return <Failure error={pages.error} onRetry={pages.retry} />;
   if (pages.count === 0 && pages.isComplete) return <NoObjects owner={owner} />;
   const rows = Array.from({ length: shown[1] - shown[0] }, (_, index) => pages.rowAt(shown[0] + index));
   return (
     <>
       <Text size="xs" c="dimmed" role="status">
-        {pages.size === undefined ? 'Loading …' : `${pages.size.toLocaleString('en')} objects`}
+        {pages.size === undefined ? 'Loading …' : counted(pages.size, 'object')}
         {!pages.isComplete && `, ${pages.count.toLocaleString('en')} reached so far: scroll for more`}
       </Text>
       <Rows {...props} count={pages.count} rowAt={pages.rowAt} seen={rows} onShown={onShown} />
@@ -188,14 +189,14 @@ function AllObjects({ owner, start, ...props }: RowsProps) {
 }
 
 function FoundObjects({ owner, start, text, ...props }: RowsProps & { readonly text: string }) {
-  const { matches, searched, size, isBusy, isComplete, error, searchOn } = useObjectSearch(owner, start, text);
+  const { matches, searched, size, isBusy, isComplete, error, searchOn, retry } = useObjectSearch(owner, start, text);
   const rowAt = (index: number) => matches[index];
-  if (error !== null) return <Failure error={error} />;
+  if (error !== null) return <Failure error={error} onRetry={retry} />;
   return (
     <>
       <Group gap="xs">
         <Text size="xs" c="dimmed" role="status">
-          {matches.length.toLocaleString('en')} match. Searched {searched.toLocaleString('en')} of{' '}
+          {matches.length.toLocaleString('en')} found. Searched {searched.toLocaleString('en')} of{' '}
           {size?.toLocaleString('en') ?? '…'} objects{isBusy ? ' so far …' : '.'}
         </Text>
         {!isBusy && !isComplete && (
@@ -319,7 +320,7 @@ function NoObjects({ owner }: { readonly owner: ObjectOwner }) {
     <Empty
       title="No objects yet"
       curl={pushCurl(owner.source, { ...ownerBody(owner), objects: { '1': { title: 'The first' } } })}
-      cli={`tidemark --url ${SERVER_URL} push objects ${quoted(owner.source)}${'user' in owner ? ` --user ${quoted(owner.user)}` : ''} objects.json`}
+      cli={`tidemark --url ${SERVER_URL} push objects ${quoted(owner.source)}${ownerFlag(owner)} objects.json`}
     >
       Add one with the button above, import a file, or use one of these commands.
     </Empty>

@@ -3,10 +3,11 @@ import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
-import { useActivity } from '../api/activity.ts';
+import { LINES_MAX, useActivity } from '../api/activity.ts';
 import { client, readiness } from '../api/client.ts';
 import { readMetrics } from '../api/metrics.ts';
 import type { Readiness } from '../api/readiness.ts';
+import { refreshErrorOf } from '../api/refresh-error.ts';
 import { quantileOf, type Sample, sumOfSamples } from '../api/samples.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { bytesText } from '../components/bytes-text.ts';
@@ -16,6 +17,7 @@ import { Loaded } from '../components/loaded.tsx';
 import { durationOf, Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page, Section } from '../components/page.tsx';
+import type { Known } from './find-insights.ts';
 import { FirstRun } from './first-run.tsx';
 import { Insights } from './insights.tsx';
 import { MetricChart } from './metric-chart.tsx';
@@ -23,8 +25,8 @@ import { MetricChart } from './metric-chart.tsx';
 const REFRESH_MS = 10_000;
 const RATE_MS = 10_000;
 const RATED = { kinds: ['push', 'pull'] } as const;
-/** Sources whose receipts are read. */
-const RECEIPTS_MAX = 20;
+/** Sources whose receipts and refreshes are read. */
+const SOURCES_READ_MAX = 20;
 const PULL_ROUTE = '/sync/v1/pull';
 const PUSH_ROUTE = '/app/v1/:source_name/push_objects';
 /** The metric of a query of the backend, before the name of the source. */
@@ -48,6 +50,7 @@ export function Overview() {
     enabled: isAdmin,
   });
   const receipts = useReceipts(sources.data ?? []);
+  const failing = useFailing(sources.data ?? []);
   const rates = useRates();
   // The first steps stay until the screen is left, also when they have filled the server.
   const [wasEmpty, setWasEmpty] = useState(false);
@@ -60,6 +63,7 @@ export function Overview() {
           ready: ready.data,
           queues: queues.data,
           receipts,
+          failing,
           sources: sources.data,
           queried: queried.data && new Set(queried.data.map((name) => name.slice(QUERIED.length))),
           settings: settings.data,
@@ -126,7 +130,7 @@ const FRESHNESS: readonly Column<Receipt>[] = [
 
 /** The receipts of shared sources; those of users have one per user. */
 function useReceipts(sources: readonly Source[]): readonly Receipt[] {
-  const shared = sources.filter(({ partition_type }) => partition_type === 'app').slice(0, RECEIPTS_MAX);
+  const shared = sources.filter(({ partition_type }) => partition_type === 'app').slice(0, SOURCES_READ_MAX);
   const results = useQueries({
     queries: shared.map(({ name }) => ({
       queryKey: ['receipts', name],
@@ -135,6 +139,24 @@ function useReceipts(sources: readonly Source[]): readonly Receipt[] {
     })),
   });
   return results.flatMap(({ data }) => (data === undefined ? [] : [data]));
+}
+
+/** Shared sources whose last refresh failed. */
+function useFailing(sources: readonly Source[]): Known['failing'] {
+  const refreshed = sources
+    .filter(({ partition_type, adapter }) => partition_type === 'app' && adapter !== 'none')
+    .slice(0, SOURCES_READ_MAX);
+  return useQueries({
+    queries: refreshed.map(({ name }) => ({
+      queryKey: ['refresh error', name],
+      queryFn: () => refreshErrorOf(name),
+      refetchInterval: REFRESH_MS,
+    })),
+    combine: (results) =>
+      results.flatMap(({ data }, index) =>
+        data === undefined || data === null ? [] : [{ source: refreshed[index]?.name ?? '', detail: data.detail }],
+      ),
+  });
 }
 
 /** What happened per second, on average of the last seconds, from the live activity. */
@@ -147,8 +169,11 @@ function useRates(): { readonly push: number | undefined; readonly pull: number 
   }, []);
   if (state !== 'live') return { push: undefined, pull: undefined };
   const recent = lines.filter(({ event }) => Date.parse(event.at) > nowMs - RATE_MS);
+  // A busy server fills the list in less time than it is meant to cover.
+  const oldestMs = recent.length === LINES_MAX ? Date.parse(recent.at(-1)?.event.at ?? '') : nowMs - RATE_MS;
+  const seconds = Math.max(1, (nowMs - oldestMs) / 1_000);
   const rateOf = (kind: string) =>
-    Math.round((recent.filter(({ event }) => event.kind === kind).length / RATE_MS) * 10_000) / 10;
+    Math.round((recent.filter(({ event }) => event.kind === kind).length / seconds) * 10) / 10;
   return { push: rateOf('push'), pull: rateOf('pull') };
 }
 

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { PingReport } from '@tidemark/protocol';
 import { useState } from 'react';
 import { Action } from '../components/action.tsx';
+import { counted } from '../components/counted.ts';
 import { TextField } from '../components/fields.tsx';
 
 interface PingUserProps {
@@ -44,7 +45,7 @@ export function PingSent({ report: { ping_id, devices, skipped } }: { readonly r
   const reasons = [...new Set(skipped.map(({ reason }) => reason.replaceAll('_', ' ')))];
   return (
     <Alert color="blue" title="Sent" role="status">
-      To {devices} {devices === 1 ? 'device' : 'devices'}. Skipped: {skipped.length}
+      To {counted(devices, 'device')}. Skipped: {skipped.length}
       {reasons.length > 0 && ` (${reasons.join(', ')})`}.{' '}
       <Anchor component={Link} to="/pings/$id" {...({ params: { id: ping_id } } as object)} size="sm">
         Results

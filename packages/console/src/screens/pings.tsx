@@ -1,12 +1,15 @@
 import { Text } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { TidemarkError } from '@tidemark/backend';
 import type { Ping, PingReport, PingResult } from '@tidemark/protocol';
-import { client } from '../api/client.ts';
-import { type ApiCall, curlOf } from '../api/curl.ts';
+import { client, SERVER_URL } from '../api/client.ts';
+import { type ApiCall, curlOf, pingPipeline, quoted } from '../api/curl.ts';
+import { usePages } from '../api/pages.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
+import { counted } from '../components/counted.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Gauge } from '../components/gauge.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -35,11 +38,11 @@ const COLUMNS: readonly Column<Ping>[] = [
 ];
 
 export function Pings() {
-  const query = useInfiniteQuery({
+  const query = usePages({
     queryKey: ['pings'],
-    queryFn: ({ pageParam: after }) => client.pings.list({ limit: PAGE_PINGS, ...(after === null ? {} : { after }) }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => (page.length < PAGE_PINGS ? null : (page.at(-1)?.ping_id ?? null)),
+    limit: PAGE_PINGS,
+    read: (page) => client.pings.list(page),
+    nameOf: ({ ping_id }) => ping_id,
   });
   const isAdmin = useIsAdmin();
   return (
@@ -54,7 +57,7 @@ export function Pings() {
             <Empty
               title="No pings yet"
               curl={curlOf((api) => api.users.ping({ user_id: 'ada', message: 'New orders' }))}
-              cli="tidemark ping ada --message 'New orders'"
+              cli={`tidemark --url ${SERVER_URL} ping ada --message 'New orders'`}
             >
               Send one with the button above, or with one of these commands. A source with “Ping after a push” sends
               them by itself.
@@ -82,21 +85,22 @@ const resultColumns = (sentAt: string): readonly Column<PingResult>[] => [
 
 const FAILED: ReadonlySet<PingResult['status']> = new Set(['failed', 'retired', 'gone']);
 
-/** Sends a ping again to the users of the devices that it did not reach. */
-function PingAgain({
-  sources,
-  results,
-}: {
+interface PingAgainProps {
   readonly sources: readonly string[];
   readonly results: readonly PingResult[];
-}) {
+}
+
+/** Sends a ping again to the users of the devices that it did not reach. */
+function PingAgain({ sources, results }: PingAgainProps) {
   const failed = results.filter(({ status }) => FAILED.has(status)).map(({ client_id }) => client_id);
+  const ping = sources.length === 0 ? {} : { sources };
   const call: ApiCall = async (api) => {
-    const devices = await Promise.all(failed.map((id) => client.clients.get(id).catch(() => null)));
-    const users = [...new Set(devices.flatMap((device) => (device === null ? [] : [device.user_id])))];
-    return api.users.ping({ user_id: users, ...(sources.length === 0 ? {} : { sources }) });
+    const users = await Promise.all(failed.map(userOf));
+    return api.users.ping({ user_id: [...new Set(users.flat())], ...ping });
   };
   if (failed.length === 0) return null;
+  const readDevices = `for id in ${failed.map(quoted).join(' ')}; do
+  curl "${SERVER_URL}/rc/v1/clients/$id" -H "X-Sync-API-TOKEN: $TOKEN"; done`;
   return (
     <Action
       label="Ping again"
@@ -104,14 +108,25 @@ function PingAgain({
       verb="Send ping"
       button={{ variant: 'default' }}
       call={call}
+      curl={pingPipeline(readDevices, { isSlurped: true, users: '(map(.user_id) | unique)', ping })}
       showAnswer={(answer) => <PingSent report={answer as PingReport} />}
     >
       <Text size="sm">
-        The users of {failed.length} {failed.length === 1 ? 'device' : 'devices'} get a ping without a text, on all
-        their devices. A device without a valid address stays out of reach until it registers one.
+        The users of {counted(failed.length, 'device')} get a ping without a text, on all their devices. A device
+        without a valid address stays out of reach until it registers one.
       </Text>
     </Action>
   );
+}
+
+/** Returns the user of a device; nobody, if the device was deleted. */
+async function userOf(device: string): Promise<readonly string[]> {
+  try {
+    return [(await client.clients.get(device)).user_id];
+  } catch (error) {
+    if (error instanceof TidemarkError && error.code === 'client_not_found') return [];
+    throw error;
+  }
 }
 
 /** A ping with its results, which arrive while the screen is open. */

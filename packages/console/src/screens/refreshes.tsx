@@ -1,11 +1,12 @@
 import { Alert, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { TidemarkError } from '@tidemark/backend';
 import type { Source } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client } from '../api/client.ts';
+import { type RefreshError, refreshErrorOf } from '../api/refresh-error.ts';
 import { useSession } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
+import { counted } from '../components/counted.ts';
 import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
@@ -14,14 +15,6 @@ import { Facts } from '../components/page.tsx';
 const REFRESH_MS = 10_000;
 /** How far back the last refresh is looked for. */
 const MINUTES_SEARCHED = 1_440;
-
-/** Why the last refresh of the shared data failed, as the server keeps it in the document `errors`. */
-interface RefreshError {
-  readonly code: string;
-  readonly detail: string;
-  readonly failures: number;
-  readonly retry_at: string;
-}
 
 interface RefreshHistory {
   /** When the last refresh of a day succeeded; null: none did. */
@@ -45,8 +38,8 @@ export function Refreshes({ source }: { readonly source: Source }) {
           {error !== null && (
             <Alert color="red" title="The last refresh failed" role="alert">
               <Text size="sm" className="long">
-                {error.detail} ({error.code}). It failed {error.failures} {error.failures === 1 ? 'time' : 'times'} in a
-                row, and is tried again <Moment at={error.retry_at} /> at the earliest.
+                Reason: {error.detail} ({error.code}). It failed {counted(error.failures, 'time')} in a row, and is
+                tried again <Moment at={error.retry_at} /> at the earliest.
               </Text>
             </Alert>
           )}
@@ -67,7 +60,7 @@ async function historyOf({ name, partition_type }: Source): Promise<RefreshHisto
   const [succeededAt, failedAt, error] = await Promise.all([
     lastStepOf(`sources:query:${name}`),
     lastStepOf(`sources:query_failed:${name}`),
-    partition_type === 'app' ? errorOf(name) : null,
+    partition_type === 'app' ? refreshErrorOf(name) : null,
   ]);
   return { succeededAt, failedAt, error };
 }
@@ -77,16 +70,6 @@ async function lastStepOf(metric: string): Promise<string | null> {
   const steps = await client.system.metric(metric, { start: -MINUTES_SEARCHED });
   const last = steps.findLast(({ count }) => count > 0);
   return last === undefined ? null : new Date(last.at * 1_000).toISOString();
-}
-
-async function errorOf(source: string): Promise<RefreshError | null> {
-  try {
-    const errors = await client.documents.read({ source, shared: true }, 'errors');
-    return (errors as unknown as { readonly query?: RefreshError }).query ?? null;
-  } catch (error) {
-    if (error instanceof TidemarkError && error.code === 'doc_not_found') return null;
-    throw error;
-  }
 }
 
 /** Makes the server query the backend again at the next sync. */

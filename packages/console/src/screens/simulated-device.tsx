@@ -8,7 +8,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 
 const SHOWN_MAX = 50;
 
-interface SimulatedDeviceProps {
+export interface SimulatedDeviceProps {
   readonly login: string;
   /** Absent: the person is asked for it. */
   readonly password?: string;
@@ -68,19 +68,27 @@ function Running({ login, password, onRefused }: RunningProps) {
   useEffect(() => {
     let opened: Device | null = null;
     let isOver = false;
-    const close = () => opened?.signOut({ discardUploads: true }).then(() => opened?.close());
+    const close = () =>
+      opened
+        ?.signOut({ discardUploads: true })
+        .catch(() => undefined)
+        .then(() => opened?.close());
     const open = async () => {
       // The client is only loaded when somebody uses it.
       const { openDevice } = await import('@tidemark/client');
       opened = await openDevice({ url: SERVER_URL });
-      await opened.signIn({ login, password });
+      if (!isOver) await opened.signIn({ login, password });
+      // So that pings reach it, through its open connection.
+      if (!isOver) await opened.describe({ device_type: 'live', device_app_id: 'console' });
       if (isOver) await close();
       else setDevice(opened);
     };
-    open().catch(setError);
+    open().catch((failure) => {
+      if (!isOver) setError(failure);
+    });
     return () => {
       isOver = true;
-      close()?.catch(() => undefined);
+      void close();
     };
   }, [login, password]);
   if (error !== null) {
@@ -151,7 +159,7 @@ function Objects({ device, name }: { readonly device: Device; readonly name: str
       <ul className="arrived" aria-label={`Objects of ${name}`}>
         {objects.slice(0, SHOWN_MAX).map((object) => (
           <li key={object.id} className="long">
-            <b>{object.id}</b> {wordsOf(object)}
+            <b>{object.id}</b> {attributesText(object)}
           </li>
         ))}
       </ul>
@@ -164,6 +172,6 @@ function Objects({ device, name }: { readonly device: Device; readonly name: str
   );
 }
 
-function wordsOf({ attributes }: SyncedObject): string {
+function attributesText({ attributes }: SyncedObject): string {
   return JSON.stringify(attributes).slice(0, 200);
 }

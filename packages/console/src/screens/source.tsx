@@ -1,4 +1,4 @@
-import { Badge, Button, NativeSelect, Stack, Switch } from '@mantine/core';
+import { Button, NativeSelect, Stack, Switch } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Conflicts, Source as SourceView } from '@tidemark/protocol';
@@ -12,11 +12,13 @@ import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
 import { MetricChart } from './metric-chart.tsx';
+import { ownerBody, ownerFlag } from './object-owner.ts';
 import { Receipts } from './receipts.tsx';
 import { RecentPushes } from './recent-pushes.tsx';
 import { Refreshes, RefreshSource } from './refreshes.tsx';
-import { ownerOf } from './sources.tsx';
+import { ownersOf } from './sources.tsx';
 
 export function Source() {
   const { name } = useParams({ strict: false }) as { readonly name: string };
@@ -57,11 +59,7 @@ export function Source() {
               <RecentPushes source={name} />
             </Section>
             <Section title="Push objects to it">
-              <Command label="curl" text={pushCurl(name, exampleOf(source))} />
-              <Command
-                label="command line"
-                text={`tidemark --url ${SERVER_URL} push objects ${quoted(name)}${OWNER_OPTION[source.partition_type]} objects.json`}
-              />
+              <PushExamples source={source} />
             </Section>
           </>
         )}
@@ -70,20 +68,31 @@ export function Source() {
   );
 }
 
-/** How the command line names the owner of the data. */
-const OWNER_OPTION = { app: '', user: ' --user ada', group: ' --group north' } as const;
-
-function exampleOf({ name, partition_type }: SourceView): object {
-  const objects = { '1': { title: `The first ${name}` } };
-  const owner = { app: {}, user: { user_id: 'ada' }, group: { group: 'north' } }[partition_type];
-  return { ...owner, objects };
+/** Commands that push an object, to a sample owner where the data belongs to somebody. */
+function PushExamples({ source: { name: source, partition_type } }: { readonly source: SourceView }) {
+  const owners = {
+    app: { source, shared: true },
+    user: { source, user: 'ada' },
+    group: { source, group: 'north' },
+  } as const;
+  const owner = owners[partition_type];
+  const objects = { '1': { title: `The first ${source}` } };
+  return (
+    <>
+      <Command label="curl" text={pushCurl(source, { ...ownerBody(owner), objects })} />
+      <Command
+        label="command line"
+        text={`tidemark --url ${SERVER_URL} push objects ${quoted(source)}${ownerFlag(owner)} objects.json`}
+      />
+    </>
+  );
 }
 
 function factsOf(source: SourceView) {
   const { partition_type, adapter, counts, poll_interval, conflicts, read_only, push_notify, sync_type, queue } =
     source;
   return [
-    ['Data belongs to', ownerOf(partition_type)],
+    ['Data belongs to', ownersOf(partition_type)],
     ['Objects', counts.objects?.toLocaleString('en') ?? `counted per ${partition_type}`],
     ['Filled by', adapter === 'none' ? 'pushes of a backend' : adapter],
     ['Asked again', pollWords(poll_interval), 'How often Tidemark queries the backend for this source.'],
@@ -99,9 +108,9 @@ function factsOf(source: SourceView) {
     [
       'Declared',
       source.configured ? (
-        <Badge key="declared" color="gray" variant="light">
+        <StateBadge key="declared" tone="plain">
           by the configuration
-        </Badge>
+        </StateBadge>
       ) : (
         <Moment key="declared" at={source.created_at} />
       ),

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Source>[] = [
     title: 'Name',
     cell: ({ name }) => <NameLink kind="source" name={name} />,
   },
-  { title: 'Data belongs to', cell: ({ partition_type }) => ownerOf(partition_type) },
+  { title: 'Data belongs to', cell: ({ partition_type }) => ownersOf(partition_type) },
   { title: 'Filled by', cell: ({ adapter }) => (adapter === 'none' ? 'pushes' : adapter) },
   {
     title: 'Objects',
@@ -35,7 +35,8 @@ const COLUMNS: readonly Column<Source>[] = [
   { title: 'Changed', cell: ({ updated_at }) => <Moment at={updated_at} /> },
 ];
 
-export function ownerOf(type: PartitionType): string {
+/** Says whose the objects of a source are. */
+export function ownersOf(type: PartitionType): string {
   return { app: 'all users', user: 'each user', group: 'groups of users' }[type];
 }
 

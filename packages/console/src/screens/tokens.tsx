@@ -1,9 +1,9 @@
-import { Alert, Badge, Checkbox, Group, Stack } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { Alert, Checkbox, Group, Stack } from '@mantine/core';
 import type { TokenRequest } from '@tidemark/backend';
 import type { NewToken as NewTokenAnswer, Token } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client } from '../api/client.ts';
+import { usePages } from '../api/pages.ts';
 import { Action } from '../components/action.tsx';
 import { Command } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -12,6 +12,7 @@ import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Page } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
 
 const PAGE_TOKENS = 100;
 const SCOPES = [
@@ -31,9 +32,9 @@ const COLUMNS: readonly Column<Token>[] = [
     cell: ({ scopes }) => (
       <Group gap={4}>
         {scopes.map((scope) => (
-          <Badge key={scope} variant="light" color={scope.startsWith('admin') ? 'yellow' : 'gray'}>
+          <StateBadge key={scope} tone={scope.startsWith('admin') ? 'warn' : 'plain'}>
             {scope}
-          </Badge>
+          </StateBadge>
         ))}
       </Group>
     ),
@@ -47,11 +48,11 @@ const COLUMNS: readonly Column<Token>[] = [
 ];
 
 export function Tokens() {
-  const query = useInfiniteQuery({
+  const query = usePages({
     queryKey: ['tokens'],
-    queryFn: ({ pageParam: after }) => client.tokens.list({ limit: PAGE_TOKENS, ...(after === null ? {} : { after }) }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => (page.length < PAGE_TOKENS ? null : (page.at(-1)?.id ?? null)),
+    limit: PAGE_TOKENS,
+    read: (page) => client.tokens.list(page),
+    nameOf: ({ id }) => id,
   });
   return (
     <Page

@@ -69,7 +69,12 @@ export function User() {
           />
         )}
       </Loaded>
-      <Section title="Groups" actions={isAdmin && groups.data !== undefined && <SetGroups groups={groups.data} />}>
+      <Section
+        title="Groups"
+        actions={
+          isAdmin && groups.data !== undefined && <SetGroups key={groups.data.groups.join('\n')} groups={groups.data} />
+        }
+      >
         <Loaded query={groups}>{({ groups: names }) => <GroupNames names={names} />}</Loaded>
       </Section>
       <Section title="Data">
@@ -80,7 +85,7 @@ export function User() {
           {(ids) =>
             ids.length === 0 ? (
               <Empty title="No devices yet" cli={`tidemark --url ${SERVER_URL} device login ${quoted(login)}`}>
-                A device appears here when it logs in for the first time. This command runs one for a try.
+                A device appears here when it signs in for the first time. This command runs one for a try.
               </Empty>
             ) : (
               <Devices ids={ids} />
@@ -154,7 +159,6 @@ function SetGroups({ groups: { user_id, groups } }: { readonly groups: UserGroup
   const names = [...new Set(typed.split('\n').map((line) => line.trim()))].filter((name) => name !== '');
   return (
     <Action
-      key={groups.join('\n')}
       label="Set groups"
       title="Set the groups"
       verb="Set groups"
@@ -188,7 +192,7 @@ function SetPassword({ login }: { readonly login: string }) {
     >
       <NewPasswordField
         label="New password"
-        description="All devices of the user must log in again."
+        description="All devices of the user must sign in again."
         value={password}
         onText={setPassword}
         data-autofocus

@@ -13,6 +13,7 @@ import { Loaded } from '../components/loaded.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
+import { justBefore } from './just-before.ts';
 
 const PAGE_USERS = 100;
 const COLUMNS: readonly Column<string>[] = [
@@ -50,13 +51,6 @@ export function Users() {
       <PagesButton query={query}>More users</PagesButton>
     </Page>
   );
-}
-
-/** Returns a name that sorts directly before all names with this beginning, or null for the first page. */
-function justBefore(start: string): string | null {
-  const last = start.codePointAt(start.length - 1) ?? 0;
-  const isPlain = last > 0x21 && last < 0xd800;
-  return isPlain ? `${start.slice(0, -1)}${String.fromCodePoint(last - 1)}\u{10fffd}` : null;
 }
 
 function NoUsers({ start }: { readonly start: string }) {

@@ -1,0 +1,219 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { answerJson, openFakeBackend, openLibrary, type Page, useBrowser as startBrowser } from '@tidemark/testing';
+import {
+  callsTo,
+  heading,
+  PATIENCE,
+  screensOf,
+  signIn,
+  startTestServer,
+  type TestServer,
+} from '@tidemark/testing/server';
+import { expect, it, onTestFinished } from 'vitest';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const NAME = 'seen';
+const PASSWORD = 'sea-urchin-4410';
+
+/** The titles of all dialogs that a button of some screen opens. */
+const DIALOGS = [
+  'A device of seen',
+  'Add a member',
+  'Add object',
+  'Address of the backend',
+  'Check the backend',
+  'Delete 1 object',
+  'Delete all data of this server',
+  'Delete backup',
+  'Delete device',
+  'Delete old backups',
+  'Delete user',
+  'Document notes',
+  'Download backup',
+  'Drop source',
+  'Edit source',
+  'Find',
+  'Import objects',
+  'Invite a device',
+  'Make a backup',
+  'New document',
+  'New ping',
+  'New source',
+  'New token',
+  'New user',
+  'Pause the queue',
+  'Ping again who was not reached',
+  'Ping all devices of the user',
+  'Refresh fetched',
+  'Refresh from the backend',
+  'Remove all dead jobs',
+  'Remove seen from seen',
+  'Remove the job',
+  'Retry all dead jobs',
+  'Retry the job',
+  'Revoke the token',
+  'Set an attribute',
+  'Set the groups',
+  'Set the password',
+  'Sign the device out',
+  'Start over with fetched',
+  'Verify backup',
+  'What happened',
+  'What the next pull of fetched brings',
+  'Wipe device',
+];
+
+const browser = startBrowser();
+
+interface Filled {
+  readonly server: TestServer;
+  /** The addresses of all screens. */
+  readonly screens: readonly string[];
+}
+
+/** Starts a server on which every screen has something to show, and every action its button. */
+async function startFilled(): Promise<Filled> {
+  const backend = await openFakeBackend(() => '');
+  backend.on('query', (_, response) => response.writeHead(503).end('Out of memory'));
+  // It leaves logins to the stored passwords.
+  backend.on('authenticate', (_, response) => response.writeHead(501).end());
+  backend.on('*', (_, response) => answerJson(response, {}));
+  const server = await startTestServer();
+  const library = await openLibrary(server.folder);
+  onTestFinished(async () => {
+    await library.close();
+    await server.close();
+    await backend.close();
+  });
+  const { post, read, newDevice } = callsTo(() => server);
+  await post('/rc/v1/system/appserver', { adapter_url: backend.url });
+  await post('/rc/v1/sources', { name: NAME, partition_type: 'app' });
+  await post('/rc/v1/sources', { name: 'fetched', partition_type: 'app', adapter: 'backend' });
+  await post(`/app/v1/${NAME}/push_objects`, { objects: { 1: { a: 1 } } });
+  await post(`/rc/v1/users/*/sources/${NAME}/docs/notes`, { data: 'Notes' });
+  const device = await newDevice(NAME, NAME);
+  await post(`/rc/v1/users/${NAME}/groups`, { groups: [NAME] });
+  const { token } = await post('/sync/v1/login', { login: NAME, password: PASSWORD });
+  const phone = { device_type: 'android', device_pin: 'an-address', device_app_id: 'org.example' };
+  const { client_id } = await post('/sync/v1/clients', phone, token);
+  await post('/sync/v1/pull', { client_id, sources: { fetched: {} } }, token);
+  await post('/rc/v1/tokens', { name: 'backend', scopes: ['push'] });
+  await post('/rc/v1/system/backups', {});
+  await library.leaveJob('uploads', 'dead');
+  await post('/rc/v1/users/ping', { user_id: [NAME], message: 'Hello' });
+  const pings = async () => (await read('/rc/v1/pings')) as unknown as readonly { ping_id: string; failed: number }[];
+  await expect.poll(async () => (await pings())[0]?.failed, PATIENCE).toBe(1);
+  const [ping] = await pings();
+  const more = ['sources/fetched', `devices/${client_id}?source=fetched&object=1`, `pings/${ping?.ping_id}`];
+  return { server, screens: [...screensOf(NAME, device), ...more] };
+}
+
+async function openScreen(page: Page, { url }: TestServer, path: string): Promise<void> {
+  await page.goto(`${url}/console/${path}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await expect.poll(() => page.getByLabel('Loading').count(), PATIENCE).toBe(0);
+}
+
+it('[CONSOLE-10] no screen has a serious accessibility problem, light or dark', async () => {
+  const { server, screens } = await startFilled();
+  const page = await browser.openPage(`${server.url}/console/`);
+  const problems = [await axe(page, 'sign-in')];
+  await signIn(page);
+  await heading(page, 'Overview');
+  for (const path of screens) {
+    await openScreen(page, server, path);
+    problems.push(await axe(page, path));
+  }
+  expect(problems.flat()).toEqual([]);
+});
+
+it('[CONSOLE-10] no dialog has a serious accessibility problem, light or dark, and each shows its call as curl', async () => {
+  const { server, screens } = await startFilled();
+  const page = await browser.openPage(`${server.url}/console/`);
+  await signIn(page);
+  await heading(page, 'Overview');
+  const { post } = callsTo(() => server);
+  const problems: string[] = [];
+  const titles = new Set<string>();
+  for (const path of screens) {
+    await openScreen(page, server, path);
+    if (path.startsWith('data')) await page.getByLabel('Select 1').check();
+    if (path === 'activity') {
+      await page.getByText('Nothing has happened yet').waitFor();
+      await post(`/app/v1/${NAME}/push_objects`, { objects: { 1: { a: 2 } } });
+      await page.getByRole('table', { name: 'Activity' }).waitFor();
+    }
+    const openers = page.locator('[aria-haspopup="dialog"]');
+    const labels = await openers.allTextContents();
+    for (const [index, label] of labels.entries()) {
+      if (labels.indexOf(label) < index || (label.startsWith('Find') && titles.has('Find'))) continue;
+      await openers.nth(index).click();
+      const title = await openedTitle(page);
+      if (!titles.has(title)) problems.push(...(await checkDialog(page, title)));
+      titles.add(title);
+      await closeDialog(page);
+    }
+  }
+  expect(problems).toEqual([]);
+  expect([...titles].sort()).toEqual(DIALOGS);
+});
+
+/** Waits until a dialog has opened and stopped moving. Returns its title. */
+async function openedTitle(page: Page): Promise<string> {
+  const dialog = page.getByRole('dialog');
+  await dialog.waitFor();
+  const isStill = `getComputedStyle(document.querySelector('[role="dialog"]')).opacity === '1'
+    && document.querySelector('[role="dialog"]').getAnimations().length === 0`;
+  await expect.poll(() => page.evaluate<boolean>(isStill), PATIENCE).toBe(true);
+  return (await dialog.getByRole('heading').first().textContent()) ?? '';
+}
+
+async function closeDialog(page: Page): Promise<void> {
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+}
+
+/** Returns what is wrong with the open dialog: for people with disabilities, or because its call is not shown. */
+async function checkDialog(page: Page, title: string): Promise<readonly string[]> {
+  const dialog = page.getByRole('dialog');
+  const asCurl = dialog.getByRole('button', { name: 'Show as curl' });
+  const isAction = (await asCurl.count()) > 0;
+  if (isAction) await asCurl.click();
+  const command = isAction ? await dialog.locator('.command pre').last().textContent() : 'curl';
+  const isShown = /curl|^# fill in the fields above$/.test(command ?? '');
+  return [...(isShown ? [] : [`${title}: the call is not shown`]), ...(await axe(page, title, '[role="dialog"]'))];
+}
+
+/** Returns the serious accessibility problems of the page, light and dark, each with the screen and the element. */
+async function axe(page: Page, what: string, within = 'html'): Promise<readonly string[]> {
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(AXE);
+  const light = await problemsIn(page, 'light', within);
+  // Only the contrast depends on the colours.
+  const dark = await problemsIn(page, 'dark', within, ['color-contrast']);
+  await page.emulateMedia({ colorScheme: 'light' });
+  return [...light, ...dark].map((problem) => `${what}: ${problem}`);
+}
+
+async function problemsIn(
+  page: Page,
+  colorScheme: 'light' | 'dark',
+  within: string,
+  rules?: readonly string[],
+): Promise<readonly string[]> {
+  await page.emulateMedia({ colorScheme });
+  const shown = () => page.evaluate('document.documentElement.dataset.mantineColorScheme');
+  await expect.poll(shown, PATIENCE).toBe(colorScheme);
+  const { violations } = (await page.evaluate(
+    `axe.run(${JSON.stringify(within)}, ${JSON.stringify(rules === undefined ? {} : { runOnly: rules })})`,
+  )) as {
+    readonly violations: readonly {
+      readonly id: string;
+      readonly impact: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }[];
+  };
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${colorScheme}: ${id}: ${html.slice(0, 200)}`));
+}
