@@ -5,6 +5,7 @@ import {
   callsTo,
   heading,
   PATIENCE,
+  REFUSED,
   screensOf,
   signIn,
   startTestServer,
@@ -184,6 +185,110 @@ async function checkDialog(page: Page, title: string): Promise<readonly string[]
   const isShown = /curl|^# fill in the fields above$/.test(command ?? '');
   return [...(isShown ? [] : [`${title}: the call is not shown`]), ...(await axe(page, title, '[role="dialog"]'))];
 }
+
+it('[CONSOLE-10] reviews, answers and refusals within dialogs have no serious accessibility problem', async () => {
+  const { server } = await startFilled();
+  const page = await browser.openPage(`${server.url}/console/`, { expectedErrors: [...REFUSED, /ERR_|Failed to/] });
+  await signIn(page);
+  await heading(page, 'Overview');
+  const problems: string[] = [];
+  const dialog = page.getByRole('dialog');
+  const button = (name: string) => dialog.getByRole('button', { name, exact: true });
+  const check = async (what: string) => problems.push(...(await axe(page, what, '[role="dialog"]')));
+  const open = async (path: string, name: string) => {
+    await openScreen(page, server, path);
+    await page.getByRole('button', { name, exact: true }).first().click();
+    await openedTitle(page);
+  };
+
+  await open(`data?source=${NAME}`, 'Import');
+  await dialog.getByLabel('Or paste it here').fill('no,name\n1,Kiel\n2,Bremen\n');
+  await check('columns of an import');
+  await button('Review').click();
+  await dialog.getByText(/1 new, 1 changed/).waitFor();
+  await check('review of an import');
+
+  await open(`data?source=${NAME}`, 'Add object');
+  await dialog.getByRole('textbox', { name: 'Id' }).fill('7');
+  await dialog.getByLabel('Attributes as JSON').fill('[');
+  await button('Review').click();
+  await dialog.getByText(/It is not JSON/).waitFor();
+  await check('attributes that are not JSON');
+  await dialog.getByLabel('Attributes as JSON').fill('{"a": 1}');
+  await button('Review').click();
+  await dialog.getByRole('list', { name: 'Difference' }).waitFor();
+  await check('review of an object');
+
+  await open(`data?source=${NAME}`, 'New document');
+  await dialog.getByLabel('Stored as').selectOption('objects');
+  await dialog.getByText('This is not JSON of objects by id').waitFor();
+  await check('a document that is not JSON');
+
+  await open(`users/${NAME}`, 'Invite a device');
+  await button('Make invite').click();
+  await dialog.getByRole('img', { name: 'QR code of the invite' }).waitFor();
+  await check('the code of an invite');
+
+  await open(`users/${NAME}`, 'Delete');
+  await dialog.getByLabel(/to confirm/).fill(NAME);
+  await check('a typed confirmation');
+
+  await open(`users/${NAME}`, 'Simulate a device');
+  await dialog.getByLabel(`Password of ${NAME}`).fill('wrong');
+  await button('Start the device').click();
+  await button('Try again').click();
+  await dialog.getByLabel(`Password of ${NAME}`).fill(PASSWORD);
+  await button('Start the device').click();
+  await dialog
+    .getByRole('list', { name: `Objects of ${NAME}` })
+    .getByRole('listitem')
+    .waitFor();
+  await check('a simulated device');
+
+  await open('users', 'New user');
+  await dialog.getByRole('textbox', { name: 'Login' }).fill(NAME);
+  await dialog.getByLabel('Password').first().fill(PASSWORD);
+  await button('Create user').click();
+  await dialog.getByText('The server refused').waitFor();
+  await check('a refusal');
+
+  await open('pings', 'New ping');
+  await dialog.getByLabel('Users', { exact: true }).fill(NAME);
+  await dialog.getByLabel('Message').fill('Hello');
+  await button('Send ping').click();
+  await dialog.getByText(/^To [0-9]+ device/).waitFor();
+  await check('a ping that was sent');
+
+  await open('tokens', 'New token');
+  await dialog.getByLabel('Name').fill('another');
+  await button('Create token').click();
+  await dialog.getByText('Copy the token now').waitFor();
+  await check('a new token');
+
+  await open('backend', 'Check the backend');
+  await button('Check').click();
+  await dialog.getByText('reachable').first().waitFor();
+  await check('the checks of the backend');
+
+  await open('system', 'Verify');
+  await button('Verify backup').click();
+  await dialog.getByText('The backup is undamaged').waitFor(PATIENCE);
+  await check('a backup that was verified');
+
+  await openScreen(page, server, 'sources');
+  await page.keyboard.press('Control+k');
+  await openedTitle(page);
+  await dialog.getByRole('combobox').fill('seen');
+  await dialog.getByRole('option', { name: /seen/ }).first().waitFor();
+  await check('names that the palette found');
+  await closeDialog(page);
+
+  await page.context().setOffline(true);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await openedTitle(page);
+  await check('a sign-out that failed');
+  expect(problems).toEqual([]);
+});
 
 /** Returns the serious accessibility problems of the page, light and dark, each with the screen and the element. */
 async function axe(page: Page, what: string, within = 'html'): Promise<readonly string[]> {

@@ -51,6 +51,8 @@ describe('on an empty server', () => {
     const page = await browser.openPage(`${fresh.url}/`);
     await signIn(page);
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    // Whoever copies the command gets a user with this password.
+    expect(await page.locator('pre', { hasText: '/rc/v1/users' }).textContent()).toContain('"password":"lovelace"');
     await page.getByRole('button', { name: 'Try it' }).click();
     const sample = page.getByRole('region', { name: 'Simulated device' });
     await sample.getByRole('list', { name: 'Objects of Example' }).getByText('Hello').waitFor();
@@ -632,7 +634,7 @@ describe('in a browser', () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       await page.getByRole('button', { name: 'Invite a device' }).click();
-      await dialog.getByLabel('It counts for').selectOption('seven days');
+      await dialog.getByLabel('Valid for').selectOption('seven days');
       expect(await link.count()).toBe(0);
       await dialog.getByRole('button', { name: 'Make invite' }).click();
       await dialog.getByText('The invite ends in 7 days. The QR code holds the link.').waitFor();

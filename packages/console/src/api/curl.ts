@@ -6,14 +6,23 @@ export type ApiCall = (client: TidemarkClient) => Promise<unknown>;
 
 const HIDDEN = '…';
 
+/** Returns a sample call as a curl command, with its password. */
+export function sampleCurl(call: ApiCall): string {
+  return recordedCurl(call, (body) => body);
+}
+
 /** Returns the call as a curl command with the real address. Passwords are left out; the token is a variable. */
 export function curlOf(call: ApiCall): string {
+  return recordedCurl(call, withoutPassword);
+}
+
+function recordedCurl(call: ApiCall, shownBody: (body: string) => string): string {
   let command = '';
   const recorder = new TidemarkClient({
     url: SERVER_URL,
     world: {
       fetch: async (url, { method = 'GET', body }) => {
-        command = curlLine(url, method, typeof body === 'string' ? body : null);
+        command = curlLine(url, method, typeof body === 'string' ? shownBody(body) : null);
         return Response.json({});
       },
     },
@@ -61,7 +70,7 @@ export function curlLine(url: string, method: string, body: string | null): stri
   const lines = [
     `curl ${isGet || isPlainPost ? '' : `-X ${method} `}${quoted(url)}`,
     `  -H "X-Sync-API-TOKEN: $TOKEN"`,
-    ...(body === null ? [] : [`  -H 'Content-Type: application/json'`, `  -d ${quoted(withoutPassword(body))}`]),
+    ...(body === null ? [] : [`  -H 'Content-Type: application/json'`, `  -d ${quoted(body)}`]),
   ];
   return lines.join(' \\\n');
 }

@@ -75,7 +75,7 @@ function Explorer({ endpoints }: { readonly endpoints: readonly Endpoint[] }) {
           value={shown?.operationId ?? ''}
           onChange={(event) => setId(event.currentTarget.value)}
           data={found.map(({ operationId, method, path }) => ({ value: operationId, label: `${method} ${path}` }))}
-          flex={1}
+          flex="1 1 16rem"
         />
       </Group>
       {shown !== undefined && <TryCall key={shown.operationId} endpoint={shown} />}

@@ -2,7 +2,7 @@ import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
-import { curlOf, pushCurl } from '../api/curl.ts';
+import { curlOf, pushCurl, sampleCurl } from '../api/curl.ts';
 import { Command } from '../components/command.tsx';
 import { Failure } from '../components/loaded.tsx';
 import { NameLink } from '../components/name-link.tsx';
@@ -26,7 +26,7 @@ const STEPS = [
   {
     title: '2. Create a user',
     about: 'Devices sign in as users.',
-    curl: curlOf((api) => api.users.create({ login: 'ada', password: 'lovelace' })),
+    curl: sampleCurl((api) => api.users.create({ login: 'ada', password: 'lovelace' })),
   },
   {
     title: '3. Push objects',

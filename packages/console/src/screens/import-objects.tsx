@@ -116,6 +116,7 @@ function ChooseFile({ file, onFile, parsed, review, onClose }: ChooseFileProps) 
       <FileInput
         label="File"
         description="JSON: objects by id, or a list of objects. CSV: the first line names the columns."
+        placeholder="Choose a file"
         accept=".json,.csv,.txt"
         onChange={onChosen}
         clearable

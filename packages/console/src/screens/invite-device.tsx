@@ -29,7 +29,7 @@ export function InviteDevice({ login }: { readonly login: string }) {
           One device signs in with the code, once and without a password. A new invite ends the one before.
         </Text>
         <NativeSelect
-          label="It counts for"
+          label="Valid for"
           value={expiresInS}
           onChange={(event) => setExpiresInS(event.currentTarget.value)}
           data={LIFETIMES}

@@ -33,9 +33,13 @@ const COLUMNS: readonly Column<Ping>[] = [
     title: 'Sources',
     cell: ({ sources }) => <span className="name">{sources.join(', ') || 'all'}</span>,
   },
-  { title: 'Arrived', cell: ({ accepted, sent, devices }) => <Gauge part={accepted + sent} whole={devices} /> },
+  { title: 'Arrived', cell: (ping) => <Arrived ping={ping} /> },
   { title: 'Failed', cell: ({ failed, retired, gone }) => failed + retired + gone, isNumber: true },
 ];
+
+function Arrived({ ping: { accepted, sent, devices } }: { readonly ping: Ping }) {
+  return devices === 0 ? 'went to no device' : <Gauge part={accepted + sent} whole={devices} />;
+}
 
 export function Pings() {
   const query = usePages({

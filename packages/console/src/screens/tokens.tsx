@@ -10,6 +10,7 @@ import { type Column, DataTable } from '../components/data-table.tsx';
 import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
@@ -24,9 +25,10 @@ const SCOPES = [
 const COLUMNS: readonly Column<Token>[] = [
   {
     title: 'Name',
-    cell: ({ name, client: device }) => <span className="name">{name ?? (device === null ? 'login' : 'device')}</span>,
+    cell: ({ name, client: device }) =>
+      device === null ? <span className="name">{name ?? 'login'}</span> : <NameLink kind="device" name={device} />,
   },
-  { title: 'User', cell: ({ user }) => <span className="name">{user}</span> },
+  { title: 'User', cell: ({ user }) => <NameLink kind="user" name={user} /> },
   {
     title: 'Scopes',
     cell: ({ scopes }) => (

@@ -3,7 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
-import { curlOf } from '../api/curl.ts';
+import { sampleCurl } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
@@ -58,7 +58,7 @@ function NoUsers({ start }: { readonly start: string }) {
   return (
     <Empty
       title="No users yet"
-      curl={curlOf((api) => api.users.create({ login: 'ada', password: 'lovelace' }))}
+      curl={sampleCurl((api) => api.users.create({ login: 'ada', password: 'lovelace' }))}
       cli={`tidemark --url ${SERVER_URL} users create ada`}
     >
       Create one with the button above, or with one of these commands.
