@@ -39,7 +39,8 @@ export function useBrowser(): TestBrowser {
 }
 
 async function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
-  const context = await browser.newContext(options);
+  // Without a graphics card, a page that moves all the time keeps a core busy.
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
   onTestFinished(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
   return context;
