@@ -32,6 +32,28 @@ describe('a database in two tabs', () => {
     ]);
   });
 
+  it('[TABS-6] stores that begin a new log do not wait for each other, and leave no other database behind', async () => {
+    const indexedDB = newFactory();
+    const opened: string[] = [];
+    const frozen: IndexedDbFactory = {
+      open: (name, version) => {
+        opened.push(name);
+        // A tab that is frozen does not close what it has opened.
+        if (name !== 'tidemark') indexedDB.open(name, version);
+        return indexedDB.open(name, version);
+      },
+      deleteDatabase: (name) => indexedDB.deleteDatabase(name),
+    };
+    await (await openIndexedDbStore({ indexedDB: frozen })).load();
+    const store = await openIndexedDbStore({ indexedDB });
+    await store.load();
+    await store.commit([{ table: 'facts', key: ['', 'a'], value: 1 }]);
+    const { databases } = indexedDB as unknown as { databases(): Promise<readonly { readonly name: string }[]> };
+    const names = (await databases.call(indexedDB)).map(({ name }) => name);
+    expect(names.filter((name) => !opened.includes(name))).toEqual([]);
+    expect(opened).toHaveLength(2);
+  });
+
   it('[LOCAL-6] databases with other names are other devices', async () => {
     const indexedDB = newFactory();
     const first = await openIndexedDbStore({ indexedDB, name: 'one' });

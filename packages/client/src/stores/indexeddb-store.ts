@@ -50,7 +50,7 @@ export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): P
   const db = await opened(factory, name);
   // Not randomUUID, which browsers have on secure pages only.
   const owner = globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
-  return new IndexedDbStore(db, { name, owner, newLog: () => beginNewLog(factory, name) });
+  return new IndexedDbStore(db, { name, owner, newLog: () => beginNewLog(factory, `${name}:empty:${owner}`) });
 }
 
 interface StoreParts {

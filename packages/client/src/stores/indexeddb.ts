@@ -63,10 +63,10 @@ export function answered<T>(request: IndexedDbRequest<T>): Promise<T> {
  * Makes Chromium begin a new log file for the databases of the origin. Otherwise it goes on with the log of a browser that was
  * killed, even if that ends in the middle of a record; it cannot read such a log at the next start, and then deletes all
  * databases of the origin (https://github.com/google/leveldb/issues/1287). To delete a database, here an empty one, compacts
- * the log into a table. If that fails, everything works as without it.
+ * the log into a table. If that fails, everything works as without it. The name must not be used by another tab: one that is
+ * frozen while it has the empty database open would block the deletion.
  */
-export async function beginNewLog(factory: IndexedDbFactory, name: string): Promise<void> {
-  const empty = `${name}:empty`;
+export async function beginNewLog(factory: IndexedDbFactory, empty: string): Promise<void> {
   try {
     (await answered(factory.open(empty, 1))).close();
     await answered(factory.deleteDatabase(empty));
