@@ -11,8 +11,8 @@ import { isEntry, run, withLock } from './processes.mjs';
 export const PROGRAMS = [
   { names: ['valkey-server', 'redis-server'], debian: 'redis-server', variable: 'TIDEMARK_VALKEY_SERVER' },
   {
-    names: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
-    debian: 'chromium-headless-shell',
+    names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
+    debian: 'chromium',
     variable: 'TIDEMARK_CHROMIUM',
   },
 ];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findProgram, installPrograms, PROGRAMS } from './programs.mjs';
 
-const [VALKEY, CHROMIUM] = PROGRAMS;
+const [VALKEY] = PROGRAMS;
 
 /** A machine whose only programs are the named ones, which can run the named commands. */
 function machine({ programs = [], works = [], isRoot = true, installs = [] } = {}) {
@@ -29,13 +29,6 @@ function machine({ programs = [], works = [], isRoot = true, installs = [] } = {
 }
 
 describe('programs that tests need', () => {
-  it('are found on the path, the headless shell before the whole Chromium', () => {
-    const both = machine({ programs: ['chromium', 'chromium-headless-shell'] });
-    const one = machine({ programs: ['chromium'] });
-    expect(findProgram(CHROMIUM, both)).toBe(join(both.folder, 'chromium-headless-shell'));
-    expect(findProgram(CHROMIUM, one)).toBe(join(one.folder, 'chromium'));
-  });
-
   it('are found on the path, valkey before redis, or where a variable names them', () => {
     const both = machine({ programs: ['redis-server', 'valkey-server'] });
     const one = machine({ programs: ['redis-server'] });
@@ -48,13 +41,10 @@ describe('programs that tests need', () => {
   });
 
   it.each([
-    [
-      true,
-      /^sh -c [\s\S]*policy-rc\.d[\s\S]*exit 101[\s\S]*apt-get install[\s\S]* redis-server chromium-headless-shell$/,
-    ],
-    [false, /^sudo -n sh -c [\s\S]* redis-server chromium-headless-shell$/],
+    [true, /^sh -c [\s\S]*policy-rc\.d[\s\S]*exit 101[\s\S]*apt-get install[\s\S]* redis-server chromium$/],
+    [false, /^sudo -n sh -c [\s\S]* redis-server chromium$/],
   ])('are installed without starting a service; by root: %s', async (isRoot, command) => {
-    const installs = ['redis-server', 'chromium-headless-shell'];
+    const installs = ['redis-server', 'chromium'];
     const bare = machine({ works: ['apt-get', 'sudo'], isRoot, installs });
     expect(await installPrograms(bare)).toBeNull();
     expect(bare.calls).toEqual([expect.stringMatching(command)]);

@@ -14,7 +14,7 @@ const IS_ROOT = process.getuid?.() === 0;
 
 const programPath = () =>
   findProgram({
-    names: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
+    names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
     variable: 'TIDEMARK_CHROMIUM',
   });
 
