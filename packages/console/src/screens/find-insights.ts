@@ -96,7 +96,7 @@ function backendInsights({ ready, sources = [], queried, failing }: Known, nowMs
       : []),
     ...failing.map(({ source, detail }) => ({
       title: `The last refresh of “${source}” failed`,
-      remedy: `${detail}. The last failures have the words of the backend.`,
+      remedy: `Reason: ${detail}. The last failures have the words of the backend.`,
       to: '/backend',
       at: 'Backend',
     })),
