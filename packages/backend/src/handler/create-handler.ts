@@ -49,11 +49,11 @@ const BODY_BYTES_MAX = 12_000_000;
  * last part of the path. The signature of every call is verified before the call is read.
  */
 export function createHandler(options: HandlerOptions): Handler {
-  const desk = new Desk(options);
-  return (request) => desk.answer(request);
+  const calls = new CallHandler(options);
+  return (request) => calls.answer(request);
 }
 
-class Desk {
+class CallHandler {
   readonly #options: HandlerOptions;
   readonly #keys: SignatureKeys;
   readonly #alarm = new SignatureAlarm();

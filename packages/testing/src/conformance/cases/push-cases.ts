@@ -7,8 +7,8 @@ type Body = Readonly<Record<string, unknown>>;
 const OPERATIONS = ['push_objects', 'push_deletes', 'fast_insert', 'fast_update', 'fast_delete'] as const;
 type Operation = (typeof OPERATIONS)[number];
 
-/** Returns a case with a user source `Order` and the user `anna`. */
-class Desk {
+/** Pushes to the source `Order` of the user `anna`, and what they are answered. */
+class PushTarget {
   readonly source: string;
   readonly user: string;
 
@@ -37,14 +37,14 @@ class Desk {
 function pushCase(
   rule: string,
   title: string,
-  steps: (desk: Desk, name: Naming) => readonly Exchange[],
+  steps: (target: PushTarget, name: Naming) => readonly Exchange[],
 ): ConformanceCase {
   return {
     rule,
     title,
     steps: (name) => {
-      const desk = new Desk(name);
-      return [...desk.fixtures, ...steps(desk, name)];
+      const target = new PushTarget(name);
+      return [...target.fixtures, ...steps(target, name)];
     },
   };
 }
@@ -61,61 +61,64 @@ const VALUES = {
 };
 
 const pushing: readonly ConformanceCase[] = [
-  pushCase('REST-14', 'push_objects creates and merges; what changes nothing moves nothing', (desk) => [
-    [desk.send('push_objects', { objects: { 1: { a: 1, b: 1 }, 2: { a: 2 } } }), desk.report(2, 0, 2)],
-    [desk.send('push_objects', { objects: { 1: { b: 2, c: 3 }, 2: { a: 2 } } }), desk.report(1, 1, 3)],
-    [desk.send('push_objects', { objects: { 1: { c: 3 }, 2: { a: 2 } } }), desk.report(0, 2, 3)],
-    [desk.send('push_objects', { objects: {} }), desk.report(0, 0, 3)],
-    desk.holds({ 1: { a: 1, b: 2, c: 3 }, 2: { a: 2 } }),
+  pushCase('REST-14', 'push_objects creates and merges; what changes nothing moves nothing', (target) => [
+    [target.send('push_objects', { objects: { 1: { a: 1, b: 1 }, 2: { a: 2 } } }), target.report(2, 0, 2)],
+    [target.send('push_objects', { objects: { 1: { b: 2, c: 3 }, 2: { a: 2 } } }), target.report(1, 1, 3)],
+    [target.send('push_objects', { objects: { 1: { c: 3 }, 2: { a: 2 } } }), target.report(0, 2, 3)],
+    [target.send('push_objects', { objects: {} }), target.report(0, 0, 3)],
+    target.holds({ 1: { a: 1, b: 2, c: 3 }, 2: { a: 2 } }),
   ]),
-  pushCase('REST-14', 'values come back with their exact JSON type', (desk) => [
-    [desk.send('push_objects', { objects: { constructor: VALUES } }), desk.report(1, 0, 1)],
-    desk.holds({ constructor: VALUES }),
+  pushCase('REST-14', 'values come back with their exact JSON type', (target) => [
+    [target.send('push_objects', { objects: { constructor: VALUES } }), target.report(1, 0, 1)],
+    target.holds({ constructor: VALUES }),
   ]),
-  pushCase('REST-14', 'rebuild_md true, false and absent give the same document', (desk) => [
-    [desk.send('push_objects', { objects: { 1: { a: 1 } }, rebuild_md: true }), desk.report(1, 0, 1)],
-    [desk.send('push_objects', { objects: { 1: { b: 1 } }, rebuild_md: false }), desk.report(1, 0, 2)],
-    [desk.send('push_objects', { objects: { 2: { a: 1 } } }), desk.report(1, 0, 3)],
-    desk.holds({ 1: { a: 1, b: 1 }, 2: { a: 1 } }),
-    [desk.send('push_deletes', { objects: ['1'], rebuild_md: false }), desk.report(1, 0, 4)],
-    desk.holds({ 2: { a: 1 } }),
-    [desk.send('push_deletes', { objects: ['2'], rebuild_md: true }), desk.report(1, 0, 5)],
-    desk.holds({}),
+  pushCase('REST-14', 'rebuild_md true, false and absent give the same document', (target) => [
+    [target.send('push_objects', { objects: { 1: { a: 1 } }, rebuild_md: true }), target.report(1, 0, 1)],
+    [target.send('push_objects', { objects: { 1: { b: 1 } }, rebuild_md: false }), target.report(1, 0, 2)],
+    [target.send('push_objects', { objects: { 2: { a: 1 } } }), target.report(1, 0, 3)],
+    target.holds({ 1: { a: 1, b: 1 }, 2: { a: 1 } }),
+    [target.send('push_deletes', { objects: ['1'], rebuild_md: false }), target.report(1, 0, 4)],
+    target.holds({ 2: { a: 1 } }),
+    [target.send('push_deletes', { objects: ['2'], rebuild_md: true }), target.report(1, 0, 5)],
+    target.holds({}),
     ...each(
       refused('invalid_request', '/rebuild_md'),
-      desk.send('push_objects', { objects: {}, rebuild_md: 'no' }),
-      desk.send('push_deletes', { objects: [], rebuild_md: 0 }),
+      target.send('push_objects', { objects: {}, rebuild_md: 'no' }),
+      target.send('push_deletes', { objects: [], rebuild_md: 0 }),
     ),
   ]),
-  pushCase('REST-14', 'push_deletes deletes; an absent id is no error', (desk) => [
-    [desk.send('push_objects', { objects: { 1: { a: 1 }, 2: { a: 2 } } }), desk.report(2, 0, 2)],
-    [desk.send('push_deletes', { objects: ['1', 'absent'] }), desk.report(1, 1, 3)],
-    [desk.send('push_deletes', { objects: [] }), desk.report(0, 0, 3)],
-    desk.holds({ 2: { a: 2 } }),
+  pushCase('REST-14', 'push_deletes deletes; an absent id is no error', (target) => [
+    [target.send('push_objects', { objects: { 1: { a: 1 }, 2: { a: 2 } } }), target.report(2, 0, 2)],
+    [target.send('push_deletes', { objects: ['1', 'absent'] }), target.report(1, 1, 3)],
+    [target.send('push_deletes', { objects: [] }), target.report(0, 0, 3)],
+    target.holds({ 2: { a: 2 } }),
   ]),
 ];
 
 const fast: readonly ConformanceCase[] = [
-  pushCase('REST-15', 'fast_insert replaces the object wholesale', (desk) => [
-    [desk.send('fast_insert', { objects: { 1: { a: 1, b: 2 } } }), desk.report(1, 0, 1)],
-    [desk.send('fast_insert', { objects: { 1: { c: 3 } } }), desk.report(1, 0, 2)],
-    desk.holds({ 1: { c: 3 } }),
+  pushCase('REST-15', 'fast_insert replaces the object wholesale', (target) => [
+    [target.send('fast_insert', { objects: { 1: { a: 1, b: 2 } } }), target.report(1, 0, 1)],
+    [target.send('fast_insert', { objects: { 1: { c: 3 } } }), target.report(1, 0, 2)],
+    target.holds({ 1: { c: 3 } }),
   ]),
-  pushCase('REST-15', 'fast_update removes what still is as told, then sets the new data', (desk) => [
-    [desk.send('fast_insert', { objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } }), desk.report(2, 0, 2)],
+  pushCase('REST-15', 'fast_update removes what still is as told, then sets the new data', (target) => [
+    [target.send('fast_insert', { objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } }), target.report(2, 0, 2)],
     [
-      desk.send('fast_update', { delete_data: { 1: { a: 1, b: 'other' } }, data: { 1: { c: 3 }, 3: { d: 4 } } }),
-      desk.report(2, 0, 4),
+      target.send('fast_update', { delete_data: { 1: { a: 1, b: 'other' } }, data: { 1: { c: 3 }, 3: { d: 4 } } }),
+      target.report(2, 0, 4),
     ],
-    desk.holds({ 1: { b: 2, c: 3 }, 2: { a: 1 }, 3: { d: 4 } }),
-    [desk.send('fast_update', { delete_data: {}, data: { 2: { b: 2 } } }), desk.report(1, 0, 5)],
-    [desk.send('fast_update', { delete_data: { 2: { b: 2 } }, data: {} }), desk.report(1, 0, 6)],
-    desk.holds({ 1: { b: 2, c: 3 }, 2: { a: 1 }, 3: { d: 4 } }),
+    target.holds({ 1: { b: 2, c: 3 }, 2: { a: 1 }, 3: { d: 4 } }),
+    [target.send('fast_update', { delete_data: {}, data: { 2: { b: 2 } } }), target.report(1, 0, 5)],
+    [target.send('fast_update', { delete_data: { 2: { b: 2 } }, data: {} }), target.report(1, 0, 6)],
+    target.holds({ 1: { b: 2, c: 3 }, 2: { a: 1 }, 3: { d: 4 } }),
   ]),
-  pushCase('REST-15', 'fast_delete removes what still is as told; an object without attributes is gone', (desk) => [
-    [desk.send('fast_insert', { objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } }), desk.report(2, 0, 2)],
-    [desk.send('fast_delete', { data: { 1: { b: 2, a: 'other' }, 2: { a: 1 }, 3: { a: 1 } } }), desk.report(2, 1, 4)],
-    desk.holds({ 1: { a: 1 } }),
+  pushCase('REST-15', 'fast_delete removes what still is as told; an object without attributes is gone', (target) => [
+    [target.send('fast_insert', { objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } }), target.report(2, 0, 2)],
+    [
+      target.send('fast_delete', { data: { 1: { b: 2, a: 'other' }, 2: { a: 1 }, 3: { a: 1 } } }),
+      target.report(2, 1, 4),
+    ],
+    target.holds({ 1: { a: 1 } }),
   ]),
 ];
 
@@ -180,41 +183,41 @@ const targets: readonly ConformanceCase[] = [
       [get(mdOf('*', name('Product'))), json({ 2: { a: 1 } })],
     ],
   },
-  pushCase('REST-16', 'objects of another form are refused where they stand', (desk) => [
+  pushCase('REST-16', 'objects of another form are refused where they stand', (target) => [
     ...OPERATIONS.flatMap((operation) =>
       FIELDS[operation].flatMap((field) => {
         const isList = operation === 'push_deletes';
         const bad = [null, 'x', 7, true, isList ? { 1: { a: 1 } } : ['1']];
-        const spoilt = bad.map((value) => desk.send(operation, { ...GOOD[operation], [field]: value }));
+        const spoilt = bad.map((value) => target.send(operation, { ...GOOD[operation], [field]: value }));
         const { [field]: _left, ...without } = GOOD[operation];
-        return each(refused('invalid_request', `/${field}`), ...spoilt, desk.send(operation, without));
+        return each(refused('invalid_request', `/${field}`), ...spoilt, target.send(operation, without));
       }),
     ),
-    [desk.send('push_deletes', { objects: ['1', 7] }), refused('invalid_request', '/objects/1')],
-    [desk.send('push_objects', { objects: { 1: { a: 1 }, 2: 'x' } }), refused('invalid_request', '/objects/2')],
-    [desk.send('push_objects', { ...GOOD.push_objects, colour: 'red' }), refused('invalid_request', '')],
-    desk.holds({}),
+    [target.send('push_deletes', { objects: ['1', 7] }), refused('invalid_request', '/objects/1')],
+    [target.send('push_objects', { objects: { 1: { a: 1 }, 2: 'x' } }), refused('invalid_request', '/objects/2')],
+    [target.send('push_objects', { ...GOOD.push_objects, colour: 'red' }), refused('invalid_request', '')],
+    target.holds({}),
   ]),
-  pushCase('REST-16', 'one bad object among many refuses the call, and nothing changes', (desk) => {
+  pushCase('REST-16', 'one bad object among many refuses the call, and nothing changes', (target) => {
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`id ${index}`, { a: index }]));
     return [
-      [desk.send('push_objects', { objects: { kept: { a: 1 } } }), desk.report(1, 0, 1)],
+      [target.send('push_objects', { objects: { kept: { a: 1 } } }), target.report(1, 0, 1)],
       [
-        desk.send('push_objects', { objects: { ...many, bad: { a: 2 ** 53 } } }),
+        target.send('push_objects', { objects: { ...many, bad: { a: 2 ** 53 } } }),
         refused('unsafe_number', '/objects/bad/a'),
       ],
-      [desk.send('push_deletes', { objects: ['kept', ''] }), refused('invalid_name', '/objects/1')],
+      [target.send('push_deletes', { objects: ['kept', ''] }), refused('invalid_name', '/objects/1')],
       [
-        desk.send('fast_update', { delete_data: { kept: { a: 1 } }, data: { bad: { '': 1 } } }),
+        target.send('fast_update', { delete_data: { kept: { a: 1 } }, data: { bad: { '': 1 } } }),
         refused('invalid_name', '/data/bad/'),
       ],
-      desk.holds({ kept: { a: 1 } }),
+      target.holds({ kept: { a: 1 } }),
     ];
   }),
-  pushCase('REST-16', 'an api_token in the body is tolerated and never used', (desk) => [
-    [desk.send('push_objects', { objects: { 1: { a: 1 } }, api_token: 'whatever' }), desk.report(1, 0, 1)],
+  pushCase('REST-16', 'an api_token in the body is tolerated and never used', (target) => [
+    [target.send('push_objects', { objects: { 1: { a: 1 } }, api_token: 'whatever' }), target.report(1, 0, 1)],
     [
-      { ...desk.send('push_objects', { objects: {}, api_token: '{admin_token}' }), token: 'none' },
+      { ...target.send('push_objects', { objects: {}, api_token: '{admin_token}' }), token: 'none' },
       refused('token_missing'),
     ],
   ]),
