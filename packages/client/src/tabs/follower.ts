@@ -40,8 +40,14 @@ export class Follower {
   }
 
   takeSnapshotPart(message: SnapshotMessage): void {
-    if (this.#term !== message.term) this.#reset(message.term);
-    const rows = this.#received.get(message.number) ?? [];
+    const isOfTerm = this.#term === message.term;
+    const rows = (isOfTerm ? this.#received.get(message.number) : undefined) ?? [];
+    if (message.type === 'snapshot' && rows.length !== message.rowCount) {
+      // Parts that had come before were dropped, because another tab began to lead or a commit was missed.
+      this.#parts.askForState();
+      return;
+    }
+    if (!isOfTerm) this.#reset(message.term);
     if (message.type === 'rows') {
       this.#received.set(message.number, [...rows, ...message.rows]);
       return;

@@ -266,7 +266,8 @@ export class TabHost implements DeviceHost {
         await new Promise<void>((resolve) => this.platform.after(0, resolve));
         if (this.#leads !== term) return;
       }
-      channel.post({ type: 'snapshot', term, number, seq, ...this.#sharedStatus() } satisfies SnapshotMessage);
+      const end = { type: 'snapshot', term, number, seq, rowCount: rows.length } as const;
+      channel.post({ ...end, ...this.#sharedStatus() } satisfies SnapshotMessage);
     } finally {
       // A channel that is closed at once would lose what was posted last in some browsers.
       this.platform.after(TAB_PING_MS, () => channel.close());

@@ -55,6 +55,8 @@ export type SnapshotMessage =
       readonly number: number;
       /** The last commit that the state includes. */
       readonly seq: number;
+      /** The rows in all parts of the state. */
+      readonly rowCount: number;
     } & SharedStatus);
 
 export interface SharedStatus {
