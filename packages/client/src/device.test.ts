@@ -1,4 +1,4 @@
-import type { Device } from '@tidemark/client';
+import type { Device, LocalStore } from '@tidemark/client';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { memoryStore } from './stores/memory-store.ts';
@@ -96,6 +96,43 @@ describe('writing', () => {
     expect(orders.get(made.id)).toBeUndefined();
     await world.finish(device.sync());
     expect(await onServer()).toEqual({});
+  });
+});
+
+describe('closing', () => {
+  const never = () => new Promise<never>(() => undefined);
+  const unanswered = { code: 'store_failed', detail: expect.stringMatching(/has not answered/) };
+
+  it('[SDK-29] a device that is closed while its store loads objects and never ends says so, and the change that waits for them is not reported as stored', async () => {
+    const kept = memoryStore();
+    const first = await world.open({ store: keptOpen(kept) });
+    await world.finish(first.close());
+    const results = { table: 'facts', key: ['', 'last_results'], value: [['Order', '1', { a: 1 }]] } as const;
+    await kept.commit([results]);
+    const store: LocalStore = {
+      ...keptOpen(kept),
+      load: async (onFirst) => {
+        onFirst?.(await kept.load());
+        return never();
+      },
+    };
+    const device = await world.open({ store, user: null, start: 'last_results' });
+    expect(device.status.getSnapshot().isLoading).toBe(true);
+    let isSettled = false;
+    const settle = () => {
+      isSettled = true;
+    };
+    device.source('Order').update('1', { a: 2 }).then(settle, settle);
+    await expect(world.finish(device.close())).rejects.toMatchObject(unanswered);
+    expect(isSettled).toBe(false);
+  });
+
+  it('[SDK-29] a device that is closed while its store never ends a commit says so', async () => {
+    const store = memoryStore();
+    const device = await world.open({ store });
+    store.commit = never;
+    void device.source('Order').create({ a: 1 });
+    await expect(world.finish(device.close())).rejects.toMatchObject(unanswered);
   });
 });
 

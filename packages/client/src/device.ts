@@ -7,6 +7,7 @@ import type { DeviceEvents } from './engine/device-listeners.ts';
 import type { Observable } from './engine/observable.ts';
 import { type Credentials, writerCheck, writerOf } from './engine/sessions.ts';
 import type { DeviceStatus } from './engine/status.ts';
+import { CLOSE_MS_MAX } from './limits.ts';
 import type { ResultRecorder } from './queries/result-recorder.ts';
 import { DeviceQueries } from './queries/source-queries.ts';
 import { type OutputOf, Schemas, type StandardSchema } from './schemas/standard-schema.ts';
@@ -173,8 +174,20 @@ export class Device {
     return debugReport(this.#host, this.#log, options);
   }
 
-  /** Stops all work; stored data stays. */
-  async close(): Promise<void> {
+  /**
+   * Stops all work when earlier changes are stored; stored data stays. Rejects with `store_failed` if the store does not
+   * answer for long. The device is closed then as well, and goes on storing those changes if the store does answer.
+   */
+  close(): Promise<void> {
+    const detail = 'the local store has not answered, so changes that were not reported as stored may be lost';
+    return new Promise((resolve, reject) => {
+      const late = () => reject(clientError('store_failed', detail));
+      const cancel = this.#host.platform.after(CLOSE_MS_MAX, late);
+      this.#close().finally(cancel).then(resolve, reject);
+    });
+  }
+
+  async #close(): Promise<void> {
     await this.#queries.recorder?.close();
     await this.#host.close();
   }

@@ -47,6 +47,8 @@ export const REFRESH_PAUSE_MS = 600_000;
 export const SNAPSHOT_FROM_OBJECTS = 2_000;
 /** Objects of a first sync that are stored in one step. Between two steps the thread is free for the app. */
 export const FIRST_SYNC_PART_OBJECTS = 1_000;
+/** How long closing a device waits for its store, which may have to load everything and to commit changes before. */
+export const CLOSE_MS_MAX = 30_000;
 /** Rows that are taken over in one step when a device is opened. Between two steps the thread is free for the app. */
 export const LOAD_STEP_ROWS = 10_000;
 /** The same when the app shows the last results meanwhile: then every step also updates what is shown. */

@@ -94,7 +94,7 @@ export class VirtualEnvironment implements Environment {
     (this.#stores[index] as CrashingStore).die();
     this.#platforms[index]?.forgetTimers();
     // The store of a dead device ignores this, but the device stops sending requests.
-    void device.close();
+    device.close().catch(() => undefined);
   }
 
   /** There is no process to kill, so only the event streams end. */
