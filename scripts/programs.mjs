@@ -17,6 +17,9 @@ export const PROGRAMS = [
   },
 ];
 
+/** The program that `npm run tabs -- --firefox` needs as well. */
+export const FIREFOX = { names: ['firefox-esr', 'firefox'], debian: 'firefox-esr', variable: 'TIDEMARK_FIREFOX' };
+
 /** Where programs are on machines whose PATH is short. */
 const MORE_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/opt/homebrew/bin'];
 

@@ -39,13 +39,16 @@ export {
   openFakeBackend,
 } from './fake-backend/fake-backend.ts';
 export { OIDC_ADMIN, OIDC_CLIENT, OIDC_RESOURCE, type OidcServer, openOidcServer } from './identity/oidc-server.ts';
-export { type KillableChromium, launchChromium, launchKillableChromium } from './kit/chromium.ts';
+export { launchChromium, launchKillableChromium } from './kit/chromium.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
+export { launchKillableFirefox } from './kit/firefox.ts';
+export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { PING_TARGET } from './kit/ping-target.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { type SdkApp, startSdkApp } from './kit/sdk-app.ts';
+export { signIn, startDevice, untilInTab } from './kit/sdk-tab.ts';
 export { ServerProcess, type ServerProcessOptions, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';

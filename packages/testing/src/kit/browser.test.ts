@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collectErrors, limitScripts, useBrowser } from './browser.ts';
+import { limitScripts, useBrowser } from './browser.ts';
+import { collectErrors } from './chromium.ts';
 
 const PAGE = '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>Page</title>';
 
@@ -76,7 +77,8 @@ describe('a page of the test browser', () => {
     ],
   ])('collects %s as an error of the page', async (_, planted, error) => {
     const page = await browser.openPage(url, { expectedErrors: [/./] });
-    const errors = collectErrors(page);
+    const errors: string[] = [];
+    collectErrors(page, errors);
     await page.evaluate(planted);
     await expect.poll(() => errors).toContainEqual(expect.stringMatching(error));
   });

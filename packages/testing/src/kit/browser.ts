@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { launchChromium } from './chromium.ts';
+import { collectErrors, launchChromium } from './chromium.ts';
 import { PATIENCE_MS } from './patience.ts';
 
 export type { Page } from 'playwright-core';
@@ -47,7 +47,8 @@ async function openContext(browser: Browser, options: BrowserContextOptions): Pr
 }
 
 function failOnErrors(page: Page, expected: readonly RegExp[]): void {
-  const errors = collectErrors(page);
+  const errors: string[] = [];
+  collectErrors(page, errors);
   onTestFinished(async () => {
     await page.close();
     const unexpected = errors.filter((error) => !expected.some((pattern) => pattern.test(error)));
@@ -77,13 +78,4 @@ export function limitScripts(page: Page, waitMsMax = PATIENCE_MS): void {
     }
   };
   page.evaluate = limited as Page['evaluate'];
-}
-
-export function collectErrors(page: Page): readonly string[] {
-  const errors: string[] = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error') errors.push(`console: ${message.text()} (${message.location().url})`);
-  });
-  page.on('pageerror', (error) => errors.push(`uncaught: ${error.stack ?? error.message}`));
-  return errors;
 }

@@ -1,12 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Browser, BrowserContext } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { findProgram } from './find-program.ts';
+import { type KillableBrowser, startBrowserProcess, type Tab } from './killable-browser.ts';
 import { PATIENCE_MS } from './patience.ts';
 
-const LOOK_EVERY_MS = 20;
 // The browser can reach this machine only.
 const LOOPBACK_ONLY = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1';
 // Chromium refuses to run its sandbox as root.
@@ -29,49 +26,61 @@ export async function launchChromium(): Promise<Browser> {
   });
 }
 
-export interface KillableChromium {
-  /** The profile of the browser, whose data outlives it. */
-  readonly context: BrowserContext;
-  /** Kills the browser with all its processes. Resolves when it is gone. */
-  kill(): Promise<void>;
-}
-
 /** Starts Chromium with the profile in this folder, so that the next one finds what it has stored. */
-export async function launchKillableChromium(folder: string): Promise<KillableChromium> {
-  const portFile = join(folder, 'DevToolsActivePort');
-  await rm(portFile, { force: true });
+export async function launchKillableChromium(folder: string): Promise<KillableBrowser> {
   const flags = ['--headless', '--remote-debugging-port=0', '--no-first-run', LOOPBACK_ONLY];
-  const child = spawn(programPath(), [`--user-data-dir=${folder}`, ...flags, ...(IS_ROOT ? ['--no-sandbox'] : [])], {
-    stdio: 'ignore',
-    // A group of its own: the kill reaches the processes of pages and storage, too.
-    detached: true,
+  const args = [`--user-data-dir=${folder}`, ...flags, ...(IS_ROOT ? ['--no-sandbox'] : [])];
+  const { address, kill } = await startBrowserProcess({
+    program: programPath(),
+    args,
+    addressFile: join(folder, 'DevToolsActivePort'),
+    addressIn: (text) => /^\d+\n\/.+/.exec(text)?.[0].replace('\n', ''),
   });
-  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const kill = async () => {
-    if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
-      process.kill(-child.pid, 'SIGKILL');
-    }
-    await gone;
-  };
   try {
     const { chromium } = await import('playwright-core');
-    const browser = await chromium.connectOverCDP(await addressIn(portFile, child), { timeout: PATIENCE_MS });
+    const browser = await chromium.connectOverCDP(`ws://127.0.0.1:${address}`, { timeout: PATIENCE_MS });
     const [context] = browser.contexts();
     if (context === undefined) throw new Error('the browser has no profile');
     context.setDefaultTimeout(PATIENCE_MS);
-    return { context, kill };
+    return killable(context, kill);
   } catch (error) {
     await kill();
     throw error;
   }
 }
 
-/** Waits for the file in which Chromium tells its port. */
-async function addressIn(portFile: string, child: ChildProcess): Promise<string> {
-  for (let waitedMs = 0; waitedMs < PATIENCE_MS && child.exitCode === null; waitedMs += LOOK_EVERY_MS) {
-    const [port = '', path] = (await readFile(portFile, 'utf8').catch(() => '')).trim().split('\n');
-    if (path !== undefined) return `ws://127.0.0.1:${port}${path}`;
-    await pause(LOOK_EVERY_MS);
-  }
-  throw new Error('Chromium did not start');
+function killable(context: BrowserContext, kill: () => Promise<void>): KillableBrowser {
+  const errors: string[] = [];
+  return {
+    errors,
+    async openTab(url): Promise<Tab> {
+      const page = await context.newPage();
+      collectErrors(page, errors);
+      await page.goto(url);
+      return {
+        evaluate: (expression) => page.evaluate(expression),
+        reload: async () => void (await page.reload()),
+        close: () => page.close(),
+        crash: () => crash(page),
+      };
+    },
+    setOffline: (isOffline) => context.setOffline(isOffline),
+    kill,
+  };
+}
+
+async function crash(page: Page): Promise<void> {
+  const crashed = new Promise<void>((resolve) => page.once('crash', () => resolve()));
+  const session = await page.context().newCDPSession(page);
+  // It is not answered, because there is nobody left to do so.
+  session.send('Page.crash').catch(() => undefined);
+  await crashed;
+}
+
+/** Adds to `errors` what the page logs as an error or throws and does not catch. */
+export function collectErrors(page: Page, errors: string[]): void {
+  page.on('console', (message) => {
+    if (message.type() === 'error') errors.push(`console: ${message.text()} (${message.location().url})`);
+  });
+  page.on('pageerror', (error) => errors.push(`uncaught: ${error.stack ?? error.message}`));
 }
