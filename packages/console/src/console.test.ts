@@ -177,6 +177,42 @@ describe('in a browser', () => {
     await heading(page, 'Sign in to Tidemark');
   });
 
+  it('[CONSOLE-45] the age of a time advances on a screen that is not read again, and not while the page is hidden', async () => {
+    await post('/rc/v1/users', { attributes: { login: 'grace', password: 'sea-urchin-4410' } });
+    const page = await browser.openPage(`${server.url}/console/`);
+    await signIn(page);
+    await heading(page, 'Overview');
+    const { created_at: created } = await read('/rc/v1/users/grace');
+    const afterHours = (hours: number) => Date.parse(String(created)) + hours * 3_600_000;
+    await page.clock.install({ time: afterHours(0) });
+    await page.goto(`${server.url}/console/users/grace`);
+    await heading(page, 'grace');
+    const age = page.locator('main time').first();
+    const reads: string[] = [];
+    page.on('request', (request) => reads.push(request.url()));
+    await page.evaluate(`{
+      window.changedElements = new Set();
+      const observer = new MutationObserver((changes) => {
+        for (const { target } of changes) changedElements.add((target.nodeType === 3 ? target.parentNode : target).tagName);
+      });
+      observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+    }`);
+    const turn = (visibility: 'hidden' | 'visible') =>
+      page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))`);
+    await page.clock.pauseAt(afterHours(1));
+    await expect.poll(() => age.textContent(), PATIENCE).toBe('1 hour ago');
+    expect(reads).toEqual([]);
+    expect(await page.evaluate('[...changedElements]')).toEqual(['TIME']);
+    await turn('hidden');
+    await page.clock.pauseAt(afterHours(2));
+    expect(await age.textContent()).toBe('1 hour ago');
+    await turn('visible');
+    await expect.poll(() => age.textContent(), PATIENCE).toBe('2 hours ago');
+    await page.clock.pauseAt(afterHours(3));
+    await expect.poll(() => age.textContent(), PATIENCE).toBe('3 hours ago');
+  });
+
   it('[CONSOLE-8] hostile names and values are shown as text', async () => {
     const long = 'x'.repeat(10_000);
     await post('/rc/v1/sources', { name: HOSTILE });

@@ -1,3 +1,6 @@
+import { useSyncExternalStore } from 'react';
+import { onTick } from './page-clock.ts';
+
 const UNITS = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -7,13 +10,18 @@ const UNITS = [
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
-/** A moment as people say it, with the exact time on hover. */
+/** A moment as people say it, such as "5 minutes ago", with the exact time on hover. Its words advance by themselves. */
 export function Moment({ at }: { readonly at: string | null }) {
-  if (at === null) return <span>never</span>;
+  return at === null ? <span>never</span> : <Age at={at} />;
+}
+
+function Age({ at }: { readonly at: string }) {
   const ms = Date.parse(at);
+  // The words are the snapshot, so a tick renders only the elements whose words have changed.
+  const words = useSyncExternalStore(onTick, () => agoOf(ms));
   return (
     <time dateTime={at} title={new Date(ms).toLocaleString()}>
-      {agoOf(ms)}
+      {words}
     </time>
   );
 }
