@@ -167,6 +167,72 @@ describe('in a browser', () => {
     expect(await page.getByRole('button', { name: 'Import 0 objects' }).isDisabled()).toBe(true);
   });
 
+  it('[CONSOLE-44] closing the dialog stops an import after the batch under way, says what was imported, and can continue', async () => {
+    await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
+    const page = await browser.openPage(`${server.url}/console/data?source=Pier`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Import' }).click();
+    const dialog = page.getByRole('dialog');
+    const objects = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`o${index}`, { n: index }]));
+    await dialog.getByLabel('Or paste it here').fill(JSON.stringify(objects));
+    await dialog.getByRole('button', { name: 'Review' }).click();
+    const pushes = '**/app/v1/Pier/push_objects';
+    const gate = new EventTarget();
+    const isOpened = once(gate, 'open');
+    let calls = 0;
+    await page.route(pushes, async (route) => {
+      calls += 1;
+      await isOpened;
+      await route.continue();
+    });
+    await dialog.getByRole('button', { name: 'Import 5,000 objects' }).click();
+    await dialog.getByRole('button', { name: 'Stop', exact: true }).waitFor();
+    await expect.poll(() => calls, PATIENCE).toBe(1);
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('button', { name: 'Stopping', exact: true }).waitFor();
+    gate.dispatchEvent(new Event('open'));
+    await dialog.getByText('Stopped after 2,000 objects. The other 3,000 were not sent.').waitFor();
+    expect(calls).toBe(1);
+    expect(Object.keys(await objectsOf('Pier'))).toHaveLength(2_000);
+    await dialog.getByRole('button', { name: 'Import 3,000 more objects' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(calls).toBe(3);
+    expect(await objectsOf('Pier')).toEqual(objects);
+  });
+
+  it('[CONSOLE-44] leaving the screen stops an import after the batch under way', async () => {
+    await post('/rc/v1/sources', { name: 'Jetty', partition_type: 'app' });
+    const page = await browser.openPage(`${server.url}/console/data?source=Jetty`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Import' }).click();
+    const dialog = page.getByRole('dialog');
+    const objects = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`o${index}`, { n: index }]));
+    await dialog.getByLabel('Or paste it here').fill(JSON.stringify(objects));
+    await dialog.getByRole('button', { name: 'Review' }).click();
+    const gate = new EventTarget();
+    const isOpened = once(gate, 'open');
+    let calls = 0;
+    await page.route('**/app/v1/Jetty/push_objects', async (route) => {
+      calls += 1;
+      await isOpened;
+      await route.continue();
+    });
+    const answered = page.waitForEvent('requestfinished', (request) => request.url().endsWith('/push_objects'));
+    await dialog.getByRole('button', { name: 'Import 5,000 objects' }).click();
+    await expect.poll(() => calls, PATIENCE).toBe(1);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /Screen, action/ }).fill('jobs');
+    await page.keyboard.press('Enter');
+    await heading(page, 'Jobs');
+    gate.dispatchEvent(new Event('open'));
+    await answered;
+    await page.getByRole('link', { name: 'Data', exact: true }).click();
+    await page.getByLabel('Source', { exact: true }).selectOption('Jetty');
+    await page.getByText('No documents yet').waitFor();
+    expect(calls).toBe(1);
+    expect(Object.keys(await objectsOf('Jetty'))).toHaveLength(2_000);
+  });
+
   it('[CONSOLE-43] documents of all users, a user, a group, a device and the server are found, opened and linked', async () => {
     await post('/rc/v1/sources', { name: 'Log', partition_type: 'app' });
     await post('/rc/v1/sources', { name: 'Crew', partition_type: 'group' });
@@ -207,6 +273,23 @@ describe('in a browser', () => {
     expect(new URL(page.url()).search).toBe('?source=Log&of=shared&doc=shared-notes');
     await page.reload();
     await page.getByRole('dialog', { name: 'Document shared-notes' }).getByLabel('Content').waitFor();
+  });
+
+  it('[CONSOLE-46] of many documents the first are shown, the others are found by a part of their name', async () => {
+    const doc = (index: number) => `doc-${String(index).padStart(3, '0')}`;
+    for (let index = 0; index < 230; index += 1) await post(`/rc/v1/store/${doc(index)}`, { data: 'of many' });
+    const page = await browser.openPage(`${server.url}/console/data?of=server`);
+    await signIn(page);
+    const shown = page.getByRole('table', { name: 'Documents' }).getByRole('button', { name: /^doc-/ });
+    await page.getByText(/documents; the first 100 are shown\.$/).waitFor();
+    expect(await page.getByRole('button', { name: doc(229), exact: true }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Show more documents' }).click();
+    await page.getByText(/the first 200 are shown\.$/).waitFor();
+    await page.getByLabel('Find a document by a part of its name').fill('OC-22');
+    await page.getByText('10 documents found.').waitFor();
+    await expect.poll(() => shown.count(), PATIENCE).toBe(10);
+    await page.getByRole('button', { name: doc(229), exact: true }).click();
+    expect(await page.getByRole('dialog').getByLabel('Content').inputValue()).toBe('of many');
   });
 
   it('[CONSOLE-43] a document of the server is made and saved without any source, and a text stays a text', async () => {

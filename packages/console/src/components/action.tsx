@@ -19,7 +19,7 @@ interface ActionProps {
   readonly curl?: string;
   /** Called with the answer of the server; a promise is waited for. */
   readonly onDone?: (answer: unknown) => unknown;
-  /** Shows the answer of the server in the dialog, which then stays open and forgets the answer when it closes. */
+  /** Shows the answer of the server in the dialog, which then stays open and forgets the answer when it closes; null: it closes. */
   readonly showAnswer?: (answer: unknown) => ReactNode;
   readonly children?: ReactNode;
   /** What must be typed before something is destroyed. */
@@ -53,7 +53,11 @@ export function Action({ label, title, button, word, ...dialog }: ActionProps) {
   );
 }
 
-type ActionFormProps = Omit<ActionProps, 'label' | 'title' | 'button' | 'word'> & { readonly onClose: () => void };
+type ActionFormProps = Omit<ActionProps, 'label' | 'title' | 'button' | 'word'> & {
+  readonly onClose: () => void;
+  /** The words on the button that calls `onClose`, while they are not "Cancel" or "Done". */
+  readonly closeVerb?: string | undefined;
+};
 
 /** A form that makes one call of the API. */
 export function ActionForm({
@@ -66,13 +70,15 @@ export function ActionForm({
   typedName,
   isDisabled = false,
   onClose,
+  closeVerb,
 }: ActionFormProps) {
   const [typed, setTyped] = useState('');
   const [shown, setShown] = useState<ReactNode>(null);
   const { run, error, isBusy } = useAction(call, async (answer) => {
     await onDone?.(answer);
-    if (showAnswer === undefined) onClose();
-    else setShown(showAnswer(answer));
+    const answered = showAnswer?.(answer) ?? null;
+    if (answered === null) onClose();
+    else setShown(answered);
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -101,7 +107,7 @@ export function ActionForm({
         <AsCurl text={() => curl ?? curlOf(call)} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            {shown === null ? 'Cancel' : 'Done'}
+            {closeVerb ?? (shown === null ? 'Cancel' : 'Done')}
           </Button>
           <Button
             type="submit"

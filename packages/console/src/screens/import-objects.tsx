@@ -1,7 +1,7 @@
 import { Button, FileInput, Group, NativeSelect, Progress, Stack, Text, Textarea } from '@mantine/core';
-import { useMemo, useState } from 'react';
+import { type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { client } from '../api/client.ts';
-import { pushCurl } from '../api/curl.ts';
+import { type ApiCall, pushCurl } from '../api/curl.ts';
 import type { ObjectOwner } from '../api/object-pages.ts';
 import { ActionForm } from '../components/action.tsx';
 import { counted } from '../components/counted.ts';
@@ -25,23 +25,36 @@ interface ImportObjectsProps {
   readonly onDone: () => Promise<void>;
 }
 
+/** Stops the import that is under way; null: none is. */
+type StopImport = (() => void) | null;
+
 /** Adds the objects of a file: JSON, or CSV with a choice of columns. */
 export function ImportObjects({ owner, onDone }: ImportObjectsProps) {
   const [isOpen, setOpen] = useState(false);
+  const stop = useRef<StopImport>(null);
+  // An import that is stopped says in the dialog what was imported.
+  const close = () => (stop.current === null ? setOpen(false) : stop.current());
   return (
     <>
       <Button size="xs" variant="default" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         Import
       </Button>
-      <Dialog title="Import objects" isOpen={isOpen} onClose={() => setOpen(false)} size="xl">
-        <Import owner={owner} onDone={onDone} onClose={() => setOpen(false)} />
+      <Dialog title="Import objects" isOpen={isOpen} onClose={close} size="xl">
+        <Import owner={owner} onDone={onDone} onClose={close} stop={stop} />
       </Dialog>
     </>
   );
 }
 
+interface ImportProps extends ImportObjectsProps {
+  /** Closes the dialog, or stops the import that is under way. */
+  readonly onClose: () => void;
+  readonly stop: RefObject<StopImport>;
+}
+
 /** First the file is chosen, then what it changes is reviewed; only then it is sent. */
-function Import({ owner, onDone, onClose }: ImportObjectsProps & { readonly onClose: () => void }) {
+function Import({ onClose, ...props }: ImportProps) {
+  const { owner } = props;
   const [file, setFile] = useState<ImportFile>({ text: '', mapping: { id: '', left: [] } });
   const [reviewed, setReviewed] = useState<Reviewed | null>(null);
   const parsed = useMemo(() => (file.text.trim() === '' ? null : objectsIn(file.text, file.mapping)), [file]);
@@ -49,11 +62,10 @@ function Import({ owner, onDone, onClose }: ImportObjectsProps & { readonly onCl
   if (reviewed !== null) {
     return (
       <Review
-        owner={owner}
+        {...props}
         objects={reviewed.objects}
         comparison={reviewed.comparison}
         onBack={() => setReviewed(null)}
-        onDone={onDone}
         onClose={onClose}
       />
     );
@@ -147,45 +159,108 @@ function ChooseFile({ file, onFile, parsed, review, onClose }: ChooseFileProps) 
   );
 }
 
-interface ReviewProps extends ImportObjectsProps {
+interface ReviewProps extends ImportProps {
   /** What is sent. */
   readonly objects: ReadonlyMap<string, Attributes>;
   readonly comparison: Comparison;
   readonly onBack: () => void;
-  readonly onClose: () => void;
 }
 
-function Review({ owner, objects, comparison, onBack, onDone, onClose }: ReviewProps) {
-  const [done, setDone] = useState(0);
+function Review({ owner, objects, comparison, onBack, onDone, onClose, stop }: ReviewProps) {
+  const { send, done, state } = useImport({ owner, objects, onDone, stop });
   return (
     <ActionForm
-      verb={`Import ${counted(objects.size, 'object')}`}
-      call={(api) =>
-        api.push.objects(owner.source, objects, {
-          ...ownerOptions(owner),
-          chunkObjectsMax: CHUNK_OBJECTS,
-          onProgress: (progress) => setDone(progress.objects),
-        })
-      }
+      verb={`Import ${counted(objects.size - done, done === 0 ? 'object' : 'more object')}`}
+      call={send}
       curl={pushCurl(owner.source, {
         ...ownerBody(owner),
         objects: Object.fromEntries([...objects].slice(0, PREVIEWED)),
       })}
       isDisabled={objects.size === 0}
       onDone={onDone}
+      showAnswer={(imported) =>
+        imported === objects.size ? null : <Stopped imported={Number(imported)} all={objects.size} />
+      }
       onClose={onClose}
+      closeVerb={{ idle: undefined, sending: 'Stop', stopping: 'Stopping' }[state]}
     >
       <ImportDifference comparison={comparison} />
       <Group mt="sm">
-        <Button size="compact-sm" variant="default" onClick={onBack}>
+        <Button size="compact-sm" variant="default" onClick={onBack} disabled={state !== 'idle'}>
           Choose again
         </Button>
       </Group>
-      {done > 0 && (
-        <Progress value={(done / objects.size) * 100} aria-label={`${done} of ${objects.size} objects are imported`} />
-      )}
+      {(done > 0 || state !== 'idle') && <Done imported={done} all={objects.size} />}
     </ActionForm>
   );
+}
+
+interface ImportedProps {
+  readonly imported: number;
+  readonly all: number;
+}
+
+function Done({ imported, all }: ImportedProps) {
+  const words = `${imported.toLocaleString('en')} of ${counted(all, 'object')} are imported`;
+  return (
+    <Stack gap={4} mt="sm">
+      <Progress value={(imported / all) * 100} aria-label={words} />
+      <Text size="sm" c="dimmed">
+        {words}.
+      </Text>
+    </Stack>
+  );
+}
+
+function Stopped({ imported, all }: ImportedProps) {
+  return (
+    <Text size="sm" fw={600} role="status">
+      Stopped after {counted(imported, 'object')}. The other {(all - imported).toLocaleString('en')} were not sent.
+    </Text>
+  );
+}
+
+/**
+ * Sends objects in batches. It stops between two of them, so that it is known what was imported, and continues there when
+ * it is called again. Leaving the screen stops it, too.
+ */
+function useImport({ owner, objects, onDone, stop }: Pick<ReviewProps, 'owner' | 'objects' | 'onDone' | 'stop'>) {
+  const [done, setDone] = useState(0);
+  const [state, setState] = useState<'idle' | 'sending' | 'stopping'>('idle');
+  useEffect(() => () => stop.current?.(), [stop]);
+  const send: ApiCall = async (api) => {
+    const stopping = new AbortController();
+    let isStopped = false;
+    let imported = done;
+    stop.current = () => {
+      isStopped = true;
+      setState('stopping');
+    };
+    setState('sending');
+    try {
+      await api.push.objects(owner.source, [...objects].slice(done), {
+        ...ownerOptions(owner),
+        chunkObjectsMax: CHUNK_OBJECTS,
+        signal: stopping.signal,
+        onProgress: (progress) => {
+          imported = done + progress.objects;
+          setDone(imported);
+          // No call is under way now.
+          if (isStopped && imported < objects.size) stopping.abort();
+        },
+      });
+    } catch (error) {
+      if (!stopping.signal.aborted) {
+        await onDone();
+        throw error;
+      }
+    } finally {
+      stop.current = null;
+      setState('idle');
+    }
+    return imported;
+  };
+  return { send, done, state };
 }
 
 /** What is new, and what changes in which attributes. Long lists are cut off, with a note of how many follow. */
