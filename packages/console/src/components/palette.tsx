@@ -119,46 +119,57 @@ function Finder({ screens, onClose }: PaletteProps & { readonly onClose: () => v
 }
 
 function useItems(screens: PaletteProps['screens'], text: string): readonly Item[] {
-  const { sources, users, groups, documents } = useNames(text !== '');
+  const names = useNames(text !== '');
   const isAdmin = useIsAdmin();
-  const actions = isAdmin ? ACTIONS : [];
-  const owners = { user: users, group: groups, app: [] };
-  const all: readonly Item[] = [
-    ...screens.map(({ to, title }) => ({ title, kind: 'screen', to })),
-    ...actions.map(({ title, to, word }) => ({ title, kind: 'action', to, search: { do: word } })),
-    ...sources.flatMap(({ name }) => [
-      { title: name, kind: 'source', to: '/sources/$name', params: { name } },
-      { title: name, kind: 'data', to: '/data', search: { source: name } },
-    ]),
-    ...users.map((login) => ({ title: login, kind: 'user', to: '/users/$login', params: { login } })),
-    ...groups.map((group) => ({ title: group, kind: 'group', to: '/groups/$group', params: { group } })),
-    ...documents.map(({ source, doc }) => ({
-      title: `${doc} of ${source ?? 'the server'}`,
-      kind: 'document',
-      to: '/data',
-      search: source === null ? { of: 'server', doc } : { source, of: 'shared', doc },
-    })),
-    ...sources.flatMap(({ name: source, partition_type: type }) =>
-      owners[type].map((owner) => ({
-        title: `${source} of ${owner}`,
-        kind: `data of ${type}`,
-        to: '/data',
-        search: { source, [type]: owner },
-      })),
-    ),
-  ];
   const typed = text.trim();
   const words = typed.toLowerCase().split(/\s+/);
-  const found = all
-    .filter(({ title, kind }) => words.every((word) => `${title} ${kind}`.toLowerCase().includes(word)))
-    .slice(0, ITEMS_MAX);
-  if (typed === '' || found.length === ITEMS_MAX) return found;
+  const found: Item[] = [];
+  for (const item of itemsOf(screens, isAdmin ? ACTIONS : [], names)) {
+    const described = `${item.title} ${item.kind}`.toLowerCase();
+    if (words.every((word) => described.includes(word))) found.push(item);
+    if (found.length === ITEMS_MAX) return found;
+  }
+  if (typed === '') return found;
   // Names that were not loaded can be opened as they are typed.
   return [
     ...found,
     { title: typed, kind: 'open user', to: '/users/$login', params: { login: typed } },
     { title: typed, kind: 'open device', to: '/devices/$id', params: { id: typed } },
   ];
+}
+
+/** Yields everything that can be found, one by one: a source can have a hundred thousand documents. */
+function* itemsOf(
+  screens: PaletteProps['screens'],
+  actions: readonly (typeof ACTIONS)[number][],
+  { sources, users, groups, documents }: ReturnType<typeof useNames>,
+): Generator<Item, void> {
+  for (const { to, title } of screens) yield { title, kind: 'screen', to };
+  for (const { title, to, word } of actions) yield { title, kind: 'action', to, search: { do: word } };
+  for (const { name } of sources) {
+    yield { title: name, kind: 'source', to: '/sources/$name', params: { name } };
+    yield { title: name, kind: 'data', to: '/data', search: { source: name } };
+  }
+  for (const login of users) yield { title: login, kind: 'user', to: '/users/$login', params: { login } };
+  for (const group of groups) yield { title: group, kind: 'group', to: '/groups/$group', params: { group } };
+  for (const { source, names } of documents) {
+    for (const doc of names) yield documentItem(source, doc);
+  }
+  const owners = { user: users, group: groups, app: [] };
+  for (const { name: source, partition_type: type } of sources) {
+    for (const owner of owners[type]) {
+      yield { title: `${source} of ${owner}`, kind: `data of ${type}`, to: '/data', search: { source, [type]: owner } };
+    }
+  }
+}
+
+function documentItem(source: string | null, doc: string): Item {
+  return {
+    title: `${doc} of ${source ?? 'the server'}`,
+    kind: 'document',
+    to: '/data',
+    search: source === null ? { of: 'server', doc } : { source, of: 'shared', doc },
+  };
 }
 
 /**
@@ -182,9 +193,9 @@ function useNames(isTyped: boolean) {
   const documents = useQueries({
     queries: owners.map((owner) => ({ ...documentNames(owner), enabled: isTyped })),
     combine: (results) =>
-      results.flatMap(({ data = [] }, index) => {
+      results.map(({ data: names = [] }, index) => {
         const owner = owners[index] ?? 'server';
-        return data.map((doc) => ({ source: owner === 'server' ? null : owner.source, doc }));
+        return { source: owner === 'server' ? null : owner.source, names };
       }),
   });
   return { sources, users, groups, documents };

@@ -2,11 +2,12 @@ import { Button, Group, NativeSelect, Stack, Text, Textarea } from '@mantine/cor
 import { useQuery } from '@tanstack/react-query';
 import type { DocumentOwner } from '@tidemark/backend';
 import { type JsonValue, parseJson } from '@tidemark/protocol';
-import { useState } from 'react';
+import { useDeferredValue, useMemo, useState } from 'react';
 import { client } from '../api/client.ts';
 import { documentNames } from '../api/documents.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { ActionForm } from '../components/action.tsx';
+import { counted } from '../components/counted.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/fields.tsx';
@@ -23,31 +24,27 @@ interface DocumentsProps {
   readonly onOpen: (name: string | null) => void;
 }
 
+/** Names shown at first, and added by the button below them. */
+const PAGE_NAMES = 100;
+/** With fewer names, looking is faster than typing. */
+const FILTERED_NAMES_MIN = 20;
+
 /** Documents that are stored with the data and not synchronised: texts, or objects. */
 export function Documents({ owner, open, onOpen }: DocumentsProps) {
   const [isNew, setNew] = useState(false);
   const isAdmin = useIsAdmin();
   const query = useQuery(documentNames(owner));
-  const columns: readonly Column<string>[] = [
-    {
-      title: 'Document',
-      cell: (name) => (
-        <button type="button" className="name plain link" aria-haspopup="dialog" onClick={() => onOpen(name)}>
-          {name}
-        </button>
-      ),
-    },
-  ];
   return (
     <Stack gap="xs">
       <Loaded query={query}>
         {(names) =>
           names.length === 0 ? (
             <Text size="sm" c="dimmed" className="card">
-              None. Documents are texts or objects that are stored and not synchronised, such as settings.
+              No documents yet. A document is a text, or objects, that the server stores and does not synchronise, such
+              as settings.
             </Text>
           ) : (
-            <DataTable label="Documents" rows={names} keyOf={(name) => name} columns={columns} />
+            <DocumentNames names={names} onOpen={onOpen} />
           )
         }
       </Loaded>
@@ -64,6 +61,63 @@ export function Documents({ owner, open, onOpen }: DocumentsProps) {
       <Dialog title={`Document ${open ?? ''}`} isOpen={open !== null} onClose={() => onOpen(null)} size="xl">
         {open !== null && <Opened owner={owner} name={open} onClose={() => onOpen(null)} />}
       </Dialog>
+    </Stack>
+  );
+}
+
+interface DocumentNamesProps {
+  readonly names: readonly string[];
+  readonly onOpen: (name: string) => void;
+}
+
+/** Names of documents, the first of them at first: the server answers all names at once, however many there are. */
+function DocumentNames({ names, onOpen }: DocumentNamesProps) {
+  const [typed, setTyped] = useState('');
+  const [shownMax, setShownMax] = useState(PAGE_NAMES);
+  const text = useDeferredValue(typed).toLowerCase();
+  const found = useMemo(
+    () => (text === '' ? names : names.filter((name) => name.toLowerCase().includes(text))),
+    [names, text],
+  );
+  const shown = found.slice(0, shownMax);
+  const columns: readonly Column<string>[] = [
+    {
+      title: 'Document',
+      cell: (name) => (
+        <button type="button" className="name plain link" aria-haspopup="dialog" onClick={() => onOpen(name)}>
+          {name}
+        </button>
+      ),
+    },
+  ];
+  return (
+    <Stack gap="xs">
+      {names.length >= FILTERED_NAMES_MIN && (
+        <TextField
+          label="Find a document by a part of its name"
+          type="search"
+          maw={360}
+          value={typed}
+          onText={(changed) => {
+            setTyped(changed);
+            setShownMax(PAGE_NAMES);
+          }}
+        />
+      )}
+      {names.length >= FILTERED_NAMES_MIN && (
+        <Text size="sm" c="dimmed" role="status">
+          {text === '' ? counted(names.length, 'document') : `${counted(found.length, 'document')} found`}
+          {shown.length < found.length && `; the first ${shown.length.toLocaleString('en')} are shown`}.
+        </Text>
+      )}
+      {shown.length > 0 && <DataTable label="Documents" rows={shown} keyOf={(name) => name} columns={columns} />}
+      {shown.length < found.length && (
+        <Group>
+          <Button size="xs" variant="default" onClick={() => setShownMax(shownMax + PAGE_NAMES)}>
+            Show more documents
+          </Button>
+        </Group>
+      )}
     </Stack>
   );
 }
