@@ -1,6 +1,6 @@
 import '@mantine/core/styles.css';
 import './console.css';
-import { MantineProvider } from '@mantine/core';
+import { createTheme, MantineProvider } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
@@ -24,12 +24,15 @@ function Console() {
   );
 }
 
+// Dialogs and menus appear without motion for people who have asked their system for that.
+const THEME = createTheme({ respectReducedMotion: true });
+
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no element for the console');
 createRoot(root).render(
   <StrictMode>
     {/* The style sheet has all variables and classes: inline styles are forbidden by the content security policy. */}
-    <MantineProvider defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
+    <MantineProvider theme={THEME} defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
       <QueryClientProvider client={queries}>
         <Console />
       </QueryClientProvider>
