@@ -140,7 +140,60 @@ describe('queries during a first sync', () => {
     expect(included()).toEqual([[[order]], [[[line]], [[]]]]);
     expect(told.toSorted()).toEqual(['lines', 'orders']);
   });
+
+  it('[QUERY-7] queries that include objects of each other equal a naive evaluation after every part of two first syncs', async () => {
+    for (let seed = 0; seed < 30; seed++) {
+      const dice = new Dice(seededRandom(seed));
+      const { replica, queries } = openReplica();
+      const [orders, lines] = [queries.of('Order'), queries.of('Line')];
+      const ofOrders = orders.query({ orderBy: 'n', limit: 7, include: { lines: { source: 'Line', by: 'order_id' } } });
+      const ofLines = lines.query({ include: { order: { source: 'Order', via: 'order_id' } } });
+      const follow = [ofOrders, ofLines].filter(() => dice.below(4) > 0);
+      for (const query of follow) query.subscribe(() => undefined);
+      const naive = () => {
+        const ordered = orders.view
+          .list()
+          .toSorted((left, right) => numberIn(left) - numberIn(right) || byId(left, right));
+        const linesOf = (id: string) => lines.view.list().filter(({ attributes }) => attributes.order_id === id);
+        return [
+          ordered.slice(0, 7).map(({ id }) => [id, linesOf(id).toSorted(byId)]),
+          lines.view.list().map(({ id, attributes }) => [id, orders.view.get(String(attributes.order_id))]),
+        ];
+      };
+      const shown = () => [
+        ofOrders.list().map((row) => [row.id, includedIn(row).lines]),
+        ofLines.list().map((row) => [row.id, includedIn(row).order]),
+      ];
+      const isHidden: Record<string, boolean> = { Order: true, Line: true };
+      for (let step = 0; step < 12; step++) {
+        const source = dice.below(2) === 0 ? 'Order' : 'Line';
+        if (dice.below(4) === 0) isHidden[source] = dice.below(4) === 0;
+        const rowsBefore = ofLines.list();
+        await replica.transact((tx) => {
+          const staging = isHidden[source] ? { token: null, pages: 0, firstSync: 'hidden' as const } : null;
+          tx.put('sources', ['', source], { ...ROW, staging });
+          for (let count = 0; count < dice.below(150); count++) {
+            const key = [source, `${source}${dice.below(200)}`] as const;
+            if (dice.below(8) === 0) tx.delete('objects', key);
+            else tx.put('objects', key, { n: dice.below(20), order_id: `Order${dice.below(200)}` });
+          }
+        });
+        expect(shown()).toEqual(naive());
+        // A row is the same one while nothing of it changes.
+        const before = new Map(rowsBefore.map((row) => [row.id, row]));
+        for (const row of ofLines.list()) {
+          const last = before.get(row.id);
+          const isSame = last?.attributes === row.attributes && includedIn(last).order === includedIn(row).order;
+          if (isSame && follow.includes(ofLines)) expect(row).toBe(last);
+        }
+      }
+    }
+  });
 });
+
+const numberIn = ({ attributes }: SyncedObject) => attributes.n as number;
+
+const byId = (left: SyncedObject, right: SyncedObject) => (left.id < right.id ? -1 : 1);
 
 function includedIn(row: SyncedObject): Readonly<Record<string, unknown>> {
   return (row as SyncedObject & { readonly included: Readonly<Record<string, unknown>> }).included;

@@ -10,8 +10,8 @@ export interface LiveQuery {
   changeRelated(target: IndexedSource, changes: readonly ViewChange[]): void;
   /** Prepares the result for objects of its source that arrive in a first sync, which the app does not see yet. */
   prepare(changes: readonly ViewChange[]): void;
-  /** Shows the prepared result, because the source or one that a relation leads to shows what has arrived. */
-  reveal(): void;
+  /** Shows the prepared result, because its source shows what has arrived; or what its objects include of another source that does. */
+  reveal(source: IndexedSource): void;
   /** Tells subscribers what has changed since they were told last. */
   notify(): void;
   /** False when it has no subscribers any more. */

@@ -12,8 +12,10 @@ import { type CompiledWhere, compileWhere } from './where.ts';
 interface Entry {
   readonly keys: readonly Value[];
   readonly object: SyncedObject;
-  /** What the result shows. */
-  readonly row: SyncedObject;
+  /** The object with what it includes, made when it is shown; null: not made yet. */
+  row: SyncedObject | null;
+  /** The version of the relations for which it was made. */
+  rowVersion: number;
 }
 
 /** A batch that changes more than this part of the result is evaluated anew, which is faster than one by one. */
@@ -41,6 +43,10 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   /** The version of the sources that the list shows; null: never evaluated. */
   #version: number | null = null;
   #rows: readonly SyncedObject[] = Object.freeze([]);
+  /** Increases when what any object includes may have changed. */
+  #relationsVersion = 0;
+  /** The last rows by id, which are shown again where nothing differs. */
+  #previous: ReadonlyMap<string, SyncedObject> = new Map();
   #isStale = false;
   /** False: a change of the whole result, which needs no comparison with the last one. */
   #mayBeSame = true;
@@ -64,6 +70,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     if (this.#isStale) {
       this.#isStale = false;
       const rows = this.#list.rows(this.#from, this.#to);
+      this.#previous = new Map();
       if (!this.#mayBeSame || !sameMembers(rows, this.#rows)) this.#rows = Object.freeze(rows);
       this.#mayBeSame = this.#isPart;
     }
@@ -103,7 +110,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
 
   changeRelated(target: IndexedSource, changes: readonly ViewChange[]): void {
     if (isLargeFor(this.#list, changes)) {
-      this.#evaluate();
+      this.#includeAnew();
       return;
     }
     for (const change of changes) {
@@ -112,8 +119,6 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   }
 
   prepare(changes: readonly ViewChange[]): void {
-    // What the objects include is known when they are shown.
-    if (!this.#relations.isNone) return;
     const list = this.#arriving;
     if (list === null) {
       this.#arriving = this.#newList();
@@ -129,16 +134,15 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     }
   }
 
-  reveal(): void {
+  reveal(source: IndexedSource): void {
     if (this.#relations.resolve()) this.#source.attach(this, this.#relations.targets());
-    if (this.#arriving === null) {
-      this.#evaluate();
-      return;
+    if (source !== this.#source) this.#includeAnew();
+    else if (this.#arriving === null) this.#evaluate();
+    else {
+      this.#replaceRows();
+      this.#list = this.#arriving;
+      this.#arriving = null;
     }
-    this.#list = this.#arriving;
-    this.#arriving = null;
-    this.#isStale = true;
-    this.#mayBeSame = true;
   }
 
   notify(): void {
@@ -184,12 +188,23 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   }
 
   #evaluate(): void {
-    const previous = new Map(this.#relations.isNone ? [] : this.#rows.map((row) => [row.id, row]));
+    this.#replaceRows();
     const entries: Entry[] = [];
     for (const object of this.#source.candidates(this.#where.ranges)) {
-      if (this.#where.matches(object.attributes)) entries.push(this.#entryOf(object, previous.get(object.id)));
+      if (this.#where.matches(object.attributes)) entries.push(this.#entryOf(object));
     }
     this.#list.fill(entries);
+  }
+
+  /** The same objects match, and may include others. */
+  #includeAnew(): void {
+    this.#replaceRows();
+    this.#relationsVersion++;
+    this.#list.forgetRows();
+  }
+
+  #replaceRows(): void {
+    if (!this.#relations.isNone) this.#previous = new Map(this.#rows.map((row) => [row.id, row]));
     this.#isStale = true;
     this.#mayBeSame = true;
   }
@@ -239,12 +254,20 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   #newList(): SortedList<Entry, SyncedObject> {
     return new SortedList(
       (left, right) => this.#compare(left, right),
-      ({ row }) => row,
+      (entry) => this.#rowOf(entry),
     );
   }
 
-  #entryOf(object: SyncedObject, previous?: SyncedObject): Entry {
-    return { keys: this.#order.keysOf(object), object, row: this.#relations.rowOf(object, previous) };
+  #entryOf(object: SyncedObject): Entry {
+    return { keys: this.#order.keysOf(object), object, row: null, rowVersion: 0 };
+  }
+
+  #rowOf(entry: Entry): SyncedObject {
+    if (entry.row === null || entry.rowVersion !== this.#relationsVersion) {
+      entry.row = this.#relations.rowOf(entry.object, entry.row ?? this.#previous.get(entry.object.id));
+      entry.rowVersion = this.#relationsVersion;
+    }
+    return entry.row;
   }
 
   #compare(left: Entry, right: Entry): number {

@@ -86,6 +86,8 @@ function toOne(own: IndexedSource, target: IndexedSource, via: string): Resolved
 
 function toMany(own: IndexedSource, target: IndexedSource, by: string): ResolvedRelation {
   const path = parsePath(by);
+  // Made now, so that it grows as objects arrive in a first sync.
+  target.index(by);
   return {
     target,
     related: ({ id }) => Object.freeze(target.index(by).withValue(id)),

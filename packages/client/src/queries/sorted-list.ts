@@ -77,6 +77,11 @@ export class SortedList<T, R = T> {
     return true;
   }
 
+  /** Makes `rows` call `rowOf` again for all items. */
+  forgetRows(): void {
+    for (const chunk of this.#chunks) chunk.rows = null;
+  }
+
   /** The number of items before the first one that passes. All items behind that one must pass as well. */
   rank(passes: (item: T) => boolean): number {
     const { chunk, index } = this.#find(passes);

@@ -151,7 +151,7 @@ export class SourceQueries implements IndexedSource {
       this.#indexes.set(path, this.#arriving.get(path) ?? new SourceIndex(path, this.view.objects()));
     }
     this.#arriving.clear();
-    for (const query of new Set([...this.#live, ...this.#dependents])) query.reveal();
+    for (const query of new Set([...this.#live, ...this.#dependents])) query.reveal(this);
   }
 
   #notify(): void {
