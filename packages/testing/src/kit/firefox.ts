@@ -5,6 +5,8 @@ import { findProgram } from './find-program.ts';
 import { type KillableBrowser, startBrowserProcess, type Tab } from './killable-browser.ts';
 import { startLoopbackProxy } from './loopback-proxy.ts';
 
+const NAVIGATIONS_MAX = 5;
+
 /**
  * Starts Firefox without a window, with the profile in this folder, so that the next one finds what it has stored. Playwright
  * cannot drive a Firefox that is not its own build before version 143, so this speaks WebDriver BiDi to it.
@@ -66,12 +68,24 @@ async function openTab(session: BidiSession, url: string): Promise<Tab> {
   const { context } = (await session.send('browsingContext.create', { type: 'tab' })) as { readonly context: string };
   // Pages of Firefox itself log errors, too, so the test hears of its own tabs only.
   await session.send('session.subscribe', { events: ['log.entryAdded'], contexts: [context] });
-  await session.send('browsingContext.navigate', { context, url, wait: 'complete' });
+  await navigate(session, context, url);
   return {
     evaluate: (expression) => evaluate(session, context, expression),
     reload: async () => void (await session.send('browsingContext.reload', { context, wait: 'complete' })),
     close: async () => void (await session.send('browsingContext.close', { context })),
   };
+}
+
+/** The empty page of a new tab may still be loading. On a busy machine its end interrupts what comes next, which is tried again. */
+async function navigate(session: BidiSession, context: string, url: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await session.send('browsingContext.navigate', { context, url, wait: 'complete' });
+      return;
+    } catch (error) {
+      if (attempt === NAVIGATIONS_MAX || !/interrupted an unfinished navigation/.test(String(error))) throw error;
+    }
+  }
 }
 
 interface Evaluated {
