@@ -24,8 +24,8 @@ export const HEARTBEAT_MS_DEFAULT = 30_000;
 export const LIVE_PAGES_WAITING_MAX = 32;
 /** The names of sources in the address of the event stream. Exceeded: the stream is asked for the pages of all sources. */
 export const EVENTS_QUERY_UNITS_MAX = 4_000;
-/** A line of a stream, in UTF-16 units. Pages are far smaller. */
-export const LINE_UNITS_MAX = 64_000_000;
+/** A line of a stream. Pages are far smaller. */
+export const LINE_BYTES_MAX = 64_000_000;
 /** The bound of the first pause after a failure; it doubles with every further failure. */
 export const PAUSE_MS_FIRST = 1_000;
 export const PAUSE_MS_MAX = 60_000;

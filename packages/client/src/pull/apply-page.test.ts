@@ -31,18 +31,18 @@ function take(state: LocalState, token: string | null, page: Page) {
   const asked = { source: 'Order', token, settledBefore: 0 };
   const fold = { ...EMPTY_FOLD, objects: new Map() };
   const effect = applyPage(tx, asked, page, { fold, held: null, nowMs: 5, show: 'whole' });
-  return { effect, tx, changes: tx.changes() };
+  return { effect, tx, writes: tx.writes() };
 }
 
 describe('a page', () => {
   it('[SDK-6] a page requested with another token than the current one is ignored', () => {
     const page: Page = { token: 't2', more: false, size: 0, reset: true };
     for (const token of [null, 't0', 't2']) {
-      const { effect, changes } = take(holding(), token, page);
-      expect([effect, changes]).toEqual([{ kind: 'ignored' }, []]);
+      const { effect, writes } = take(holding(), token, page);
+      expect([effect, writes]).toEqual([{ kind: 'ignored' }, []]);
     }
-    const { effect, changes } = take(holding({ token: 's', pages: 1 }), 't1', page);
-    expect([effect, changes]).toEqual([{ kind: 'ignored' }, []]);
+    const { effect, writes } = take(holding({ token: 's', pages: 1 }), 't1', page);
+    expect([effect, writes]).toEqual([{ kind: 'ignored' }, []]);
   });
 
   it('[SDK-6] a page with more to come changes no object, and keeps the token that changes are made with', () => {
@@ -59,9 +59,9 @@ describe('a page', () => {
   it('[SDK-7] a page with reset drops what was staged before', () => {
     const state = holding();
     const first = take(state, 't1', { token: 't2', more: true, size: 9, put: { old: { n: 1 } } });
-    state.apply(first.changes);
+    state.apply(first.writes);
     const second = take(state, 't2', { token: 't3', more: true, size: 1, reset: true, put: { c: { n: 3 } } });
-    state.apply(second.changes);
+    state.apply(second.writes);
     expect(foldStaged(state, { source: 'Order' })).toEqual({ isFresh: true, objects: new Map([['c', { n: 3 }]]) });
   });
 

@@ -124,18 +124,19 @@ function writePart(
 ): SizeAndChecksum {
   let { size, checksum } = held;
   const write = (id: string, attributes: Attributes | null) => {
-    const before = tx.get('objects', [rows, id]);
+    const key = [rows, id] as const;
+    const before = tx.get('objects', key);
     if (before !== undefined) {
       size--;
       checksum = subtractChecksums(checksum, attributesChecksum(id, before));
     }
     if (attributes === null) {
-      tx.delete('objects', [rows, id]);
+      tx.delete('objects', key);
       return;
     }
     size++;
     checksum = addChecksums(checksum, attributesChecksum(id, attributes));
-    if (before === undefined || !sameJson(before, attributes)) tx.put('objects', [rows, id], attributes);
+    if (before === undefined || !sameJson(before, attributes)) tx.put('objects', key, attributes);
   };
   const { delete: deleted = [], put = {}, ids, drop, patch, token, more } = part;
   for (const id of deleted) write(id, null);
@@ -200,9 +201,10 @@ function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fol
 
 /** Equal objects are neither written nor rendered again. */
 function putObject(tx: Transaction, rows: string, id: string, attributes: Attributes | null): void {
-  const before = tx.get('objects', [rows, id]);
-  if (attributes === null) tx.delete('objects', [rows, id]);
-  else if (before === undefined || !sameJson(before, attributes)) tx.put('objects', [rows, id], attributes);
+  const key = [rows, id] as const;
+  const before = tx.get('objects', key);
+  if (attributes === null) tx.delete('objects', key);
+  else if (before === undefined || !sameJson(before, attributes)) tx.put('objects', key, attributes);
 }
 
 /**

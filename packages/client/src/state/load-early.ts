@@ -1,9 +1,9 @@
 import { asClientError } from '../client-error.ts';
 import { LOAD_EARLY_STEP_ROWS } from '../limits.ts';
-import type { LocalRow, LocalStore } from '../ports/local-store.ts';
+import type { LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
 import { frozen } from './frozen.ts';
 import { LAST_RESULTS, type LastResults } from './last-results.ts';
-import { type Change, LocalState } from './local-state.ts';
+import { LocalState } from './local-state.ts';
 import type { Replica } from './replica.ts';
 import type { Attributes } from './rows.ts';
 
@@ -53,10 +53,10 @@ async function fillReplica(replica: Replica, { shown, loading, pause }: Filling)
       if (!isAwaited()) return;
       const step = rows.slice(at, at + LOAD_EARLY_STEP_ROWS);
       if (gone.size > 0) for (const { key } of step) gone.delete(JSON.stringify(key));
-      replica.addLoaded(step.map(added));
+      replica.addLoaded(step.map(frozenRow));
     }
     if (!isAwaited()) return;
-    replica.addLoaded([...gone.values()].map(removed));
+    replica.addLoaded([...gone.values()].map(withoutValue));
     replica.endLoading();
   } catch (error) {
     fail(asClientError(error, 'store_failed'));
@@ -69,10 +69,10 @@ function lastResultsIn(rows: readonly LocalRow[]): readonly LocalRow[] {
   return results.map(([first, id, value]) => ({ table: 'objects', key: [first, id], value }));
 }
 
-function added({ table, key, value }: LocalRow): Change {
-  return { table, key, before: undefined, after: frozen(value as Attributes) };
+function frozenRow({ table, key, value }: LocalRow): LocalRow {
+  return { table, key, value: frozen(value as Attributes) };
 }
 
-function removed({ table, key, value }: LocalRow): Change {
-  return { table, key, before: value, after: undefined };
+function withoutValue({ table, key }: LocalRow): LocalWrite {
+  return { table, key };
 }

@@ -12,7 +12,7 @@ import { addUpload } from '../uploads/merge-upload.ts';
 import { byOrder, Pending } from '../uploads/pending.ts';
 import { SourceView } from '../view/source-view.ts';
 import { ownersOf } from './group-rows.ts';
-import { type Change, LocalState, type Reader, type Transaction, writesOf } from './local-state.ts';
+import { type Change, LocalState, type Reader, type Transaction } from './local-state.ts';
 import type { SourceRow, UploadRow } from './rows.ts';
 import { sameJson } from './same-json.ts';
 
@@ -97,8 +97,8 @@ export class Replica {
   }
 
   /** Takes over objects that were loaded, and updates the views without telling their listeners. */
-  addLoaded(changes: readonly Change[]): void {
-    this.#state.apply(changes);
+  addLoaded(writes: readonly LocalWrite[]): void {
+    const changes = this.#state.apply(writes);
     for (const [source, view] of this.#views) followed(source, view, changes);
   }
 
@@ -238,16 +238,13 @@ export class Replica {
 
   /** Replaces the state by these rows. Views change only where the rows differ. */
   rebase(rows: readonly LocalRow[]): void {
-    const changes = this.#state.differenceTo(rows);
-    this.#state.apply(changes);
-    this.#notify(changes);
+    this.#notify(this.#state.apply(this.#state.differenceTo(rows)));
     this.endLoading();
   }
 
   /** Takes over what the tab that leads has committed. */
   applyCommitted(writes: readonly LocalWrite[], saved: readonly string[]): void {
-    const changes = this.#state.changesBy(writes);
-    this.#state.apply(changes);
+    const changes = this.#state.apply(writes);
     const names = new Set(saved);
     const done = this.#unsaved.filter(({ uploads }) => uploads.every(([opId]) => names.has(opId)));
     this.#unsaved = this.#unsaved.filter((write) => !done.includes(write));
@@ -323,16 +320,18 @@ export class Replica {
     if (this.#isClosed) throw clientError('closed', 'the device is closed');
     const tx = this.#state.begin();
     const result = decide(tx);
-    const changes = tx.changes();
-    if (changes.length === 0) return result;
-    await this.#commit(changes, [], options);
-    this.#notify(changes);
+    const writes = tx.writes();
+    if (writes.length > 0) this.#notify(await this.#commit(writes, [], options));
     return result;
   }
 
-  async #commit(changes: readonly Change[], saved: readonly string[], options?: CommitOptions): Promise<void> {
+  /** Returns what the writes changed. */
+  async #commit(
+    writes: readonly LocalWrite[],
+    saved: readonly string[],
+    options?: CommitOptions,
+  ): Promise<readonly Change[]> {
     const term = this.#term;
-    const writes = writesOf(changes);
     if (this.#store === null) throw inOtherTab();
     try {
       await this.#store.commit(writes, options);
@@ -343,11 +342,12 @@ export class Replica {
     }
     // Another tab has the store by now. Whether it loaded these changes is what it says.
     if (term !== this.#term) throw inOtherTab();
-    this.#state.apply(changes);
+    const changes = this.#state.apply(writes);
     this.#hooks?.onCommitted(writes, saved);
     for (const { table, key, before, after } of changes) {
       if (table === 'uploads' && before === undefined) this.#noteTail(key[1], after as UploadRow);
     }
+    return changes;
   }
 
   #noteTail(opId: string, { order }: UploadRow): void {
@@ -382,9 +382,8 @@ export class Replica {
       guard(tx);
       for (const [opId, row] of uploads) tail = addUpload(tx, tail, opId, row);
     }
-    const changes = tx.changes();
-    await this.#commit(
-      changes,
+    const changes = await this.#commit(
+      tx.writes(),
       batch.flatMap(({ uploads }) => uploads.map(([opId]) => opId)),
     );
     this.#unsaved = this.#unsaved.filter((write) => !batch.includes(write));
@@ -418,7 +417,7 @@ export class Replica {
     if (changes.length === 0) return;
     this.#indexUploads(changes);
     const changed = [...this.#views].filter(([source, view]) => followed(source, view, changes));
-    this.#onChanged(new Set(changes.map(({ table }) => table)));
+    this.#onChanged(tablesIn(changes));
     this.#tell(changed.map(([, view]) => view));
   }
 
@@ -474,9 +473,19 @@ function changesOf(uploads: readonly NewUpload[], kind: 'made' | 'withdrawn'): r
   });
 }
 
+function tablesIn(changes: readonly Change[]): ReadonlySet<Table> {
+  const tables = new Set<Table>();
+  for (const { table } of changes) tables.add(table);
+  return tables;
+}
+
 function followed(source: string, view: SourceView, changes: readonly Change[]): boolean {
-  if (changes.some((change) => concernsAll(source, change))) return view.updateAll();
-  return view.update(new Set(changes.flatMap((change) => idsIn(source, change))));
+  const ids = new Set<string>();
+  for (const change of changes) {
+    if (concernsAll(source, change)) return view.updateAll();
+    addIds(ids, source, change);
+  }
+  return view.update(ids);
 }
 
 /** True for links and declared references, which may concern any object. */
@@ -487,9 +496,12 @@ function concernsAll(source: string, { table, key, before, after }: Change): boo
   return !sameJson(referencesOf(before), referencesOf(after));
 }
 
-function idsIn(source: string, { table, key, before, after }: Change): readonly string[] {
-  if (table === 'objects') return key[0] === source || key[0] === ownersOf(source) ? [key[1]] : [];
-  if (table !== 'uploads') return [];
-  const rows = [before, after] as readonly (UploadRow | undefined)[];
-  return rows.flatMap((row) => (row?.source === source ? [row.id] : []));
+/** Adds the ids of the objects of the source that the change concerns. */
+function addIds(ids: Set<string>, source: string, { table, key, before, after }: Change): void {
+  if (table === 'objects') {
+    if (key[0] === source || key[0] === ownersOf(source)) ids.add(key[1]);
+  } else if (table === 'uploads') {
+    for (const row of [before, after] as readonly (UploadRow | undefined)[])
+      if (row?.source === source) ids.add(row.id);
+  }
 }

@@ -1,10 +1,11 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
+import { RowMap } from '../row-map.ts';
 import { lockFile } from './file-lock.ts';
 import { HEADER, lineOf, readLog } from './log-lines.ts';
-import { RowMap } from './row-map.ts';
 
 /** A file is compacted when at least so much of it, and half of it, is about rows that were replaced or deleted. */
 const COMPACT_FROM_BYTES = 500_000;
@@ -38,12 +39,12 @@ interface Opened {
 class FileStore implements LocalStore {
   readonly #folder: string;
   readonly #unlock: () => Promise<void>;
-  readonly #rows: RowMap;
+  readonly #rows = new RowMap<JsonValue>();
   #generation: number;
   #file: FileHandle;
   #bytes: number;
   /** How much of the file is about rows that were replaced or deleted, roughly. */
-  #goneBytes: number;
+  #goneBytes = 0;
   /** After a compaction that failed, the next attempt comes when there is so much. */
   #compactAtBytes = COMPACT_FROM_BYTES;
   #work: Promise<void> = Promise.resolve();
@@ -52,11 +53,7 @@ class FileStore implements LocalStore {
   private constructor(folder: string, unlock: () => Promise<void>, opened: Opened) {
     this.#folder = folder;
     this.#unlock = unlock;
-    this.#rows = new RowMap([], (value) => {
-      this.#goneBytes += JSON.stringify(value).length;
-    });
-    this.#goneBytes = 0;
-    for (const writes of opened.transactions) this.#rows.apply(writes);
+    for (const writes of opened.transactions) this.#apply(writes);
     this.#generation = opened.generation;
     this.#file = opened.file;
     this.#bytes = opened.bytes;
@@ -107,16 +104,25 @@ class FileStore implements LocalStore {
       throw error;
     }
     this.#bytes += line.length;
-    this.#rows.apply(writes);
+    this.#apply(writes);
   }
 
   /** Applies the writes by a new file, because lines of the old one hold what was deleted. */
   async #rewrite(writes: readonly LocalWrite[]): Promise<void> {
-    const rows = new RowMap(this.#rows.rows());
+    const rows = new RowMap<JsonValue>();
+    rows.apply(this.#rows.rows());
     rows.apply(writes);
     await this.#replaceFile(rows.rows());
     this.#rows.apply(writes);
     this.#goneBytes = 0;
+  }
+
+  #apply(writes: readonly LocalWrite[]): void {
+    for (const { table, key, value } of writes) {
+      const before = this.#rows.get(table, key);
+      if (before !== undefined) this.#goneBytes += JSON.stringify(before).length;
+      this.#rows.set(table, key, value);
+    }
   }
 
   /** Removes a line that was not written completely, or may not be on the disk. */

@@ -14,8 +14,8 @@ type PackedWrite = readonly [number, string, string, JsonValue?];
 
 export function lineOf(writes: readonly LocalWrite[]): Buffer {
   const packed = writes.map(({ table, key, value }): PackedWrite => {
-    const place = [TABLES.indexOf(table), key[0], key[1]] as const;
-    return value === undefined ? place : [...place, value];
+    const number = TABLES.indexOf(table);
+    return value === undefined ? [number, key[0], key[1]] : [number, key[0], key[1], value];
   });
   const text = JSON.stringify(packed);
   return Buffer.from(`${textChecksum(text).toString(36)} ${text}\n`);

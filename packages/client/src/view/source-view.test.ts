@@ -17,7 +17,7 @@ it('[SDK-2] a list that was read before stays sorted by id through creates, chan
       if (isDeleted) tx.delete('objects', ['Order', id]);
       else tx.put('objects', ['Order', id], { n: step });
     }
-    state.apply(tx.changes());
+    state.apply(tx.writes());
     view.update(new Set(ids));
     const sorted = [...model].sort(([left], [right]) => (left < right ? -1 : 1));
     expect(view.list().map(({ id, attributes }) => [id, attributes.n])).toEqual(sorted);

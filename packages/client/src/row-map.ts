@@ -1,0 +1,54 @@
+import type { LocalKey, Table } from './ports/local-store.ts';
+
+/** Values by table and both parts of a key, in nested maps, in insertion order. */
+export class RowMap<V> {
+  readonly #tables = new Map<Table, Map<string, Map<string, V>>>();
+
+  get(table: Table, key: LocalKey): V | undefined {
+    return this.#tables.get(table)?.get(key[0])?.get(key[1]);
+  }
+
+  /** The values whose key begins with `first`; undefined: there are none. */
+  group(table: Table, first: string): ReadonlyMap<string, V> | undefined {
+    return this.#tables.get(table)?.get(first);
+  }
+
+  /** The values of a table by the first part of their key. */
+  groups(table: Table): ReadonlyMap<string, ReadonlyMap<string, V>> {
+    return this.#tables.get(table) ?? new Map();
+  }
+
+  /** Without a value the entry is deleted. */
+  set(table: Table, key: LocalKey, value: V | undefined): void {
+    const group = this.#tables.get(table)?.get(key[0]) ?? this.#addGroup(table, key[0]);
+    if (value !== undefined) group.set(key[1], value);
+    else {
+      group.delete(key[1]);
+      if (group.size === 0) this.#tables.get(table)?.delete(key[0]);
+    }
+  }
+
+  /** Applies writes of rows. */
+  apply(writes: readonly { readonly table: Table; readonly key: LocalKey; readonly value?: V }[]): void {
+    for (const { table, key, value } of writes) this.set(table, key, value);
+  }
+
+  rows(): readonly { readonly table: Table; readonly key: LocalKey; readonly value: V }[] {
+    return [...this.#tables].flatMap(([table, groups]) =>
+      [...groups].flatMap(([first, group]) =>
+        Array.from(group, ([second, value]) => ({ table, key: [first, second] as const, value })),
+      ),
+    );
+  }
+
+  values(): readonly V[] {
+    return [...this.#tables.values()].flatMap((groups) => [...groups.values()].flatMap((group) => [...group.values()]));
+  }
+
+  #addGroup(table: Table, first: string): Map<string, V> {
+    const group = new Map<string, V>();
+    const groups = this.#tables.get(table) ?? new Map<string, Map<string, V>>();
+    this.#tables.set(table, groups.set(first, group));
+    return group;
+  }
+}
