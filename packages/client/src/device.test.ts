@@ -134,6 +134,23 @@ describe('closing', () => {
     void device.source('Order').create({ a: 1 });
     await expect(world.finish(device.close())).rejects.toMatchObject(unanswered);
   });
+
+  it('[SDK-29] a device that is closed again waits until its slow store has answered', async () => {
+    const store = memoryStore();
+    const { commit } = store;
+    const device = await world.open({ store });
+    let answer: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    store.commit = (...args) => answered.then(() => commit(...args));
+    const saved = device.source('Order').create({ a: 1 });
+    await expect(world.finish(device.close())).rejects.toMatchObject(unanswered);
+    const again = device.close();
+    answer();
+    await world.finish(again);
+    await saved;
+  });
 });
 
 /** A store that stays open when its device is closed. */

@@ -37,6 +37,7 @@ export class Device {
   readonly #sources = new Map<string, Source<object>>();
   readonly #queries: DeviceQueries;
   readonly #schemas = new Schemas();
+  #closing: Promise<void> | null = null;
 
   constructor(host: DeviceHost, log: CallLog, recorder: ResultRecorder | null) {
     this.#host = host;
@@ -176,14 +177,16 @@ export class Device {
 
   /**
    * Stops all work when earlier changes are stored; stored data stays. Rejects with `store_failed` if the store does not
-   * answer for long. The device is closed then as well, and goes on storing those changes if the store does answer.
+   * answer for long. The device is closed then as well, and goes on storing those changes if the store does answer; who
+   * calls again waits for that.
    */
   close(): Promise<void> {
     const detail = 'the local store has not answered, so changes that were not reported as stored may be lost';
     return new Promise((resolve, reject) => {
       const late = () => reject(clientError('store_failed', detail));
       const cancel = this.#host.platform.after(CLOSE_MS_MAX, late);
-      this.#close().finally(cancel).then(resolve, reject);
+      this.#closing ??= this.#close();
+      this.#closing.finally(cancel).then(resolve, reject);
     });
   }
 

@@ -53,7 +53,7 @@ export class DeviceProcess {
     const store = await openFileStore(life.folder);
     const device = await openDevice({ url, store, platform: this.#platform(life), pageObjects, live });
     this.#device = device;
-    if (device.status.getSnapshot().mode === 'signed_out') await signIn(device, { login, password });
+    if (device.status.getSnapshot().mode === 'signed_out') await attempt(() => device.signIn({ login, password }));
     return device;
   }
 
@@ -70,13 +70,13 @@ export class DeviceProcess {
       if (name.startsWith('device-')) await cp(join(old.folder, name), join(life.folder, name));
     }
     this.#life = life;
-    await device.close();
+    await attempt(() => device.close());
   }
 
   async close(): Promise<void> {
     const { device } = this;
     this.#device = null;
-    await device?.close();
+    if (device !== null) await attempt(() => device.close());
   }
 
   #newLife(): Life {
@@ -97,18 +97,15 @@ export class DeviceProcess {
   }
 }
 
-const SIGN_INS_MAX = 20;
-
 /** Time-outs of devices are short here, so that a busy machine may need several attempts. */
-async function signIn(
-  device: Device,
-  credentials: { readonly login: string; readonly password: string },
-): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
+const ATTEMPTS_MAX = 20;
+
+async function attempt(work: () => Promise<void>): Promise<void> {
+  for (let attempts = 1; ; attempts++) {
     try {
-      return await device.signIn(credentials);
+      return await work();
     } catch (error) {
-      if (attempt === SIGN_INS_MAX) throw error;
+      if (attempts === ATTEMPTS_MAX) throw error;
     }
   }
 }
