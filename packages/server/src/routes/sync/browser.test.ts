@@ -32,7 +32,8 @@ let app: SdkApp;
 let appUrl: string;
 let server: TestServer;
 let admin: Caller;
-const browser = useBrowser();
+// The headless shell has no notifications.
+const browser = useBrowser({ isWhole: true });
 
 beforeAll(async () => {
   app = await startSdkApp({ '/sw.js': () => sample('sw.js') });
