@@ -53,7 +53,7 @@ describe('on an empty server', () => {
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
     // Whoever copies the command gets a user with this password.
     expect(await page.locator('pre', { hasText: '/rc/v1/users' }).textContent()).toContain('"password":"lovelace"');
-    await page.getByRole('button', { name: 'Try it' }).click();
+    await page.getByRole('button', { name: 'Make a sample' }).click();
     const sample = page.getByRole('region', { name: 'Simulated device' });
     await sample.getByRole('list', { name: 'Objects of Example' }).getByText('Hello').waitFor();
 
@@ -578,7 +578,7 @@ describe('in a browser', () => {
       if (request.url().endsWith('/retry')) retried.push(request.url());
     });
     await page.getByRole('button', { name: 'Retry all dead' }).click();
-    await page.getByRole('button', { name: 'Retry all', exact: true }).click();
+    await page.getByRole('button', { name: 'Retry jobs', exact: true }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(retried).toHaveLength(3);
     for (let count = 0; count < 2; count++) await library.leaveJob('pier', 'dead');
@@ -718,9 +718,9 @@ describe('in a browser', () => {
     await page.getByRole('link', { name: 'harbour' }).waitFor();
     // Somebody else adds the user to a group; setting the groups must not take that back unseen.
     await post('/rc/v1/users/gwen/groups', { groups: ['crane'] });
-    await page.getByRole('button', { name: 'Attribute' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('team');
     await page.getByRole('button', { name: 'Set attribute' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('team');
+    await page.getByRole('dialog').getByRole('button', { name: 'Set attribute' }).click();
     await page.getByRole('link', { name: 'crane' }).waitFor();
     await page.getByRole('button', { name: 'Set groups' }).click();
     expect(await page.getByLabel('Groups', { exact: true }).inputValue()).toBe('crane\nharbour');
@@ -728,7 +728,7 @@ describe('in a browser', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Set groups' }).click();
     await page.getByRole('link', { name: 'south' }).click();
     await heading(page, 'south');
-    await page.getByRole('link', { name: 'Data', exact: true }).last().click();
+    await page.getByRole('link', { name: 'Show data' }).click();
     await page.getByRole('row', { name: /s1.*South quay/ }).waitFor();
     await page.goBack();
     await heading(page, 'south');

@@ -25,7 +25,7 @@ const TONES: Readonly<Record<ActivityKind, Tone>> = {
 function wordsOfEvent(event: ActivityEvent): string {
   switch (event.kind) {
     case 'push':
-      return `${event.operation}: ${event.changed} changed, ${event.unchanged} unchanged, now at ${event.seq}`;
+      return `${event.operation}: ${event.changed} changed, ${event.unchanged} unchanged, now at seq ${event.seq}`;
     case 'pull':
       return `${counted(event.objects, 'object')}, about ${bytesText(event.bytes)}${event.reset === null ? '' : `; starts over: ${event.reset}`}`;
     case 'upload':
@@ -136,17 +136,17 @@ function Detail({ event, onRequest, onClose }: DetailProps) {
       <Group gap="xs">
         {request_id !== null && onRequest !== undefined && (
           <Button size="compact-sm" variant="default" onClick={() => onRequest(request_id)}>
-            All of this request
+            Show all of this request
           </Button>
         )}
         {client_id !== null && (
           <LineLink to="/activity" search={{ device: client_id }} onClick={onClose}>
-            All of this device
+            Show all of this device
           </LineLink>
         )}
         {user_id !== null && (
           <LineLink to="/activity" search={{ user: user_id }} onClick={onClose}>
-            All of this user
+            Show all of this user
           </LineLink>
         )}
         {client_id !== null && <NameLink kind="device" name={client_id} />}

@@ -138,7 +138,7 @@ function TryCall({ endpoint }: { readonly endpoint: Endpoint }) {
         <Command label="curl" text={curlLine(`${SERVER_URL}${url}`, method, hasBody ? body : null)} />
         <Group justify="flex-end">
           <Button type="submit" loading={isBusy} disabled={method !== 'GET' && !isAdmin}>
-            Send
+            Send request
           </Button>
         </Group>
         {error !== null && <Failure error={error} />}

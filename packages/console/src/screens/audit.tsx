@@ -13,8 +13,8 @@ const PAGE_FACTS = 50;
 const COLUMNS: readonly Column<AuditFact>[] = [
   { title: 'When', cell: ({ at }) => <Moment at={at} /> },
   { title: 'Who', cell: ({ actor }) => <span className="name">{actor ?? 'nobody known'}</span> },
-  { title: 'What', cell: ({ action }) => action },
-  { title: 'To what', cell: ({ target }) => <span className="long">{target}</span> },
+  { title: 'Action', cell: ({ action }) => action },
+  { title: 'Path', cell: ({ target }) => <span className="long">{target}</span> },
   {
     title: 'Result',
     cell: ({ result, count }) => (

@@ -168,9 +168,9 @@ function SetBackend({ address }: { readonly address: string }) {
   const [url, setUrl] = useState(address);
   return (
     <Action
-      label="Change"
+      label="Change address"
       title="Address of the backend"
-      verb="Save"
+      verb="Save address"
       button={{ variant: 'default' }}
       call={(api) => api.system.setAppserver(url === '' ? null : url)}
     >

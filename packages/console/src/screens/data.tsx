@@ -1,4 +1,4 @@
-import { Group, NativeSelect, Text } from '@mantine/core';
+import { Button, Group, NativeSelect, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { DocumentOwner } from '@tidemark/backend';
@@ -135,14 +135,12 @@ function OwnerField({ type, name, onName }: OwnerFieldProps) {
         onName(typed);
       }}
     >
-      <TextField
-        label={type === 'user' ? 'User' : 'Group'}
-        description={`Press Enter to show the objects of this ${type}.`}
-        inputWrapperOrder={['label', 'input', 'description']}
-        value={typed}
-        onText={setTyped}
-        list="owners"
-      />
+      <Group gap={6} align="end">
+        <TextField label={type === 'user' ? 'User' : 'Group'} value={typed} onText={setTyped} list="owners" />
+        <Button type="submit" variant="default">
+          Show objects
+        </Button>
+      </Group>
       <datalist id="owners">
         {data.map((one) => (
           <option key={one} value={one} />
@@ -194,13 +192,18 @@ function DocumentsOf({ source: { name: source, partition_type }, owner, shown, o
               onShow({ of: kind, whose: typed, doc: '' });
             }}
           >
-            <TextField label={kind === 'client' ? 'Device id' : 'Name'} value={typed} onText={setTyped} />
+            <Group gap={6} align="end">
+              <TextField label={kind === 'client' ? 'Device id' : 'Name'} value={typed} onText={setTyped} />
+              <Button type="submit" variant="default">
+                Show documents
+              </Button>
+            </Group>
           </form>
         )}
       </Group>
       {documentOwner === null ? (
         <Text size="sm" c="dimmed" className="card">
-          Type the name and press Enter.
+          Type the {kind === 'client' ? 'id of the device' : `name of the ${kind}`} above.
         </Text>
       ) : (
         <Documents

@@ -83,7 +83,7 @@ export function Device() {
       <Section title="Pings">
         <DevicePings id={id} />
       </Section>
-      <Section title="What it does now">
+      <Section title="Activity">
         <DeviceActivity id={id} />
       </Section>
     </Page>
@@ -113,12 +113,12 @@ function sourceColumns(device: string, isAdmin: boolean): readonly Column<Source
     { title: 'Source', cell: ({ source }) => <NameLink kind="source" name={source} /> },
     { title: 'State', cell: (sync) => <State sync={sync} /> },
     { title: 'Acknowledged', cell: ({ acknowledged, head }) => <Gauge part={acknowledged ?? 0} whole={head} /> },
-    { title: 'Waiting', cell: (sync) => waitingWords(sync), isNumber: true },
+    { title: 'Changes waiting', cell: (sync) => waitingWords(sync), isNumber: true },
     { title: 'Last pull', cell: ({ last_pull }) => <Moment at={last_pull} /> },
     {
       title: 'Actions',
       cell: ({ source, next_page_bytes }) => (
-        <Group gap={6} wrap="nowrap">
+        <Group gap={6}>
           <NextPage device={device} source={source} bytes={next_page_bytes} />
           {isAdmin && <StartOver device={device} source={source} />}
         </Group>
@@ -160,7 +160,7 @@ function NextPage({ device, source, bytes }: NextPageProps) {
   return (
     <>
       <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        Next page
+        Show next page
       </Button>
       <Dialog title={`What the next pull of ${source} brings`} isOpen={isOpen} onClose={() => setOpen(false)} size="xl">
         <Text size="sm" c="dimmed" mb="sm">

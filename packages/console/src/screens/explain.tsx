@@ -184,7 +184,7 @@ function evidenceOf({ evidence }: Explanation) {
       ? []
       : [['Behind since', <Moment key="behind" at={evidence.behind_since} />] as const]),
     ['Device acknowledged', number(evidence.acknowledged)],
-    ['Newest change', number(evidence.head)],
+    ['Newest seq', number(evidence.head)],
     ['Last contact', <Moment key="contact" at={evidence.last_contact} />],
     ...(evidence.catching_up_at === null ? [] : [['Catching up at', number(evidence.catching_up_at)] as const]),
     ...(evidence.upload === null ? [] : [['Its upload', evidence.upload.status] as const]),

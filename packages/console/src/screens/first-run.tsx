@@ -45,8 +45,8 @@ export function FirstRun() {
           First steps
         </Title>
         <Text size="sm" c="dimmed" className="long">
-          This server is empty. Three calls fill it; TOKEN is a token that the screen Tokens makes, or: tidemark --url{' '}
-          {SERVER_URL} login
+          This server is empty. Three calls fill it. TOKEN is a token: the screen Tokens makes one, and so does the
+          command <code>tidemark --url {SERVER_URL} login</code>.
         </Text>
         {STEPS.map(({ title, about, curl }) => (
           <Stack key={title} gap={6}>
@@ -101,10 +101,10 @@ function TryIt({ onReady, isStarted }: TryItProps) {
       ) : (
         <Group gap="sm">
           <Button onClick={run} loading={isBusy}>
-            Try it
+            Make a sample
           </Button>
           <Text size="sm" c="dimmed">
-            One click makes a sample source, a user, and a device in this page that shows the objects arriving.
+            It makes a source, a user, and a device in this page that shows the objects arriving.
           </Text>
         </Group>
       )}

@@ -72,7 +72,7 @@ export function Group() {
             component={Link}
             {...({ to: '/data', search: { group } } as { readonly to: string })}
           >
-            Data
+            Show data
           </Button>
           {isAdmin && <AddMember group={group} />}
         </>

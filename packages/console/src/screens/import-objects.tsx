@@ -187,7 +187,7 @@ function Review({ owner, objects, comparison, onBack, onDone, onClose, stop }: R
       <ImportDifference comparison={comparison} />
       <Group mt="sm">
         <Button size="compact-sm" variant="default" onClick={onBack} disabled={state !== 'idle'}>
-          Choose again
+          Choose another file
         </Button>
       </Group>
       {(done > 0 || state !== 'idle') && <Done imported={done} all={objects.size} />}

@@ -36,7 +36,7 @@ const QUEUES: readonly Column<JobQueue>[] = [
   { title: 'Running', cell: ({ counts }) => counts.leased, isNumber: true },
   { title: 'Later', cell: ({ counts }) => counts.delayed + counts.waiting, isNumber: true },
   { title: 'Dead', cell: ({ counts }) => counts.dead, isNumber: true },
-  { title: 'Oldest waits', cell: ({ lag_ms }) => durationOf(lag_ms), isNumber: true },
+  { title: 'Oldest has waited', cell: ({ counts, lag_ms }) => (counts.due === 0 ? '–' : durationOf(lag_ms)), isNumber: true },
 ];
 
 export function Jobs() {
@@ -118,9 +118,9 @@ function AllDead({ queue }: { readonly queue: string }) {
   return (
     <Group gap="xs">
       <Action
-        label="Retry all dead"
+        label="Retry all dead jobs"
         title="Retry all dead jobs"
-        verb="Retry all"
+        verb="Retry jobs"
         button={{ variant: 'default', size: 'xs' }}
         call={(api) => forEachDead(queue, (id) => api.jobs.retry(queue, id))}
         curl={curl(`curl -X POST "${one}/retry" -H "X-Sync-API-TOKEN: $TOKEN"`)}
@@ -128,7 +128,7 @@ function AllDead({ queue }: { readonly queue: string }) {
         The first {DEAD_MAX.toLocaleString('en')} dead jobs are due again, with all their attempts.
       </Action>
       <Action
-        label="Remove all dead"
+        label="Remove all dead jobs"
         title="Remove all dead jobs"
         verb="Remove dead jobs"
         button={{ variant: 'light', color: 'red', size: 'xs' }}

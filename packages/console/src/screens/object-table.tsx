@@ -115,7 +115,7 @@ function JumpTo({ onJump, isMoved }: JumpToProps) {
         </Button>
         {isMoved && (
           <Button size="xs" variant="default" onClick={() => onJump({})}>
-            From the beginning
+            Show from the beginning
           </Button>
         )}
       </Group>
@@ -201,7 +201,7 @@ function FoundObjects({ owner, start, text, ...props }: RowsProps & { readonly t
         </Text>
         {!isBusy && !isComplete && (
           <Button size="compact-xs" variant="default" onClick={searchOn}>
-            Search on
+            Search further
           </Button>
         )}
       </Group>
@@ -292,7 +292,7 @@ function ColumnsMenu({ names, shown, onChange }: ColumnsMenuProps) {
       <Menu closeOnItemClick={false} position="bottom-start" withinPortal={false}>
         <Menu.Target>
           <Button size="compact-xs" variant="default">
-            Columns ({shown.length} of {names.length})
+            Choose columns ({shown.length} of {names.length})
           </Button>
         </Menu.Target>
         <Menu.Dropdown>

@@ -242,7 +242,7 @@ function Tile({
   );
 }
 
-function Checks({ ready: { checks = [], durability } }: { readonly ready: Readiness }) {
+function Checks({ ready: { checks = [] } }: { readonly ready: Readiness }) {
   return (
     <div className="card">
       <Stack gap="xs">
@@ -259,11 +259,6 @@ function Checks({ ready: { checks = [], durability } }: { readonly ready: Readin
             </Text>
           </Group>
         ))}
-        {durability !== undefined && (
-          <Text size="sm" c="dimmed">
-            Durability: {durability}
-          </Text>
-        )}
       </Stack>
     </div>
   );

@@ -28,7 +28,7 @@ const REFRESH_MS = 3_000;
 const COLUMNS: readonly Column<Ping>[] = [
   { title: 'Ping', cell: ({ ping_id }) => <NameLink kind="ping" name={ping_id} /> },
   { title: 'When', cell: ({ at }) => <Moment at={at} /> },
-  { title: 'Because', cell: ({ cause, actor }) => (cause === 'push' ? 'of a push' : `${actor ?? 'nobody'} sent it`) },
+  { title: 'Sent by', cell: (ping) => <span className="name">{senderOf(ping)}</span> },
   {
     title: 'Sources',
     cell: ({ sources }) => <span className="name">{sources.join(', ') || 'all'}</span>,
@@ -36,6 +36,10 @@ const COLUMNS: readonly Column<Ping>[] = [
   { title: 'Arrived', cell: (ping) => <Arrived ping={ping} /> },
   { title: 'Failed', cell: ({ failed, retired, gone }) => failed + retired + gone, isNumber: true },
 ];
+
+function senderOf({ cause, actor }: Pick<Ping, 'cause' | 'actor'>): string {
+  return cause === 'push' ? 'a push' : (actor ?? 'nobody');
+}
 
 function Arrived({ ping: { accepted, sent, devices } }: { readonly ping: Ping }) {
   return devices === 0 ? 'went to no device' : <Gauge part={accepted + sent} whole={devices} />;
@@ -151,10 +155,10 @@ export function PingResults() {
               isDense
               facts={[
                 ['Sent', <Moment key="at" at={ping.at} />],
-                ['Because', ping.cause === 'push' ? 'of a push' : `${ping.actor ?? 'nobody'} sent it`],
+                ['Sent by', senderOf(ping)],
                 ['Sources', ping.sources.join(', ') || 'all'],
-                ['Text', ping.has_message ? 'yes' : 'none: it syncs in the background'],
-                ['Devices', `${ping.devices}, and ${ping.skipped} skipped`],
+                ['Message', ping.has_message ? 'yes' : 'none: it syncs in the background'],
+                ['Devices', ping.skipped === 0 ? ping.devices : `${ping.devices}, and ${ping.skipped} skipped`],
                 ['Waiting for a result', ping.pending],
               ]}
             />

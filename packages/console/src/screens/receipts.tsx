@@ -33,7 +33,7 @@ export function Receipts({ source }: { readonly source: string }) {
           <Facts
             isDense
             facts={[
-              ['Newest change', seq.toLocaleString('en')],
+              ['Newest seq', seq.toLocaleString('en')],
               ['Devices that have it', <Gauge key="gauge" part={delivered} whole={devices} />],
               ['Behind', behind.toLocaleString('en')],
               ['Never synced', never_synced.toLocaleString('en')],

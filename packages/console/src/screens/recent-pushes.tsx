@@ -20,7 +20,7 @@ export function RecentPushes({ source }: { readonly source: string }) {
   if (pushes.length === 0) {
     return (
       <Text size="sm" c="dimmed" className="card" role="status">
-        {state === 'live' ? 'None yet. Each is shown with the devices that have received it.' : 'Connecting …'}
+        {state === 'live' ? 'No push yet. Each push is shown with the devices that have received it.' : 'Connecting …'}
       </Text>
     );
   }

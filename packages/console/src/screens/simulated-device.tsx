@@ -153,7 +153,7 @@ function Objects({ device, name }: { readonly device: Device; readonly name: str
           {name}: {objects.length.toLocaleString('en')} objects
         </Text>
         <Button size="compact-xs" variant="default" onClick={create}>
-          Create one here
+          Create an object here
         </Button>
       </Group>
       <ul className="arrived" aria-label={`Objects of ${name}`}>

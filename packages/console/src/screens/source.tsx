@@ -27,7 +27,7 @@ export function Source() {
   const actions = query.data !== undefined && (
     <>
       <Button size="sm" component={Link} {...({ to: '/data', search: { source: name } } as { readonly to: string })}>
-        Data
+        Show data
       </Button>
       {isAdmin && query.data.adapter !== 'none' && <RefreshSource source={query.data} />}
       {isAdmin && <EditSource source={query.data} key={query.data.updated_at} />}
@@ -58,7 +58,7 @@ export function Source() {
             <Section title="Pushes since this screen opened">
               <RecentPushes source={name} />
             </Section>
-            <Section title="Push objects to it">
+            <Section title="Push objects to this source">
               <PushExamples source={source} />
             </Section>
           </>
@@ -95,7 +95,7 @@ function factsOf(source: SourceView) {
     ['Data belongs to', ownersOf(partition_type)],
     ['Objects', counts.objects?.toLocaleString('en') ?? `counted per ${partition_type}`],
     ['Filled by', adapter === 'none' ? 'pushes of a backend' : adapter],
-    ['Asked again', pollWords(poll_interval), 'How often Tidemark queries the backend for this source.'],
+    ['Queried again', pollWords(poll_interval), 'How often Tidemark queries the backend for this source.'],
     [
       'Conflicts',
       conflicts === 'detect' ? 'detected and reported to the device' : 'the last writer wins',

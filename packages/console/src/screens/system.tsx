@@ -63,7 +63,7 @@ export function System() {
           <Group className="card" justify="space-between">
             <Text size="sm">Deletes all users, devices and data. Administrators and configured sources stay.</Text>
             <Action
-              label="Reset"
+              label="Delete all data"
               title="Delete all data of this server"
               verb="Delete all data"
               button={{ variant: 'light', color: 'red' }}

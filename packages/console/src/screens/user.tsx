@@ -182,7 +182,7 @@ function SetPassword({ login }: { readonly login: string }) {
   const [password, setPassword] = useState('');
   return (
     <Action
-      label="Password"
+      label="Set password"
       title="Set the password"
       verb="Set password"
       button={{ variant: 'default' }}
@@ -206,7 +206,7 @@ function SetAttribute({ login }: { readonly login: string }) {
   const [value, setValue] = useState('');
   return (
     <Action
-      label="Attribute"
+      label="Set attribute"
       title="Set an attribute"
       verb="Set attribute"
       button={{ variant: 'default' }}
