@@ -38,7 +38,7 @@ export default defineConfig({
   resolve: {
     alias: [
       {
-        find: /^@tidemark\/protocol\/(annotated|schemas|admin-schemas|activity-schemas|sync-schemas|typebox)$/,
+        find: /^@tidemark\/protocol\/(annotated|schemas|admin\/.*|activity-schemas|sync-schemas|typebox)$/,
         replacement: source('protocol/src/$1'),
       },
       { find: /^@tidemark\/core\/(ports|verify)$/, replacement: source('core/src/$1') },

@@ -57,3 +57,7 @@ export function membersOf<Member extends TSchema>(member: Member, description: s
   const schema = Type.Object({}, { additionalProperties: member, description, examples: [example] });
   return Type.Unsafe<Record<string, Static<Member>>>(schema);
 }
+
+export function nullableSeq(description: string) {
+  return Type.Union([Type.Integer(), Type.Null()], { description, examples: [1040] });
+}

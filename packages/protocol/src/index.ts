@@ -1,5 +1,17 @@
 export type { ActivityEvent, ActivityKind } from './activity-schemas.ts';
-export type * from './admin-schemas.ts';
+// The answers of `/rc/v1`, the REST API for administrators and backends, one file for each section of it.
+export type * from './admin/audit.ts';
+export type * from './admin/backups.ts';
+export type * from './admin/clients.ts';
+export type * from './admin/deleted.ts';
+export type * from './admin/delivery.ts';
+export type * from './admin/jobs.ts';
+export type * from './admin/pings.ts';
+export type * from './admin/session.ts';
+export type * from './admin/sources.ts';
+export type * from './admin/system.ts';
+export type * from './admin/tokens.ts';
+export type * from './admin/users.ts';
 export {
   addChecksums,
   attributesChecksum,

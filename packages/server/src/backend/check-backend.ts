@@ -1,6 +1,6 @@
 import { LoggedFailure, type QueryCall, type SourceView, type Tidemark } from '@tidemark/core';
 import { errorMessage } from '@tidemark/protocol';
-import type { AppserverCheck, AppserverChecks } from '@tidemark/protocol/admin-schemas';
+import type { AppserverCheck, AppserverChecks } from '@tidemark/protocol/admin/system';
 import { BACKEND_CHECK_SOURCES_MAX } from '../limits.ts';
 import { SignatureRefused } from './answer-refusal.ts';
 import type { HttpBackend } from './http-backend.ts';

@@ -1,5 +1,5 @@
 import { pointer, Refusal } from '@tidemark/protocol';
-import { AuditFact } from '@tidemark/protocol/admin-schemas';
+import { AuditFact } from '@tidemark/protocol/admin/audit';
 import { Type } from '@tidemark/protocol/typebox';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';

@@ -1,5 +1,5 @@
 import { pointer, Refusal } from '@tidemark/protocol';
-import { Backup, BackupCheck, BackupList } from '@tidemark/protocol/admin-schemas';
+import { Backup, BackupCheck, BackupList } from '@tidemark/protocol/admin/backups';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { readTar, tarBytes } from '../backups/tar.ts';

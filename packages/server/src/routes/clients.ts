@@ -1,4 +1,4 @@
-import { Client, WipeOrder } from '@tidemark/protocol/admin-schemas';
+import { Client, WipeOrder } from '@tidemark/protocol/admin/clients';
 import { Type } from '@tidemark/protocol/typebox';
 import { route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';

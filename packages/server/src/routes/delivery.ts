@@ -1,4 +1,4 @@
-import { ClientSync, Explanation } from '@tidemark/protocol/admin-schemas';
+import { ClientSync, Explanation } from '@tidemark/protocol/admin/delivery';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Page } from '@tidemark/protocol/schemas';
 import { Type } from '@tidemark/protocol/typebox';

@@ -1,6 +1,6 @@
 import type { DocumentView, OwnerScope } from '@tidemark/core';
 import { OBJECT_LIST_MAX } from '@tidemark/protocol';
-import { DocumentReport, ObjectList } from '@tidemark/protocol/admin-schemas';
+import { DocumentReport, ObjectList } from '@tidemark/protocol/admin/sources';
 import { closed, count, text } from '@tidemark/protocol/annotated';
 import { type TProperties, Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';

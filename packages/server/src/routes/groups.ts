@@ -1,5 +1,5 @@
 import { GROUP_MEMBERS_PER_CALL_MAX, GROUPS_PER_USER_MAX } from '@tidemark/protocol';
-import { GroupMembersReport, UserGroups } from '@tidemark/protocol/admin-schemas';
+import { GroupMembersReport, UserGroups } from '@tidemark/protocol/admin/users';
 import { closed, texts } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';

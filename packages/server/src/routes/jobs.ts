@@ -1,6 +1,6 @@
 import { JOB_STATES, type JobState, type JobView, type QueueView, queueProblem } from '@tidemark/core';
 import { LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
-import { Job, JobPage, JobQueue, JobRemoved, JobRetried } from '@tidemark/protocol/admin-schemas';
+import { Job, JobPage, JobQueue, JobRemoved, JobRetried } from '@tidemark/protocol/admin/jobs';
 import { text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';

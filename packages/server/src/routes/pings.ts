@@ -1,5 +1,5 @@
 import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
-import { Ping, PingWithResults, WebPushKey } from '@tidemark/protocol/admin-schemas';
+import { Ping, PingWithResults, WebPushKey } from '@tidemark/protocol/admin/pings';
 import { text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { route } from '../http/route.ts';

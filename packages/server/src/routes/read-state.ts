@@ -1,5 +1,5 @@
 import { INTERVAL_S_MAX } from '@tidemark/protocol';
-import { RefreshDue } from '@tidemark/protocol/admin-schemas';
+import { RefreshDue } from '@tidemark/protocol/admin/sources';
 import { closed } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';

@@ -1,5 +1,5 @@
 import { pointer, RECEIPT_WAIT_S_MAX, Refusal } from '@tidemark/protocol';
-import { Receipt } from '@tidemark/protocol/admin-schemas';
+import { Receipt } from '@tidemark/protocol/admin/delivery';
 import { count } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';

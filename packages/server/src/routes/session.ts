@@ -1,6 +1,6 @@
 import type { Bearer, IssuedToken, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import { CurrentSession, SignInProvider, SignInStart } from '@tidemark/protocol/admin-schemas';
+import { CurrentSession, SignInProvider, SignInStart } from '@tidemark/protocol/admin/session';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { refusalOfBearer } from '../auth/authenticate.ts';

@@ -1,5 +1,6 @@
 import type { CountedSource } from '@tidemark/core';
-import { Deleted, Source } from '@tidemark/protocol/admin-schemas';
+import { Deleted } from '@tidemark/protocol/admin/deleted';
+import { Source } from '@tidemark/protocol/admin/sources';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';

@@ -1,7 +1,7 @@
 import type { IssuedToken } from '@tidemark/core';
 import { Refusal, type RefusalCode } from '@tidemark/protocol';
+import { AdminSession } from '@tidemark/protocol/admin/session';
 import {
-  AdminSession,
   Appserver,
   AppserverChecks,
   BackendFailures,
@@ -9,7 +9,7 @@ import {
   License,
   ResetReport,
   SettingInForce,
-} from '@tidemark/protocol/admin-schemas';
+} from '@tidemark/protocol/admin/system';
 import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { StatStep } from '@tidemark/protocol/schemas';
 import { Type } from '@tidemark/protocol/typebox';

@@ -1,5 +1,5 @@
 import { pointer, Refusal } from '@tidemark/protocol';
-import { NewToken, Revoked, Token } from '@tidemark/protocol/admin-schemas';
+import { NewToken, Revoked, Token } from '@tidemark/protocol/admin/tokens';
 import { closed, nullableMoment, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { requireRightOverToken } from '../auth/administrator-rights.ts';

@@ -1,4 +1,6 @@
-import { ChangedUser, Deleted, Invite, PingReport, User } from '@tidemark/protocol/admin-schemas';
+import { Deleted } from '@tidemark/protocol/admin/deleted';
+import { PingReport } from '@tidemark/protocol/admin/pings';
+import { ChangedUser, Invite, User } from '@tidemark/protocol/admin/users';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';

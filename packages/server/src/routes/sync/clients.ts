@@ -1,4 +1,5 @@
-import { Deleted, WipeOrder } from '@tidemark/protocol/admin-schemas';
+import { WipeOrder } from '@tidemark/protocol/admin/clients';
+import { Deleted } from '@tidemark/protocol/admin/deleted';
 import { closed } from '@tidemark/protocol/annotated';
 import { ResetRequest, WipedReport } from '@tidemark/protocol/sync-schemas';
 import { Type } from '@tidemark/protocol/typebox';

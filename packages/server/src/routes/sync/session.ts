@@ -1,5 +1,5 @@
 import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
-import { Revoked } from '@tidemark/protocol/admin-schemas';
+import { Revoked } from '@tidemark/protocol/admin/tokens';
 import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
 import { type DeviceUser, deviceUser } from '../../auth/device-user.ts';
 import { type RouteContext, route } from '../../http/route.ts';

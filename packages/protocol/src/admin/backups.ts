@@ -1,0 +1,47 @@
+import { closed, count, flag, moment, nullableText, text } from '../annotated.ts';
+import { type Static, Type } from '../typebox.ts';
+
+/** A copy of the data, made while the server runs. */
+export const Backup = Type.Object(
+  {
+    name: text('The name of the backup, which is that of its folder.', '2030-01-31T12-00-00-000Z'),
+    made_at: moment('When it was complete.'),
+    bytes: count('Its size on the disk.', 20_568),
+  },
+  { ...closed, title: 'Backup', description: 'A complete backup.' },
+);
+export type Backup = Static<typeof Backup>;
+
+export const BackupList = Type.Object(
+  {
+    folder: text('The folder on the server that holds the backups.', '/var/lib/tidemark/backups'),
+    free_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: 'Free space on the disk of that folder; null: unknown, because there is no folder yet.',
+      examples: [4_000_000_000],
+    }),
+    backups: Type.Array(Backup, { description: 'The backups, newest first.' }),
+  },
+  { ...closed, title: 'BackupList', description: 'The backups of the server.' },
+);
+export type BackupList = Static<typeof BackupList>;
+
+export const BackupCheck = Type.Object(
+  {
+    name: text('The name of the backup.', '2030-01-31T12-00-00-000Z'),
+    is_undamaged: flag('True: nothing was found.'),
+    findings_count: count('How many differences were found.', 0),
+    findings: Type.Array(
+      Type.Object(
+        {
+          source: nullableText('The source it is about; null: the whole store.', 'Product'),
+          problem: text('The kind of damage.', 'wrong_checksum'),
+          detail: text('What was found, in words.', 'the checksum is 17 and should be 18'),
+        },
+        { ...closed, title: 'BackupFinding', description: 'A difference between a backup and what its records say.' },
+      ),
+      { description: 'The first of them.' },
+    ),
+  },
+  { ...closed, title: 'BackupCheck', description: 'The result of verifying a backup.' },
+);
+export type BackupCheck = Static<typeof BackupCheck>;

@@ -1,0 +1,68 @@
+import { closed, count, moment, nullableMoment, nullableText, text } from '../annotated.ts';
+import { DEVICE_TYPES, PUSH_TYPES } from '../device-types.ts';
+import { type Static, Type } from '../typebox.ts';
+import { CLIENT_ID } from './examples.ts';
+
+function listed(values: readonly string[]): string {
+  return values.map((value) => `\`${value}\``).join(', ');
+}
+
+/** How far a device is in one source: the last page it got, its last complete state, and the newest change. */
+export const DeviceCursor = Type.Object(
+  {
+    seq: count('The sequence number up to which the device has been given pages.', 1040),
+    base: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description:
+        'The sequence number of its last complete catch-up; null: it has not caught up since it started over.',
+      examples: [1_001],
+    }),
+    head: count('The newest sequence number of the partition.', 1042),
+    seen_at: moment('When the device last presented a token.'),
+  },
+  { ...closed, title: 'DeviceCursor', description: 'How far a device is in one source.' },
+);
+export type DeviceCursor = Static<typeof DeviceCursor>;
+
+/** The order to erase a device. */
+export const WipeOrder = Type.Object(
+  {
+    ordered_at: moment('When the wipe was ordered.'),
+    ordered_by: text('The login of the administrator who ordered it.', 'admin'),
+    confirmed_at: nullableMoment('When the device confirmed that it has erased everything; null: not yet.'),
+    unsent_uploads: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: 'How many changes made on the device were lost, as the device says; null: it has not confirmed.',
+      examples: [0],
+    }),
+  },
+  { ...closed, title: 'WipeOrder', description: 'The order to erase a device.' },
+);
+export type WipeOrder = Static<typeof WipeOrder>;
+
+/** A device. */
+export const Client = Type.Object(
+  {
+    client_id: text('The id of the device.', CLIENT_ID),
+    user_id: text('The login of its user.', 'anna'),
+    device_type: nullableText(`How pings reach it: ${listed(DEVICE_TYPES)}; null: it has not said.`, 'android'),
+    device_pin: nullableText('Its address at the push service; `***` unless the token has the scope `admin`.', '***'),
+    device_port: nullableText('The port that belongs to the address, where the push service uses one.', null),
+    device_push_type: nullableText(
+      `The push service, where it does not follow from the type: ${listed(PUSH_TYPES)}.`,
+      'fcm',
+    ),
+    device_app_id: nullableText('The id of the app on the device.', 'org.example.field'),
+    device_app_version: nullableText('The version of the app.', '2.4.0'),
+    phone_id: nullableText('An id of the hardware, which tells reinstalled apps from other devices.', null),
+    last_sync: nullableMoment('When the device last pulled; null: never.'),
+    created_at: moment('When the device was registered.'),
+    wipe: Type.Union([WipeOrder, Type.Null()], {
+      description: 'The order to erase the device; null: there is none.',
+      examples: [null],
+    }),
+    cursors: Type.Record(Type.String(), DeviceCursor, {
+      description: 'How far the device is: source → cursor.',
+    }),
+  },
+  { ...closed, title: 'Client', description: 'A device.' },
+);
+export type Client = Static<typeof Client>;
