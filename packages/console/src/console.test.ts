@@ -313,7 +313,7 @@ describe('in a browser', () => {
     const page = await browser.openPage(`${server.url}/console/sources/Wave`);
     await signIn(page);
     await page.getByRole('img', { name: /^Pushes: / }).waitFor();
-    await page.getByText('None yet. Each is shown').waitFor();
+    await page.getByText('No push yet. Each push is shown').waitFor();
     await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 2 } } });
     await page
       .getByRole('table', { name: 'Pushes' })

@@ -200,39 +200,6 @@ describe('in a browser', () => {
     expect(await objectsOf('Pier')).toEqual(objects);
   });
 
-  it('[CONSOLE-44] leaving the screen stops an import after the batch under way', async () => {
-    await post('/rc/v1/sources', { name: 'Jetty', partition_type: 'app' });
-    const page = await browser.openPage(`${server.url}/console/data?source=Jetty`);
-    await signIn(page);
-    await page.getByRole('button', { name: 'Import' }).click();
-    const dialog = page.getByRole('dialog');
-    const objects = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`o${index}`, { n: index }]));
-    await dialog.getByLabel('Or paste it here').fill(JSON.stringify(objects));
-    await dialog.getByRole('button', { name: 'Review' }).click();
-    const gate = new EventTarget();
-    const isOpened = once(gate, 'open');
-    let calls = 0;
-    await page.route('**/app/v1/Jetty/push_objects', async (route) => {
-      calls += 1;
-      await isOpened;
-      await route.continue();
-    });
-    const answered = page.waitForEvent('requestfinished', (request) => request.url().endsWith('/push_objects'));
-    await dialog.getByRole('button', { name: 'Import 5,000 objects' }).click();
-    await expect.poll(() => calls, PATIENCE).toBe(1);
-    await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: /Screen, action/ }).fill('jobs');
-    await page.keyboard.press('Enter');
-    await heading(page, 'Jobs');
-    gate.dispatchEvent(new Event('open'));
-    await answered;
-    await page.getByRole('link', { name: 'Data', exact: true }).click();
-    await page.getByLabel('Source', { exact: true }).selectOption('Jetty');
-    await page.getByText('No documents yet').waitFor();
-    expect(calls).toBe(1);
-    expect(Object.keys(await objectsOf('Jetty'))).toHaveLength(2_000);
-  });
-
   it('[CONSOLE-43] documents of all users, a user, a group, a device and the server are found, opened and linked', async () => {
     await post('/rc/v1/sources', { name: 'Log', partition_type: 'app' });
     await post('/rc/v1/sources', { name: 'Crew', partition_type: 'group' });
