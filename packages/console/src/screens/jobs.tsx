@@ -36,7 +36,11 @@ const QUEUES: readonly Column<JobQueue>[] = [
   { title: 'Running', cell: ({ counts }) => counts.leased, isNumber: true },
   { title: 'Later', cell: ({ counts }) => counts.delayed + counts.waiting, isNumber: true },
   { title: 'Dead', cell: ({ counts }) => counts.dead, isNumber: true },
-  { title: 'Oldest has waited', cell: ({ counts, lag_ms }) => (counts.due === 0 ? '–' : durationOf(lag_ms)), isNumber: true },
+  {
+    title: 'Oldest has waited',
+    cell: ({ counts, lag_ms }) => (counts.due === 0 ? '–' : durationOf(lag_ms)),
+    isNumber: true,
+  },
 ];
 
 export function Jobs() {
