@@ -100,7 +100,7 @@ function Metric({ name, hours, isCompared }: MetricProps) {
       onClick={() => saveFile(`${name}.csv`, 'text/csv', csvOf(query.data))}
       aria-label={`Save ${name} as CSV`}
     >
-      Save CSV
+      CSV
     </Button>
   );
   return (
