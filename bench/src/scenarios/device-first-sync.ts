@@ -9,11 +9,11 @@ const BATCH = 10_000;
 const ROUNDS = 3;
 const CPU_MS_MAX = 1_500;
 const MEMORY_BYTES_MAX = 200e6;
-const WAYS = ['bare', 'memory', 'file'] as const;
+const WAYS = ['bare', 'least', 'memory', 'file'] as const;
 
 /**
  * What a first sync of 100,000 objects costs the device in Node.js: processor time, against fetching the same snapshot and parsing
- * its lines, and memory. The runs take turns.
+ * its lines, with and without what the promises of the SDK take at least, and memory. The runs take turns.
  */
 export async function deviceFirstSync(): Promise<readonly Row[]> {
   const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
@@ -23,7 +23,7 @@ export async function deviceFirstSync(): Promise<readonly Row[]> {
     }
     return makeDevices(tidemark, WAYS.length * ROUNDS);
   });
-  const costs = { bare: [] as FirstSyncCost[], memory: [] as FirstSyncCost[], file: [] as FirstSyncCost[] };
+  const costs: Record<(typeof WAYS)[number], FirstSyncCost[]> = { bare: [], least: [], memory: [], file: [] };
   for (const [index, device] of devices.entries()) {
     const way = WAYS[index % WAYS.length] ?? 'bare';
     const cost = await measureFirstSync({ url: world.url, source: SOURCE, device, way });
@@ -32,10 +32,16 @@ export async function deviceFirstSync(): Promise<readonly Row[]> {
   }
   await world.close();
   const bareMs = median(costs.bare.map(({ cpuMs }) => cpuMs));
-  return (['memory', 'file'] as const).flatMap((way) => rowsOf(way, costs[way], bareMs));
+  const leastMs = median(costs.least.map(({ cpuMs }) => cpuMs));
+  return (['memory', 'file'] as const).flatMap((way) => rowsOf(way, costs[way], { bareMs, leastMs }));
 }
 
-function rowsOf(way: 'memory' | 'file', costs: readonly FirstSyncCost[], bareMs: number): readonly Row[] {
+interface Limits {
+  readonly bareMs: number;
+  readonly leastMs: number;
+}
+
+function rowsOf(way: 'memory' | 'file', costs: readonly FirstSyncCost[], { bareMs, leastMs }: Limits): readonly Row[] {
   const cpuMs = median(costs.map((cost) => cost.cpuMs));
   const bytes = median(costs.map(({ memoryBytes }) => memoryBytes));
   return [
@@ -47,13 +53,20 @@ function rowsOf(way: 'memory' | 'file', costs: readonly FirstSyncCost[], bareMs:
       bound: { atMost: way === 'memory' ? CPU_RATIO_MEMORY : CPU_RATIO_FILE },
     },
     {
+      name: `first sync of the SDK, ${way} store, against the least`,
+      measured: `${cpuMs.toFixed(0)} ms CPU for ${OBJECTS}`,
+      against: `${leastMs.toFixed(0)} ms to fetch, parse, check, freeze and map`,
+      ratio: cpuMs / leastMs,
+      bound: { atMost: way === 'memory' ? LEAST_RATIO_MEMORY : LEAST_RATIO_FILE },
+    },
+    {
       name: `first sync of the SDK, ${way} store, absolute`,
       measured: `${cpuMs.toFixed(0)} ms CPU for ${OBJECTS}`,
       against: `${CPU_MS_MAX} ms allowed`,
       ratio: cpuMs / CPU_MS_MAX,
       bound: { atMost: 1 },
       knownMiss:
-        'fetching and parsing alone take more than half of the bound; a profile with the memory store is flat: garbage collection 13 %, parsing 12 %, checksums 12 %, decompression 6 %, freezing 5 %',
+        'to fetch, parse, check, freeze and map the objects takes most of the bound; what is left is spread over transactions, the store and compiling code (decision 0097)',
     },
     {
       name: `memory of that, ${way} store`,
@@ -62,10 +75,12 @@ function rowsOf(way: 'memory' | 'file', costs: readonly FirstSyncCost[], bareMs:
       ratio: bytes / MEMORY_BYTES_MAX,
       bound: { atMost: 1 },
       knownMiss:
-        'it is within a few percent of the bound, and above it in some runs; fetching and parsing alone take about 150 MB',
+        'it is within a few percent of the bound, and above it in some runs; fetching and parsing alone take about 170 MB',
     },
   ];
 }
 
 const CPU_RATIO_MEMORY = 3;
 const CPU_RATIO_FILE = 4;
+const LEAST_RATIO_MEMORY = 1.6;
+const LEAST_RATIO_FILE = 2.1;
