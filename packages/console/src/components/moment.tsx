@@ -8,6 +8,9 @@ const UNITS = [
   ['second', 1],
 ] as const;
 
+const ISO_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+const NO_BREAK_SPACE = '\u00a0';
+
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
 /** A moment as people say it, such as "5 minutes ago", with the exact time on hover. Its words advance by themselves. */
@@ -30,6 +33,11 @@ function agoOf(ms: number): string {
   const seconds = (ms - Date.now()) / 1_000;
   const [unit, size] = UNITS.find(([, unitS]) => Math.abs(seconds) >= unitS) ?? UNITS[3];
   return relative.format(Math.round(seconds / size), unit);
+}
+
+/** Returns a text of the server with its times as those of this place, each in one line. */
+export function withLocalTimes(text: string): string {
+  return text.replace(ISO_TIME, (time) => new Date(time).toLocaleString().replaceAll(' ', NO_BREAK_SPACE));
 }
 
 export function durationOf(ms: number): string {

@@ -8,7 +8,7 @@ import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { Moment } from '../components/moment.tsx';
+import { Moment, withLocalTimes } from '../components/moment.tsx';
 import { Facts } from '../components/page.tsx';
 import { StateBadge, type Tone } from '../components/state-badge.tsx';
 import { PingUser } from './ping-user.tsx';
@@ -105,12 +105,12 @@ function Verdict({ device, user, source, object }: VerdictProps) {
     <Loaded query={query}>
       {(explanation) => (
         <Stack gap="sm" role="status">
-          <Group gap="sm" align="start" className="verdict">
+          <Group gap="sm" align="start" className="one-line">
             <StateBadge tone={TONES[explanation.verdict] ?? 'bad'}>
               {explanation.verdict.replaceAll('_', ' ')}
             </StateBadge>
             <Text fw={600} className="long">
-              {explanation.sentence}
+              {withLocalTimes(explanation.sentence)}
             </Text>
           </Group>
           {explanation.attributes.length > 0 && (
