@@ -6,7 +6,7 @@ import { isEntry, run, withLock } from './processes.mjs';
 
 /**
  * The programs that tests need and npm does not bring. Any of the names will do, the first that is found is used;
- * `variable` can name one instead; `debian` is the package that has it. Without an optional one the tests take longer.
+ * `variable` can name one instead; `debian` is the package that has it.
  */
 export const PROGRAMS = [
   { names: ['valkey-server', 'redis-server'], debian: 'redis-server', variable: 'TIDEMARK_VALKEY_SERVER' },
@@ -14,12 +14,6 @@ export const PROGRAMS = [
     names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
     debian: 'chromium',
     variable: 'TIDEMARK_CHROMIUM',
-  },
-  {
-    names: ['chromium-headless-shell'],
-    debian: 'chromium-headless-shell',
-    variable: 'TIDEMARK_CHROMIUM',
-    isOptional: true,
   },
 ];
 
@@ -58,26 +52,16 @@ export function findProgram({ names, variable }, { env, folders } = MACHINE) {
   return names.flatMap((name) => all.map((folder) => join(folder, name))).find(isProgram);
 }
 
-/** Installs the programs that are missing. Returns which needed ones are still missing, why, and what to do, or null. */
+/** Installs the programs that are missing. Returns what is still missing, why, and what to do, or null. */
 export async function installPrograms(machine = MACHINE, programs = PROGRAMS) {
-  const needed = programs.filter(({ isOptional = false }) => !isOptional);
-  const missing = (wanted = needed) => wanted.filter((program) => findProgram(program, machine) === undefined);
-  const reason = await installMissing(missing, machine);
-  if (missing().length === 0) {
-    // Ubuntu, for one, does not have the package: then nothing is tried, at this run and at the next.
-    const known = missing(programs).filter(({ debian }) => machine.succeeds('apt-cache', 'show', debian));
-    await installMissing(() => missing(known), machine);
-    return null;
-  }
+  const missing = () => programs.filter((program) => findProgram(program, machine) === undefined);
+  if (missing().length === 0) return null;
+  const reason = await withLock(join(tmpdir(), 'tidemark-install-programs'), () => install(missing(), machine));
+  if (missing().length === 0) return null;
   const lines = missing().map(({ names, debian, variable }) => {
     return `install ${names.join(' or ')} (on Debian and Ubuntu: apt-get install ${debian}), or name it in ${variable}`;
   });
   return [`the tests need programs, and ${reason}:`, ...lines].join('\n  ');
-}
-
-async function installMissing(missing, machine) {
-  if (missing().length === 0) return null;
-  return withLock(join(tmpdir(), 'tidemark-install-programs'), () => install(missing(), machine));
 }
 
 async function install(programs, { env, isRoot, succeeds, run }) {

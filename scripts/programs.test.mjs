@@ -51,21 +51,6 @@ describe('programs that tests need', () => {
     expect([await installPrograms(bare), bare.calls.length]).toEqual([null, 1]);
   });
 
-  it('are installed with the headless shell where apt has it, and suffice when that fails', async () => {
-    const works = ['apt-get', 'apt-cache'];
-    const bare = machine({ works, installs: ['redis-server', 'chromium'] });
-    expect(await installPrograms(bare)).toBeNull();
-    expect(bare.calls).toEqual([
-      expect.stringMatching(/ redis-server chromium$/),
-      expect.stringMatching(/ install chromium-headless-shell$/),
-    ]);
-    const whole = machine({ works, programs: ['redis-server', 'chromium'], installs: ['chromium-headless-shell'] });
-    expect([await installPrograms(whole), await installPrograms(whole)]).toEqual([null, null]);
-    expect(whole.calls).toEqual([expect.stringMatching(/ install chromium-headless-shell$/)]);
-    const unknown = machine({ works: ['apt-get'], programs: ['redis-server', 'chromium'] });
-    expect([await installPrograms(unknown), unknown.calls]).toEqual([null, []]);
-  });
-
   it.each([
     ['there is no apt-get', {}, true],
     ['this user may neither install packages nor use sudo', { works: ['apt-get'] }, false],

@@ -118,7 +118,7 @@ function sourceColumns(device: string, isAdmin: boolean): readonly Column<Source
     {
       title: 'Actions',
       cell: ({ source, next_page_bytes }) => (
-        <Group gap={6} className="one-line">
+        <Group gap={6}>
           <NextPage device={device} source={source} bytes={next_page_bytes} />
           {isAdmin && <StartOver device={device} source={source} />}
         </Group>

@@ -105,7 +105,7 @@ function Verdict({ device, user, source, object }: VerdictProps) {
     <Loaded query={query}>
       {(explanation) => (
         <Stack gap="sm" role="status">
-          <Group gap="sm" align="start" className="one-line">
+          <Group gap="sm" align="start" className="verdict">
             <StateBadge tone={TONES[explanation.verdict] ?? 'bad'}>
               {explanation.verdict.replaceAll('_', ' ')}
             </StateBadge>

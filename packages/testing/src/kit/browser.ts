@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { type ChromiumOptions, collectErrors, launchChromium } from './chromium.ts';
+import { collectErrors, launchChromium } from './chromium.ts';
 import { PATIENCE_MS } from './patience.ts';
 
 export type { Page } from 'playwright-core';
@@ -21,15 +21,15 @@ export interface TestBrowser {
 }
 
 /** Runs Chromium without a window while the tests of this file or `describe` block run. */
-export function useBrowser(options: ChromiumOptions = { isWhole: false }): TestBrowser {
+export function useBrowser(): TestBrowser {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await launchChromium(options);
+    browser = await launchChromium();
   });
   afterAll(() => browser.close());
   return {
-    async openPage(url, { context, expectedErrors = [], ...contextOptions } = {}) {
-      const page = await (context ?? (await openContext(browser, contextOptions))).newPage();
+    async openPage(url, { context, expectedErrors = [], ...options } = {}) {
+      const page = await (context ?? (await openContext(browser, options))).newPage();
       failOnErrors(page, expectedErrors);
       limitScripts(page);
       await page.goto(url);

@@ -9,22 +9,17 @@ const LOOPBACK_ONLY = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost,
 // Chromium refuses to run its sandbox as root.
 const IS_ROOT = process.getuid?.() === 0;
 
-const WHOLE = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
-const SHELL = 'chromium-headless-shell';
-
-export interface ChromiumOptions {
-  /** False: the headless shell will do, which takes less CPU and has no notifications. Where it is missing, the whole browser is used. */
-  readonly isWhole: boolean;
-}
-
-const programPath = ({ isWhole }: ChromiumOptions) =>
-  findProgram({ names: isWhole ? WHOLE : [SHELL, ...WHOLE], variable: 'TIDEMARK_CHROMIUM' });
+const programPath = () =>
+  findProgram({
+    names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
+    variable: 'TIDEMARK_CHROMIUM',
+  });
 
 /** Starts Chromium without a window. */
-export async function launchChromium(options: ChromiumOptions = { isWhole: true }): Promise<Browser> {
+export async function launchChromium(): Promise<Browser> {
   const { chromium } = await import('playwright-core');
   return chromium.launch({
-    executablePath: programPath(options),
+    executablePath: programPath(),
     args: [LOOPBACK_ONLY],
     chromiumSandbox: !IS_ROOT,
     timeout: PATIENCE_MS,
@@ -36,7 +31,7 @@ export async function launchKillableChromium(folder: string): Promise<KillableBr
   const flags = ['--headless', '--remote-debugging-port=0', '--no-first-run', LOOPBACK_ONLY];
   const args = [`--user-data-dir=${folder}`, ...flags, ...(IS_ROOT ? ['--no-sandbox'] : [])];
   const { address, kill } = await startBrowserProcess({
-    program: programPath({ isWhole: true }),
+    program: programPath(),
     args,
     addressFile: join(folder, 'DevToolsActivePort'),
     addressIn: (text) => /^\d+\n\/.+/.exec(text)?.[0].replace('\n', ''),

@@ -32,8 +32,7 @@ let app: SdkApp;
 let appUrl: string;
 let server: TestServer;
 let admin: Caller;
-// The headless shell has no notifications.
-const browser = useBrowser({ isWhole: true });
+const browser = useBrowser();
 
 beforeAll(async () => {
   app = await startSdkApp({ '/sw.js': () => sample('sw.js') });
