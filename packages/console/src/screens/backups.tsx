@@ -107,7 +107,7 @@ function Prune() {
   const [keep, setKeep] = useState(KEPT);
   return (
     <Action
-      label="Delete old backups"
+      label="Delete old"
       title="Delete old backups"
       verb="Delete old backups"
       button={{ variant: 'default' }}
