@@ -242,7 +242,7 @@ describe('in a browser', () => {
     await page.getByRole('dialog', { name: 'Document shared-notes' }).getByLabel('Content').waitFor();
   });
 
-  it('[CONSOLE-46] of many documents the first are shown, the others are found by a part of their name', async () => {
+  it('[CONSOLE-46] the first of many documents are shown, and the others are found by a part of their name', async () => {
     const doc = (index: number) => `doc-${String(index).padStart(3, '0')}`;
     for (let index = 0; index < 230; index += 1) await post(`/rc/v1/store/${doc(index)}`, { data: 'of many' });
     const page = await browser.openPage(`${server.url}/console/data?of=server`);

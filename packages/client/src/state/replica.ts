@@ -11,10 +11,9 @@ import {
 import { addUpload } from '../uploads/merge-upload.ts';
 import { byOrder, Pending } from '../uploads/pending.ts';
 import { SourceView } from '../view/source-view.ts';
-import { ownersOf } from './group-rows.ts';
 import { type Change, LocalState, type Reader, type Transaction } from './local-state.ts';
-import type { SourceRow, UploadRow } from './rows.ts';
-import { sameJson } from './same-json.ts';
+import type { UploadRow } from './rows.ts';
+import { updateView } from './update-view.ts';
 
 export type NewUpload = readonly [opId: string, row: UploadRow];
 
@@ -99,7 +98,7 @@ export class Replica {
   /** Takes over objects that were loaded, and updates the views without telling their listeners. */
   addLoaded(writes: readonly LocalWrite[]): void {
     const changes = this.#state.apply(writes);
-    for (const [source, view] of this.#views) followed(source, view, changes);
+    for (const [source, view] of this.#views) updateView(view, source, changes);
   }
 
   /** Tells all listeners that everything is loaded. */
@@ -416,7 +415,7 @@ export class Replica {
   #notify(changes: readonly Change[]): void {
     if (changes.length === 0) return;
     this.#indexUploads(changes);
-    const changed = [...this.#views].filter(([source, view]) => followed(source, view, changes));
+    const changed = [...this.#views].filter(([source, view]) => updateView(view, source, changes));
     this.#onChanged(tablesIn(changes));
     this.#tell(changed.map(([, view]) => view));
   }
@@ -477,31 +476,4 @@ function tablesIn(changes: readonly Change[]): ReadonlySet<Table> {
   const tables = new Set<Table>();
   for (const { table } of changes) tables.add(table);
   return tables;
-}
-
-function followed(source: string, view: SourceView, changes: readonly Change[]): boolean {
-  const ids = new Set<string>();
-  for (const change of changes) {
-    if (concernsAll(source, change)) return view.updateAll();
-    addIds(ids, source, change);
-  }
-  return view.update(ids);
-}
-
-/** True for links and declared references, which may concern any object. */
-function concernsAll(source: string, { table, key, before, after }: Change): boolean {
-  if (table === 'links') return true;
-  if (table !== 'sources' || key[0] !== '' || key[1] !== source) return false;
-  const referencesOf = (row: unknown) => (row as SourceRow | undefined)?.description.references ?? {};
-  return !sameJson(referencesOf(before), referencesOf(after));
-}
-
-/** Adds the ids of the objects of the source that the change concerns. */
-function addIds(ids: Set<string>, source: string, { table, key, before, after }: Change): void {
-  if (table === 'objects') {
-    if (key[0] === source || key[0] === ownersOf(source)) ids.add(key[1]);
-  } else if (table === 'uploads') {
-    for (const row of [before, after] as readonly (UploadRow | undefined)[])
-      if (row?.source === source) ids.add(row.id);
-  }
 }
