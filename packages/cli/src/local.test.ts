@@ -11,6 +11,7 @@ import { openStore } from '@tidemark/server/open-engines';
 import { temporaryFolder } from '@tidemark/testing';
 import { type Outcome, runInProcess } from '@tidemark/testing/server';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { checkListenQueue } from './local/checks.ts';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
@@ -228,6 +229,7 @@ describe('on a data folder', () => {
       'disk',
       'durability',
       'processes',
+      ...(process.platform === 'linux' ? ['connections'] : []),
       'apns',
       'fcm',
       'webpush',
@@ -236,6 +238,25 @@ describe('on a data folder', () => {
     expect(checks.find(({ name }) => name === 'data')?.detail).toContain('holds nothing yet');
     expect(checks.find(({ name }) => name === 'server')?.detail).toBe('none answers at http://127.0.0.1:1');
     expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
+  it('[CLI-901] doctor tells when the system lets fewer connections wait than the setting asks for, and how many were dropped', async () => {
+    const files = (somaxconn: number, drops: number) => async (path: string) =>
+      path.endsWith('somaxconn')
+        ? `${somaxconn}\n`
+        : `TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 7 8 ${drops}\nIpExt: a\nIpExt: 1\n`;
+    const checked = async (backlog: number, read: (path: string) => Promise<string | null>) =>
+      (await checkListenQueue(backlog, read)).map(({ status, detail }) => `${status} ${detail}`);
+    expect(await checked(4_096, files(4_096, 0))).toEqual(['ok 4096 may wait to be accepted']);
+    expect(await checked(4_096, files(128, 0))).toEqual([
+      'warning 128 may wait to be accepted, because net.core.somaxconn is 128; run sysctl -w net.core.somaxconn=4096',
+    ]);
+    expect(await checked(512, files(4_096, 31))).toEqual([
+      expect.stringMatching(
+        /^warning 512 may wait to be accepted; servers on this machine have missed 31 since it started/,
+      ),
+    ]);
+    expect(await checked(4_096, async () => null)).toEqual([]);
   });
 
   it('[CLI-16] doctor ends with 1 when something would keep a server from running', async () => {

@@ -276,11 +276,11 @@ function newActivityHub(log: Log, tidemark: Tidemark, members: ClusterMembers): 
 
 /** HTTP starts before and drains before all others, so that jobs may rely on it and requests may rely on them. */
 function httpPart(config: Config, app: FastifyInstance, address: ServerAddress, endStreams: () => void): Part {
-  const { host, port, shutdownDrainMs, shutdownGraceMs } = config;
+  const { host, port, listenBacklog: backlog, shutdownDrainMs, shutdownGraceMs } = config;
   return {
     name: 'http',
     async start() {
-      await app.listen({ host, port });
+      await app.listen({ host, port, backlog });
       address.bind(app.server.address() as AddressInfo);
     },
     async drain() {

@@ -12,6 +12,7 @@ import {
   checkDisk,
   checkDurability,
   checkFolder,
+  checkListenQueue,
   checkNode,
   checkOccupants,
   checkOwner,
@@ -43,6 +44,7 @@ async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promis
     checkNode(),
     ...checks,
     ...(config === null ? [] : await folderChecks(config.dataFolder)),
+    ...(config === null ? [] : await checkListenQueue(config.listenBacklog)),
     ...(config === null ? [] : await checkPush(config.ping, isPushAsked)),
     ...(await checkServer(cli, command)),
   ];

@@ -1,5 +1,5 @@
 import { closeSync, constants, fsyncSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
-import { access, statfs } from 'node:fs/promises';
+import { access, readFile, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { styleText } from 'node:util';
 import { isOpenToOthers } from '@tidemark/server/config/read-secret-file';
@@ -108,6 +108,39 @@ export async function checkOccupants(folder: string): Promise<Check> {
   if (occupants === null) return { name, status: 'ok', detail: 'this system does not tell who uses the data folder' };
   const detail = occupants.length === 0 ? 'nobody uses the data folder' : `process ${occupants.join(', ')} uses it`;
   return { name, status: 'ok', detail };
+}
+
+const SOMAXCONN_FILE = '/proc/sys/net/core/somaxconn';
+const NETSTAT_FILE = '/proc/net/netstat';
+
+/**
+ * Compares how many connections may wait until a server accepts them with what the system allows, and tells how many it
+ * has dropped. Returns nothing on systems that do not tell.
+ */
+export async function checkListenQueue(backlog: number, read = readSystemFile): Promise<readonly Check[]> {
+  const somaxconn = Number(await read(SOMAXCONN_FILE));
+  if (!Number.isSafeInteger(somaxconn) || somaxconn < 1) return [];
+  const name = 'connections';
+  const waiting = `${Math.min(backlog, somaxconn)} may wait to be accepted`;
+  if (somaxconn < backlog) {
+    const detail = `${waiting}, because net.core.somaxconn is ${somaxconn}; run sysctl -w net.core.somaxconn=${backlog}`;
+    return [{ name, status: 'warning', detail }];
+  }
+  const dropped = listenDropsIn((await read(NETSTAT_FILE)) ?? '');
+  if (dropped === 0) return [{ name, status: 'ok', detail: waiting }];
+  const detail = `${waiting}; servers on this machine have missed ${dropped} since it started: raise listen_backlog and net.core.somaxconn if that number grows`;
+  return [{ name, status: 'warning', detail }];
+}
+
+/** Reads the counter of connections that no queue had a place for. A line of names is followed by one of values. */
+function listenDropsIn(netstat: string): number {
+  const [names = '', values = ''] = netstat.split('\n').filter((line) => line.startsWith('TcpExt:'));
+  const column = names.split(' ').indexOf('ListenDrops');
+  return column < 0 ? 0 : Number(values.split(' ')[column] ?? 0);
+}
+
+function readSystemFile(path: string): Promise<string | null> {
+  return readFile(path, 'utf8').catch(() => null);
 }
 
 /** Returns the nearest parent that exists. */

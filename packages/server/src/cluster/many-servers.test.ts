@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { promisify } from 'node:util';
 import type { GroupPages, Page, PullAnswer } from '@tidemark/protocol';
 import {
@@ -407,8 +408,32 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
   return () => fleet;
 }
 
+/** More than the 511 connections that Node.js lets wait by default. */
+const RETURNING_DEVICES = 800;
+
 describe('two servers on one embedded store, of which one has several workers', () => {
   const fleet = manyServersOn('embedded');
+
+  it.each([
+    ['one process', 'first'],
+    ['several workers', 'second'],
+  ] as const)(
+    '[CONN-901] a busy server of %s keeps the connections of many devices that come back at once',
+    async (_, which) => {
+      const { pid, url } = fleet()[which];
+      process.kill(pid, 'SIGSTOP');
+      const sockets = Array.from({ length: RETURNING_DEVICES }, () => connect(Number(new URL(url).port), '127.0.0.1'));
+      try {
+        let connected = 0;
+        for (const socket of sockets) socket.on('connect', () => connected++).on('error', () => undefined);
+        await expect.poll(() => connected).toBe(sockets.length);
+      } finally {
+        process.kill(pid, 'SIGCONT');
+        for (const socket of sockets) socket.destroy();
+      }
+      expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+    },
+  );
 
   it('[WORK-7] several workers report once that they are ready, a killed worker is replaced, and all stop together', async () => {
     const server = fleet().second;

@@ -15,6 +15,8 @@ export interface Config {
   /** 0 lets the system choose a free port. */
   readonly port: number;
   /** The number of worker processes. */
+  /** Connections that the system holds until the server accepts them. */
+  readonly listenBacklog: number;
   readonly workers: number;
   /** An absolute path. */
   readonly dataFolder: string;
@@ -103,6 +105,7 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
   return {
     host: settings.host,
     port: settings.port,
+    listenBacklog: settings.listen_backlog,
     workers: settings.workers,
     dataFolder: settings.data,
     backupFolder: settings.backup_folder,

@@ -57,6 +57,7 @@ describe('defaults', () => {
       port: 9292,
       workers: 1,
       backupFolder: null,
+      listenBacklog: 4_096,
       dataFolder: join(folder, 'data'),
       store: 'embedded',
       isDurabilityRequired: false,

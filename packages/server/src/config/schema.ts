@@ -107,6 +107,12 @@ export const ConfigSchema = Type.Object(
       rule: 'must be an address or a host name',
     }),
     port: integer(0, PORT_MAX, 9292, 'The port to listen on; 0 picks a free one, which the ready line names.'),
+    listen_backlog: integer(
+      1,
+      PORT_MAX,
+      4_096,
+      'Connections that the system holds until the server accepts them. Thousands of devices that come back at once need that many; the system allows no more than `net.core.somaxconn`.',
+    ),
     workers: integer(
       1,
       WORKERS_MAX,

@@ -114,10 +114,50 @@ it('[WORK-2] the reason why the first worker cannot start is reported once and u
   worker(1).end(0);
   await expect(started).rejects.toMatchObject({ failure: { message: 'the port is in use', exitCode: 1 } });
   expect(workers).toHaveLength(1);
-  const silent = openSupervisor(2);
-  const broken = silent.supervisor.start();
-  silent.worker(1).end(null, 'SIGSEGV');
-  await expect(broken).rejects.toThrow('a worker ended before it was ready (SIGSEGV)');
+});
+
+it('[WORK-3] a worker that is killed before it is ready, the first one or another, is started again', async () => {
+  const { supervisor, worker, log, fire } = openSupervisor(2);
+  const started = supervisor.start();
+  worker(1).end(null, 'SIGKILL');
+  await settle();
+  expect(await fire()).toBe(100);
+  worker(2).becomeReady('a new password');
+  await settle();
+  worker(3).end(1);
+  await settle();
+  expect(await fire()).toBe(200);
+  worker(4).becomeReady();
+  expect(await started).toMatchObject({ generatedPassword: 'a new password' });
+  expect(log.lines.map(({ event, fields }) => [event, fields?.reason])).toEqual([
+    ['worker_not_started', 'a worker ended before it was ready (SIGKILL)'],
+    ['worker_not_started', 'a worker ended before it was ready (exit code 1)'],
+  ]);
+});
+
+it('[WORK-4] a worker that always ends before it is ready is given up with the reason', async () => {
+  const { supervisor, worker, workers, fire } = openSupervisor(2);
+  const started = supervisor.start();
+  const rejected = expect(started).rejects.toThrow('a worker ended before it was ready (SIGSEGV)');
+  for (let count = 0; count <= CRASHES_MAX; count++) {
+    worker(workers.length).end(null, 'SIGSEGV');
+    await settle();
+    await fire();
+  }
+  await rejected;
+  expect(workers).toHaveLength(1 + CRASHES_MAX);
+});
+
+it('[WORK-5] no worker is started again when the server stops during its start', async () => {
+  const { supervisor, worker, workers, fire } = openSupervisor(2);
+  const started = supervisor.start();
+  worker(1).end(null, 'SIGKILL');
+  await settle();
+  await supervisor.stop();
+  const rejected = expect(started).rejects.toThrow('a worker ended before it was ready (SIGKILL)');
+  await fire();
+  await rejected;
+  expect(workers).toHaveLength(1);
 });
 
 it('[WORK-3] a worker that ends is restarted with growing delays, which is logged', async () => {

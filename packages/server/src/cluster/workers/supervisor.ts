@@ -34,6 +34,15 @@ class WorkerNotStarted extends Error {
   }
 }
 
+/** A worker ended before it was ready, and nobody knows why. */
+class EndedEarly extends Error {
+  override readonly name = 'EndedEarly';
+
+  constructor(code: number | null, signal: string | null) {
+    super(`a worker ended before it was ready (${signal ?? `exit code ${code}`})`);
+  }
+}
+
 /** How long workers may take to report their metrics. */
 const MEASURE_MS_MAX = 2_000;
 
@@ -61,12 +70,33 @@ export class Supervisor {
 
   /**
    * Resolves when all workers are ready, with the message of the first one. The first worker starts alone, so that a
-   * general problem is reported once and work of the first start is done before the others come.
+   * general problem is reported once and work of the first start is done before the others come. A worker that is
+   * killed before it is ready is started again; one that reports why it cannot start is not.
    */
   async start(): Promise<WorkerReady> {
-    const ready = await this.#startOne();
-    await Promise.all(Array.from({ length: this.#parts.count - 1 }, () => this.#startOne()));
+    const ready = await this.#startUntilReady();
+    await Promise.all(Array.from({ length: this.#parts.count - 1 }, () => this.#startUntilReady()));
     return ready;
+  }
+
+  async #startUntilReady(): Promise<WorkerReady> {
+    for (;;) {
+      try {
+        return await this.#startOne();
+      } catch (error) {
+        if (!(error instanceof EndedEarly) || this.#isStopping) throw error;
+        await this.#pauseAfterCrash(error);
+        if (this.#isStopping) throw error;
+      }
+    }
+  }
+
+  #pauseAfterCrash(error: EndedEarly): Promise<void> {
+    const { log, clock, timers } = this.#parts;
+    const delayMs = this.#budget.delayAfterCrash(clock.nowMs());
+    log.error('worker_not_started', { reason: error.message, restart_in_ms: delayMs });
+    if (delayMs === null) throw error;
+    return new Promise((resolve) => void timers.after(delayMs, resolve));
   }
 
   /** Stops all workers; resolves when they have ended. */
@@ -97,7 +127,7 @@ export class Supervisor {
       worker.onExit((code, signal) => {
         this.#forget(worker);
         if (isReady) this.#replace(worker.id, code, signal);
-        else reject(failure === null ? endedEarly(code, signal) : new WorkerNotStarted(failure));
+        else reject(failure === null ? new EndedEarly(code, signal) : new WorkerNotStarted(failure));
       });
     });
   }
@@ -159,10 +189,6 @@ export class Supervisor {
       for (const worker of this.#workers.values()) worker.send({ kind: 'measure', id });
     });
   }
-}
-
-function endedEarly(code: number | null, signal: string | null): Error {
-  return new Error(`a worker ended before it was ready (${signal ?? `exit code ${code}`})`);
 }
 
 /** Crashes within the window after which workers are not restarted any more. */
