@@ -22,6 +22,7 @@ import { ClusterMembers } from './cluster/cluster-members.ts';
 import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
 import { addConsole } from './console/add-console.ts';
+import { isHttpsUrl } from './config/kinds.ts';
 import { addDocs } from './docs/add-docs.ts';
 import type { ReadLivePage } from './events/change-events.ts';
 import { EventHub } from './events/event-hub.ts';
@@ -427,7 +428,15 @@ function buildApp(config: Config, { context, routes, log, gauge, channel }: AppP
   const logger = log.logger?.child({}, { level: 'error' });
   const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
   const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
-  const options = { bodyBytesMax, gauge, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
+  const isPublicHttps = isHttpsUrl(config.publicUrl);
+  const options = {
+    bodyBytesMax,
+    gauge,
+    trustProxy,
+    isPublicHttps,
+    ...bounds,
+    ...(logger === undefined ? {} : { logger }),
+  };
   channel?.measureWith(context.metrics);
   const scrape = channel === null ? {} : { scrape: () => channel.scrape(context.metrics) };
   return buildHttp(options, async (app) => {

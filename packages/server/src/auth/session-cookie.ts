@@ -2,17 +2,24 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
 
 const NAME = 'tidemark_session';
+/** Browsers accept a cookie with this prefix only from the host itself, over HTTPS: no other host can plant one. */
+const HOST_PREFIX = '__Host-';
 /**
  * Every call of the console carries this header. Forms, links and images of other sites cannot send it, and their
  * scripts would need a permission that this server never gives to `/rc/v1`.
  */
 const HEADER = 'x-tidemark-console';
 
-type CookieRequest = Pick<FastifyRequest, 'headers' | 'host'>;
+type CookieRequest = Pick<FastifyRequest, 'headers' | 'host' | 'isSecure'>;
+
+/** Returns the name under which a cookie is set and read. */
+export function cookieName(name: string, isSecure: boolean): string {
+  return isSecure ? HOST_PREFIX + name : name;
+}
 
 /** Returns the token in the session cookie, or null. The cookie counts only in calls of the server's own pages. */
 export function sessionToken(request: CookieRequest): string | null {
-  const token = cookieIn(request.headers.cookie ?? '', NAME);
+  const token = cookieIn(request.headers.cookie ?? '', cookieName(NAME, request.isSecure));
   if (token === null || request.headers[HEADER] === undefined) return null;
   requireOwnPage(request);
   return token;
@@ -54,7 +61,8 @@ export interface CookieOptions {
 /** Returns the value of `Set-Cookie` that starts a session. */
 export function sessionCookie(token: string, { isSecure, maxAgeS }: CookieOptions): string {
   const age = maxAgeS === null ? '' : `; Max-Age=${maxAgeS}`;
-  return `${NAME}=${token}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${age}`;
+  const secure = isSecure ? '; Secure' : '';
+  return `${cookieName(NAME, isSecure)}=${token}; Path=/; HttpOnly; SameSite=Strict${secure}${age}`;
 }
 
 /** Returns the value of `Set-Cookie` that ends a session. */

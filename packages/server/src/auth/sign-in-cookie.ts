@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { SIGN_IN_MS_MAX } from '../limits.ts';
-import { cookieIn } from './session-cookie.ts';
+import { cookieIn, cookieName } from './session-cookie.ts';
 
 /** A sign-in that a browser has begun. Only that browser knows it: it is kept in a cookie. */
 export interface SignInAttempt {
@@ -11,13 +11,7 @@ export interface SignInAttempt {
   readonly startedAtMs: number;
 }
 
-/** Browsers accept a cookie with this prefix only from the host itself, over HTTPS. */
-const HOST_PREFIX = '__Host-';
 const NAME = 'tidemark_sign_in';
-
-function nameOf(isSecure: boolean): string {
-  return isSecure ? HOST_PREFIX + NAME : NAME;
-}
 
 /**
  * Returns the value of `Set-Cookie` that keeps a sign-in in the browser that has begun it. Nothing in it is worth
@@ -34,12 +28,12 @@ export function endedSignInCookie(isSecure: boolean): string {
 
 function cookie(value: string, isSecure: boolean, maxAgeS: number): string {
   const secure = isSecure ? '; Secure' : '';
-  return `${nameOf(isSecure)}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}; Max-Age=${maxAgeS}`;
+  return `${cookieName(NAME, isSecure)}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}; Max-Age=${maxAgeS}`;
 }
 
 /** Returns the sign-in that this browser has begun, or null. */
-export function attemptIn(request: Pick<FastifyRequest, 'headers' | 'protocol'>): SignInAttempt | null {
-  const value = cookieIn(request.headers.cookie ?? '', nameOf(request.protocol === 'https'));
+export function attemptIn(request: Pick<FastifyRequest, 'headers' | 'isSecure'>): SignInAttempt | null {
+  const value = cookieIn(request.headers.cookie ?? '', cookieName(NAME, request.isSecure));
   const [state = '', nonce = '', verifier = '', startedAt = ''] = value?.split('.') ?? [];
   if (state === '' || nonce === '' || verifier === '') return null;
   return { state, nonce, verifier, startedAtMs: Number(startedAt) };

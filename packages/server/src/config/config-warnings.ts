@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { SettingProblem } from './config-problem.ts';
+import { isHttpsUrl } from './kinds.ts';
 import type { Settings } from './schema.ts';
 
 /** Passwords that attackers try first. */
@@ -18,7 +19,7 @@ const COMMON_PASSWORDS: ReadonlySet<string> = new Set([
 
 /** Returns warnings about settings that are allowed but risky. */
 export function configWarnings(settings: Settings, userId: number | null): readonly SettingProblem[] {
-  const { admin_login, admin_password, host } = settings;
+  const { admin_login, admin_password, host, public_url, trust_proxy } = settings;
   const warnings: SettingProblem[] = [];
   if (userId === 0) {
     const detail = 'the server runs as root; a separate user limits the damage of a security hole';
@@ -27,6 +28,11 @@ export function configWarnings(settings: Settings, userId: number | null): reado
   if (!isLoopback(host) && !hasProxy(settings)) {
     const detail = `host ${host} is reachable from other machines, and http does not protect tokens: put a proxy with TLS in front and set public_url`;
     warnings.push({ setting: 'host', origin: 'host', detail });
+  }
+  if (isHttpsUrl(public_url) && !trust_proxy) {
+    const detail =
+      'public_url is https, so a proxy stands in front, but trust_proxy is off: all callers count as the one address of the proxy, and failed logins of strangers keep administrators out; set trust_proxy if nobody reaches the server except through the proxy';
+    warnings.push({ setting: 'trust_proxy', origin: 'trust_proxy', detail });
   }
   if (
     admin_password !== null &&
@@ -40,7 +46,7 @@ export function configWarnings(settings: Settings, userId: number | null): reado
 
 /** True if the settings imply a proxy: a public https URL, or trust in the headers of a proxy. */
 function hasProxy({ public_url, trust_proxy }: Settings): boolean {
-  return trust_proxy || (public_url?.startsWith('https:') ?? false);
+  return trust_proxy || isHttpsUrl(public_url);
 }
 
 export function isLoopback(host: string): boolean {

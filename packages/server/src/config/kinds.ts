@@ -59,4 +59,9 @@ export function isPlainUrl(value: string): boolean {
   return isHttp && url.username === '' && url.password === '' && url.hash === '';
 }
 
+/** True if the setting is a URL of HTTPS. */
+export function isHttpsUrl(value: string | null): boolean {
+  return value !== null && URL.canParse(value) && new URL(value).protocol === 'https:';
+}
+
 export const URL_RULE = 'must be an absolute http or https URL without login, password or fragment';

@@ -603,7 +603,8 @@ describe('warnings', () => {
     (host) => {
       expect(warningsOf({ TIDEMARK_HOST: host })).toEqual(['host']);
       expect(warningsOf({ TIDEMARK_HOST: host, TIDEMARK_PUBLIC_URL: 'http://x.example' })).toEqual(['host']);
-      expect(warningsOf({ TIDEMARK_HOST: host, TIDEMARK_PUBLIC_URL: 'https://x.example' })).toEqual([]);
+      const isHttps = { TIDEMARK_PUBLIC_URL: 'https://x.example', TIDEMARK_TRUST_PROXY: 'true' };
+      expect(warningsOf({ TIDEMARK_HOST: host, ...isHttps })).toEqual([]);
       expect(warningsOf({ TIDEMARK_HOST: host, TIDEMARK_TRUST_PROXY: 'true' })).toEqual([]);
     },
   );
@@ -614,6 +615,12 @@ describe('warnings', () => {
       expect(warningsOf({ TIDEMARK_HOST: host })).toEqual([]);
     },
   );
+
+  it('[CONF-10] a public URL of https without trust_proxy causes a warning, because all callers would count as one address', () => {
+    expect(warningsOf({ TIDEMARK_PUBLIC_URL: 'https://x.example' })).toEqual(['trust_proxy']);
+    expect(warningsOf({ TIDEMARK_PUBLIC_URL: 'https://x.example', TIDEMARK_TRUST_PROXY: 'true' })).toEqual([]);
+    expect(warningsOf({ TIDEMARK_PUBLIC_URL: 'http://x.example' })).toEqual([]);
+  });
 
   it('[CONF-10] a commonly guessed password causes a warning', () => {
     expect(warningsOf({ TIDEMARK_ADMIN_PASSWORD: 'Password' })).toEqual(['admin_password']);

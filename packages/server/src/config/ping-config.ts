@@ -1,5 +1,6 @@
 import type { ServiceAccount } from '../pings/notifiers/access-token.ts';
 import { readHostList } from '../pings/notifiers/host-list.ts';
+import { isHttpsUrl } from './kinds.ts';
 import { readServiceAccount, readTopics } from './push-keys.ts';
 import type { Settings } from './schema.ts';
 
@@ -42,7 +43,7 @@ export interface PingConfig {
 
 export function pingConfigOf(settings: Settings): PingConfig {
   const { ping, public_url: publicUrl } = settings;
-  const ownUrl = publicUrl?.startsWith('https:') === true ? publicUrl : null;
+  const ownUrl = isHttpsUrl(publicUrl) ? publicUrl : null;
   return {
     webhookUrl: ping.webhook_url,
     webhookSecret: ping.webhook_secret,

@@ -51,6 +51,10 @@ declare module 'fastify' {
     /** True since `drain` was called. */
     isDraining(): boolean;
   }
+  interface FastifyRequest {
+    /** True: the caller uses HTTPS, as the proxy in front or the public URL of the server says. */
+    readonly isSecure: boolean;
+  }
 }
 
 export interface HttpOptions {
@@ -58,6 +62,8 @@ export interface HttpOptions {
   /** The number of members one JSON object in a body may have. */
   readonly objectMembersMax?: number;
   readonly trustProxy?: boolean;
+  /** True: everybody reaches the server over HTTPS, because its public URL is one of HTTPS. */
+  readonly isPublicHttps?: boolean;
   /** Origins whose scripts may call the routes for devices. */
   readonly deviceOrigins?: readonly string[];
   /** Sockets reserved for devices that listen for events, in addition to those for requests. */
@@ -123,6 +129,12 @@ export async function buildHttp(
   app.decorate('isDraining', () => connections.isDraining);
   // Ends idle connections gracefully. The server itself would reset connections whose caller is sending.
   app.addHook('preClose', () => connections.endIdle());
+  const isPublicHttps = options.isPublicHttps === true;
+  app.decorateRequest('isSecure', {
+    getter() {
+      return isPublicHttps || this.protocol === 'https';
+    },
+  });
   app.decorateRequest('bearer', null);
   app.decorateRequest('servedBy', null);
   app.decorateRequest('refusedWith', null);

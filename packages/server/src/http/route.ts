@@ -65,7 +65,7 @@ export interface Call<P, Q, B> {
   readonly accept: string | undefined;
   readonly address: string;
   /** The request behind the call, for routes that deal with cookies. */
-  readonly request: Pick<FastifyRequest, 'headers' | 'protocol' | 'host' | 'bearer'>;
+  readonly request: Pick<FastifyRequest, 'headers' | 'protocol' | 'host' | 'isSecure' | 'bearer'>;
   /** True: the caller has hung up, and nobody waits for the answer. */
   readonly hasHungUp: () => boolean;
 }

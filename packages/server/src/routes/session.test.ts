@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { Caller } from '@tidemark/testing';
 import { ADMIN_PASSWORD, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
@@ -51,8 +52,30 @@ it('[CONSOLE-1] signing in sets a cookie that scripts cannot read and other site
   expect(plain.body).toMatchObject({ session: { user: 'admin', scopes: ['admin', 'admin:reset'] } });
   expect(plain.cookie).toMatch(/^tidemark_session=tmk_\w{49}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=[0-9]+$/);
   const secure = await signIn(PASSWORD, { 'x-forwarded-proto': 'https' });
-  expect(secure.cookie).toMatch(/; SameSite=Strict; Secure; Max-Age=/);
+  expect(secure.cookie).toMatch(
+    /^__Host-tidemark_session=tmk_\w{49}; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=/,
+  );
   expect((await signIn({ login: 'admin', password: 'wrong' })).body.code).toBe('invalid_credentials');
+});
+
+it('[CONSOLE-1] a public URL of https makes the cookie one that is sent over HTTPS only, whatever the headers say', async () => {
+  const own = await startTestServer({ publicUrl: 'https://sync.example' });
+  const caller = new Caller(own.url, null);
+  try {
+    const reply = await caller.post('/rc/v1/session', PASSWORD, OF_CONSOLE);
+    const [setCookie = ''] = reply.headers['set-cookie'] ?? [];
+    const [cookie = ''] = setCookie.split(';');
+    expect(setCookie).toMatch(
+      /^__Host-tidemark_session=tmk_\w{49}; Path=\/; HttpOnly; SameSite=Strict; Secure; Max-Age=/,
+    );
+    expect((await caller.get('/rc/v1/users', { ...OF_CONSOLE, cookie })).status).toBe(200);
+    // Another host of the domain, or a page over plain HTTP, could have planted a cookie without the prefix.
+    const planted = cookie.replace('__Host-', '');
+    expect((await caller.get('/rc/v1/users', { ...OF_CONSOLE, cookie: planted })).code).toBe('token_missing');
+  } finally {
+    caller.close();
+    await own.close();
+  }
 });
 
 it('[CONSOLE-1] a token without the scope read or admin begins no session', async () => {

@@ -54,12 +54,8 @@ const signIn = route({
     request.bearer = bearer;
     const { expiresAtMs } = bearer;
     const maxAgeS = expiresAtMs === null ? null : Math.ceil((expiresAtMs - context.nowMs()) / 1_000);
-    const ended = body.code === undefined ? [] : [endedSignInCookie(isSecure(request))];
-    return new CookieAnswer(
-      sessionOf(bearer),
-      sessionCookie(token, { isSecure: isSecure(request), maxAgeS }),
-      ...ended,
-    );
+    const ended = body.code === undefined ? [] : [endedSignInCookie(request.isSecure)];
+    return new CookieAnswer(sessionOf(bearer), sessionCookie(token, { isSecure: request.isSecure, maxAgeS }), ...ended);
   },
 });
 
@@ -87,7 +83,7 @@ const begin = route({
   handle: async ({ context, request }) => {
     requireOwnPage(request);
     const { url, attempt } = await adminSignInOf(context).start(redirectUrl(context, request));
-    return new CookieAnswer({ url }, signInCookie(attempt, isSecure(request)));
+    return new CookieAnswer({ url }, signInCookie(attempt, request.isSecure));
   },
 });
 
@@ -123,7 +119,7 @@ const signOut = route({
     const bearer = await bearerOfSession(context, request);
     request.bearer = bearer;
     if (bearer !== null && bearer.name === null) await revoke(context.tidemark, bearer);
-    return new CookieAnswer(sessionOf(null), endedCookie(isSecure(request)));
+    return new CookieAnswer(sessionOf(null), endedCookie(request.isSecure));
   },
 });
 
@@ -177,10 +173,6 @@ function sessionOf(bearer: Bearer | null): CurrentSession {
   const { user, tokenId: token_id, scopes, expiresAtMs } = bearer;
   const expires_at = expiresAtMs === null ? null : new Date(expiresAtMs).toISOString();
   return { session: { user, token_id, scopes: [...scopes], expires_at } };
-}
-
-function isSecure({ protocol }: CookieRequest): boolean {
-  return protocol === 'https';
 }
 
 export const sessionRoutes = [signIn, get, signOut, provider, begin];
