@@ -11,6 +11,7 @@ import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { openPasswords } from './auth/passwords.ts';
 import { RateLimiter } from './auth/rate-limiter.ts';
+import { SignInLimits } from './auth/sign-in-limits.ts';
 import type { BackendHealth, HttpBackend } from './backend/http-backend.ts';
 import { openBackend } from './backend/open-backend.ts';
 import { JobAnnouncer, JobQueues } from './background/job-queues.ts';
@@ -21,8 +22,8 @@ import { ClusterDevices } from './cluster/cluster-devices.ts';
 import { ClusterMembers } from './cluster/cluster-members.ts';
 import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
-import { addConsole } from './console/add-console.ts';
 import { isHttpsUrl } from './config/kinds.ts';
+import { addConsole } from './console/add-console.ts';
 import { addDocs } from './docs/add-docs.ts';
 import type { ReadLivePage } from './events/change-events.ts';
 import { EventHub } from './events/event-hub.ts';
@@ -163,6 +164,7 @@ async function build(
     metrics,
     cluster,
     limiter,
+    signIns: new SignInLimits(steadyClock),
     rates,
     providers,
   });
@@ -334,6 +336,7 @@ interface ContextParts
     | 'metrics'
     | 'cluster'
     | 'limiter'
+    | 'signIns'
     | 'rates'
     | 'providers'
     | 'liveDevices'

@@ -64,6 +64,11 @@ export const LOGIN_BYTES_MAX = 16_384;
 export const FAILED_LOGINS_PER_ADDRESS_MAX = 5;
 export const FAILED_LOGINS_PER_ACCOUNT_MAX = 20;
 export const FAILED_LOGINS_WINDOW_MS = 60_000;
+/** Sign-ins of one user on devices within a window. Exceeded: `rate_limited`. */
+export const SIGN_INS_PER_USER_MAX = 100;
+/** Tokens of identity providers from one address that are refused within a window. Exceeded: `rate_limited`. */
+export const REFUSED_ID_TOKENS_PER_ADDRESS_MAX = 100;
+export const SIGN_INS_WINDOW_MS = 60_000;
 /** Addresses and accounts whose failed logins are counted; the least recently used are evicted. */
 export const LOGIN_KEYS_MAX = 10_000;
 /** Logins that wait for the result of others. Exceeded: `overloaded`. */

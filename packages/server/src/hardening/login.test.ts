@@ -127,6 +127,30 @@ describe('guessing', () => {
     expect(await guess('10.0.0.2', 'another')).toBe('invalid_credentials');
   });
 
+  it('[HARD-5] an address with a port counts as the address, and a text that is no address as that of the connection', async () => {
+    const behind = await startTestServer({ trustProxy: true });
+    const caller = new Caller(behind.url, null);
+    onTestFinished(async () => {
+      caller.close();
+      await behind.close();
+    });
+    const guess = async (forwarded: string, login: string) =>
+      (await caller.post(LOGIN, { login, password: 'x' }, { 'x-forwarded-for': forwarded })).code;
+    for (const texts of [
+      (attempt: number) => `10.0.0.1:${4_000 + attempt}`,
+      (attempt: number) => `[2001:db8::1]:${4_000 + attempt}`,
+      (attempt: number) => `rubbish ${attempt}`,
+    ]) {
+      for (let attempt = 0; attempt < FAILED_LOGINS_PER_ADDRESS_MAX; attempt++) {
+        expect(await guess(texts(attempt), `user ${attempt}`)).toBe('invalid_credentials');
+      }
+      expect(await guess(texts(99), 'another')).toBe('rate_limited');
+    }
+    for (const same of ['10.0.0.1', '2001:db8::1', '127.0.0.1'])
+      expect(await guess(same, 'another')).toBe('rate_limited');
+    expect(await guess('10.0.0.2:4000', 'another')).toBe('invalid_credentials');
+  });
+
   it('[HARD-5] logins are accepted again after a minute', async () => {
     const clock = settableClock();
     const limiter = new LoginLimiter(clock);

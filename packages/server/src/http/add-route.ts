@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import { findBearer, type RouteScope, refusalOfBearer, refusalOfToken } from '../auth/authenticate.ts';
 import { RATE_HEADER, RATE_POLICY_HEADER } from '../auth/rate-limiter.ts';
 import { sendAnswer } from './answer.ts';
+import { callerAddress } from './caller-address.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import type { Call, Operation, Route, RouteContext } from './route.ts';
 import { validationSchema } from './route-schema.ts';
@@ -100,7 +101,7 @@ function callOf(context: RouteContext, request: FastifyRequest, exchange: Exchan
     body: request.body as never,
     bearer: request.bearer,
     accept: request.headers.accept,
-    address: request.ip,
+    address: callerAddress(request),
     request,
     hasHungUp: () => exchange.isOver,
   };
@@ -159,7 +160,7 @@ async function writeAudit(
   request: FastifyRequest,
   { result, target = targetOf(request), actor }: AuditedOutcome,
 ): Promise<void> {
-  const { bearer, ip: address } = request;
+  const { bearer } = request;
   // Requests refused for overload or rate limits are not audited, so that strangers cannot fill the disk.
   if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
   const fact: AuditFact = {
@@ -168,7 +169,7 @@ async function writeAudit(
     action: route.audit,
     target,
     result,
-    address,
+    address: callerAddress(request),
     request_id: request.id,
   };
   try {

@@ -8,6 +8,7 @@ import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { RateLimiter } from '../auth/rate-limiter.ts';
+import type { SignInLimits } from '../auth/sign-in-limits.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
 import type { Backups } from '../backups/backups.ts';
 import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
@@ -28,6 +29,7 @@ export interface RouteContext {
   /** The public key that browsers subscribe with. */
   readonly webPushKey: string;
   readonly limiter: LoginLimiter;
+  readonly signIns: SignInLimits;
   readonly rates: Pick<RateLimiter, 'take'>;
   readonly providers: Pick<IdentityProviders, 'names' | 'signIn' | 'admins'>;
   readonly nowMs: () => number;

@@ -65,7 +65,7 @@ const login = route({
     }
     const issued = isByPassword
       ? issueAdminToken(context, { login: name, password }, address)
-      : issueByRole(context, await adminSignInOf(context).userOf(id_token ?? ''));
+      : issueByRole(context, await adminOf(context, id_token ?? '', address));
     const { token, user, expires_at } = await issued;
     // The audit trail names the user, whom an ID token in the body does not name.
     if (!isByPassword) request.bearer = await context.tidemark.tokens.check(token, context.nowMs());
@@ -77,6 +77,11 @@ const login = route({
 export function adminSignInOf({ providers }: RouteContext): AdminSignIn {
   if (providers.admins !== null) return providers.admins;
   throw new Refusal('sign_in_not_configured', 'administrators cannot sign in with an identity provider here');
+}
+
+function adminOf(context: RouteContext, idToken: string, address: string): Promise<AdminUser> {
+  const signIn = adminSignInOf(context);
+  return context.signIns.verifyToken(address, () => signIn.userOf(idToken));
 }
 
 /** Issues a token with the scopes that the identity provider's roles give. */

@@ -4,6 +4,7 @@ import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
 import { type DeviceUser, deviceUser } from '../../auth/device-user.ts';
 import { type RouteContext, route } from '../../http/route.ts';
 import { TOKEN_REFUSALS } from '../../identity/token-refusals.ts';
+import type { ProviderToken } from '../../identity/verify-token.ts';
 import { LOGIN_BYTES_MAX } from '../../limits.ts';
 import { Empty } from '../shapes.ts';
 import { ownDevice } from './acting-device.ts';
@@ -49,9 +50,18 @@ async function userOf(context: RouteContext, body: DeviceLogin, address: string)
   const given = [name ?? password, id_token, access_token, invite].filter((proof) => proof !== undefined);
   if (given.length > 1)
     throw new Refusal('invalid_request', 'the body has more than one of a password, tokens and an invite');
-  if (id_token !== undefined) return context.providers.signIn({ kind: 'id_token', text: id_token });
-  if (access_token !== undefined) return context.providers.signIn({ kind: 'access_token', text: access_token });
+  // An invite works once, so its sign-in is not refused for having come too often.
   if (invite !== undefined) return invitedUser(context, invite, address);
+  const user = await verifiedUser(context, body, address);
+  context.signIns.countSignIn(user.login);
+  return user;
+}
+
+async function verifiedUser(context: RouteContext, body: DeviceLogin, address: string): Promise<DeviceUser> {
+  const { login: name, password, id_token, access_token } = body;
+  const signIn = (token: ProviderToken) => context.signIns.verifyToken(address, () => context.providers.signIn(token));
+  if (id_token !== undefined) return signIn({ kind: 'id_token', text: id_token });
+  if (access_token !== undefined) return signIn({ kind: 'access_token', text: access_token });
   if (name === undefined) throw missing('login');
   if (password === undefined) throw missing('password');
   const user = await context.limiter.attempt(address, name, () => deviceUser(context, name, password));
