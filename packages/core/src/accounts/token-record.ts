@@ -27,6 +27,8 @@ export interface TokenRecord {
   readonly createdAtMs: number;
   /** Null: the token is valid until it is revoked. */
   readonly expiresAtMs: number | null;
+  /** True: a role at an identity provider gave the scopes. */
+  readonly isByRole?: true;
 }
 
 /** A service token has a name and is used by a program; tokens of logins and devices have none. */

@@ -56,6 +56,8 @@ export interface Bearer {
   readonly scopes: readonly Scope[];
   readonly client: string | null;
   readonly expiresAtMs: number | null;
+  /** True: a role at an identity provider gave the scopes. They end with the token, unless the provider gives them again. */
+  readonly isByRole: boolean;
 }
 
 export type IssueCall = TokenCall & {
@@ -86,8 +88,10 @@ export class Tokens {
   }
 
   async issue(call: IssueCall): Promise<IssuedToken> {
-    const record = admitToken(call, this.#clock.nowMs());
-    const { token, hash } = await this.#write(record, call.isByRole === true ? [] : adminGuards(record));
+    const admitted = admitToken(call, this.#clock.nowMs());
+    const isByRole = call.isByRole === true;
+    const record: TokenRecord = isByRole ? { ...admitted, isByRole } : admitted;
+    const { token, hash } = await this.#write(record, isByRole ? [] : adminGuards(record));
     if (!(await this.#isProofValid(call, record.user))) {
       await this.#remove(record.user, [{ hash }]);
       throw new Refusal('invalid_credentials', 'login or password is wrong');
@@ -372,8 +376,8 @@ function badPage(field: 'limit' | 'after'): Refusal {
 }
 
 function bearerOf(hash: string, { value }: Entry): Bearer {
-  const { user, name, scopes, client, expiresAtMs } = readTokenRecord(value);
-  return { tokenId: tokenId(hash), tokenHash: hash, user, name, scopes, client, expiresAtMs };
+  const { user, name, scopes, client, expiresAtMs, isByRole = false } = readTokenRecord(value);
+  return { tokenId: tokenId(hash), tokenHash: hash, user, name, scopes, client, expiresAtMs, isByRole };
 }
 
 function viewOf(hash: string, record: TokenRecord): TokenView {

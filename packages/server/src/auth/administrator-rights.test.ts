@@ -1,7 +1,7 @@
 import type { Bearer } from '@tidemark/core';
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { requireRightOverToken, requireRightOverUser } from './administrator-rights.ts';
+import { requireNoLongerThan, requireRightOverToken, requireRightOverUser } from './administrator-rights.ts';
 
 const bearer = (...scopes: Bearer['scopes']): Bearer => ({
   tokenId: 't',
@@ -11,7 +11,10 @@ const bearer = (...scopes: Bearer['scopes']): Bearer => ({
   scopes,
   client: null,
   expiresAtMs: null,
+  isByRole: false,
 });
+
+const NOON_MS = Date.UTC(2030, 0, 31, 12);
 
 describe('rights over administrators', () => {
   it('[TOKEN-11] the scope admin alone gives no rights over another administrator and their tokens', async () => {
@@ -32,5 +35,20 @@ describe('rights over administrators', () => {
       await requireRightOverToken(tidemark, bearer('admin'), { user: login, scopes: ['read'] });
     }
     await requireRightOverToken(tidemark, bearer('admin'), { user: 'admin', scopes: ['admin'] });
+  });
+
+  it.each([
+    ['a session by a role', { isByRole: true }],
+    ['a token with a name', { name: 'deploy' }],
+  ])('[TOKEN-901] %s creates only tokens that end no later than it does', (_who, how) => {
+    const creator = { ...bearer('admin'), expiresAtMs: NOON_MS, ...how };
+    expect(() => requireNoLongerThan(creator, null)).toThrow('up to 2030-01-31T12:00:00.000Z');
+    expect(() => requireNoLongerThan(creator, NOON_MS + 1)).toThrow('up to 2030-01-31T12:00:00.000Z');
+    requireNoLongerThan(creator, NOON_MS);
+    requireNoLongerThan({ ...creator, expiresAtMs: null }, null);
+  });
+
+  it('[TOKEN-901] a login with a password creates tokens that stay valid after it has ended', () => {
+    requireNoLongerThan({ ...bearer('admin', 'admin:reset'), expiresAtMs: NOON_MS }, null);
   });
 });

@@ -29,6 +29,20 @@ export async function requireRightOverToken(
   throw new Refusal('forbidden', `only a token with the scope ${REQUIRED_SCOPE} can create or revoke ${which}`);
 }
 
+/**
+ * Refuses a new token that would be valid longer than the rights of its creator. Only whoever logs in with a password can
+ * create tokens that last: a role may be withdrawn at the identity provider, and a token with a name has an end for a
+ * reason.
+ */
+export function requireNoLongerThan(bearer: Bearer | null, expiresAtMs: number | null): void {
+  if (bearer === null || bearer.expiresAtMs === null || !(bearer.isByRole || bearer.name !== null)) return;
+  if (expiresAtMs !== null && expiresAtMs <= bearer.expiresAtMs) return;
+  const until = new Date(bearer.expiresAtMs).toISOString();
+  const whose = bearer.isByRole ? 'a session by a role of the identity provider' : 'a token that expires';
+  const detail = `${whose} creates tokens that end with it: give an expires_at up to ${until}, or log in with a password`;
+  throw new Refusal('forbidden', detail);
+}
+
 function hasAllScopes(bearer: Bearer | null): boolean {
   return bearer?.scopes.includes(REQUIRED_SCOPE) === true;
 }

@@ -8,7 +8,7 @@ import { RateLimiter, type RateLimits, type SpentRequests } from './rate-limiter
 const NO_LIMITS: RateLimits = { windowS: 10, perDevice: 0, perUser: 0, perToken: 0 };
 
 function bearerOf(user: string, client: string | null, tokenId = 't1'): Bearer {
-  return { tokenId, tokenHash: 'h', user, name: null, scopes: [], client, expiresAtMs: null };
+  return { tokenId, tokenHash: 'h', user, name: null, scopes: [], client, expiresAtMs: null, isByRole: false };
 }
 
 /** How many of so many requests are let through. */

@@ -160,6 +160,21 @@ it('[OIDC-30] the rights end with the session: the user is no administrator of t
   expect((await admin.post('/rc/v1/tokens', own)).code).toBe('forbidden');
 });
 
+it('[OIDC-30] a session by a role issues no token that outlives it, and downloads no backup', async () => {
+  const reply = await signIn('olga');
+  const session = sessionOf(reply);
+  const { expires_at } = (reply.body as { readonly session: { readonly expires_at: string } }).session;
+  const issue = (expiry: object) => door.post('/rc/v1/tokens', { name: 'ci', scopes: ['push'], ...expiry }, session);
+  const later = new Date(Date.parse(expires_at) + 1).toISOString();
+  for (const refused of [await issue({}), await issue({ expires_at: later })]) {
+    expect(refused).toMatchObject({ status: 403, code: 'forbidden' });
+  }
+  expect((await issue({ expires_at })).body).toMatchObject({ user: 'olga', scopes: ['push'], expires_at });
+  const { name } = (await door.post('/rc/v1/system/backups', {}, session)).body as { readonly name: string };
+  expect((await door.get(`/rc/v1/system/backups/${name}`, session)).code).toBe('forbidden');
+  expect((await admin.get(`/rc/v1/system/backups/${name}`)).status).toBe(200);
+});
+
 it('[OIDC-31] a server without the setting names no provider and begins no sign-in', async () => {
   const plain = await startTestServer();
   const caller = new Caller(plain.url, null);

@@ -64,9 +64,10 @@ const download = route({
   method: 'GET',
   path: '/rc/v1/system/backups/:backup',
   operationId: 'backupsDownload',
-  scope: 'admin',
+  scope: 'admin:reset',
   summary: 'Download a backup as a tar archive',
-  description: 'The archive has one folder, which `tidemark restore` takes. It holds password hashes and secrets.',
+  description:
+    'The archive has one folder, which `tidemark restore` takes. It holds password hashes and secrets, so the token needs the scope `admin:reset`.',
   params: BackupParams,
   answer: Archive,
   streams: 'application/x-tar',

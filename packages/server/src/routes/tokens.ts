@@ -2,7 +2,7 @@ import { pointer, Refusal } from '@tidemark/protocol';
 import { NewToken, Revoked, Token } from '@tidemark/protocol/admin/tokens';
 import { closed, nullableMoment, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
-import { requireRightOverToken } from '../auth/administrator-rights.ts';
+import { requireNoLongerThan, requireRightOverToken } from '../auth/administrator-rights.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
@@ -26,6 +26,8 @@ const create = route({
   operationId: 'tokensCreate',
   scope: 'admin',
   summary: 'Create a named token; it is shown only in this answer',
+  description:
+    'A session by a role of an identity provider, and a token that expires, create only tokens that end no later than they do.',
   refusals: ['invalid_name', 'invalid_value', 'user_not_found'],
   body: Type.Object(
     {
@@ -42,6 +44,7 @@ const create = route({
     const { name, scopes, user = bearer?.user ?? '' } = body;
     await requireRightOverToken(context.tidemark, bearer, { user, scopes: Array.isArray(scopes) ? scopes : [] });
     const expiresAtMs = timeOf(body.expires_at ?? null);
+    requireNoLongerThan(bearer, expiresAtMs);
     return context.tidemark.tokens.issue({ user, name, scopes, expiresAtMs });
   },
 });
