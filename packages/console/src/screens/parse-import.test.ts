@@ -63,9 +63,11 @@ it('[CONSOLE-41] a text that a spreadsheet would run is marked in a CSV, and is 
   const objects = [
     ['=1+1', { '@a': '=cmd()', b: '+49 30', c: '-5', d: '\tx', e: "'=x", f: "it's", g: -5 }],
     ['2', { b: '@SUM(A1)', c: "''@", d: '\r\n=x' }],
+    ['3', { b: '＝1+1', c: '＋1', d: '－1', e: '＠SUM(A1)' }],
   ] as const;
   const csv = await (await writeCsv(exported(objects))).text();
   expect(csv.split('\r\n').slice(0, 2)).toEqual(["id,'@a,b,c,d,e,f,g", "'=1+1,'=cmd(),'+49 30,'-5,'\tx,''=x,it's,-5"]);
+  expect(csv.split('\r\n').at(-2)).toBe("3,,'＝1+1,'＋1,'－1,'＠SUM(A1),,");
   expect([...objectsIn(csv, ALL).objects]).toEqual(objects);
 });
 

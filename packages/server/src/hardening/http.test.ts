@@ -290,6 +290,20 @@ describe('a request', () => {
     const { headers } = await stranger.get('/docs/api/');
     expect(String(headers['content-security-policy'])).toMatch(/frame-ancestors 'self'/);
   });
+
+  it.each(['/docs/api/', '/docs/api/json', '/docs/api/static/swagger-ui-bundle.js'])(
+    '[HARD-61] browsers neither guess the type of %s nor tell other sites of it',
+    async (path) => {
+      const { status, headers } = await stranger.get(path);
+      const { 'x-content-type-options': options, 'referrer-policy': policy } = headers;
+      expect({ status, options, policy }).toEqual({ status: 200, options: 'nosniff', policy: 'same-origin' });
+    },
+  );
+
+  it('[HARD-61] the viewer of the description may load nothing from elsewhere', async () => {
+    const { headers } = await stranger.get('/docs/api/');
+    expect(String(headers['content-security-policy'])).toMatch(/^default-src 'self'/);
+  });
 });
 
 describe('the description', () => {

@@ -69,7 +69,7 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
     },
   });
   app.addHook('onRoute', (route) => {
-    if (route.url.startsWith(`${VIEWER_PATH}/static`)) route.onSend = closeFile;
+    if (route.url.startsWith(`${VIEWER_PATH}/static`)) route.onSend = sendViewerFile;
   });
   const send = descriptionSender(app);
   const described = operationSchema(DESCRIPTION);
@@ -80,8 +80,11 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
     transformStaticCSP: (policy) => policy.replace(/\s*upgrade-insecure-requests;?/, ''),
     // The viewer loads the description from its own path, where the framework would generate it for every request.
     uiHooks: {
-      onRequest: (request, reply, done) =>
-        request.routeOptions.url === `${VIEWER_PATH}/json` ? send(request, reply) : done(),
+      onRequest: (request, reply, done) => {
+        secureViewer(reply);
+        if (request.routeOptions.url === `${VIEWER_PATH}/json`) send(request, reply);
+        else done();
+      },
     },
   });
   app.get(
@@ -91,8 +94,14 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
   );
 }
 
+/** The viewer sets a content security policy of its own. */
+function secureViewer(reply: FastifyReply): void {
+  reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'same-origin');
+}
+
 /** Closes the file of an answer when the exchange ends. The framework leaves it open if the caller has hung up. */
-const closeFile: onSendHookHandler = (_request, reply, payload, done) => {
+const sendViewerFile: onSendHookHandler = (_request, reply, payload, done) => {
+  secureViewer(reply);
   const exchange = exchangeOf(reply.raw);
   if (payload instanceof Readable) {
     exchange.onOver(() => payload.destroy());

@@ -5,6 +5,7 @@ import { DISCARDED_BYTES_MAX, PIPELINED_WAITING_MAX } from '../limits.ts';
 import { Exchange } from './exchange.ts';
 import { lingerOn, refuseOn } from './refuse-on.ts';
 import type { RememberedAnswer } from './remembered-answer.ts';
+import { StallWatch } from './stall-watch.ts';
 
 const CONNECTION = Symbol('connection');
 
@@ -21,6 +22,7 @@ export class HttpConnection {
   readonly #socket: Socket;
   readonly #serve: RequestListener;
   readonly #waiting: Exchange[] = [];
+  readonly #stall = new StallWatch();
   #current: Exchange | null = null;
   /** The last request, if it was answered before its body had arrived. */
   #unread: IncomingMessage | null = null;
@@ -88,15 +90,11 @@ export class HttpConnection {
   }
 
   /**
-   * Starts the stall time-out of a socket that has unsent bytes, and stops it when they have been sent. Called
-   * periodically for every connection, so that requests need no timer. Node.js counts progress of large writes as
-   * activity.
+   * Destroys the socket if the caller has read nothing of an answer for so many checks. Called periodically for every
+   * connection, so that requests need no timer.
    */
-  watchUnsent(stallMs: number): void {
-    const socket = this.#socket;
-    if (socket.writableLength > 0) {
-      if (socket.timeout !== stallMs) socket.setTimeout(stallMs);
-    } else if (socket.timeout === stallMs) socket.setTimeout(0);
+  watchUnsent(checksMax: number): void {
+    if (this.#stall.check(this.#socket) >= checksMax) this.#socket.destroy();
   }
 
   #begin(exchange: Exchange): void {

@@ -23,8 +23,9 @@ export class HttpConnections {
     return [...this.#open].filter(({ isBusy }) => isBusy).length;
   }
 
-  watchUnsent(stallMs: number): void {
-    for (const connection of this.#open) connection.watchUnsent(stallMs);
+  /** Closes the connections whose caller has read nothing of an answer for so many checks. */
+  watchUnsent(checksMax: number): void {
+    for (const connection of this.#open) connection.watchUnsent(checksMax);
   }
 
   /** Makes the last answer on every connection carry `Connection: close`. New requests are still answered. */

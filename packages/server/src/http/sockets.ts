@@ -51,7 +51,8 @@ export function openHttpServer(handle: RequestListener, options: ServerOptions):
   // `100 Continue` is sent where the body is read, not here.
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, take);
   server.on('connect', ({ socket }: IncomingMessage) => refuseConnect(socket));
-  const check = setInterval(() => connections.watchUnsent(options.stallMs), options.checkMs);
+  const stalledChecksMax = Math.ceil(options.stallMs / options.checkMs);
+  const check = setInterval(() => connections.watchUnsent(stalledChecksMax), options.checkMs);
   check.unref();
   server.once('close', () => clearInterval(check));
   return server;

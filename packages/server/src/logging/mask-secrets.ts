@@ -6,6 +6,8 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
   'api_token',
   'access_token',
   'refresh_token',
+  'id_token',
+  'invite',
   'x_sync_api_token',
   'password',
   'new_password',
@@ -29,12 +31,12 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
 ]);
 
 /** Quick test whether a line could hold a secret. Most do not; the id of a token is none. */
-const SUSPICIOUS = /token(?!_id")|passw|authori|cookie|device_?pin|secret|signature|tmk_/i;
-/** A token of Tidemark anywhere in a text. */
-const TOKEN_TEXT = /\btmk_[0-9A-Za-z]{8,}/g;
+const SUSPICIOUS = /token(?!_id")|passw|authori|cookie|device_?pin|secret|signature|invite"|tm[ki]_/i;
+/** A token or the code of an invite anywhere in a text. */
+const TOKEN_TEXT = /\btm[ki]_[0-9A-Za-z]{8,}/g;
 /** A value in the query of a URL, or after a header name in a text. */
 const NAMED_IN_TEXT =
-  /\b(token|api_token|access_token|x-sync-api-token|password|device_pin|authorization|cookie)(=|: ?)(?:Bearer |Basic )?[^\s&"',;]+/gi;
+  /\b(token|api_token|access_token|id_token|x-sync-api-token|password|device_pin|authorization|cookie)(=|: ?)(?:Bearer |Basic )?[^\s&"',;]+/gi;
 const MASK = '***';
 const DEPTH_MAX = 32;
 

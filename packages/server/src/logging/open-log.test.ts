@@ -21,6 +21,7 @@ function collect(options: Partial<LogOptions> = {}) {
 }
 
 const TOKEN = `tmk_${'Zz9'.repeat(16)}a`;
+const INVITE = `tmi_${'Zz9'.repeat(9)}`;
 
 describe('lines', () => {
   it('[LOG-1] log lines are JSON with time, level, event and fields', () => {
@@ -86,6 +87,8 @@ describe('secrets', () => {
     webhook_secret: 'geheim-9',
     api_token: { nested: 'geheim-10' },
     admin_password: 12_345_678,
+    id_token: 'geheim-11',
+    invite: 'geheim-12',
   };
 
   it('[LOG-4] secrets are masked at any depth, in lists, in child loggers and in errors', () => {
@@ -111,7 +114,8 @@ describe('secrets', () => {
     log.info(`who is ${TOKEN}?`, { url: '/x?token=geheim&start=1', header: 'Authorization: Bearer geheim' });
     log.logger.error(new Error(`cannot read http://h/?password=geheim&a=1 with ${TOKEN}`));
     log.logger.info({ [TOKEN]: 1 });
-    expect(text()).not.toMatch(/geheim|tmk_/);
+    log.info(`https://sync.example/invite#${INVITE}`, { url: '/x?id_token=geheim' });
+    expect(text()).not.toMatch(/geheim|tmk_|tmi_/);
     expect(text()).toContain('/x?token=***&start=1');
   });
 
