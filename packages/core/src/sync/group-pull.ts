@@ -112,12 +112,22 @@ export async function findGroups(parts: GroupPullParts, request: GroupRequest): 
   const waiting = await waitingOf(parts, request, groups);
   const named = isCovered ? asked.filter((group) => tokens.groups.has(group)) : asked;
   const all = await Promise.all(named.map((group) => positionIn(parts, request, group)));
-  const told = all.filter(({ position, error }) => error !== null || !keepsToken(position));
   return {
-    ...{ ...found, all, told: told.slice(0, GROUP_PAGES_PER_PULL_MAX), waiting },
+    ...{ ...found, all, told: toldOf(all), waiting },
     ...{ gone: goneOf(tokens, groups), covered: isCovered ? asked : [] },
     changed: set?.changed?.filter((group) => !tokens.groups.has(group)) ?? [],
   };
+}
+
+/** Groups with news come first. Errors alone fill the places that are left, because they come again with every pull. */
+function toldOf(all: readonly GroupPosition[]): readonly GroupPosition[] {
+  const errors = all.filter(({ position, error }) => error !== null && keepsToken(position));
+  return [...all.filter(hasNews), ...errors].slice(0, GROUP_PAGES_PER_PULL_MAX);
+}
+
+/** Whether a page of the group brings the device something to store. */
+function hasNews({ position }: GroupPosition): boolean {
+  return !keepsToken(position);
 }
 
 /** Null: the device wants no set token, or there can be none. Sources with a backend must be asked for each group. */
@@ -226,7 +236,7 @@ export function groupedPages(
     return { group, page: rendered(position, page, error) };
   });
   if (set === 'unknown') return { groups, gone, changed, setToken: null, more: true };
-  const isLeftOut = all.some(({ position }) => position.hasNews && !pages.has(position));
+  const isLeftOut = all.some((one) => hasNews(one) && !pages.has(one.position));
   const more = hasMoved || isLeftOut || changed.length > 0 || groups.some(({ page }) => page.more);
   const token = newSetToken(found);
   return { groups, gone, changed, more, ...(token === null ? {} : { setToken: token }) };
@@ -235,5 +245,5 @@ export function groupedPages(
 /** The set token of a device that has presented the current token of every group. Null: it gets none, or keeps its own. */
 function newSetToken({ all, told, gone, changed, set, tokens }: FoundGroups): string | null {
   if (set === null || set === 'unknown' || told.length > 0 || gone.length > 0 || changed.length > 0) return null;
-  return set.token === tokens.set || all.some(({ position }) => !keepsToken(position)) ? null : set.token;
+  return set.token === tokens.set || all.some(hasNews) ? null : set.token;
 }

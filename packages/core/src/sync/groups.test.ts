@@ -3,6 +3,7 @@ import {
   GROUPS_PER_USER_MAX,
   type Outcome,
   type Page,
+  Refusal,
   type Upload,
 } from '@tidemark/protocol';
 import { newTidemark, refusalOf } from '@tidemark/testing';
@@ -44,15 +45,19 @@ class GroupDevice {
 
   async pull(more: Partial<GroupTokens> = {}, objectsMax?: number) {
     for (let round = 0; round < 100; round++) {
-      const answer = await this.ask(more, objectsMax);
-      for (const group of answer.gone) {
-        this.tokens.delete(group);
-        this.held.delete(group);
-      }
-      for (const [group, page] of Object.entries(answer.groups)) if ('token' in page) this.#apply(group, page);
+      const answer = this.apply(await this.ask(more, objectsMax));
       if (!answer.more) return answer;
     }
     throw new Error('the device never catches up');
+  }
+
+  apply<T extends { readonly gone: readonly string[]; readonly groups: Pages }>(answer: T): T {
+    for (const group of answer.gone) {
+      this.tokens.delete(group);
+      this.held.delete(group);
+    }
+    for (const [group, page] of Object.entries(answer.groups)) if ('token' in page) this.#apply(group, page);
+    return answer;
   }
 
   #apply(group: string, page: Page): void {
@@ -273,6 +278,42 @@ describe('groups', () => {
     expect(await refusalOf(tidemark.readDocument({ kind: 'user', source: 'Visit', user: 'ada' }, 'md'))).toBe(
       'group_required',
     );
+  });
+});
+
+describe('groups whose backend fails', () => {
+  const names = Array.from({ length: GROUP_PAGES_PER_PULL_MAX + 20 }, (_, index) => `g${1_000 + index}`);
+
+  async function setUpFailing(failing: readonly string[]) {
+    const unused = async () => Promise.reject(new Error('not used'));
+    const { tidemark, ada } = await setUp({
+      ...{ create: unused, update: unused, delete: unused },
+      query: async ({ partition = '' }) => {
+        if (failing.includes(partition)) throw new Refusal('backend_unavailable', 'down');
+        return { objects: { [`of-${partition}`]: { a: 1 } } };
+      },
+    });
+    await tidemark.groups.set('ada', names);
+    return ada;
+  }
+
+  it('[GROUP-32] groups whose backend fails do not keep the others from the device', async () => {
+    const [failing, others] = [names.slice(0, GROUP_PAGES_PER_PULL_MAX), names.slice(GROUP_PAGES_PER_PULL_MAX)];
+    const ada = await setUpFailing(failing);
+    const first = ada.apply(await ada.ask());
+    expect([Object.keys(first.groups), first.more]).toEqual([failing, true]);
+    const second = ada.apply(await ada.ask());
+    expect(Object.keys(second.groups).sort()).toEqual([...failing.slice(0, -others.length), ...others]);
+    expect([second.more, ada.ids]).toEqual([false, others.map((group) => `of-${group}`)]);
+  });
+
+  it('[GROUP-32] errors alone are told for as many groups as there is room, and are no reason to pull again', async () => {
+    const ada = await setUpFailing(names);
+    await ada.pull();
+    const { groups, more } = await ada.ask();
+    const told = Object.entries(groups).map(([group, page]) => [group, 'error' in page ? page.error?.code : null]);
+    const failed = names.slice(0, GROUP_PAGES_PER_PULL_MAX).map((group) => [group, 'backend_unavailable']);
+    expect([told, more]).toEqual([failed, false]);
   });
 });
 
