@@ -54,7 +54,7 @@ export class DeviceSessions {
    * Rejects unless the device has been registered all the time since `opened`, and its token is still good. Called after
    * data was read for the device and before any of it is delivered. Returns what is known of the device now.
    */
-  async verify(caller: DeviceCaller, opened: OwnDevice): Promise<OwnDevice> {
+  async verify(caller: DeviceCaller, opened: Pick<OwnDevice, 'registration'>): Promise<OwnDevice> {
     const { clients, tokens, clock } = this.#parts;
     const { user, client, tokenHash } = caller;
     const [now, isGood] = await Promise.all([

@@ -1,5 +1,43 @@
+import type { Upload } from '@tidemark/protocol';
 import type { Note } from '../ports/store.ts';
 import { readOutcome } from './upload-notes.ts';
+
+/** Indexes of uploads that are applied together, because they name the same source and group. */
+export type Batches = readonly (readonly number[])[];
+
+/** One batch for each source and group. */
+export function batchesByTarget(uploads: readonly Upload[]): Batches {
+  const batches = new Map<string, number[]>();
+  for (const [index, upload] of uploads.entries()) {
+    const batch = batches.get(targetOf(upload));
+    if (batch === undefined) batches.set(targetOf(upload), [index]);
+    else batch.push(index);
+  }
+  return [...batches.values()];
+}
+
+/** One batch for each run of neighbours, so that all uploads keep their order. */
+export function batchesInOrder(uploads: readonly Upload[]): Batches {
+  const batches: number[][] = [];
+  let last: string | null = null;
+  for (const [index, upload] of uploads.entries()) {
+    const target = targetOf(upload);
+    if (target === last) batches.at(-1)?.push(index);
+    else batches.push([index]);
+    last = target;
+  }
+  return batches;
+}
+
+/** Whether uploads that name no group may go to a group that others name: a user in one group need not name it. */
+export function mayShareTarget(uploads: readonly Upload[]): boolean {
+  const named = new Set(uploads.flatMap(({ source, group }) => (group === undefined ? [] : source)));
+  return uploads.some(({ source, group }) => group === undefined && named.has(source));
+}
+
+function targetOf({ source, group }: Upload): string {
+  return JSON.stringify([source, group]);
+}
 
 /**
  * Divides uploads to one partition into rounds in which each object, as `objectOf` names it, occurs at most once. Applying

@@ -77,6 +77,14 @@ export class UploadTargets {
     return Promise.all(partitions.map((partition) => this.#target(device, source, { partition, earlier: [] })));
   }
 
+  /** The owners of all data of the source that the user may read now. The adapter is not asked. */
+  async ownersOf(user: string, name: string): Promise<ReadonlySet<string | null>> {
+    const { sources } = this.#parts;
+    const source = await sources.find(name);
+    const partitions = source === null ? [] : await sources.memberships.knownPartitionsOf(source, user);
+    return new Set(partitions.map((partition) => partition.user));
+  }
+
   /** The partition that the job names: the user may be in another one by now. */
   async ofJob({ source, client, registration, owner }: UploadJob): Promise<UploadTarget> {
     const { clients, sources } = this.#parts;

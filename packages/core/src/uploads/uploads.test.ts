@@ -134,6 +134,21 @@ describe('uploads', () => {
     expect(await objects(test)).toEqual({ a: { n: 3, m: 1 }, b: { again: true } });
   });
 
+  it('[UPLOAD-18] uploads to one object are applied in their order, also when only some of them name its group', async () => {
+    const test = await scene();
+    const { tidemark } = test;
+    await tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+    await tidemark.groups.set('ada', ['north']);
+    await tidemark.pushObjects({ source: 'Visit', group: 'north', objects: { a: { n: 0 } } });
+    const updateTo = (n: number, group: object = {}): Partial<Upload> => ({
+      ...{ source: 'Visit', id: 'a', attributes: { n } },
+      ...group,
+    });
+    const outcomes = await test.push(updateTo(1), updateTo(2, { group: 'north' }), updateTo(3));
+    expect(outcomes.map(({ status, group }) => [status, group])).toEqual(Array(3).fill(['applied', 'north']));
+    expect(await tidemark.readObjects({ source: 'Visit', group: 'north' })).toEqual(new Map([['a', { n: 3 }]]));
+  });
+
   it('[UPLOAD-4] a create of a taken id and an update of a missing object change nothing and return the current object', async () => {
     const test = await scene();
     await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });

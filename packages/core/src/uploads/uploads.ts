@@ -28,7 +28,7 @@ import {
   readOutcome,
   settledWrites,
 } from './upload-notes.ts';
-import { roundsOf, UploadLane } from './upload-order.ts';
+import { batchesByTarget, batchesInOrder, mayShareTarget, roundsOf, UploadLane } from './upload-order.ts';
 import { commitPlan, decide, planRound, retryOnConflict, seenIn } from './upload-plan.ts';
 import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upload-target.ts';
 
@@ -69,13 +69,13 @@ export class Uploads {
     for (const [index, { op_id }] of changes.entries()) requireOpId(op_id, pointer('changes', index, 'op_id'));
     const device = await this.#parts.sessions.identify(caller);
     await this.#acknowledge(device, acknowledged);
-    const outcomes: Outcome[] = [];
-    for (const indexes of await this.#groupsOf(changes)) {
+    const answers: Answer[] = [];
+    for (const indexes of await this.#batchesOf(changes)) {
       const uploads = indexes.map((index) => changes[index] as Upload);
       const applied = await this.#applyToSource(device, uploads);
-      for (const [at, index] of indexes.entries()) outcomes[index] = applied[at] as Outcome;
+      for (const [at, index] of indexes.entries()) answers[index] = applied[at] as Answer;
     }
-    return outcomes;
+    return this.#withRights(caller, device, answers);
   }
 
   /** Runs the job of an upload that was left to a queue. */
@@ -154,40 +154,52 @@ export class Uploads {
     });
   }
 
-  /**
-   * The indexes of changes that are applied together: all of one source and group. Where a backend may name objects, changes of
-   * different sources keep their order, so that a reference comes after the create it refers to.
-   */
-  async #groupsOf(changes: readonly Upload[]): Promise<readonly (readonly number[])[]> {
-    const bySource = new Map<string, number[]>();
-    const inOrder: number[][] = [];
-    const keyOf = ({ source, group }: Upload) => JSON.stringify([source, group]);
-    for (const [index, upload] of changes.entries()) {
-      const key = keyOf(upload);
-      bySource.set(key, [...(bySource.get(key) ?? []), index]);
-      const last = inOrder.at(-1);
-      if (last !== undefined && keyOf(changes[last[0] ?? 0] as Upload) === key) last.push(index);
-      else inOrder.push([index]);
-    }
+  /** The indexes of changes that are applied together. */
+  async #batchesOf(changes: readonly Upload[]): Promise<readonly (readonly number[])[]> {
     const { sources, adapters } = this.#parts;
-    if (bySource.size === 1 || adapters === undefined) return [...bySource.values()];
-    const hasBackend = (await sources.list()).some(({ adapter }) => adapter !== NO_ADAPTER);
-    return hasBackend ? inOrder : [...bySource.values()];
+    const byTarget = batchesByTarget(changes);
+    if (byTarget.length === 1) return byTarget;
+    // Where a backend may name objects, changes of different sources keep their order, so that a reference comes after
+    // the create it refers to.
+    const hasBackend = async () => (await sources.list()).some(({ adapter }) => adapter !== NO_ADAPTER);
+    const isOrdered = mayShareTarget(changes) || (adapters !== undefined && (await hasBackend()));
+    return isOrdered ? batchesInOrder(changes) : byTarget;
   }
 
   /** `uploads` have the same source and group. Those of an unknown source or group are rejected by themselves. */
-  async #applyToSource(device: RegisteredDevice, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
+  async #applyToSource(device: RegisteredDevice, uploads: readonly Upload[]): Promise<readonly Answer[]> {
     const { source = '', group } = uploads[0] ?? {};
     try {
-      return await this.#apply(await this.#targets.current(device, source, group), uploads);
+      const target = await this.#targets.current(device, source, group);
+      return (await this.#apply(target, uploads)).map((outcome) => ({ outcome, partition: target.partition }));
     } catch (error) {
       if (!(error instanceof Refusal) || !REFUSED_BY_SOURCE.has(error.code)) throw error;
       const { code, message: detail } = error;
       const whose = { source, ...(group === undefined ? {} : { group }) };
       return uploads.map(({ op_id, id }) => {
-        return { op_id, ...whose, status: 'rejected', id, error: { code, detail }, current: null };
+        return { outcome: { op_id, ...whose, status: 'rejected', id, error: { code, detail }, current: null } };
       });
     }
+  }
+
+  /**
+   * Checks after the last read that the device may have the objects in its outcomes. While a backend was asked, the
+   * device or its token may have ended, and the user may have left the group or partition.
+   */
+  async #withRights(
+    caller: DeviceCaller,
+    device: RegisteredDevice,
+    answers: readonly Answer[],
+  ): Promise<readonly Outcome[]> {
+    if (!answers.some(hasObject)) return answers.map(({ outcome }) => outcome);
+    await this.#parts.sessions.verify(caller, device);
+    const names = new Set(answers.filter(hasObject).map(({ outcome }) => outcome.source));
+    const owners = new Map<string, ReadonlySet<string | null>>();
+    for (const name of names) owners.set(name, await this.#targets.ownersOf(device.user, name));
+    return answers.map(({ outcome, partition }) => {
+      const isOwn = partition !== undefined && owners.get(outcome.source)?.has(partition.user) === true;
+      return isOwn || !('current' in outcome) ? outcome : { ...outcome, current: null };
+    });
   }
 
   async #apply(target: UploadTarget, uploads: readonly Upload[]): Promise<readonly Outcome[]> {
@@ -268,6 +280,17 @@ export class Uploads {
     const whose = { source, ...(group === null ? {} : { group }) };
     return Array.from(outcomes, ([opId, outcome]) => outcomeOf(opId, whose, outcome, objects.get(outcome.id)));
   }
+}
+
+/** The outcome of an upload, and the partition in which its object is. Absent: the upload was refused before it had one. */
+interface Answer {
+  readonly outcome: Outcome;
+  readonly partition?: PartitionKey;
+}
+
+/** Whether the object was read for the device. Null says that there is none. */
+function hasObject({ outcome, partition }: Answer): boolean {
+  return partition !== undefined && 'current' in outcome;
 }
 
 /** The partitions in which outcomes of a device wait. */
