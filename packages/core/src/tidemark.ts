@@ -309,13 +309,13 @@ export class Tidemark {
    */
   async moveObjects(call: MoveCall): Promise<MoveReport> {
     const write = await this.#admission.move(call);
-    const { moved, missing, from, to } = await moveObjects(this.store, this.#clock, this.#limits, write);
-    for (const { partition, state, changed } of [to, from]) {
-      if (changed > 0) this.#emitCommitted({ partition, cause: 'push', range: rangeOfCommit(state, changed) });
-    }
-    const whose = { source: to.partition.source, from: customNameOf(from.partition.user) ?? '' };
-    const seqs = { from_seq: from.state.head, to_seq: to.state.head };
-    return { ...whose, to: customNameOf(to.partition.user) ?? '', moved, missing, ...seqs };
+    const onCommitted = (partition: PartitionKey, range: CommitRange) =>
+      this.#emitCommitted({ partition, cause: 'push', range });
+    const ports = { store: this.store, clock: this.#clock, quota: this.#limits, onCommitted };
+    const { moved, missing, from, to } = await moveObjects(ports, write);
+    const whose = { source: write.to.source, from: customNameOf(write.from.user) ?? '' };
+    const seqs = { from_seq: from.head, to_seq: to.head };
+    return { ...whose, to: customNameOf(write.to.user) ?? '', moved, missing, ...seqs };
   }
 
   /** Makes the document equal to the objects. With `since`, later commits are not undone. */

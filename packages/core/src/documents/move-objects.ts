@@ -1,18 +1,21 @@
 import type { MoveWrite } from '../admission/admit-write.ts';
-import type { Admitted } from '../admission/admitted.ts';
+import type { Admitted, AttributeTexts } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import { type CommitRange, rangeOfCommit } from '../journal/commit-range.ts';
+import type { ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Change, Commit, Kept, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type { Change, Commit, Kept, ObjectsRead, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { changeOf, liveRecord } from './effect.ts';
 import { replaced } from './verdicts.ts';
 
-/** What a move has committed to one of its two partitions. */
-export interface MovedPart {
-  readonly partition: PartitionKey;
-  readonly state: PartitionState;
-  readonly changed: number;
+export interface MovePorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly quota: QuotaLimits;
+  /** Called after each commit, when it is durable. */
+  readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
 }
 
 export interface MoveOutcome {
@@ -20,59 +23,107 @@ export interface MoveOutcome {
   readonly moved: number;
   /** Ids that were not in the partition. */
   readonly missing: number;
-  readonly from: MovedPart;
-  readonly to: MovedPart;
+  /** The partition that the objects came from, after the move. */
+  readonly from: PartitionState;
+  /** The target, after the move. */
+  readonly to: PartitionState;
+}
+
+/** An object that the move has put into the target. */
+interface Copy {
+  readonly attributes: AttributeTexts;
+  /** What the target had under this id before; null: nothing. */
+  readonly before: AttributeTexts | null;
 }
 
 /**
  * Moves objects between two partitions of a source. They are added to the target before they are removed, so that
  * whoever sees the removal finds the addition. If the server dies in between they are in both, and repeating the call
- * completes it. A removal expects the version that was copied: an object that changed meanwhile is copied again.
+ * completes it. A removal expects the version that was copied: an object that changed meanwhile is copied again, and of
+ * one that was deleted meanwhile the copy is taken back.
  */
 export async function moveObjects(
-  store: Store,
-  clock: Clock,
-  quota: QuotaLimits,
+  ports: MovePorts,
   { from, to, guards, ids }: Admitted<MoveWrite>,
 ): Promise<MoveOutcome> {
-  const commit = async (call: Commit): Promise<MovedPart | null> => {
-    const { partition, changes } = call;
-    if (changes.length === 0) return { partition, state: await store.partition(partition), changed: 0 };
-    const bytesMax = bytesMaxOf(quota, partition);
-    const result = await store.commit({ ...call, bytesMax, atMs: clock.nowMs() });
-    if (result.status === 'gone') throw refuseGone(result.guard);
-    if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
-    return result.status === 'committed' ? { partition, state: result.state, changed: changes.length } : null;
-  };
+  const { store } = ports;
+  const copies = new Map<string, Copy>();
   return retryOnConflict(
     async () => {
       const source = await store.readObjects(from, [...ids]);
-      const live = [...ids].flatMap((id) => {
-        const stored = source.objects.get(id);
-        const record = liveRecord(stored);
-        return stored === undefined || record === null ? [] : { id, stored, record };
-      });
-      const { state, objects } = await store.readObjects(
-        to,
-        live.map(({ id }) => id),
-      );
-      const additions: Change[] = [];
-      const kept: Kept[] = [];
-      for (const { id, record } of live) {
-        const stored = objects.get(id);
-        const current = liveRecord(stored);
-        const verdict = replaced(current?.attributes ?? null, record.attributes);
-        const change = changeOf(id, { stored, current }, verdict, state.floor);
-        if (change === null) kept.push({ id, expect: stored?.seq ?? 0 });
-        else additions.push(change);
-      }
-      const added = await commit({ partition: to, changes: additions, kept, guards, seen: state });
+      const live = liveObjects(source, ids);
+      const read = await store.readObjects(to, [...new Set([...live.keys(), ...copies.keys()])]);
+      const { changes, kept, copied } = planTarget(read, live, copies);
+      const added = await commit(ports, { partition: to, changes, kept, guards, seen: read.state });
       if (added === null) return null;
-      const removals = live.map(({ id, stored }) => ({ id, record: null, checksum: 0, expect: stored.seq }));
-      const removed = await commit({ partition: from, changes: removals, guards, seen: source.state });
+      for (const [id, copy] of copied) copies.set(id, copy);
+      const removals = Array.from(live, ([id, { seq }]) => ({ id, record: null, checksum: 0, expect: seq }));
+      const removed = await commit(ports, { partition: from, changes: removals, guards, seen: source.state });
       if (removed === null) return null;
-      return { moved: live.length, missing: ids.size - live.length, from: removed, to: added };
+      return { moved: live.size, missing: ids.size - live.size, from: removed, to: added };
     },
     { subject: 'the same objects' },
   );
+}
+
+/** Returns the state of the partition after the commit. Null: another writer was faster. */
+async function commit(
+  { store, clock, quota, onCommitted }: MovePorts,
+  call: Omit<Commit, 'atMs'>,
+): Promise<PartitionState | null> {
+  const { partition, changes } = call;
+  if (changes.length === 0) return store.partition(partition);
+  const bytesMax = bytesMaxOf(quota, partition);
+  const result = await store.commit({ ...call, bytesMax, atMs: clock.nowMs() });
+  if (result.status === 'gone') throw refuseGone(result.guard);
+  if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
+  if (result.status === 'conflict') return null;
+  onCommitted(partition, rangeOfCommit(result.state, changes.length));
+  return result.state;
+}
+
+type LiveObjects = ReadonlyMap<string, { readonly seq: number; readonly record: ObjectRecord }>;
+
+function liveObjects({ objects }: ObjectsRead, ids: Iterable<string>): LiveObjects {
+  const live = new Map<string, { readonly seq: number; readonly record: ObjectRecord }>();
+  for (const id of ids) {
+    const stored = objects.get(id);
+    const record = liveRecord(stored);
+    if (stored !== undefined && record !== null) live.set(id, { seq: stored.seq, record });
+  }
+  return live;
+}
+
+interface TargetPlan {
+  readonly changes: readonly Change[];
+  readonly kept: readonly Kept[];
+  readonly copied: ReadonlyMap<string, Copy>;
+}
+
+/** Adds the live objects to the target, and takes back the copies of those that are not live any more. */
+function planTarget({ state, objects }: ObjectsRead, live: LiveObjects, copies: ReadonlyMap<string, Copy>): TargetPlan {
+  const changes: Change[] = [];
+  const kept: Kept[] = [];
+  const copied = new Map<string, Copy>();
+  for (const id of new Set([...live.keys(), ...copies.keys()])) {
+    const stored = objects.get(id);
+    const current = liveRecord(stored);
+    const copy = copies.get(id);
+    const attributes = live.get(id)?.record.attributes;
+    const wanted = attributes === undefined ? beforeCopy(current, copy) : attributes;
+    const change = changeOf(id, { stored, current }, replaced(current?.attributes ?? null, wanted), state.floor);
+    if (change === null) kept.push({ id, expect: stored?.seq ?? 0 });
+    else changes.push(change);
+    if (change !== null && attributes !== undefined) {
+      copied.set(id, { attributes, before: copy === undefined ? (current?.attributes ?? null) : copy.before });
+    }
+  }
+  return { changes, kept, copied };
+}
+
+/** What the target had before the copy. If somebody has changed the copy meanwhile, it stays as it is. */
+function beforeCopy(current: ObjectRecord | null, copy: Copy | undefined): AttributeTexts | null {
+  const attributes = current?.attributes ?? null;
+  const isCopy = copy !== undefined && attributes !== null && replaced(attributes, copy.attributes) === null;
+  return isCopy ? copy.before : attributes;
 }

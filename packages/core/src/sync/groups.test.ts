@@ -10,6 +10,7 @@ import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
 import type { Adapter } from '../ports/adapter.ts';
+import type { Store } from '../ports/store.ts';
 import type { GroupTokens } from './group-pull.ts';
 
 type Tidemark = Awaited<ReturnType<typeof newTidemark>>['tidemark'];
@@ -382,6 +383,22 @@ describe('uploads to groups', () => {
   });
 });
 
+/** Makes `act` happen after the first commit to the group. */
+function afterCommitTo(store: Store, group: string, act: () => Promise<unknown>): void {
+  const { commit } = store;
+  store.commit = async (call) => {
+    const result = await commit.call(store, call);
+    if (call.partition.user?.endsWith(group)) {
+      store.commit = commit;
+      await act();
+    }
+    return result;
+  };
+}
+
+const objectsOf = async (tidemark: Tidemark, group: string) =>
+  Object.fromEntries(await tidemark.readObjects({ source: 'Visit', group }));
+
 describe('moving between groups', () => {
   it('[GROUP-16] a move takes objects from one group to another, and repeating it changes nothing', async () => {
     const { tidemark, push, ada, bob } = await setUp();
@@ -426,19 +443,56 @@ describe('moving between groups', () => {
   it('[GROUP-17] an object that changes during a move arrives with its change', async () => {
     const { tidemark, store, push } = await setUp();
     await push('north', { v1: { a: 1 } });
-    const { commit } = store;
-    let isFirst = true;
-    store.commit = async (call) => {
-      const result = await commit.call(store, call);
-      if (isFirst && call.partition.user?.endsWith('south')) {
-        isFirst = false;
-        await push('north', { v1: { a: 2 } });
-      }
-      return result;
-    };
+    afterCommitTo(store, 'south', () => push('north', { v1: { a: 2 } }));
     await tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
-    expect(await tidemark.readObjects({ source: 'Visit', group: 'south' })).toEqual(new Map([['v1', { a: 2 }]]));
-    expect((await tidemark.readObjects({ source: 'Visit', group: 'north' })).size).toBe(0);
+    expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 2 } });
+    expect(await objectsOf(tidemark, 'north')).toEqual({});
+  });
+
+  it('[GROUP-33] an object that is deleted during a move is not moved, and the target is as it was before', async () => {
+    const { tidemark, store, push } = await setUp();
+    await push('north', { v1: { a: 1 }, v2: { a: 1 }, v3: { a: 1 }, v4: { a: 1 } });
+    await push('south', { v2: { own: 1 }, v3: { a: 1 } });
+    const deleted = ['v1', 'v2', 'v3'];
+    afterCommitTo(store, 'south', () => tidemark.pushDeletes({ source: 'Visit', group: 'north', objects: deleted }));
+    const call = { source: 'Visit', from: 'north', to: 'south', objects: [...deleted, 'v4'] };
+    expect(await tidemark.moveObjects(call)).toMatchObject({ moved: 1, missing: 3 });
+    expect(await objectsOf(tidemark, 'south')).toEqual({ v2: { own: 1 }, v3: { a: 1 }, v4: { a: 1 } });
+    expect(await objectsOf(tidemark, 'north')).toEqual({});
+  });
+
+  it('[GROUP-33] a copy that somebody changes before its original is deleted stays in the target', async () => {
+    const { tidemark, store, push } = await setUp();
+    await push('north', { v1: { a: 1 } });
+    afterCommitTo(store, 'south', async () => {
+      await push('south', { v1: { b: 1 } });
+      await tidemark.pushDeletes({ source: 'Visit', group: 'north', objects: ['v1'] });
+    });
+    await tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
+    expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 1, b: 1 } });
+  });
+
+  it('[GROUP-33] devices hear of an addition also when only the removal had to be tried again', async () => {
+    const { tidemark, store, push } = await setUp();
+    await tidemark.groups.set('ada', ['south']);
+    await tidemark.groups.set('bob', ['west']);
+    await push('north', { v1: { a: 1 } });
+    const heard: unknown[] = [];
+    const last = new Promise<void>((resolve) => {
+      tidemark.onCommitted(({ partition, cause }) => {
+        if (cause !== 'push') return;
+        heard.push(partition.user);
+        if (partition.user === 'bob') resolve();
+      });
+    });
+    afterCommitTo(store, 'south', async () => {
+      await push('north', { v1: { a: 2 } });
+      await push('north', { v1: { a: 1 } });
+    });
+    await tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
+    await push('west', { w1: { a: 1 } });
+    await last;
+    expect(heard).toEqual(['ada', 'bob']);
   });
 });
 
