@@ -57,6 +57,8 @@ async function recheck(
   const isSmall = 2 * count < bounds.entriesMax && 2 * earlier.body.units < bounds.unitsMax;
   if (isSmall || count === 0) return null;
   const page = await readFromStore(store, position, { ...bounds, entriesMax: count });
+  // The partition may have been replaced since the records were counted: then the count says nothing about this page.
+  if (page.state.epoch !== state.epoch || page.start.kind !== start.kind) return null;
   // The page has all records that were left up to `upTo`, so nothing lies between its last one and there.
   return page.more && page.token.seq < upTo ? withToken(page, { ...page.token, seq: upTo }) : page;
 }
@@ -88,7 +90,8 @@ function isWithoutTombstones({ token }: BuiltPage, startedAt: number): boolean {
 
 /** The key to keep the page under. Null: it is not what the position asked for, and is not kept. */
 function keyFor(page: BuiltPage, position: PullPosition, bounds: PageBounds): string | null {
-  const { token, more, state } = page;
+  const { token, more, state, start } = page;
+  if (start.kind !== position.start.kind) return null;
   const isFirstSync = token.baseline.kind === 'start' && more && isWithoutTombstones(page, token.baseline.seq);
   if (isFirstSync) return firstSyncKey(state.epoch, position, bounds);
   return isSameState(state, position.state) ? stateKey(position, bounds) : null;
