@@ -142,6 +142,46 @@ describe('a refresh', () => {
     expect(backend.queries.length).toBe(2);
   });
 
+  it('[FRESH-17] refreshes that are asked for while a query runs share one query that begins after it', async () => {
+    const { tidemark, backend, md } = await setUp({ poll_interval: -1 });
+    const { refresher } = tidemark;
+    const later: Promise<PartialError | null>[] = [];
+    backend.answer = async () => {
+      const objects = { '1': { query: backend.queries.length } };
+      // The first query has read the data of the backend when the others ask.
+      if (backend.queries.length === 1) later.push(refresher.refresh(SOURCE), refresher.refresh(SOURCE));
+      return { objects };
+    };
+    expect(await refresher.refresh(SOURCE)).toBeNull();
+    expect(later.length).toBe(2);
+    expect(await Promise.all(later)).toEqual([null, null]);
+    expect([backend.queries.length, await md()]).toEqual([2, { '1': { query: 2 } }]);
+    await refresher.refresh(SOURCE);
+    expect(backend.queries.length).toBe(3);
+  });
+
+  it('[FRESH-17] a pull waits for the query that runs and not for the one that follows it', async () => {
+    const { tidemark, backend } = await setUp({ poll_interval: 0 });
+    const { refresher } = tidemark;
+    let pulled = refresher.ensureFresh(SOURCE);
+    let later = pulled;
+    let answerSecond = (): void => undefined;
+    const second = new Promise<void>((resolve) => {
+      answerSecond = resolve;
+    });
+    backend.answer = async () => {
+      if (backend.queries.length === 1) {
+        later = refresher.refresh(SOURCE);
+        pulled = refresher.ensureFresh(SOURCE);
+      } else await second;
+      return { objects: {} };
+    };
+    await pulled;
+    expect(await pulled).toBeNull();
+    answerSecond();
+    expect([await later, backend.queries.length]).toEqual([null, 2]);
+  });
+
   it('[FRESH-5] many devices that pull one partition at once cause one query', async () => {
     const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
     backend.objects = { '1': { a: 1 } };
@@ -226,6 +266,16 @@ describe('a refresh', () => {
     expect([waitedMs, await world.md()]).toEqual([REFRESH_AWAIT_MS_MAX, {}]);
     world.release();
     await world.first;
+  });
+
+  it('[FRESH-17] a refresh that is asked for while another server queries asks the backend again', async () => {
+    const world = await besides(async () => {
+      world.release();
+      await world.first;
+      world.backend.answer = async () => ({ objects: { 1: { a: 'new' } } });
+    });
+    expect(await world.two.refresher.refresh(SOURCE)).toBeNull();
+    expect([await world.md(), world.backend.queries.length]).toEqual([{ 1: { a: 'new' } }, 2]);
   });
 
   it('[MANY-13] another server queries when the one with the lease has died, and the late answer is not written', async () => {

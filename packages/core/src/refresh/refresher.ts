@@ -85,6 +85,12 @@ interface SharedRefresh {
   readonly pullWait: PullWait;
 }
 
+/** A refresh that begins when the running one of its partition has ended. */
+interface NextRefresh {
+  readonly done: Promise<PartialError | null>;
+  readonly start: () => void;
+}
+
 /**
  * Replaces partitions by the answers of their backends when they are due. However many devices pull at once, the backend
  * is queried once: callers in this process share one refresh, and other servers see its lease in the store and wait for a
@@ -95,6 +101,7 @@ export class Refresher {
   readonly #ports: RefresherPorts;
   readonly #leases: RefreshLeases;
   readonly #running = new Map<string, SharedRefresh>();
+  readonly #next = new Map<string, NextRefresh>();
   /** Leases of other servers that have been waited for too long already. */
   readonly #slowLeases = new Set<string>();
 
@@ -114,14 +121,19 @@ export class Refresher {
     return Promise.race([done, pullWait.expired]);
   }
 
-  /** Refreshes the partition now, whether it is due or not. */
+  /**
+   * Refreshes the partition now, whether it is due or not. A query that runs may have begun before the backend got what
+   * the caller wants, so another one follows it, which all callers share that come meanwhile.
+   */
   async refresh(call: WriteCall): Promise<PartialError | null> {
     const task = await this.#taskOf(call);
     if (task === null || 'code' in task) return task;
-    const { done } = this.#share(task, async (pullWait) =>
-      this.#refresh(task, await this.#leases.status(task.target), pullWait),
-    );
-    return done;
+    const key = keyOf(task.target.partition);
+    const start = () => this.#share(task, (pullWait) => this.#refreshNow(task, pullWait));
+    if (!this.#running.has(key)) return start().done;
+    const next = this.#next.get(key) ?? nextRefresh(start);
+    this.#next.set(key, next);
+    return next.done;
   }
 
   /** Refreshes every partition of a source that was ever refreshed, one after the other, because its adapter changed. */
@@ -162,12 +174,15 @@ export class Refresher {
   /** Starts a refresh, or joins the one that runs for the partition (single flight). */
   #share({ target }: RefreshTask, work: (pullWait: PullWait) => Promise<PartialError | null>): SharedRefresh {
     const { partition } = target;
-    const key = JSON.stringify([partition.source, partition.user]);
+    const key = keyOf(partition);
     const before = this.#running.get(key);
     if (before !== undefined) return before;
     const pullWait = new PullWait(this.#ports);
     const done = work(pullWait).finally(() => {
+      const next = this.#next.get(key);
       this.#running.delete(key);
+      this.#next.delete(key);
+      next?.start();
       if (pullWait.isExpired) this.#ports.onLate(partition);
     });
     // After the wait has expired, no caller may be left to handle the error.
@@ -220,6 +235,16 @@ export class Refresher {
       await this.#leases.queued(target, await this.#leases.status(target), 0);
       return refreshFailureOf(error).trouble;
     }
+  }
+
+  /** A query of another server, too, began earlier: this one follows it. */
+  async #refreshNow(task: RefreshTask, pullWait: PullWait): Promise<PartialError | null> {
+    pullWait.start();
+    const status = await this.#leases.status(task.target);
+    if (!this.#leases.isLeased(status.state)) return this.#refresh(task, status, pullWait);
+    const trouble = await this.#awaitOther(task, status.state.trouble, pullWait);
+    if (trouble === REFRESH_PENDING) return trouble;
+    return this.#refresh(task, await this.#leases.status(task.target), pullWait);
   }
 
   async #refresh(task: RefreshTask, status: RefreshStatus, pullWait: PullWait): Promise<PartialError | null> {
@@ -311,6 +336,18 @@ export class Refresher {
       this.#ports.log.warn('errors_not_noted', { source: target.partition.source, reason: errorMessage(error) });
     }
   }
+}
+
+function nextRefresh(begin: () => SharedRefresh): NextRefresh {
+  let start = (): void => undefined;
+  const begun = new Promise<SharedRefresh>((resolve) => {
+    start = () => resolve(begin());
+  });
+  return { start, done: begun.then(({ done }) => done) };
+}
+
+function keyOf({ source, user }: PartitionKey): string {
+  return JSON.stringify([source, user]);
 }
 
 /** A deleted source or user needs no refresh. */
