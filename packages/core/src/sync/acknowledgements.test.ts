@@ -81,6 +81,24 @@ describe('acknowledging', () => {
     expect(await test.store.readTidemark(PRODUCTS, device.client)).toBeNull();
   });
 
+  it('[DEVICE-15] a device acknowledges nothing of a group that its user has left', async () => {
+    const { tidemark, store } = await newTidemark();
+    await tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+    const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+    await tidemark.groups.set('ada', ['north', 'south']);
+    const held = new Map<string, string>();
+    for (const group of ['north', 'south']) {
+      await tidemark.pushObjects({ source: 'Visit', group, objects: { 1: { a: 1 } } });
+    }
+    const { grouped } = await tidemark.devices.pull(device, { sources: new Map([['Visit', { groups: new Map() }]]) });
+    for (const { group, page } of grouped[0]?.pages.groups ?? []) if ('token' in page) held.set(group, page.token);
+    await tidemark.groups.set('ada', ['south']);
+    expect(await tidemark.devices.acknowledge(device, new Map([['Visit', held]]))).toEqual(['Visit']);
+    const seqIn = async (group: string) =>
+      (await store.readTidemark({ source: 'Visit', user: `\u001f${group}` }, device.client))?.base ?? null;
+    expect([held.size, await seqIn('north'), await seqIn('south')]).toEqual([2, null, 1]);
+  });
+
   it('[DEVICE-15] a device acknowledges for itself only, and a bounded number of sources', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);

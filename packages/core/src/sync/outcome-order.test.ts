@@ -59,4 +59,19 @@ describe('outcomes and pages of one answer', () => {
       expect(next.outcomes).toMatchObject([{ op_id: 'op', status: 'applied', id: 'made' }]);
     },
   );
+
+  it('[SYNC-17] a pull is not answered as before when an outcome waits that has changed no object', async () => {
+    const { tidemark } = await newTidemark();
+    const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+    await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { x: { n: 1 } } });
+    const pull = (token: string | null) => tidemark.devices.pull(device, { sources: new Map([['Order', token]]) });
+    const page = (await pull(null)).pages[0]?.page;
+    if (page === undefined || 'error' in page) throw new Error('no page');
+    await (await pull(page.token)).noted;
+    const { isUnchanged } = await pull(page.token);
+    expect(await isUnchanged?.()).toBe(true);
+    const taken = { op_id: 'op', source: 'Order', op: 'create' as const, id: 'x', attributes: { n: 2 } };
+    expect(await tidemark.devices.push(device, { changes: [taken] })).toMatchObject([{ status: 'rejected' }]);
+    expect(await isUnchanged?.()).toBe(false);
+  });
 });

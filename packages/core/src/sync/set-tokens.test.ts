@@ -232,6 +232,24 @@ describe('set tokens', () => {
     expect(await again.isUnchanged?.()).toBe(false);
   });
 
+  it('[GROUP-26] a store that cannot tell which groups have changed counts as changed', async () => {
+    const { store, push, device } = await setUp();
+    const { changedSince } = store;
+    const quiet = await device.ask();
+    for (const unknown of [null, { mark: 'x', changed: null }]) {
+      store.changedSince = async () => unknown;
+      expect(await quiet.isUnchanged?.()).toBe(false);
+    }
+    await push('north', { n2: { a: 1 } });
+    device.named.add('north');
+    store.changedSince = async (...call) => {
+      store.changedSince = async () => null;
+      return changedSince.apply(store, call);
+    };
+    const answer = await device.ask();
+    expect([[...answer.pages.keys()], answer.changed, answer.more]).toEqual([['north'], [], true]);
+  });
+
   it('[GROUP-27] a pull without news is three round trips to the store, however many groups the device has', async () => {
     const { tidemark, store, device } = await setUp();
     await tidemark.groups.set(

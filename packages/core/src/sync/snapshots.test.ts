@@ -121,4 +121,41 @@ describe('a snapshot', () => {
     await test.tidemark.clients.delete('ada', device.client);
     expect(await refusalOf(snapshot.next())).toBe('client_not_found');
   });
+
+  describe('of a group', () => {
+    async function withGroup() {
+      const test = await newTidemark({ limits });
+      const device = await newDevice(test);
+      await test.tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+      await test.tidemark.groups.set('ada', ['north']);
+      await test.tidemark.pushObjects({ source: 'Visit', group: 'north', objects: many(3 * LINE) });
+      const begin = () => test.tidemark.devices.snapshot(device, { source: 'Visit', group: 'north', token: null });
+      return { ...test, begin };
+    }
+
+    /** Removes ada from the group when the next page has been read. */
+    function leaveAfterRead({ store, tidemark }: TestTidemark): void {
+      const { readJoined } = store;
+      store.readJoined = async (...call) => {
+        store.readJoined = readJoined;
+        const slice = await readJoined.apply(store, call);
+        await tidemark.groups.remove('ada', ['north']);
+        return slice;
+      };
+    }
+
+    it('[SNAP-10] a snapshot is refused when the user leaves the group while its first line is read', async () => {
+      const test = await withGroup();
+      leaveAfterRead(test);
+      expect(await refusalOf(test.begin())).toBe('not_a_member');
+    });
+
+    it('[SNAP-10] a snapshot ends before a line during whose reading the user left the group', async () => {
+      const test = await withGroup();
+      const snapshot = await test.begin();
+      expect((await next(snapshot, new HeldObjects()))?.length).toBe(1);
+      leaveAfterRead(test);
+      expect(await next(snapshot, new HeldObjects())).toBeNull();
+    });
+  });
 });

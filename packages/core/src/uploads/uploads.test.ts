@@ -43,6 +43,16 @@ async function tokenOf({ tidemark }: TestTidemark, device: DeviceId): Promise<st
   return page.token;
 }
 
+/** Makes `act` happen before the next objects are read. */
+function beforeRead({ store }: TestTidemark, act: () => Promise<unknown>): void {
+  const { readObjects } = store;
+  store.readObjects = async (...call) => {
+    store.readObjects = readObjects;
+    await act();
+    return readObjects.apply(store, call);
+  };
+}
+
 const waitingOf = async ({ tidemark, device }: Scene) => {
   const { outcomes } = await tidemark.devices.pull(device, { sources: new Map([['Order', null]]) });
   return outcomes;
@@ -183,6 +193,19 @@ describe('uploads', () => {
     const outcomes = await test.push(bad as Partial<Upload>, good);
     expect(outcomes).toMatchObject([{ status: 'rejected', error: { code } }, { status: 'applied' }]);
     expect(await objects(test)).toEqual({ good: { a: 1 } });
+  });
+
+  it('[UPLOAD-4] a create of a taken id is decided again when the object is deleted before its outcome is stored', async () => {
+    const test = await scene();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    const { commit } = test.store;
+    test.store.commit = async (call) => {
+      test.store.commit = commit;
+      await test.tidemark.pushDeletes({ ...orders, objects: ['1'] });
+      return commit.call(test.store, call);
+    };
+    expect(await test.push({ op: 'create', attributes: { b: 1 } })).toEqual([applied('1')]);
+    expect(await objects(test)).toEqual({ 1: { b: 1 } });
   });
 
   it('[UPLOAD-5] a read-only source rejects all uploads', async () => {
@@ -397,6 +420,18 @@ describe('conflicts', () => {
     await test.tidemark.pushObjects({ ...orders, objects: { theirs: { x: 1 } } });
     const foreign = { op: 'update', id: 'theirs', attributes: { y: 1 }, seen } as const;
     expect(await test.push(foreign)).toMatchObject([{ status: 'conflict' }]);
+  });
+
+  it('[UPLOAD-11] of two changes of a device that are applied at once, both are remembered as its own', async () => {
+    const test = await detect();
+    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    const seen = await tokenOf(test, test.device);
+    // The other change is applied after this one has read what the device has written, and before it reads the object.
+    beforeRead(test, () => test.push({ attributes: { a: 2 }, seen }));
+    expect(await test.push({ attributes: { b: 2 }, seen })).toMatchObject([{ status: 'applied' }]);
+    const next = await test.push({ attributes: { a: 3, b: 3 }, seen });
+    expect(next).toMatchObject([{ status: 'applied' }]);
+    expect(await objects(test)).toEqual({ 1: { a: 3, b: 3 } });
   });
 
   it('[UPLOAD-11] own changes are remembered for a bounded number of attributes and a bounded time', async () => {

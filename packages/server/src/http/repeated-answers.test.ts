@@ -102,6 +102,12 @@ it('[CONN-8] a request that differs in its body or in a header is handled, with 
   expect(asked).toMatchObject({ handled: [{ a: 'ä' }, { b: 'ä' }, { a: 'ä' }], repeated: 0 });
 });
 
+it('[CONN-8] a request with another token on the same connection is handled, also when it is as long as the first', async () => {
+  const { asked, send } = await openServer();
+  for (const token of ['one', 'two']) await send(head(BODY, `authorization: Bearer ${token}\r\n`) + BODY);
+  expect(asked).toMatchObject({ handled: [{ a: 'ä' }, { a: 'ä' }], checks: 0, repeated: 0 });
+});
+
 it('[CONN-8] a body that arrives after its head is read whole, whether it is the same or not', async () => {
   const { asked, send } = await openServer();
   for (const body of [BODY, BODY, '{"b":"ä"}', BODY]) {
