@@ -52,7 +52,13 @@ import type { BuiltPage } from './pages/build-page.ts';
 import { PageCache } from './pages/page-cache.ts';
 import { type PageStart, positionAt } from './pages/pull-position.ts';
 import { pageBounds, readPage } from './pages/read-page.ts';
-import { type Acknowledgement, recordTidemark, tidemarkOf } from './pages/record-tidemark.ts';
+import {
+  type Acknowledgement,
+  recordTidemark,
+  sentPosition,
+  tidemarkOf,
+  voidTidemark,
+} from './pages/record-tidemark.ts';
 import { pageJson } from './pages/render-page.ts';
 import { tokenText } from './pages/token.ts';
 import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
@@ -195,7 +201,7 @@ export class Tidemark {
     this.logins = new RememberedLogins(ports);
     this.identities = new Identities(ports);
     this.invites = new Invites(ports);
-    this.clients = new Clients(ports);
+    this.clients = new Clients({ ...ports, onErased: (client) => this.#voidShared(client) });
     this.sources = new Sources({ ...ports, onGroupsChanged: (user) => void this.#emitMembership(user) });
     this.groups = this.sources.memberships.groups;
     this.tokens = new Tokens(ports);
@@ -383,10 +389,17 @@ export class Tidemark {
     return { json: pageJson(tokenText(page.token, 0), page.body), start: page.start, noted };
   }
 
+  /** The receipts of shared sources count tidemarks without looking at the devices. */
+  async #voidShared(client: string): Promise<void> {
+    for (const { name, partition_type } of await this.sources.list()) {
+      if (partition_type === 'app') await voidTidemark(this.store, { source: name, user: null }, client);
+    }
+  }
+
   async #recordTidemark(client: string, page: BuiltPage): Promise<void> {
     try {
       const parts = { store: this.store, onAcknowledged: this.#emitAcknowledged };
-      await recordTidemark(parts, page.partition, tidemarkOf(client, page, this.#clock.nowMs()));
+      await recordTidemark(parts, page.partition, tidemarkOf(client, sentPosition(page), this.#clock.nowMs()));
     } catch (error) {
       this.#onNoteFailed(error);
     }

@@ -4,7 +4,8 @@ import type { PartitionRow } from './partitions.ts';
 import type { Tables } from './tables.ts';
 
 // There is a tidemark for each device and partition it has data from, so its row and the key of its index are short
-// (docs/decisions/0084): seq.base.start.seen.epoch, with numbers in base 36 and nothing for null.
+// (docs/decisions/0084): seq.base.start.seen.epoch, with numbers in base 36 and nothing for null. What was sent and is not
+// confirmed follows the start behind a ~, because few tidemarks have it, and none for long.
 
 /** A tidemark as it is stored, with a name instead of the epoch. */
 export interface TidemarkRow extends Omit<DeviceTidemark, 'epoch'> {
@@ -33,27 +34,30 @@ function epochOf(tables: Tables, { epochSuffix }: NumberedPartition, name: strin
 }
 
 export function tidemarkRow(tables: Tables, partition: NumberedPartition, mark: DeviceTidemark): TidemarkRow {
-  const { client, epoch, seq, base, start, seenAtMs } = mark;
-  return { client, epochName: epochName(tables, partition, epoch), seq, base, start, seenAtMs };
+  const { epoch, ...row } = mark;
+  return { ...row, epochName: epochName(tables, partition, epoch) };
 }
 
 export function tidemarkOf(tables: Tables, partition: NumberedPartition, row: TidemarkRow): DeviceTidemark {
-  const { epochName: name, client, seq, base, start, seenAtMs } = row;
-  return { client, epoch: epochOf(tables, partition, name), seq, base, start, seenAtMs };
+  const { epochName: name, ...mark } = row;
+  return { ...mark, epoch: epochOf(tables, partition, name) };
 }
 
-export function encodeRow({ epochName: name, seq, base, start, seenAtMs }: TidemarkRow): string {
-  return [toBase36(seq), toBase36(base), toBase36(start), toBase36(seenAtMs), name].join('.');
+export function encodeRow({ epochName: name, seq, base, start, sent, seenAtMs }: TidemarkRow): string {
+  const started = toBase36(start) + (sent === undefined ? '' : `~${toBase36(sent)}`);
+  return [toBase36(seq), toBase36(base), started, toBase36(seenAtMs), name].join('.');
 }
 
 export function decodeRow(client: string, text: string): TidemarkRow {
-  const [seq = '', base = '', start = '', seen = '', ...name] = text.split('.');
+  const [seq = '', base = '', started = '', seen = '', ...name] = text.split('.');
+  const [start = '', sent] = started.split('~');
   return {
     client,
     epochName: name.join('.'),
     seq: fromBase36(seq) ?? 0,
     base: fromBase36(base),
     start: fromBase36(start),
+    ...(sent === undefined ? {} : { sent: fromBase36(sent) ?? 0 }),
     seenAtMs: fromBase36(seen) ?? 0,
   };
 }

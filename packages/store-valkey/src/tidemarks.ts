@@ -34,22 +34,26 @@ export function tidemarks({
 
 /**
  * A tidemark is stored as one short text, since every device has one for each source: the encoded client and
- * seq.base.start.seen.epoch with numbers to the base 36, and nothing for null.
+ * seq.base.start.seen.epoch with numbers to the base 36, and nothing for null. What was sent and is not confirmed follows
+ * the start behind a ~.
  */
-export function tidemarkMember({ client, epoch, seq, base, start, seenAtMs }: DeviceTidemark): string {
-  return keyOf(client) + [short(seq), short(base), short(start), short(seenAtMs), epoch].join('.');
+export function tidemarkMember({ client, epoch, seq, base, start, sent, seenAtMs }: DeviceTidemark): string {
+  const started = short(start) + (sent === undefined ? '' : `~${short(sent)}`);
+  return keyOf(client) + [short(seq), short(base), started, short(seenAtMs), epoch].join('.');
 }
 
 export function tidemarkFrom(member: string): DeviceTidemark {
   const client = member.slice(0, member.indexOf('\0'));
   const text = member.slice(client.length + 1);
-  const [seq = '', base = '', start = '', seen = '', ...epoch] = text.split('.');
+  const [seq = '', base = '', started = '', seen = '', ...epoch] = text.split('.');
+  const [start = '', sent] = started.split('~');
   return {
     client,
     epoch: epoch.join('.'),
     seq: long(seq) ?? 0,
     base: long(base),
     start: long(start),
+    ...(sent === undefined ? {} : { sent: long(sent) ?? 0 }),
     seenAtMs: long(seen) ?? 0,
   };
 }

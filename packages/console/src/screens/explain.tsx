@@ -80,12 +80,14 @@ const TONES: Readonly<Record<string, Tone>> = {
   deleted: 'good',
   behind: 'busy',
   pending: 'busy',
+  unconfirmed: 'busy',
   deletion_pending: 'busy',
   starting_over: 'busy',
   upload_queued: 'busy',
   device_away: 'warn',
   never_synced: 'warn',
   other_epoch: 'warn',
+  wiped: 'warn',
 };
 
 interface VerdictProps {
@@ -133,6 +135,9 @@ function Verdict({ device, user, source, object }: VerdictProps) {
   );
 }
 
+/** A ping would change nothing. */
+const WITHOUT_PING: ReadonlySet<string> = new Set(['upload_rejected', 'other_partition', 'wiped']);
+
 type RemedyProps = Omit<VerdictProps, 'device'> & { readonly verdict: string };
 
 /** The button that does what the remedy says. */
@@ -168,9 +173,7 @@ function Remedy({ verdict, user, source, object }: RemedyProps) {
         Add the object
       </Button>
     );
-  return verdict === 'upload_rejected' || verdict === 'other_partition' ? null : (
-    <PingUser login={user} sources={[source]} button={button} />
-  );
+  return WITHOUT_PING.has(verdict) ? null : <PingUser login={user} sources={[source]} button={button} />;
 }
 
 function evidenceOf({ evidence }: Explanation) {
@@ -184,6 +187,7 @@ function evidenceOf({ evidence }: Explanation) {
       ? []
       : [['Behind since', <Moment key="behind" at={evidence.behind_since} />] as const]),
     ['Device acknowledged', number(evidence.acknowledged)],
+    ...(evidence.sent === null ? [] : [['Sent, not confirmed', number(evidence.sent)] as const]),
     ['Newest seq', number(evidence.head)],
     ['Last contact', <Moment key="contact" at={evidence.last_contact} />],
     ...(evidence.catching_up_at === null ? [] : [['Catching up at', number(evidence.catching_up_at)] as const]),

@@ -1,4 +1,4 @@
-import { type Page, RECEIPT_ACTIVE_MS } from '@tidemark/protocol';
+import { type Page, RECEIPT_ACTIVE_MS, type Upload } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
@@ -37,6 +37,8 @@ it('[EXPLAIN-1] the verdict follows an object from its push to its deletion', as
   expect(await verdict('1')).toBe('never_existed');
   await push({ 1: { a: 1, b: 1 } });
   expect(await verdict('1')).toBe('never_synced');
+  await pull(null);
+  expect(await verdict('1')).toBe('unconfirmed');
   let token = await catchUp();
   expect(await explained('1')).toMatchObject({
     verdict: 'current',
@@ -83,6 +85,8 @@ const FACTS: ExplainFacts = {
   times: [],
   mark: { client: 'c', epoch: 'e', seq: 9, base: 9, start: null, seenAtMs: 1 },
   isInEarlierPartition: false,
+  foreignGroup: null,
+  wipe: null,
   upload: null,
   refresh: null,
   lastContactMs: 1,
@@ -92,6 +96,8 @@ const ERROR = { code: 'backend_error', detail: 'no' } as const;
 
 it.each([
   ['other_partition', { isInEarlierPartition: true }],
+  ['other_partition', { foreignGroup: 'north' }],
+  ['wiped', { wipe: { orderedAt: 'then', confirmedAt: null } }],
   ['refresh_failing', { refresh: { atMs: 1, trouble: ERROR } }],
   ['not_in_backend', { refresh: { atMs: 1, trouble: null } }],
   ['never_existed', { refresh: { atMs: null, trouble: null } }],
@@ -166,6 +172,89 @@ it('[EXPLAIN-5] a device that synchronised a source while it was empty is not ta
   });
   await catchUp(token);
   expect(await receipt()).toMatchObject({ delivered: 1, behind: 0, never_synced: 1 });
+});
+
+it('[EXPLAIN-7] a device that was sent everything and has not confirmed it is unconfirmed, until it presents its token', async () => {
+  await push({ 1: { a: 1 }, 2: { a: 1 } });
+  const first = await pull(null, 1);
+  expect(await explained('1')).toMatchObject({ verdict: 'starting_over', evidence: { sent: null } });
+  const last = await pull(first.token, 1);
+  const sent = await explained('2');
+  expect(sent).toMatchObject({
+    ...{ verdict: 'unconfirmed', remedy: 'Wait for its next pull, which confirms it, or ping the device.' },
+    evidence: { acknowledged: null, sent: 2, head: 2 },
+  });
+  expect(sent.sentence).toBe(
+    `The device was sent the current state of object "2" of "Order", and has not confirmed that it has stored it; it was last seen at ${sent.evidence.last_contact}.`,
+  );
+  await test.tidemark.devices.acknowledge(DEVICE, new Map([['Order', last.token]]));
+  expect(await explained('2')).toMatchObject({ verdict: 'current', evidence: { acknowledged: 2, sent: null } });
+  test.clock.advance(HOUR_MS);
+  await push({ 1: { a: 2 } });
+  await test.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
+  expect([await verdict('1'), await verdict('2')]).toEqual(['behind', 'deletion_pending']);
+  const { token } = await pull(last.token);
+  expect(await explained('1')).toMatchObject({
+    ...{ verdict: 'unconfirmed', attributes: ['a'], evidence: { acknowledged: 2, sent: 4 } },
+  });
+  expect(await verdict('2')).toBe('unconfirmed');
+  await push({ 1: { a: 3 } });
+  expect(await verdict('1')).toBe('behind');
+  await pull(token);
+  expect([await verdict('1'), await verdict('2')]).toEqual(['unconfirmed', 'deleted']);
+});
+
+it('[EXPLAIN-7] a snapshot that was sent to its end is unconfirmed until the device presents its token', async () => {
+  await push(Object.fromEntries(Array.from({ length: 25 }, (_, index) => [String(index), { a: 1 }])));
+  const pages = await test.tidemark.devices.snapshot(DEVICE, { source: 'Order', token: null, objectsMax: 10 });
+  let token = '';
+  for await (const some of pages) token = some.at(-1)?.token ?? '';
+  expect(await explained('24')).toMatchObject({ verdict: 'unconfirmed', evidence: { acknowledged: null, sent: 25 } });
+  await test.tidemark.devices.acknowledge(DEVICE, new Map([['Order', token]]));
+  expect(await verdict('24')).toBe('current');
+});
+
+it('[EXPLAIN-8] the last upload of a device counts, whatever its op id: one that was applied hides earlier refusals', async () => {
+  const upload = async (opId: string, changes: object) => {
+    test.clock.advance(1);
+    const change: Upload = { op_id: opId, source: 'Order', op: 'update', id: 'x', ...changes };
+    return (await test.tidemark.devices.push(DEVICE, { changes: [change] })).map(({ status }) => status);
+  };
+  expect(await upload('z', { attributes: { n: 1 } })).toEqual(['conflict']);
+  expect(await verdict('x')).toBe('upload_rejected');
+  await push({ x: { n: 0 } });
+  expect(await upload('m', { attributes: { n: 2 } })).toEqual(['applied']);
+  await catchUp();
+  expect(await verdict('x')).toBe('current');
+  expect(await upload('a', { attributes: { '': 3 } })).toEqual(['rejected']);
+  expect(await explained('x')).toMatchObject({
+    ...{ verdict: 'upload_rejected', evidence: { upload: { status: 'rejected' } } },
+  });
+  const [orders] = await test.tidemark.delivery.sync('c1');
+  expect(orders?.last_outcomes.map(({ op_id: opId, status }) => [opId, status])).toEqual([
+    ['z', 'conflict'],
+    ['m', 'applied'],
+    ['a', 'rejected'],
+  ]);
+});
+
+it('[EXPLAIN-9] a device that is to be erased, or has erased itself, holds nothing by any explanation', async () => {
+  await push({ 1: { a: 1 } });
+  await catchUp();
+  const { wipe: ordered } = await test.tidemark.clients.orderWipe('c1', 'root');
+  expect(await explained('1')).toMatchObject({
+    verdict: 'wiped',
+    sentence: `An administrator has ordered at ${ordered?.ordered_at} to erase the device, which has not confirmed that yet, and gets nothing any more.`,
+  });
+  test.clock.advance(HOUR_MS);
+  const wipe = await test.tidemark.clients.confirmWipe('ada', 'c1', 0);
+  expect(await explained('1')).toMatchObject({
+    verdict: 'wiped',
+    sentence: `The device has erased all its data at ${wipe.confirmed_at}, as an administrator ordered at ${wipe.ordered_at}.`,
+    remedy: 'Have its user sign in again: the device then begins as a new one.',
+  });
+  const sync = await test.tidemark.delivery.sync('c1');
+  expect(sync.find(({ source }) => source === 'Order')).toMatchObject({ acknowledged: null, waiting: null });
 });
 
 it('[EXPLAIN-3] the next page and the state are read without side effects, and are what the next pull brings', async () => {

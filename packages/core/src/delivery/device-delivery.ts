@@ -1,4 +1,11 @@
-import { type Limits, OUTCOMES_WAITING_MAX, type Outcome, pointer, RECEIPT_ACTIVE_MS } from '@tidemark/protocol';
+import {
+  type Limits,
+  OUTCOMES_WAITING_MAX,
+  type Outcome,
+  pointer,
+  RECEIPT_ACTIVE_MS,
+  Refusal,
+} from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
 import { admitGroup } from '../admission/admit-write.ts';
 import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
@@ -10,13 +17,13 @@ import { pageBounds, readPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { tokenText } from '../pages/token.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
-import type { DeviceTidemark, PartitionKey, Store } from '../ports/store.ts';
+import type { DeviceTidemark, Note, PartitionKey, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import { readRefreshState } from '../refresh/refresh-state.ts';
 import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
-import { outcomeOf, readOutcome } from '../uploads/upload-notes.ts';
+import { type KeptOutcome, outcomeOf, readOutcome } from '../uploads/upload-notes.ts';
 import { type ExplainFacts, type Explanation, explain } from './explain.ts';
 import { heldEmpty, type UnmarkedDevice } from './held-empty.ts';
 import { hasAcknowledged } from './receipts.ts';
@@ -72,7 +79,10 @@ export class DeviceDelivery {
   async pending(clientId: unknown, sourceName: unknown, group?: string): Promise<string> {
     const client = await this.#parts.clients.get(clientId);
     const source = await this.#parts.sources.view(sourceName);
-    const { partition } = await this.#placeOf(client, source, group);
+    const { partition, foreignGroup } = await this.#placeOf(client, source, group);
+    if (foreignGroup !== null) {
+      throw new Refusal('not_a_member', `the user is not a member of the group ${JSON.stringify(foreignGroup)}`);
+    }
     const mark = await this.#parts.store.readTidemark(partition, client.client_id);
     return this.#nextPage(partition, mark);
   }
@@ -100,9 +110,9 @@ export class DeviceDelivery {
       this.#refreshOf(source, partition),
       store.listNotes(partition, client.client_id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
     ]);
-    const mark = stored ?? heldEmpty(unmarked(client), state, times);
+    const mark = client.wipe?.confirmed_at ? null : (stored ?? heldEmpty(unmarked(client), state, times));
     const acknowledged = hasAcknowledged(state, mark, 0) ? (mark?.base ?? null) : null;
-    const outcomes = notes.map((note) => outcomeOf(note.key, { source: source.name }, readOutcome(note), undefined));
+    const outcomes = inOrder(notes).map(({ opId, kept }) => outcomeOf(opId, { source: source.name }, kept, undefined));
     const group = source.partition_type === 'group' ? customNameOf(partition.user) : null;
     return {
       source: source.name,
@@ -121,10 +131,10 @@ export class DeviceDelivery {
     client: ClientView,
     source: SourceView,
     object: string,
-    { partition, earlier }: UserPartition,
+    { partition, earlier, foreignGroup }: Place,
   ): Promise<ExplainFacts> {
     const { store, clock } = this.#parts;
-    const id = client.client_id;
+    const { client_id: id, wipe } = client;
     const [read, stored, times, refresh, notes, before] = await Promise.all([
       store.readObjects(partition, [object]),
       store.readTidemark(partition, id),
@@ -133,7 +143,6 @@ export class DeviceDelivery {
       store.listNotes(partition, id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
       Promise.all(earlier.map((place) => store.readObjects(place, [object]))),
     ]);
-    const outcome = notes.map(readOutcome).findLast((one) => one.id === object && one.status !== 'applied');
     const device = unmarked(client);
     const mark = stored ?? heldEmpty(device, read.state, times);
     const seenMs = Math.max(mark?.seenAtMs ?? 0, device.lastSyncMs ?? 0);
@@ -142,7 +151,8 @@ export class DeviceDelivery {
       source: source.name,
       ...{ stored: read.objects.get(object), state: read.state, times, mark, refresh },
       isInEarlierPartition: before.some(({ objects }) => (objects.get(object)?.record ?? null) !== null),
-      upload: outcome === undefined ? null : { status: outcome.status, error: outcome.error ?? null },
+      ...{ upload: lastUpload(notes, object), foreignGroup },
+      wipe: wipe === null ? null : { orderedAt: wipe.ordered_at, confirmedAt: wipe.confirmed_at },
       lastContactMs: seenMs === 0 ? null : seenMs,
       isAway: elapsedMs(seenMs, clock.nowMs()) >= RECEIPT_ACTIVE_MS,
     };
@@ -162,12 +172,38 @@ export class DeviceDelivery {
     return pageJson(tokenText(page.token, 0), page.body);
   }
 
-  async #placeOf({ user_id }: ClientView, source: SourceView, group?: string): Promise<UserPartition> {
-    if (source.partition_type === 'group') {
-      return { partition: groupPartition(source.name, admitGroup(source.name, group)), earlier: [] };
+  async #placeOf({ user_id }: ClientView, source: SourceView, group?: string): Promise<Place> {
+    const { memberships } = this.#parts.sources;
+    if (source.partition_type !== 'group') {
+      return { ...(await memberships.knownPartitionOf(source, user_id)), foreignGroup: null };
     }
-    return this.#parts.sources.memberships.knownPartitionOf(source, user_id);
+    const admitted = admitGroup(source.name, group);
+    const { groups } = await memberships.knownGroupsOf(source, user_id);
+    const foreignGroup = groups.includes(admitted) ? null : admitted;
+    return { partition: groupPartition(source.name, admitted), earlier: [], foreignGroup };
   }
+}
+
+/** Where an object is looked for. */
+interface Place extends UserPartition {
+  /** The group, if the user is not a member of it. */
+  readonly foreignGroup: string | null;
+}
+
+/** The outcomes in the order in which they were written. */
+function inOrder(notes: readonly Note[]): readonly { readonly opId: string; readonly kept: KeptOutcome }[] {
+  return notes
+    .map((note) => ({ opId: note.key, kept: readOutcome(note) }))
+    .sort((left, right) => (left.kept.atMs ?? 0) - (right.kept.atMs ?? 0));
+}
+
+/** The last of these uploads to the object. Null: there is none, or it was applied. */
+function lastUpload(notes: readonly Note[], object: string): ExplainFacts['upload'] {
+  const outcomes = inOrder(notes).flatMap(({ kept }) => (kept.id === object ? kept : []));
+  // An upload that is queued keeps all later ones of its object waiting.
+  const last = outcomes.find(({ status }) => status === 'queued') ?? outcomes.at(-1);
+  if (last === undefined || last.status === 'applied') return null;
+  return { status: last.status, error: last.error ?? null };
 }
 
 function unmarked({ client_id, last_sync }: ClientView): UnmarkedDevice {

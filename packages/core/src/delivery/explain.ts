@@ -17,7 +17,11 @@ export interface ExplainFacts {
   readonly mark: DeviceTidemark | null;
   /** True: the object is in a partition that the user's data was in before. */
   readonly isInEarlierPartition: boolean;
-  /** The outcome of an upload of this device to the object that the device has not acknowledged. */
+  /** The group that was asked about, if the user is not a member of it. */
+  readonly foreignGroup: string | null;
+  /** The order to erase the device; null: there is none. */
+  readonly wipe: { readonly orderedAt: string; readonly confirmedAt: string | null } | null;
+  /** The outcome of the last upload of this device to the object, unless it was applied or acknowledged. */
   readonly upload: { readonly status: string; readonly error: PartialError | null } | null;
   /** The refreshes of the partition from its backend; null: the source has none. */
   readonly refresh: { readonly atMs: number | null; readonly trouble: PartialError | null } | null;
@@ -29,12 +33,14 @@ export type Verdict =
   | 'current'
   | 'behind'
   | 'pending'
+  | 'unconfirmed'
   | 'deleted'
   | 'deletion_pending'
   | 'device_away'
   | 'starting_over'
   | 'never_synced'
   | 'other_epoch'
+  | 'wiped'
   | 'upload_queued'
   | 'upload_rejected'
   | 'other_partition'
@@ -63,6 +69,8 @@ export interface Explanation {
     readonly floor: number;
     /** The seq up to which the device holds every change; null: it has acknowledged nothing. */
     readonly acknowledged: number | null;
+    /** The seq up to which the device was sent everything and has not confirmed it; null: there is no such answer. */
+    readonly sent: number | null;
     /** How far the pages went of a catch-up that is not complete; null: there is none. */
     readonly catching_up_at: number | null;
     readonly last_contact: string | null;
@@ -90,7 +98,7 @@ export function explain(facts: ExplainFacts): Explanation {
       changed_at: momentOf(changed?.fromMs),
       changed_by: momentOf(changed?.toMs),
       behind_since: momentOf(since?.fromMs),
-      ...{ head: state.head, floor: state.floor, acknowledged },
+      ...{ head: state.head, floor: state.floor, acknowledged, sent: sentIn(facts) },
       catching_up_at: isCatchingUp ? mark.seq : null,
       last_contact: momentOf(lastContactMs),
       upload,
@@ -118,14 +126,20 @@ function momentOf(ms: number | null | undefined): string | null {
 
 function judge(facts: ExplainFacts): Judgement {
   const { stored, state, mark, upload, isAway } = facts;
+  if (facts.wipe !== null) return plain('wiped');
   if (upload?.status === 'queued') return plain('upload_queued');
+  if (facts.foreignGroup !== null) return plain('other_partition');
   if (stored === undefined) return plain(upload === null ? reasonOfAbsence(facts) : 'upload_rejected');
   if (mark === null) return plain('never_synced');
   if (isValidUpTo(state, mark.epoch) === null) return plain('other_epoch');
   const acknowledged = acknowledgedIn(state, mark);
-  if (acknowledged === null) return plain('starting_over');
-  if (stored.seq <= acknowledged) return plain(upload === null ? heldVerdict(stored) : 'upload_rejected');
+  if (acknowledged !== null && stored.seq <= acknowledged) {
+    return plain(upload === null ? heldVerdict(stored) : 'upload_rejected');
+  }
+  const isSent = stored.seq <= (sentIn(facts) ?? -1);
+  if (acknowledged === null) return plain(isSent ? 'unconfirmed' : 'starting_over');
   const waiting = waitingVerdict(stored, acknowledged);
+  if (isSent) return { ...waiting, verdict: 'unconfirmed' };
   return isAway ? { ...waiting, verdict: 'device_away' } : waiting;
 }
 
@@ -138,6 +152,12 @@ function acknowledgedIn(state: PartitionState, mark: DeviceTidemark | null): num
   if (mark === null || mark.base === null) return null;
   const validUpTo = isValidUpTo(state, mark.epoch);
   return validUpTo !== null && mark.base <= validUpTo ? mark.base : null;
+}
+
+/** What the device was sent and has not confirmed, if this epoch of the partition still knows it. */
+function sentIn({ state, mark }: ExplainFacts): number | null {
+  if (mark?.sent === undefined) return null;
+  return mark.sent <= (isValidUpTo(state, mark.epoch) ?? -1) ? mark.sent : null;
 }
 
 function reasonOfAbsence({ isInEarlierPartition, refresh, state }: ExplainFacts): Verdict {
@@ -188,6 +208,8 @@ const SENTENCES: Readonly<Record<Verdict, Sentence>> = {
     `The device holds an older version of ${named(facts)}, which changed${when(since)}, and gets the current one at its next pull; ${contact(facts)}.`,
   pending: (facts, since) =>
     `The device does not hold the current ${named(facts)}, which was written${when(since)}, and gets it whole at its next pull; ${contact(facts)}.`,
+  unconfirmed: (facts) =>
+    `The device was sent the current state of ${named(facts)}, and has not confirmed that it has stored it; ${contact(facts)}.`,
   deleted: (facts) => `${deletedAt(facts)}, and the device has acknowledged that.`,
   deletion_pending: (facts) => `${deletedAt(facts)}, and the device learns it at its next pull; ${contact(facts)}.`,
   device_away: (facts, since) =>
@@ -198,10 +220,17 @@ const SENTENCES: Readonly<Record<Verdict, Sentence>> = {
     `The device has never synchronised ${JSON.stringify(facts.source)}, or has not told which state it holds; ${contact(facts)}.`,
   other_epoch: (facts) =>
     `The device holds ${JSON.stringify(facts.source)} from before the source was reset, and starts over at its next pull; ${contact(facts)}.`,
+  wiped: ({ wipe }) =>
+    wipe?.confirmedAt
+      ? `The device has erased all its data at ${wipe.confirmedAt}, as an administrator ordered at ${wipe.orderedAt}.`
+      : `An administrator has ordered at ${wipe?.orderedAt} to erase the device, which has not confirmed that yet, and gets nothing any more.`,
   upload_queued: (facts) => `An upload of this device for ${named(facts)} is queued and waits for the backend.`,
   upload_rejected: (facts) =>
     `The last upload of this device for ${named(facts)} ended as ${facts.upload?.status}: ${facts.upload?.error?.detail ?? 'no reason was given'}.`,
-  other_partition: (facts) => `The ${named(facts)} is in a partition that the user no longer belongs to.`,
+  other_partition: (facts) =>
+    facts.foreignGroup === null
+      ? `The ${named(facts)} is in a partition that the user no longer belongs to.`
+      : `The user is not a member of the group ${JSON.stringify(facts.foreignGroup)}, so the device does not get ${named(facts)}, and removes what it has of the group at its next pull; ${contact(facts)}.`,
   refresh_failing: (facts) =>
     `The ${named(facts)} is not stored, and the refresh from the backend fails: ${facts.refresh?.trouble?.detail ?? ''}.`,
   not_in_backend: (facts) =>
@@ -217,15 +246,17 @@ const REMEDIES: Readonly<Record<Verdict, string>> = {
   current: '',
   behind: AT_NEXT_PULL,
   pending: AT_NEXT_PULL,
+  unconfirmed: 'Wait for its next pull, which confirms it, or ping the device.',
   deleted: '',
   deletion_pending: AT_NEXT_PULL,
   device_away: 'Ping the device, or have its user open the app with a network.',
   starting_over: 'Wait until it has caught up; ping it if it does not continue.',
   never_synced: 'Have the user open the app, and check that the app follows this source.',
   other_epoch: AT_NEXT_PULL,
+  wiped: 'Have its user sign in again: the device then begins as a new one.',
   upload_queued: 'Look at the queue of the source: resume it, or repair the backend.',
   upload_rejected: 'The device shows its user why; correct the data or the rule of the backend, and repeat the change.',
-  other_partition: 'Check in the backend which partition the user belongs to.',
+  other_partition: 'Check in the backend which partition or groups the user belongs to.',
   refresh_failing: 'Repair the backend; `tidemark appserver check` names the problem.',
   not_in_backend: 'Check whether the backend returns the object for this user, then refresh the source.',
   trimmed_or_never_existed: 'Check the id and the user, or push the object.',

@@ -146,6 +146,41 @@ describe('receipts', () => {
     expect(await receipt({ source: 'Order', user_id: 'ada' })).toMatchObject({ seq: 0, head: 0, devices: 0 });
   });
 
+  it('[RECEIPT-9] a tidemark of an earlier epoch counts up to the seq at which that epoch ended, and for nothing beyond it', async () => {
+    await push('1', '2', '3', '4', '5');
+    const bases = { behind: ['before', 2], edge: ['before', 3], lost: ['before', 4], now: [null, 5] } as const;
+    const state = await test.store.partition(PRODUCTS);
+    for (const [client, [epoch, base]] of Object.entries(bases)) {
+      await newDevice(client);
+      const mark = { client, epoch: epoch ?? state.epoch, seq: base, base, start: null, seenAtMs: test.clock.nowMs() };
+      await test.store.noteTidemark(PRODUCTS, mark, []);
+    }
+    const fallen = { ...state, earlier: [{ epoch: 'before', upTo: 3 }] };
+    Object.assign(test.store, { partition: async () => fallen });
+    const behindAt = async (call: Partial<ReceiptCall>) => {
+      const { delivered, behind, never_synced, behind_devices: devices } = await receipt(call);
+      return [delivered, behind, never_synced, devices.map(({ client_id, acknowledged }) => [client_id, acknowledged])];
+    };
+    for (const user of [{}, { user_id: 'ada' }]) {
+      expect(await behindAt({ seq: 2, ...user })).toEqual([3, 1, 0, [['lost', null]]]);
+      expect(await behindAt({ seq: 3, ...user })).toEqual([
+        ...[2, 2, 0],
+        [
+          ['behind', 2],
+          ['lost', null],
+        ],
+      ]);
+      expect(await behindAt({ seq: 5, ...user })).toEqual([
+        ...[1, 3, 0],
+        [
+          ['behind', 2],
+          ['edge', 3],
+          ['lost', null],
+        ],
+      ]);
+    }
+  });
+
   it('[RECEIPT-6] a receipt lists only those that are behind, and reads no tidemark of the others', async () => {
     for (let index = 0; index < 5; index++) await newDevice(`c${index}`);
     await push('1');

@@ -9,7 +9,7 @@ import {
 import { admitName } from '../admission/admit-name.ts';
 import { admitGroup } from '../admission/admit-write.ts';
 import { groupPartition } from '../admission/custom-partition.ts';
-import { lastSyncMsOf, readClientRecord } from '../devices/client-record.ts';
+import { readClientRecord } from '../devices/client-record.ts';
 import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
@@ -307,11 +307,16 @@ export class Receipts {
   ): Promise<Counted> {
     const times = await this.#parts.store.commitTimes(partition);
     const found = await Promise.all(
-      clients.map(
-        async (client) =>
-          (await this.#parts.store.readTidemark(partition, client)) ??
-          heldEmpty({ client, lastSyncMs: await this.#lastSyncMs(client) }, state, times),
-      ),
+      clients.map(async (client) => {
+        const [mark, entry] = await Promise.all([
+          this.#parts.store.readTidemark(partition, client),
+          this.#parts.store.readEntry(refs.client(client)),
+        ]);
+        const { lastSyncMs = null, wipe } = entry === null ? {} : readClientRecord(entry.value);
+        // A device that has erased itself holds nothing, whatever it had acknowledged before.
+        if (wipe !== undefined && wipe.confirmedAtMs !== null) return null;
+        return mark ?? heldEmpty({ client, lastSyncMs }, state, times);
+      }),
     );
     const marks = found.flatMap((mark) => (mark !== null && isValidUpTo(state, mark.epoch) !== null ? mark : []));
     const behind = marks
@@ -325,11 +330,6 @@ export class Receipts {
       return { marks: some, next: isMore ? writePlace({ range: 0, base: last.base, client: last.client }) : null };
     };
     return { devices: clients.length, known: marks.length, behind: behind.length, page };
-  }
-
-  async #lastSyncMs(client: string): Promise<number | null> {
-    const entry = await this.#parts.store.readEntry(refs.client(client));
-    return entry === null ? null : lastSyncMsOf(entry.value);
   }
 
   /** Devices that were not seen for long are not waited for. */

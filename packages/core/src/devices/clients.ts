@@ -20,6 +20,8 @@ export interface ClientsPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly clientsPerUserMax?: number;
+  /** Called before a device is recorded as erased: what it had acknowledged does not count from then on. */
+  readonly onErased?: (id: string) => Promise<void>;
 }
 
 /** A client in answers. `device_pin` is a secret; the server masks it for callers who may not see it. */
@@ -182,6 +184,7 @@ export class Clients {
       const owner = await readOwnerVersion(this.#store, 'client', id);
       const entry = await this.#own(login, id);
       const record = confirmedRecord(readClientRecord(entry.value), unsentUploads, this.#ports.clock.nowMs());
+      await this.#ports.onErased?.(id);
       const tokens = (await tokensOf(this.#store, login)).filter(({ client }) => client === id);
       const writes: EntryWrite[] = [
         { ...refs.client(id), value: writeClientRecord(record), expect: entry.version },

@@ -122,8 +122,8 @@ function pieceContent(piece: Piece): Readonly<Record<string, unknown>> {
     case 'tombstone':
       return { tombstone: piece.id };
     case 'tidemark': {
-      const { epoch, seq, base, start, seenAtMs } = piece.mark;
-      return { epoch, seq, base, start, seenAtMs };
+      const { epoch, seq, base, start, sent = null, seenAtMs } = piece.mark;
+      return { epoch, seq, base, start, sent, seenAtMs };
     }
     case 'note':
       return { text: piece.note.text, endsAtMs: piece.endsAtMs };

@@ -250,31 +250,40 @@ describe('tidemarks', () => {
     const { tidemark, store, clock } = test;
     const { client_id: client } = await tidemark.clients.register('ada', {});
     const partition = { source: 'Order', user: 'ada' };
-    await tidemark.pushObjects({ ...ada, objects: many(3) });
+    await tidemark.pushObjects({ ...ada, objects: many(5) });
     const pull = async (token: string | null, objectsMax = 2) => {
       const answer = await tidemark.pull({ ...ada, client, token, objectsMax });
       await answer.noted;
       return JSON.parse(answer.json) as Page;
     };
     const first = await pull(null);
-    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
-    // Progress is recorded once a second; going back and completing the catch-up are recorded at once.
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 5 });
+    // Progress is recorded once a second. Going back, the end of a start over and its confirmation are recorded at once.
     clock.advance(999);
     await pull(first.token);
-    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 5 });
     clock.advance(1);
     const second = await pull(first.token);
-    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 2, base: null, start: 3 });
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 2, base: null, start: 5 });
     await pull(null);
-    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 3 });
-    await pull(second.token);
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 5 });
+    const third = await pull(second.token);
+    expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 4, base: null, start: 5, sent: 5 });
+    await pull(third.token);
     const atRest = await store.readTidemark(partition, client);
-    expect(atRest).toMatchObject({ seq: 3, base: 3, start: null, seenAtMs: clock.nowMs() });
+    expect(atRest).toEqual({
+      client,
+      epoch: expect.any(String),
+      seq: 5,
+      base: 5,
+      start: null,
+      seenAtMs: clock.nowMs(),
+    });
     clock.advance(60_000);
-    await pull(second.token);
+    await pull(third.token);
     expect(await store.readTidemark(partition, client)).toEqual(atRest);
     clock.advance(3_600_000);
-    await pull(second.token);
+    await pull(third.token);
     expect(await store.readTidemark(partition, client)).toEqual({ ...atRest, seenAtMs: clock.nowMs() });
   });
 

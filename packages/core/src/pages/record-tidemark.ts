@@ -1,5 +1,6 @@
 import { elapsedMs } from '../ports/clock.ts';
-import type { DeviceTidemark, EntryRef, PartitionKey, Store } from '../ports/store.ts';
+import type { DeviceTidemark, EntryRef, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type { BuiltPage } from './build-page.ts';
 import type { PageStart } from './pull-position.ts';
 import type { PlainToken } from './token.ts';
 
@@ -28,13 +29,20 @@ export interface Acknowledgement {
 export interface PresentedPosition {
   readonly start: PageStart;
   readonly token: Pick<PlainToken, 'epoch' | 'baseline'>;
+  /** The seq up to which the answer brings the device everything; absent: there is more, or nothing was sent. */
+  readonly sent?: number;
+}
+
+/** The position of a device that is sent this page. */
+export function sentPosition(page: BuiltPage): BuiltPage & PresentedPosition {
+  return page.more ? page : { ...page, sent: page.token.seq };
 }
 
 /**
  * What a device has acknowledged by presenting the token for which it gets a page. Of a device that starts over, the head
  * at which it starts is recorded, because its next tokens depend on it.
  */
-export function tidemarkOf(client: string, { start, token }: PresentedPosition, nowMs: number): DeviceTidemark {
+export function tidemarkOf(client: string, { start, token, sent }: PresentedPosition, nowMs: number): DeviceTidemark {
   const isReset = start.kind === 'reset';
   const { kind, seq } = isReset ? ({ kind: 'start', seq: token.baseline.seq } as const) : start.baseline;
   return {
@@ -44,7 +52,23 @@ export function tidemarkOf(client: string, { start, token }: PresentedPosition, 
     seq: isReset ? 0 : start.after,
     base: kind === 'base' ? seq : null,
     start: kind === 'start' ? seq : null,
+    ...(sent === undefined || (kind === 'base' && sent <= seq) ? {} : { sent }),
   };
+}
+
+/** The tidemark of a device that holds nothing any more, and needs the tombstones that are made from now on. */
+export function emptiedTidemark(client: string, { epoch, head }: PartitionState, nowMs: number): DeviceTidemark {
+  return { client, epoch, seq: 0, base: null, start: head, seenAtMs: nowMs };
+}
+
+/** No partition has this epoch, so a tidemark of it counts for nothing: not as delivered, not as behind, not for trims. */
+const NO_EPOCH = 'none';
+
+/** Voids the tidemark of a device that has erased itself and never comes back. */
+export async function voidTidemark(store: Store, partition: PartitionKey, client: string): Promise<void> {
+  const mark = await store.readTidemark(partition, client);
+  if (mark !== null)
+    await store.noteTidemark(partition, { ...mark, epoch: NO_EPOCH }, [{ kind: 'client', key: [client] }]);
 }
 
 export interface RecordTidemarkParts {
@@ -87,6 +111,10 @@ export function isWorthRecording(known: DeviceTidemark, mark: DeviceTidemark): b
   const isSameBaseline = known.epoch === mark.epoch && known.base === mark.base && known.start === mark.start;
   // A device that goes back holds less than what is recorded.
   if (!isSameBaseline || mark.seq < known.seq) return true;
-  const everyMs = mark.seq === known.seq ? TIDEMARK_RECORD_EVERY_MS : PROGRESS_RECORD_EVERY_MS;
+  const isSentMore = mark.sent !== undefined && mark.sent !== known.sent;
+  // The end of a start over is one write more. The changes that a device is sent later are acknowledged soon after.
+  if (isSentMore && mark.base === null) return true;
+  const hasMoved = isSentMore || mark.seq !== known.seq;
+  const everyMs = hasMoved ? PROGRESS_RECORD_EVERY_MS : TIDEMARK_RECORD_EVERY_MS;
   return elapsedMs(known.seenAtMs, mark.seenAtMs) >= everyMs;
 }

@@ -7,7 +7,7 @@ import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import type { CommitRange } from '../journal/commit-range.ts';
 import type { PageCache } from '../pages/page-cache.ts';
-import type { Acknowledgement } from '../pages/record-tidemark.ts';
+import { type Acknowledgement, emptiedTidemark } from '../pages/record-tidemark.ts';
 import type { Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
@@ -149,8 +149,7 @@ export class Devices {
     const { client } = device;
     for (const partition of await this.#partitionsOf(device, source)) {
       if ((await this.#store.readTidemark(partition, client)) === null) continue;
-      const { epoch, head } = await this.#store.partition(partition);
-      const mark = { client, epoch, seq: 0, base: null, start: head, seenAtMs: this.#parts.clock.nowMs() };
+      const mark = emptiedTidemark(client, await this.#store.partition(partition), this.#parts.clock.nowMs());
       await this.#store.noteTidemark(partition, mark, [{ kind: 'client', key: [client] }]);
     }
   }

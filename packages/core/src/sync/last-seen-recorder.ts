@@ -2,6 +2,7 @@ import { errorMessage } from '@tidemark/protocol';
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import {
+  emptiedTidemark,
   isWorthRecording,
   type PresentedPosition,
   type RecordTidemarkParts,
@@ -12,6 +13,7 @@ import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { DeviceTidemark, PartitionKey, PartitionState } from '../ports/store.ts';
 import { BoundedMap } from '../primitives/bounded-map.ts';
+import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 
 /** Tidemarks in memory. Beyond this number, the one recorded longest ago is evicted. */
 const TIDEMARKS_MAX = 50_000;
@@ -38,6 +40,8 @@ export class LastSeenRecorder {
    * the store each time that nothing must be recorded would cost as much as the rest of the pull.
    */
   readonly #tidemarks = new BoundedMap<string, DeviceTidemark>(TIDEMARKS_MAX);
+  /** A device acknowledges what it was sent while that may still be being recorded. */
+  readonly #writes = new KeyedMutex();
 
   constructor(parts: LastSeenRecorderParts) {
     this.#parts = parts;
@@ -59,12 +63,26 @@ export class LastSeenRecorder {
     if (writes.length > 0) await Promise.all(writes);
   }
 
+  /** Records that the device is told to remove what it has of these partitions. It never rejects. */
+  async recordGone({ client }: DeviceId, partitions: readonly PartitionKey[]): Promise<void> {
+    const writes = partitions.map((partition) =>
+      this.#writes.take(keyOf(partition, client), () => this.#writeGone(client, partition)).catch(this.#onFailed),
+    );
+    await Promise.all(writes);
+  }
+
+  async #writeGone(client: string, partition: PartitionKey): Promise<void> {
+    const { store, clock } = this.#parts;
+    if ((await store.readTidemark(partition, client)) === null) return;
+    const mark = emptiedTidemark(client, await store.partition(partition), clock.nowMs());
+    await store.noteTidemark(partition, mark, [{ kind: 'client', key: [client] }]);
+    this.#tidemarks.set(keyOf(partition, client), mark);
+  }
+
   async #record(partition: PartitionKey, mark: DeviceTidemark): Promise<void> {
-    try {
-      this.#tidemarks.set(keyOf(partition, mark.client), await recordTidemark(this.#parts, partition, mark));
-    } catch (error) {
-      this.#onFailed(error);
-    }
+    const key = keyOf(partition, mark.client);
+    const write = async () => this.#tidemarks.set(key, await recordTidemark(this.#parts, partition, mark));
+    await this.#writes.take(key, write).catch(this.#onFailed);
   }
 
   readonly #onFailed = (error: unknown): void => {

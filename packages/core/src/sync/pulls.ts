@@ -1,4 +1,5 @@
 import { type Outcome, type PartialError, PULL_SOURCES_MAX, Refusal } from '@tidemark/protocol';
+import { groupPartition } from '../admission/custom-partition.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
@@ -7,6 +8,7 @@ import { type BuiltPage, emptyPage } from '../pages/build-page.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
 import type { PageBounds } from '../pages/read-from-store.ts';
 import { pageBounds, type RenderedPage, readPage, rendered } from '../pages/read-page.ts';
+import { sentPosition } from '../pages/record-tidemark.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
 import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
@@ -119,7 +121,10 @@ export class Pulls {
     if (isDelivering) await sessions.verify(device, own);
     const sources = isDelivering ? await Promise.all(found.map((one) => this.#recheck(device, one))) : found;
     const quiet = isDelivering || call.acknowledged?.size ? null : quietSources(sources);
-    const noted = lastSeen.record(device, own, presentedIn(sources, pages));
+    const noted = Promise.all([
+      lastSeen.record(device, own, presentedIn(sources, pages)),
+      lastSeen.recordGone(device, sources.flatMap(goneIn)),
+    ]).then(() => undefined);
     return {
       pages: sources.flatMap((one) => (one.kind === 'groups' ? [] : { source: one.name, page: pageFor(one, pages) })),
       grouped: await this.#grouped(sources, pages),
@@ -242,7 +247,16 @@ function presentedIn(sources: readonly FoundSource[], pages: Pages): readonly Bu
   const positions = sources.flatMap((found) =>
     found.kind === 'groups' ? found.all.map(({ position }) => position) : toldPositions(found),
   );
-  return positions.flatMap((position) => pages.get(position) ?? (position.hasNews ? [] : emptyPage(position)));
+  return positions.flatMap((position) => {
+    const page = pages.get(position);
+    if (page !== undefined) return sentPosition(page);
+    return position.hasNews ? [] : emptyPage(position);
+  });
+}
+
+/** The partitions of groups that the device is told to remove. */
+function goneIn(found: FoundSource): readonly PartitionKey[] {
+  return found.kind === 'groups' ? found.gone.map((group) => groupPartition(found.name, group)) : [];
 }
 
 /**

@@ -6,6 +6,7 @@ import type { BuiltPage } from '../pages/build-page.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
 import type { PageBounds } from '../pages/read-from-store.ts';
 import { pageBounds, type RenderedPage, readPage, rendered } from '../pages/read-page.ts';
+import { sentPosition } from '../pages/record-tidemark.ts';
 import { cachedPage } from '../pages/shared-pages.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
@@ -77,7 +78,7 @@ export class Snapshots {
     if (!(await this.#isStillMember(reader)))
       throw new Refusal('not_a_member', 'the user has left the group meanwhile');
     // The device has presented only this token. Trimming must not pass it until the snapshot ends.
-    void lastSeen.record(device, own, [first.page]);
+    void lastSeen.record(device, own, [sentPosition(first.page)]);
     return this.#pages(reader, first);
   }
 
@@ -93,6 +94,7 @@ export class Snapshots {
     let lines: readonly Line[] = [first, ...this.#cachedAfter(reader, first)];
     for (let chased = 0; ; ) {
       const last = lines.at(-1) as Line;
+      if (!last.page.more && last !== first) await this.#recordSent(reader, first, last);
       yield lines.map((line) => line.rendered);
       // A partition with a new epoch is not what the snapshot began with. The device continues by itself.
       if (!last.page.more || last.page.state.epoch !== epoch) return;
@@ -103,6 +105,12 @@ export class Snapshots {
       reader.own = await this.#parts.sessions.verify(reader.device, reader.own);
       if (!(await this.#isStillMember(reader))) return;
     }
+  }
+
+  /** Records, before the last page is sent, that the device will have been sent everything. It acknowledges that later. */
+  async #recordSent({ device, own }: Reader, { page }: Line, { page: { token } }: Line): Promise<void> {
+    if (token.epoch !== page.token.epoch) return;
+    await this.#parts.lastSeen.record(device, own, [{ ...page, sent: token.seq }]);
   }
 
   /** Whether the user's data is still in the partition, as of the last check. Rejects when the source was deleted. */

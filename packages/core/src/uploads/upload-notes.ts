@@ -28,6 +28,8 @@ export interface KeptOutcome {
   readonly origin?: string;
   /** The id of the job that gave up on the upload. When an operator revives that job, it tries again. */
   readonly setAsideBy?: string;
+  /** When the outcome was written; op ids tell no order. Absent in outcomes of an earlier version. */
+  readonly atMs?: number;
 }
 
 export function outcomeRefs(opId: string): readonly NoteRef[] {
@@ -54,8 +56,8 @@ export function outcomeWrites(opId: string, outcome: KeptOutcome | null, note: N
   ];
 }
 
-function outcomeText({ status, id, error, conflicting, origin, setAsideBy }: KeptOutcome): string {
-  return JSON.stringify({ status, id, error, conflicting, origin, setAsideBy });
+function outcomeText({ status, id, error, conflicting, origin, setAsideBy, atMs }: KeptOutcome): string {
+  return JSON.stringify({ status, id, error, conflicting, origin, setAsideBy, atMs });
 }
 
 /** Moves an outcome that the device has acknowledged to `settled`, where a late repetition still finds it. */

@@ -105,7 +105,7 @@ export function planRound(target: UploadTarget, decided: readonly DecidedUpload[
     changes: decided.flatMap(({ change }) => change ?? []),
     kept: decided.flatMap(({ kept }) => kept),
     writes: decided.flatMap(({ prepared, outcome, change }) => [
-      ...outcomeWrites(prepared.opId, outcome, prepared.note),
+      ...outcomeWrites(prepared.opId, { ...outcome, atMs: nowMs }, prepared.note),
       ...(change === null ? [] : footprintWrites(target, prepared, nowMs)),
     ]),
   };
@@ -148,7 +148,11 @@ function agreedVerdict({ op, attributes, removed }: AdmittedUpload, current: Obj
 
 /** Writes the outcome and the links that follow from it; the upload need not be kept for its job any more. */
 function finalWrites({ opId, given, note }: PreparedUpload, outcome: KeptOutcome, nowMs: number): NoteWrite[] {
-  return [...outcomeWrites(opId, outcome, note), uploadRemoval(opId), ...linkWrites(given, outcome, nowMs)];
+  return [
+    ...outcomeWrites(opId, { ...outcome, atMs: nowMs }, note),
+    uploadRemoval(opId),
+    ...linkWrites(given, outcome, nowMs),
+  ];
 }
 
 function footprintWrites(

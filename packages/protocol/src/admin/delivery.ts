@@ -29,7 +29,7 @@ export const Receipt = Type.Object(
     devices: count('All devices that are counted.', 100),
     delivered: count('Devices that have acknowledged the seq.', 97),
     behind: count('Devices that have synchronised the source, and not acknowledged the seq.', 2),
-    never_synced: count('Devices that have never synchronised the source, or not since it was reset.', 1),
+    never_synced: count('Devices that have never synchronised the source, or not since it or they were reset.', 1),
     oldest_behind_at: nullableMoment(
       'When the device that is furthest behind last synchronised the source; null: none is.',
     ),
@@ -45,9 +45,9 @@ export type Receipt = Static<typeof Receipt>;
 
 /** What `explain` can find. docs/operating/explain.md says what each means. */
 const VERDICTS = [
-  ...['current', 'behind', 'pending', 'deleted', 'deletion_pending', 'device_away', 'starting_over', 'never_synced'],
-  ...['other_epoch', 'upload_queued', 'upload_rejected', 'other_partition', 'refresh_failing', 'not_in_backend'],
-  ...['trimmed_or_never_existed', 'never_existed'],
+  ...['current', 'behind', 'pending', 'unconfirmed', 'deleted', 'deletion_pending', 'device_away', 'starting_over'],
+  ...['never_synced', 'other_epoch', 'wiped', 'upload_queued', 'upload_rejected', 'other_partition'],
+  ...['refresh_failing', 'not_in_backend', 'trimmed_or_never_existed', 'never_existed'],
 ];
 
 const Trouble = Type.Union([PartialError, Type.Null()], {
@@ -73,12 +73,14 @@ export const Explanation = Type.Object(
         head: count('The newest seq of the source.', 1042),
         floor: count('The seq up to which tombstones are trimmed.', 900),
         acknowledged: nullableSeq('The seq up to which the device holds every change; null: nothing.'),
+        sent: nullableSeq('The seq up to which the device was sent everything, and has not confirmed it; null: none.'),
         catching_up_at: nullableSeq('How far the pages of an incomplete catch-up went; null: there is none.'),
         last_contact: nullableMoment('When the device was last seen.'),
         upload: Type.Union(
           [Type.Object({ status: text('Its status.', 'rejected'), error: Trouble }, closed), Type.Null()],
           {
-            description: 'The upload of this device to the object that it has not acknowledged; null: there is none.',
+            description:
+              'The last upload of this device to the object, unless it was applied or acknowledged; null: none.',
           },
         ),
         refreshed_at: nullableMoment('When the source was last refreshed from its backend.'),

@@ -28,7 +28,7 @@ const pull = async (token: string | null) => {
 const ofDevice = (path: string) => admin.get(`/rc/v1/clients/${device.id}${path}`);
 const explain = (object: string) => ofDevice(`/sources/Order/objects/${encodeURIComponent(object)}/explain`);
 
-it('[EXPLAIN-1] [EXPLAIN-3] the routes show a device that was sent a page and did not acknowledge it as behind', async () => {
+it('[EXPLAIN-7] [EXPLAIN-3] the routes show a device that was sent everything and did not acknowledge it as unconfirmed', async () => {
   await push({ 1: { a: 1 }, 'a/b?': { a: 1 } });
   expect(await explain('1')).toMatchObject({ status: 200, body: { verdict: 'never_synced' } });
   expect(await ofDevice('/sync')).toMatchObject({
@@ -39,7 +39,7 @@ it('[EXPLAIN-1] [EXPLAIN-3] the routes show a device that was sent a page and di
   // A device that is killed here holds the page, and nobody knows.
   const { body } = await explain('1');
   // The pull is recorded after it was answered.
-  expect(['never_synced', 'starting_over']).toContain((body as { verdict: string }).verdict);
+  expect(['never_synced', 'unconfirmed']).toContain((body as { verdict: string }).verdict);
   expect(await ofDevice('/sync')).toMatchObject({ body: { sources: [{ acknowledged: null, head: 2 }] } });
   await device.api.post('/sync/v1/ack', { client_id: device.id, sources: { Order: first.token } });
   expect(await explain('a/b?')).toMatchObject({ body: { verdict: 'current', evidence: { acknowledged: 2, head: 2 } } });

@@ -30,7 +30,8 @@ export async function checkDelivery(world: World): Promise<void> {
         () =>
           `${client} of ${partitionText(partition)} has acknowledged ${wanted}, the receipt says ${behind.get(client)}`,
       );
-      await checkVerdicts(world, client, partition.source, { base, state: world.oracle.state(partition) });
+      const held = { base, sent: world.tokens.sent(partition, client), state: world.oracle.state(partition) };
+      await checkVerdicts(world, client, partition.source, held);
     }
   }
 }
@@ -43,6 +44,8 @@ function expectedReceipt(base: Acknowledged, head: number): number | null | unde
 
 interface Held {
   readonly base: Acknowledged;
+  /** The oracle time as of which the device was last sent everything. */
+  readonly sent: number | undefined;
   readonly state: OracleState;
 }
 
@@ -58,12 +61,15 @@ async function checkVerdicts(world: World, client: string, source: string, held:
   }
 }
 
-function expectedVerdict({ base, state }: Held, object: string): readonly string[] {
+function expectedVerdict({ base, sent = -1, state }: Held, object: string): readonly string[] {
   const isLive = state.objects.has(object);
+  const touched = state.touched.get(object) ?? 0;
+  // That an answer was complete is recorded at most once a second, so the device may also count as waiting.
+  const isSent = touched <= sent ? ['unconfirmed'] : [];
   // Whether the tombstone is trimmed is not known here.
   const isForgotten = isLive ? [] : ['gone'];
   if (base === 'other_epoch') return ['other_epoch', ...isForgotten];
-  if (base === null) return ['starting_over', ...isForgotten];
-  if ((state.touched.get(object) ?? 0) > base.time) return ['waiting', ...isForgotten];
+  if (base === null) return ['starting_over', ...isSent, ...isForgotten];
+  if (touched > base.time) return ['waiting', ...isSent, ...isForgotten];
   return isLive ? ['current'] : ['gone'];
 }

@@ -20,6 +20,7 @@ export async function serve(world: World, device: SimulatedDevice, request: Requ
   // A partition that was never written to keeps no tidemarks.
   const base = answer.page.reset === true ? null : (issue?.base ?? null);
   if (head > 0 && base?.isCertain !== false) world.tokens.recordAcknowledged(partition, device.spec.client, base);
+  if (!answer.page.more) world.tokens.recordSent(partition, device.spec.client, world.oracle.state(partition).time);
   return answer;
 }
 

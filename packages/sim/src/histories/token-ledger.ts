@@ -34,6 +34,7 @@ export class TokenLedger {
   readonly #issues = new Map<string, Map<string, TokenIssue>>();
   readonly #seen = new Map<string, Map<string, SeenToken>>();
   readonly #acknowledged = new Map<string, Map<string, Acknowledged>>();
+  readonly #sent = new Map<string, Map<string, number>>();
 
   issue(partition: PartitionKey, token: string, issue: TokenIssue): void {
     within(this.#issues, partition).set(token, issue);
@@ -52,11 +53,22 @@ export class TokenLedger {
   forgetClient(partition: PartitionKey, client: string): void {
     within(this.#seen, partition).delete(client);
     within(this.#acknowledged, partition).delete(client);
+    within(this.#sent, partition).delete(client);
   }
 
   /** Records what the device has acknowledged by a pull that ran alone; null: it was told to start over, or is. */
   recordAcknowledged(partition: PartitionKey, client: string, base: TokenIssue['base']): void {
     within(this.#acknowledged, partition).set(client, base);
+  }
+
+  /** Records that the device was sent everything as of an oracle time. */
+  recordSent(partition: PartitionKey, client: string, time: number): void {
+    within(this.#sent, partition).set(client, time);
+  }
+
+  /** The oracle time as of which the device was last sent everything; undefined: it never was in this generation. */
+  sent(partition: PartitionKey, client: string): number | undefined {
+    return within(this.#sent, partition).get(client);
   }
 
   /** Call it before a pull whose place among others is not known. */
@@ -81,6 +93,7 @@ export class TokenLedger {
   forgetPartition(partition: PartitionKey): void {
     this.#seen.delete(partitionText(partition));
     this.#acknowledged.delete(partitionText(partition));
+    this.#sent.delete(partitionText(partition));
   }
 
   /** Call it after a trim that ignored the positions of devices. */

@@ -41,6 +41,11 @@ export interface DeviceTidemark {
   readonly base: number | null;
   /** The head when it began to start over; null when it has a base. */
   readonly start: number | null;
+  /**
+   * The pages that answered its token brought it everything up to this seq, and it has not presented the token of the last
+   * of them. Absent: they did not, or they had nothing beyond the base.
+   */
+  readonly sent?: number;
   readonly seenAtMs: number;
 }
 

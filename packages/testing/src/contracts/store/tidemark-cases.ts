@@ -16,6 +16,8 @@ export const tidemarkCases: readonly StoreCase[] = [
     const marks: readonly DeviceTidemark[] = [
       { client: 'c1', epoch: 'e', seq: 2, base: 1, start: null, seenAtMs: 1_700_000_000_123 },
       { client: 'c1', epoch: 'another', seq: 1, base: null, start: 2, seenAtMs: 1_700_000_000_001 },
+      { client: 'c1', epoch: 'another', seq: 1, base: null, start: 2, sent: 1_234, seenAtMs: 1_700_000_000_001 },
+      { client: 'c1', epoch: 'e', seq: 2, base: 1, start: null, sent: 2, seenAtMs: 1_700_000_000_002 },
       { client: 'c1', epoch: 'another', seq: 0, base: 0, start: null, seenAtMs: 0 },
     ];
     for (const mark of marks) {

@@ -1,0 +1,104 @@
+import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { beforeEach, expect, it } from 'vitest';
+
+const DEVICE = { user: 'ada', client: 'c1' };
+
+let test: TestTidemark;
+/** What the device holds: its tokens by group. */
+let tokens: Map<string, string>;
+
+beforeEach(async () => {
+  test = await newTidemark();
+  tokens = new Map();
+  await test.tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+  await test.tidemark.groups.add('ada', ['north']);
+  await test.tidemark.clients.register('ada', { client_id: 'c1' });
+  await push({ a: { n: 1 } });
+  await pull();
+  await pull();
+});
+
+const push = (objects: object) => test.tidemark.pushObjects({ source: 'Visit', group: 'north', objects });
+const receipt = () => test.tidemark.receipts.read({ source: 'Visit', group: 'north' });
+const explained = () => test.tidemark.delivery.explain('c1', 'Visit', 'a', 'north');
+
+/** Pulls all groups as a device does. With `isLost`, the answer does not arrive. Returns the groups that are gone. */
+async function pull({ isLost = false } = {}): Promise<readonly string[]> {
+  const answer = await test.tidemark.devices.pull(DEVICE, {
+    sources: new Map([['Visit', { groups: new Map(tokens) }]]),
+  });
+  await answer.noted;
+  const { groups, gone } = answer.grouped[0]?.pages ?? { groups: [], gone: [] };
+  if (isLost) return gone;
+  for (const group of gone) tokens.delete(group);
+  for (const { group, page } of groups) if ('token' in page) tokens.set(group, page.token);
+  return gone;
+}
+
+it('[RECEIPT-7] a device that removed the data of a group holds nothing of it when its user has joined again', async () => {
+  expect(await receipt()).toMatchObject({ devices: 1, delivered: 1, behind: 0 });
+  await test.tidemark.groups.remove('ada', ['north']);
+  expect(await pull()).toEqual(['north']);
+  await test.tidemark.groups.add('ada', ['north']);
+  expect(await receipt()).toMatchObject({
+    ...{ devices: 1, delivered: 0, behind: 1, never_synced: 0 },
+    behind_devices: [{ client_id: 'c1', acknowledged: null, missing: 1 }],
+  });
+  expect(await explained()).toMatchObject({ verdict: 'starting_over', evidence: { acknowledged: null } });
+  expect(await test.tidemark.receipts.isCaughtUp('ada', 'c1', ['Visit'])).toBe(false);
+  await pull();
+  expect(await explained()).toMatchObject({ verdict: 'unconfirmed' });
+  await pull();
+  expect(await receipt()).toMatchObject({ delivered: 1, behind: 0 });
+  expect(await explained()).toMatchObject({ verdict: 'current' });
+});
+
+it('[RECEIPT-7] a device that was not told, or did not hear, that its user had left still holds the data', async () => {
+  await test.tidemark.groups.remove('ada', ['north']);
+  await test.tidemark.groups.add('ada', ['north']);
+  expect(await receipt()).toMatchObject({ delivered: 1, behind: 0 });
+  await test.tidemark.groups.remove('ada', ['north']);
+  expect(await pull({ isLost: true })).toEqual(['north']);
+  await test.tidemark.groups.add('ada', ['north']);
+  expect(await receipt()).toMatchObject({ delivered: 0, behind: 1 });
+  await pull();
+  expect(await receipt()).toMatchObject({ delivered: 1, behind: 0 });
+});
+
+it('[EXPLAIN-10] a device of a user who has left the group gets nothing of it, by any explanation', async () => {
+  await test.tidemark.groups.remove('ada', ['north']);
+  const held = await explained();
+  expect(held).toMatchObject({
+    verdict: 'other_partition',
+    sentence: `The user is not a member of the group "north", so the device does not get object "a" of "Visit", and removes what it has of the group at its next pull; it was last seen at ${held.evidence.last_contact}.`,
+    remedy: 'Check in the backend which partition or groups the user belongs to.',
+  });
+  await pull();
+  await push({ a: { n: 2 } });
+  expect(await explained()).toMatchObject({ verdict: 'other_partition' });
+  expect(await refusalOf(test.tidemark.delivery.pending('c1', 'Visit', 'north'))).toBe('not_a_member');
+  await test.tidemark.groups.add('ada', ['north']);
+  expect(await explained()).toMatchObject({ verdict: 'starting_over' });
+  expect(JSON.parse(await test.tidemark.delivery.pending('c1', 'Visit', 'north'))).toMatchObject({
+    put: { a: { n: 2 } },
+  });
+});
+
+it('[RECEIPT-8] a device that has erased itself is counted as one that never synchronised', async () => {
+  await test.tidemark.pushObjects({ source: 'Product', objects: { p: { n: 1 } } });
+  const products = () => test.tidemark.receipts.read({ source: 'Product' });
+  const mine = () => test.tidemark.receipts.read({ source: 'Product', user_id: 'ada' });
+  for (let token: string | null = null, round = 0; round < 2; round++) {
+    const answer = await test.tidemark.devices.pull(DEVICE, { sources: new Map([['Product', token]]) });
+    await answer.noted;
+    const page = answer.pages[0]?.page;
+    token = page !== undefined && 'token' in page ? page.token : null;
+  }
+  for (const read of [receipt, products, mine]) expect(await read()).toMatchObject({ devices: 1, delivered: 1 });
+  await test.tidemark.clients.orderWipe('c1', 'root');
+  for (const read of [receipt, products, mine]) expect(await read()).toMatchObject({ devices: 1, delivered: 1 });
+  await test.tidemark.clients.confirmWipe('ada', 'c1', 0);
+  for (const read of [receipt, products, mine]) {
+    expect(await read()).toMatchObject({ devices: 1, delivered: 0, behind: 0, never_synced: 1, behind_devices: [] });
+  }
+});
