@@ -64,6 +64,19 @@ it('[CLI-27] device pull names every source that could not be refreshed, and why
   await admin.delete('/rc/v1/sources/Stock');
 });
 
+it('[CLI-40] what device login and device pull brought is acknowledged when they end', async () => {
+  await makeUser(server, 'joe');
+  const at = ['--folder', 'acknowledging'];
+  const receipt = async () => (await admin.get('/rc/v1/sources/Order/receipts?user_id=joe')).body;
+  const pushed = (n: number) => admin.post('/app/v1/Order/push_objects', { user_id: 'joe', objects: { 1: { n } } });
+  await pushed(1);
+  expect((await device(['login', 'joe', ...at])).code).toBe(0);
+  expect(await receipt()).toMatchObject({ seq: 1, devices: 1, delivered: 1, behind: 0 });
+  await pushed(2);
+  expect((await device(['pull', ...at])).code).toBe(0);
+  expect(await receipt()).toMatchObject({ seq: 2, devices: 1, delivered: 1, behind: 0 });
+});
+
 describe('a simulated device', () => {
   it('[CLI-18] a simulated device signs in, pulls, changes objects, works offline and catches up', async () => {
     await push({ 1: { total: 12 } });

@@ -129,8 +129,8 @@ export class Device {
   }
 
   /**
-   * Resolves when the changes made so far are sent and the device has the current state of the server. It rejects if
-   * that fails this time; the device continues to retry.
+   * Resolves when the changes made so far are sent and the device has the current state of the server, and has confirmed
+   * that if the server answers soon. It rejects if that fails this time; the device continues to retry.
    */
   sync(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     return untilAborted(options.signal, () => this.#host.run('sync'));
@@ -176,7 +176,8 @@ export class Device {
   }
 
   /**
-   * Stops all work when earlier changes are stored; stored data stays. Rejects with `store_failed` if the store does not
+   * Stops all work when earlier changes are stored; stored data stays. What the device holds is confirmed to the server if
+   * that takes no time. Rejects with `store_failed` if the store does not
    * answer for long. The device is closed then as well, and goes on storing those changes if the store does answer; who
    * calls again waits for that.
    */

@@ -11,6 +11,8 @@ export const PUSH_UNITS_MAX = 500_000;
 export const ACKNOWLEDGED_PER_CALL = 2_000;
 /** Between two calls that tell the server what the device holds. */
 export const ACKNOWLEDGE_EVERY_MS = 1_000;
+/** How long `sync()` and `close()` wait for such a call, which may hang without a network. */
+export const ACKNOWLEDGE_MS_MAX = 2_000;
 /** Devices that got the page of an event at the same moment spread such calls over this time. */
 export const ACKNOWLEDGE_LIVE_SPREAD_MS = 10_000;
 /** A request, up to the last byte of the answer. */

@@ -1,7 +1,7 @@
 import type { AckRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { expect, it } from 'vitest';
-import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS } from '../limits.ts';
+import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS, ACKNOWLEDGE_MS_MAX } from '../limits.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 
 const ORDERS = { source: 'Order', user: 'ada' };
@@ -39,7 +39,7 @@ it('[SDK-18] catch-ups that bring nothing are not acknowledged', async () => {
 
 it('[SDK-18] catch-ups in quick succession are acknowledged together, at most once a second', async () => {
   const world = await newDeviceWorld();
-  const device = await world.open({ sources: ['Order', 'Product'] });
+  const device = await world.open({ sources: ['Order', 'Product'], pollMs: 100 });
   const sentAtMs: number[] = [];
   world.intercept = ({ path }) => {
     if (path === '/ack') sentAtMs.push(world.platform.nowMs());
@@ -48,7 +48,7 @@ it('[SDK-18] catch-ups in quick succession are acknowledged together, at most on
   for (let n = 1; n <= 5; n++) {
     await push(world, n);
     await world.tidemark.pushObjects({ source: 'Product', objects: { 1: { n } } });
-    await world.finish(device.sync());
+    await world.platform.until(() => device.source('Product').get('1')?.attributes.n === n);
   }
   const ids = async () => {
     const shared = { source: 'Product', user: null };
@@ -136,16 +136,71 @@ it('[SDK-18] pages that come with events are acknowledged together, at a random 
 it('[SDK-18] a device without a network does not try to acknowledge', async () => {
   const world = await newDeviceWorld();
   await push(world, 1);
-  const device = await world.open({ sources: ['Order'] });
+  const device = await world.open({ sources: ['Order'], pollMs: 100 });
   await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
   await push(world, 2);
-  await world.finish(device.sync());
+  await world.platform.until(() => device.source('Order').get('1')?.attributes.n === 2);
   device.goOffline();
   await world.platform.advance(2 * ACKNOWLEDGE_EVERY_MS);
   expect(world.sync.count('/ack')).toBe(1);
   device.goOnline();
   await world.finish(device.sync());
   expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBe(2);
+});
+
+it('[SDK-901] sync() acknowledges what it brought before it resolves, however often it is called', async () => {
+  const world = await newDeviceWorld();
+  const device = await world.open({ sources: ['Order'] });
+  const { clientId } = device.status.getSnapshot();
+  for (let n = 1; n <= 3; n++) {
+    await push(world, n);
+    await world.finish(device.sync());
+    expect(await acknowledgedBase(world, clientId)).toBe(n);
+  }
+});
+
+it('[SDK-901] close() acknowledges what came since the last acknowledgement', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  const device = await world.open({ sources: ['Order'], pollMs: 100 });
+  const { clientId } = device.status.getSnapshot();
+  await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
+  await push(world, 2);
+  await world.platform.until(() => device.source('Order').get('1')?.attributes.n === 2);
+  expect(await acknowledgedBase(world, clientId)).toBe(1);
+  await world.finish(device.close());
+  expect(await acknowledgedBase(world, clientId)).toBe(2);
+});
+
+it('[SDK-901] sync() and close() wait for an acknowledgement that hangs, but no longer than ACKNOWLEDGE_MS_MAX', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  const device = await world.open({ sources: ['Order'] });
+  await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
+  let aborted = 0;
+  world.intercept = ({ path }, _, init) => {
+    if (path !== '/ack') return undefined;
+    init.signal?.addEventListener('abort', () => aborted++);
+    return world.platform.hang(init);
+  };
+  await push(world, 2);
+  const startedMs = world.platform.nowMs();
+  await world.finish(device.sync());
+  expect([world.platform.nowMs() - startedMs, aborted]).toEqual([ACKNOWLEDGE_MS_MAX, 0]);
+  await world.finish(device.close());
+  expect([world.platform.nowMs() - startedMs, aborted]).toEqual([2 * ACKNOWLEDGE_MS_MAX, 1]);
+});
+
+it('[SDK-901] close() of a device that is offline sends nothing and waits for nothing', async () => {
+  const world = await newDeviceWorld();
+  await push(world, 1);
+  const device = await world.open({ sources: ['Order'], pollMs: 100 });
+  await world.platform.until(() => world.sync.count('/ack') === 1, 'acknowledged');
+  await push(world, 2);
+  await world.platform.until(() => device.source('Order').get('1')?.attributes.n === 2);
+  device.goOffline();
+  await device.close();
+  expect(world.sync.count('/ack')).toBe(1);
 });
 
 it('[SDK-18] a device killed between storing the last page and acknowledging it is not counted as delivered', async () => {

@@ -1,6 +1,6 @@
 import { type AckRequest, PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
-import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS } from '../limits.ts';
+import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS, ACKNOWLEDGE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { placeIn, placeText, type RowPlace } from '../state/group-rows.ts';
 import { fraction } from '../transport/pause-ms.ts';
@@ -12,7 +12,8 @@ const NO_ROUTE_STATUSES: ReadonlySet<number | null> = new Set([404, 405, 501]);
 
 /**
  * Tells the server which tokens the device holds after a catch-up, so that its receipts need not wait for the next pull.
- * Nothing waits for these calls, and one that fails is not repeated: the next pull presents the same tokens.
+ * One that fails is not repeated: the next pull presents the same tokens. Only `sync()` and `close()` wait for these calls,
+ * and not for long.
  */
 export class Acknowledger {
   readonly #platform: Platform;
@@ -21,6 +22,7 @@ export class Acknowledger {
   /** By source, or by source and group (`placeText`). */
   readonly #tokens = new Map<string, string>();
   #cancel: (() => void) | null = null;
+  readonly #underWay = new Set<Promise<void>>();
   #controller = new AbortController();
   #dueAtMs = 0;
   #nextAtMs = Number.NEGATIVE_INFINITY;
@@ -56,7 +58,26 @@ export class Acknowledger {
     this.#dueAtMs = dueAtMs;
     this.#cancel = this.#platform.after(delayMs, () => {
       this.#cancel = null;
-      void this.#send();
+      this.#send();
+    });
+  }
+
+  /** Sends at once what waits. Resolves when it is sent, has failed, or takes longer than `ACKNOWLEDGE_MS_MAX`. */
+  async flush(): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = null;
+    if (this.#tokens.size > 0) this.#send();
+    await this.#sentOrLate();
+  }
+
+  #sentOrLate(): Promise<void> {
+    if (this.#underWay.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#platform.after(ACKNOWLEDGE_MS_MAX, resolve);
+      void Promise.all(this.#underWay).then(() => {
+        cancel();
+        resolve();
+      });
     });
   }
 
@@ -76,7 +97,12 @@ export class Acknowledger {
     this.#isSupported = true;
   }
 
-  async #send(): Promise<void> {
+  #send(): void {
+    const call = this.#call().finally(() => this.#underWay.delete(call));
+    this.#underWay.add(call);
+  }
+
+  async #call(): Promise<void> {
     const clientId = this.#clientId();
     const sources = [...heldIn(this.#tokens)].slice(0, PULL_SOURCES_MAX);
     this.#tokens.clear();

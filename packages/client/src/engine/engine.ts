@@ -139,7 +139,10 @@ export class Engine {
     this.#perform(next(this.#state, event));
   }
 
-  /** Resolves when the uploads made before now are sent, and the device has the current state of the server. */
+  /**
+   * Resolves when the uploads made before now are sent, and the device has the current state of the server and has told it
+   * so, if that takes no time.
+   */
   sync(signal: AbortSignal | undefined): Promise<void> {
     const refusal = this.#syncRefusal();
     if (refusal !== null) return Promise.reject(refusal);
@@ -151,7 +154,7 @@ export class Engine {
     this.#network?.puller.wantAll();
     this.#network?.listener.retryNow();
     this.dispatch({ type: 'sync_wanted' });
-    return waiting;
+    return waiting.then(() => this.#network?.acknowledge());
   }
 
   /** The switch of the app, which counts in addition to the hint of the platform. */
@@ -224,19 +227,23 @@ export class Engine {
   }
 
   async close(): Promise<void> {
-    await this.stop();
+    await this.stop({ isAcknowledging: true });
     await this.replica.close();
   }
 
-  /** Stops all work. Resolves when the work under way has ended. */
-  async stop(): Promise<void> {
+  /**
+   * Stops all work. Resolves when the work under way has ended. If `isAcknowledging`, the server is told what the device
+   * holds, if that takes no time.
+   */
+  async stop({ isAcknowledging = false } = {}): Promise<void> {
     this.#stopHints();
     this.#cancelRevoking();
-    this.#network?.stop();
+    const stopped = this.#network?.stop(isAcknowledging);
     // Work that still waits for the network part has not begun.
     const done = this.#network === null ? null : this.#work?.done;
     this.dispatch({ type: 'closed' });
     await done;
+    await stopped;
   }
 
   async #loadNetwork(): Promise<Network> {

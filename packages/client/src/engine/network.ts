@@ -91,9 +91,16 @@ export class Network {
     this.puller.forget();
   }
 
-  stop(): void {
+  /** Tells the server what the device holds, if that takes no time. */
+  acknowledge(): Promise<void> {
+    return this.#acknowledger.flush();
+  }
+
+  /** Stops at once, except for an acknowledgement, for which it waits a short time if `isAcknowledging`. */
+  async stop(isAcknowledging: boolean): Promise<void> {
     this.revoker.stop();
     this.puller.stopWaiting();
+    if (isAcknowledging) await this.#acknowledger.flush();
     this.#acknowledger.stop();
   }
 

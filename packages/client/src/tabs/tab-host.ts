@@ -149,7 +149,7 @@ export class TabHost implements DeviceHost {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.#engine?.stop();
+    await this.#engine?.stop({ isAcknowledging: true });
     await this.replica.close();
     this.#cancelPing();
     this.#releaseLock();

@@ -125,11 +125,16 @@ function momentOf(ms: number | null | undefined): string | null {
 }
 
 function judge(facts: ExplainFacts): Judgement {
-  const { stored, state, mark, upload, isAway } = facts;
+  const { stored, upload } = facts;
   if (facts.wipe !== null) return plain('wiped');
   if (upload?.status === 'queued') return plain('upload_queued');
   if (facts.foreignGroup !== null) return plain('other_partition');
   if (stored === undefined) return plain(upload === null ? reasonOfAbsence(facts) : 'upload_rejected');
+  return judgeStored(facts, stored);
+}
+
+function judgeStored(facts: ExplainFacts, stored: StoredObject): Judgement {
+  const { state, mark, upload, isAway } = facts;
   if (mark === null) return plain('never_synced');
   if (isValidUpTo(state, mark.epoch) === null) return plain('other_epoch');
   const acknowledged = acknowledgedIn(state, mark);

@@ -44,7 +44,7 @@ const pending = route({
   description: 'Reads what the next pull of the device would bring, by what it has acknowledged. Nothing is recorded.',
   params: Type.Object({ client_id: ClientId, source_id: SourceId }),
   query: GroupQuery,
-  refusals: ['group_required', 'invalid_name'],
+  refusals: ['group_required', 'invalid_name', 'not_a_member'],
   answer: Page,
   handle: async ({ context, params, query }) =>
     new JsonText(await context.tidemark.delivery.pending(params.client_id, params.source_id, query.group)),
