@@ -210,7 +210,10 @@ function unmarked({ client_id, last_sync }: ClientView): UnmarkedDevice {
   return { client: client_id, lastSyncMs: last_sync === null ? null : Date.parse(last_sync) };
 }
 
-/** The token that the device holds by what is recorded of it. */
+/**
+ * The token that the device holds by what is recorded of it. The head of its last page is not recorded, so of a device in
+ * the middle of a catch-up it is good in the present epoch only.
+ */
 function tokenIn(mark: DeviceTidemark | null): string | null {
   if (mark === null || (mark.seq === 0 && mark.base === null)) return null;
   const { epoch, seq, base, start } = mark;

@@ -56,7 +56,7 @@ export function buildPage(partition: PartitionKey, start: PageStart, changes: Sl
   const token: PlainToken = {
     epoch: state.epoch,
     seq: upTo,
-    baseline: more ? baseline : { kind: 'base', seq: upTo },
+    ...(more ? { baseline, head: state.head } : { baseline: { kind: 'base', seq: upTo } }),
   };
   const { size, checksum } = state;
   const reset = start.kind === 'reset';

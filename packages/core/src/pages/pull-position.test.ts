@@ -41,6 +41,19 @@ describe('where a page starts', () => {
     expect(pageStartOf(token(50, 'base', 50, 'unknown'), fallen)).toEqual({ kind: 'reset', reason: 'epoch' });
   });
 
+  it('[PAGE-17] a token from the middle of a catch-up is good while the journal is what it was up to the head of its page', () => {
+    const fallen = { ...state, earlier: [{ epoch: 'late', upTo: 60 }] };
+    for (const middle of [token(50, 'base', 40, 'late'), token(10, 'start', 55, 'late')]) {
+      const goesOn = { kind: 'continue', after: middle.seq, baseline: middle.baseline };
+      expect(pageStartOf({ ...middle, head: 60 }, fallen)).toEqual(goesOn);
+      expect(pageStartOf({ ...middle, head: 61 }, fallen)).toEqual({ kind: 'reset', reason: 'ahead' });
+      // An earlier version gave tokens without the head, which nobody knows any more.
+      expect(pageStartOf(middle, fallen)).toEqual({ kind: 'reset', reason: 'ahead' });
+      expect(pageStartOf({ ...middle, epoch: 'e' }, fallen)).toEqual(goesOn);
+      expect(pageStartOf({ ...middle, epoch: 'e', head: 101 }, fallen)).toEqual({ kind: 'reset', reason: 'ahead' });
+    }
+  });
+
   it('[PAGE-2] a token is good while its seq is not below the floor', () => {
     expect(pageStartOf(token(29, 'base', 29), state)).toEqual({ kind: 'reset', reason: 'trimmed' });
     expect(pageStartOf(token(30, 'base', 2), state)).toEqual({

@@ -1,6 +1,6 @@
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
-import { type Baseline, readToken, type Token } from './token.ts';
+import { type Baseline, isCatchingUp, readToken, type Token } from './token.ts';
 
 /** What a device presents to one partition. */
 export interface PresentedToken {
@@ -46,9 +46,20 @@ export function pageStartOf(token: Token | null | 'unreadable', partition: Parti
   const validUpTo = isValidUpTo(partition, token.epoch);
   if (validUpTo === null) return { kind: 'reset', reason: 'epoch' };
   if (token.restarts !== restarts) return { kind: 'reset', reason: 'told' };
-  if (Math.max(token.seq, token.baseline.seq) > validUpTo) return { kind: 'reset', reason: 'ahead' };
+  if (knownUpTo(token, partition) > validUpTo) return { kind: 'reset', reason: 'ahead' };
   if (isTrimmed(partition, token)) return { kind: 'reset', reason: 'trimmed' };
   return { kind: 'continue', after: token.seq, baseline: token.baseline };
+}
+
+/**
+ * The seq up to which the journal must still be what it was when the token was given. A token of an earlier version does
+ * not say where a catch-up was read, so it is good in its own epoch only.
+ */
+function knownUpTo(token: Token, { epoch }: PartitionState): number {
+  const { seq, baseline, head } = token;
+  if (head !== undefined) return head;
+  const isUnknown = isCatchingUp(token) && token.epoch !== epoch;
+  return isUnknown ? Number.POSITIVE_INFINITY : Math.max(seq, baseline.seq);
 }
 
 /** Whether a tombstone that the device needs may be gone. A device that starts over needs those made since it began. */

@@ -190,6 +190,21 @@ describe('pages', () => {
     expect(await page(test, token)).toMatchObject({ reset: true, put: { 1: { a: 1 }, 3: { a: 2 } } });
   });
 
+  it('[PAGE-11] a base one below the floor is below the floor: what changed at the floor is sent with the whole object', async () => {
+    const test = await newTidemark();
+    await test.tidemark.pushObjects({ ...ada, objects: { x: { a: 1, b: 1 } } });
+    const { token } = await page(test, null);
+    await test.tidemark.pushObjects({ ...ada, objects: { x: { a: 2 } } });
+    await test.tidemark.pushObjects({ ...ada, objects: { y: { n: 1 } } });
+    await test.tidemark.pushObjects({ ...ada, objects: { x: { b: 2 } } });
+    const half = await page(test, token, 1);
+    expect([half.put, half.more]).toEqual([{ y: { n: 1 } }, true]);
+    await test.store.trim({ source: 'Order', user: 'ada' }, 2);
+    // The mark of the change at seq 2 is forgotten when the object changes again.
+    await test.tidemark.pushObjects({ ...ada, objects: { x: { b: 3 } } });
+    expect(await page(test, half.token)).toMatchObject({ more: false, put: { x: { a: 2, b: 3 } } });
+  });
+
   it('[PAGE-12] a token of another partition, or one that was tampered with, starts over', async () => {
     const test = await newTidemark();
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });

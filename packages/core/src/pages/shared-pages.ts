@@ -68,7 +68,7 @@ function pageAt(page: BuiltPage, start: PageStart, state: PartitionState): Built
   const baseline = baselineOf(start, state);
   if (page.token.baseline.seq === baseline.seq && isSameState(page.state, state)) return page;
   const body = page.state.size === state.size ? page.body : bodyWithSize(page.body, state.size);
-  return withToken({ ...page, start, state, body }, { ...page.token, baseline });
+  return withToken({ ...page, start, state, body }, { ...page.token, baseline, head: state.head });
 }
 
 function withToken(page: BuiltPage, token: PlainToken): BuiltPage {

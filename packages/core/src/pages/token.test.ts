@@ -8,9 +8,18 @@ const tokens: readonly Token[] = [
   { epoch: 'e'.repeat(64), seq: 2 ** 47, baseline: { kind: 'start', seq: 3 }, restarts: 0 },
   { epoch: 'e', seq: 7, baseline: { kind: 'base', seq: 7 }, restarts: 1 },
   { epoch: 'e'.repeat(64), seq: 2 ** 47, baseline: { kind: 'start', seq: 2 ** 47 }, restarts: 99_999 },
+  { epoch: 'e', seq: 7, baseline: { kind: 'base', seq: 3 }, head: 8, restarts: 0 },
+  { epoch: 'e', seq: 7, baseline: { kind: 'start', seq: 99 }, head: 99, restarts: 2 },
+  { epoch: 'e'.repeat(64), seq: 2 ** 47, baseline: { kind: 'start', seq: 3 }, head: 2 ** 47 + 1, restarts: 99_999 },
 ];
 
 describe('tokens', () => {
+  it('[TOK-4] tokens that earlier versions gave are read, and a complete catch-up is still written in the same way', () => {
+    const given = ['1.e.9ix.b99c.9l1evgwfu3', '1.e.7.s2r.ghgjjwez3s', '1.e.7.b7.r1.wznouqmtsb'];
+    expect(given.map(readToken)).toEqual([tokens[1], tokens[2], tokens[4]]);
+    expect(tokenText({ epoch: 'e', seq: 7, baseline: { kind: 'base', seq: 7 } }, 1)).toBe(given[2]);
+  });
+
   it('[TOK-1] a token can be read back exactly', () => {
     for (const token of tokens) expect(readToken(tokenText(token, token.restarts))).toEqual(token);
   });
@@ -38,6 +47,7 @@ describe('tokens', () => {
 
   it('[TOK-3] a token that cannot have been given is unreadable', () => {
     const baseBeyondSeq: Token = { epoch: 'e', seq: 5, baseline: { kind: 'base', seq: 6 }, restarts: 0 };
+    const middle: Token = { epoch: 'e', seq: 7, baseline: { kind: 'start', seq: 9 }, restarts: 0 };
     const garbage = [
       '',
       '.',
@@ -49,6 +59,8 @@ describe('tokens', () => {
       'x'.repeat(100_000),
       '\u0000',
       tokenText(baseBeyondSeq, 0),
+      tokenText({ ...middle, head: 8 }, 0),
+      tokenText({ ...middle, baseline: { kind: 'base', seq: 3 }, head: 7 }, 0),
     ];
     for (const text of garbage) expect(readToken(text)).toBeNull();
   });

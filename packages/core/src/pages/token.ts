@@ -11,6 +11,12 @@ export interface Token {
   readonly epoch: string;
   readonly seq: number;
   readonly baseline: Baseline;
+  /**
+   * The head at which the page was read, in the middle of a catch-up. The page left out the objects that had moved to
+   * between `seq` and there, so the token is only good while the journal still has all of that. Absent after a complete
+   * catch-up, where it is `seq`, and in tokens of an earlier version.
+   */
+  readonly head?: number;
   /** How often the device had been told to start over when it got the token. */
   readonly restarts: number;
 }
@@ -22,14 +28,16 @@ export type Baseline =
   | { readonly kind: 'base'; readonly seq: number }
   | { readonly kind: 'start'; readonly seq: number };
 
-const FORMAT = /^1\.([\w-]{1,64})\.([0-9a-z]{1,11})\.([bs])([0-9a-z]{1,11})(?:\.r([0-9a-z]{1,11}))?$/;
+const FORMAT =
+  /^1\.([\w-]{1,64})\.([0-9a-z]{1,11})\.([bs])([0-9a-z]{1,11})(?:\.h([0-9a-z]{1,11}))?(?:\.r([0-9a-z]{1,11}))?$/;
 const TOKEN_UNITS_MAX = 128;
 
 /** The token as text. The checksum at its end turns damage into a reset instead of a gap. */
-export function tokenText({ epoch, seq, baseline }: PlainToken, restarts: number): string {
+export function tokenText({ epoch, seq, baseline, head }: PlainToken, restarts: number): string {
   const mark = baseline.kind === 'base' ? 'b' : 's';
+  const readAt = head === undefined ? '' : `.h${head.toString(36)}`;
   const told = restarts === 0 ? '' : `.r${restarts.toString(36)}`;
-  const body = `1.${epoch}.${seq.toString(36)}.${mark}${baseline.seq.toString(36)}${told}`;
+  const body = `1.${epoch}.${seq.toString(36)}.${mark}${baseline.seq.toString(36)}${readAt}${told}`;
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 
@@ -63,16 +71,23 @@ function remember(text: string, token: Token): void {
 function parseToken(text: string): Token | null {
   const end = text.lastIndexOf('.');
   const body = text.slice(0, Math.max(end, 0));
-  const [, epoch, seqText, kind, baselineText, restartsText = '0'] = FORMAT.exec(body) ?? [];
+  const [, epoch, seqText, kind, baselineText, headText, restartsText = '0'] = FORMAT.exec(body) ?? [];
   if (epoch === undefined || seqText === undefined || baselineText === undefined) return null;
   const seq = Number.parseInt(seqText, 36);
   const baselineSeq = Number.parseInt(baselineText, 36);
   const baseline: Baseline = { kind: kind === 'b' ? 'base' : 'start', seq: baselineSeq };
-  const token: Token = { epoch, seq, baseline, restarts: Number.parseInt(restartsText, 36) };
+  const head = headText === undefined ? {} : { head: Number.parseInt(headText, 36) };
+  const token: Token = { epoch, seq, baseline, ...head, restarts: Number.parseInt(restartsText, 36) };
   // Writing it again catches damage, foreign spellings of a number, and numbers too large to be exact.
   return tokenText(token, token.restarts) === text && isPossible(token) ? token : null;
 }
 
-function isPossible({ seq, baseline }: Token): boolean {
+function isPossible({ seq, baseline, head }: Token): boolean {
+  if (head !== undefined && head <= Math.max(seq, baseline.seq - 1)) return false;
   return baseline.kind === 'start' || baseline.seq <= seq;
+}
+
+/** Whether a complete catch-up was under way: only part of what lies below the seq of the token is on the device. */
+export function isCatchingUp({ seq, baseline }: PlainToken): boolean {
+  return baseline.kind === 'start' || baseline.seq !== seq;
 }

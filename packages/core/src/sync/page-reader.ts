@@ -1,7 +1,7 @@
 import type { Limits, PartialError } from '@tidemark/protocol';
 import type { DeviceSessions } from '../devices/device-sessions.ts';
 import type { PageCache } from '../pages/page-cache.ts';
-import { readToken } from '../pages/token.ts';
+import { isCatchingUp, readToken } from '../pages/token.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
@@ -29,11 +29,7 @@ export function ensureFresh(
   { adapter }: SourceView,
   token: string | null,
 ): Promise<PartialError | null> {
-  if (adapter === NO_ADAPTER || (token !== null && isCatchingUp(token))) return Promise.resolve(null);
+  const presented = token === null ? null : readToken(token);
+  if (adapter === NO_ADAPTER || (presented !== null && isCatchingUp(presented))) return Promise.resolve(null);
   return refresher.ensureFresh({ partition });
-}
-
-function isCatchingUp(text: string): boolean {
-  const token = readToken(text);
-  return token !== null && (token.baseline.kind === 'start' || token.baseline.seq !== token.seq);
 }

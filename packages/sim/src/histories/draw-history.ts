@@ -15,11 +15,12 @@ const PAGE_OBJECTS_MAX = 5;
 const TRIMS_DURING_CATCH_UP_PER_1000 = 15;
 const LATE_WORK_PERCENT = 20;
 const OUTDATED_TIDEMARKS_PERCENT = 20;
+const FALL_BACKS_PERCENT = 30;
 const DELAY_SEEDS = 2 ** 31;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The others are only drawn for the end of histories, so that seeds keep their steps. */
-type DrawnKind = Exclude<Action['kind'], 'outdate_tidemarks'>;
+type DrawnKind = Exclude<Action['kind'], 'outdate_tidemarks' | 'keep_state' | 'fall_back'>;
 
 /** How often each kind of step is drawn, before the history's own mix. */
 const WEIGHTS: Readonly<Record<DrawnKind, number>> = {
@@ -65,7 +66,8 @@ export function drawHistory(seed: number): SyncHistory {
   // Drawn last, so that seeds in failed-seeds.json keep the steps with which they once failed.
   const late = dice.chance(LATE_WORK_PERCENT) ? drawLateWork(draft).map(timed) : [];
   const outdated = dice.chance(OUTDATED_TIDEMARKS_PERCENT) ? drawOutdatedTidemarks(draft).map(timed) : [];
-  return { seed, devices, steps: [...steps, ...late, ...outdated], lastPages };
+  const fallen = dice.chance(FALL_BACKS_PERCENT) ? drawFallBack(draft).map(timed) : [];
+  return { seed, devices, steps: [...steps, ...late, ...outdated, ...fallen], lastPages };
 }
 
 /**
@@ -204,6 +206,34 @@ function drawOutdatedTidemarks(draft: Draft): Action[] {
     { kind: 'write', write: drawWrite(draft, partition) },
     { kind: 'outdate_tidemarks', partition },
     ...pulls.filter(() => dice.chance(50)),
+  ];
+}
+
+/**
+ * Draws a store that loses writes while devices catch up. Some writes change objects that the lost state has elsewhere in
+ * the journal, so a device in the middle of its pages may have skipped what the older state has there.
+ */
+function drawFallBack(draft: Draft): Action[] {
+  const { dice, partitions, devices, values } = draft;
+  const partition = dice.pick(partitions);
+  const ids = values.ids(5);
+  const near = devices.flatMap((device, index) => (syncs(device, partition) ? [index] : []));
+  const push = (): Action => {
+    const chosen = dice.shuffle(ids).slice(0, dice.between(1, 3));
+    const objects = Object.fromEntries(chosen.map((id) => [id, attributes(draft, partition)]));
+    return { kind: 'write', write: { kind: 'push_objects', partition, objects } };
+  };
+  const pulls = (percent: number, pages: number): Action[] =>
+    near
+      .filter(() => dice.chance(percent))
+      .map((device) => ({ kind: 'pull', device, sizes: Array.from({ length: pages }, () => drawSize(dice)) }));
+  const writes = (most: number) => Array.from({ length: dice.between(0, most) }, push);
+  return [
+    ...[push(), push(), ...pulls(60, 12), push(), push(), ...pulls(30, 1)],
+    { kind: 'keep_state' },
+    ...[...pulls(30, 1), ...writes(2), ...pulls(60, 1), ...writes(1), ...pulls(30, 2)],
+    { kind: 'fall_back' },
+    ...[...pulls(30, 1), ...writes(2), ...pulls(60, 1)],
   ];
 }
 

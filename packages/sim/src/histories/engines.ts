@@ -3,6 +3,7 @@ import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStores } from '@tidemark/store-valkey';
 import { openMemoryStore, seededRandom, startValkey, startValkeyCluster, temporaryFolder } from '@tidemark/testing/kit';
 import { type Delays, delayedStore, TIMER_DELAYS } from '../faults/delayed-store.ts';
+import { FallBack } from '../faults/fall-back.ts';
 import { smallSlices } from '../faults/small-slices.ts';
 import type { MakeServer } from './server-under-test.ts';
 import { tidemarkServer } from './tidemark-server.ts';
@@ -33,8 +34,9 @@ export async function openEngines(engine: Engine): Promise<readonly OpenEngine[]
 /** Makes a server on a new memory store for every history. `plant` may put a bug between the server and its store. */
 export function memoryServer(plant: (store: Store) => Store = (store) => store): MakeServer {
   return (options) => {
-    const store = smallSlices(openMemoryStore({ random: seededRandom(options.seed + 2) }));
-    return tidemarkServer(delayedStore(plant(store), options.delaySeed), options);
+    const memory = openMemoryStore({ random: seededRandom(options.seed + 2) });
+    const store = delayedStore(plant(smallSlices(memory)), options.delaySeed);
+    return tidemarkServer(store, options, new FallBack(memory));
   };
 }
 

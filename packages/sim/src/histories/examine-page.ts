@@ -78,7 +78,8 @@ function checkReset(world: World, served: ServedPage, page: PageRead): void {
   if (issue === undefined) return;
   // A token issued before anything was ever written is good in every generation.
   if (!issue.written) return;
-  if (issue.generation !== generation)
+  if (issue.isLost) demand(isReset, 'SIM-7', () => 'the server accepted a token of a state that was lost');
+  else if (issue.generation !== generation)
     demand(isReset, 'SIM-7', () => 'the server accepted a token of another generation');
   else if (!issue.isAtRisk && !served.trimmedMeanwhile) {
     demand(!isReset, 'SIM-7', () => 'a device with a good token had to start over');
@@ -164,6 +165,8 @@ function learnToken(world: World, served: ServedPage, page: PageRead): void {
     written: time > 0,
     askedWith: asked,
     base: page.more ? pending : { time, head, isCertain: served.states.length === 1 },
+    readAt: Math.max(...served.states.map((state) => state.time)),
+    isLost: false,
     isAtRisk: served.trimmedMeanwhile,
   });
 }

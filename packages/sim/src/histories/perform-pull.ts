@@ -40,6 +40,7 @@ export function recordToken(
     token !== null &&
     issue?.written === true &&
     !issue.isAtRisk &&
+    !issue.isLost &&
     issue.generation === world.oracle.generation(partition)
   ) {
     world.tokens.recordSeen(partition, spec.client, { token, atMs: world.clock.nowMs });

@@ -31,6 +31,12 @@ export async function performStep(world: World, step: Step): Promise<void> {
       return forceTrim(world, step);
     case 'outdate_tidemarks':
       return outdateTidemarks(world, step);
+    case 'keep_state':
+      if (await world.server.keepState()) world.keepStates();
+      return;
+    case 'fall_back':
+      if (await world.server.fallBack()) world.fallBack();
+      return;
     case 'time_passes':
       world.clock.nowMs += step.ms;
       return;

@@ -157,6 +157,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       return server.pull({ ...pull, token: startedAt(pull.token, floor) });
     },
   })),
+  onPull('a catch-up continues though the state that it was read from is lost', 'SIM-7', {
+    request: (pull) => ({ ...pull, token: readWhereItEnds(pull.token) }),
+  }),
   onPull('patches are made since long before the base', 'SIM-8', {
     request: (pull) => ({ ...pull, token: rebased(pull.token, ({ base }) => Math.floor(base / 2)) }),
   }),
@@ -302,7 +305,16 @@ function rebased(text: string | null, base: (token: { seq: number; base: number 
 function startedAt(text: string | null, floor: number): string | null {
   const token = text === null ? null : readToken(text);
   if (token === null || token.baseline.kind !== 'start') return text;
-  return tokenText({ ...token, baseline: { kind: 'start', seq: Math.max(floor, token.baseline.seq) } }, token.restarts);
+  const seq = Math.max(floor, token.baseline.seq);
+  const head = token.head === undefined ? {} : { head: Math.max(seq, token.head) };
+  return tokenText({ ...token, baseline: { kind: 'start', seq }, ...head }, token.restarts);
+}
+
+/** Returns the token of a catch-up as if it had been read when the journal ended right behind it. */
+function readWhereItEnds(text: string | null): string | null {
+  const token = text === null ? null : readToken(text);
+  if (token?.head === undefined) return text;
+  return tokenText({ ...token, head: Math.max(token.seq + 1, token.baseline.seq) }, token.restarts);
 }
 
 /** Replaces an unreadable token by the last readable one of the same device. */

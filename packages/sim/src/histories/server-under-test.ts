@@ -27,6 +27,10 @@ export interface ServerUnderTest {
   verdict(client: string, source: string, object: string): Promise<string>;
   /** Returns the findings of the store's own check. */
   verify(): Promise<readonly string[]>;
+  /** Keeps the present state of the store, for `fallBack`. Returns false when this engine cannot. */
+  keepState(): Promise<boolean>;
+  /** Loses all writes since the last `keepState`. Returns false when there was none. */
+  fallBack(): Promise<boolean>;
   /** Empties the store and declares the sources again. */
   reset(): Promise<void>;
 }

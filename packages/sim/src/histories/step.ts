@@ -75,6 +75,10 @@ export type Action =
   | { readonly kind: 'force_trim'; readonly partition: PartitionKey; readonly part: number }
   /** The tidemarks of a partition become those of another epoch, as they are after a backup was restored. */
   | { readonly kind: 'outdate_tidemarks'; readonly partition: PartitionKey }
+  /** The present state is the one that the next `fall_back` returns to. */
+  | { readonly kind: 'keep_state' }
+  /** The store loses all writes since then, and begins a new epoch. */
+  | { readonly kind: 'fall_back' }
   /** A negative number sets the clock back. */
   | { readonly kind: 'time_passes'; readonly ms: number }
   | { readonly kind: 'pull'; readonly device: number; readonly sizes: readonly PageSize[] }

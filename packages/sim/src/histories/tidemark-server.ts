@@ -1,6 +1,7 @@
 import { type PartitionKey, type Store, Tidemark } from '@tidemark/core';
 import { Refusal, type WriteReport } from '@tidemark/protocol';
 import { seededRandom } from '@tidemark/testing/kit';
+import type { FallBack } from '../faults/fall-back.ts';
 import { PLAIN_PASSWORDS, SILENT_LOG } from '../model/core-parts.ts';
 import { callOf } from '../model/partition.ts';
 import { performWrite, type Write } from '../model/write.ts';
@@ -10,20 +11,26 @@ import type { PartitionStatus, PullRequest, ServerOptions, ServerUnderTest } fro
 /** More than the devices of a history. */
 const CLIENTS_MAX = 100;
 
-/** Returns the real core on a store. Whoever opened the store closes it. */
-export async function tidemarkServer(store: Store, { seed, nowMs }: ServerOptions): Promise<TidemarkServer> {
+/** Returns the real core on a store. Whoever opened the store closes it. `fallBack` makes the store lose writes. */
+export async function tidemarkServer(
+  store: Store,
+  { seed, nowMs }: ServerOptions,
+  fallBack: FallBack | null = null,
+): Promise<TidemarkServer> {
   const random = seededRandom(seed + 1);
   const parts = { store, clock: { nowMs }, random, passwords: PLAIN_PASSWORDS, log: SILENT_LOG };
-  const server = new TidemarkServer(new Tidemark(parts));
+  const server = new TidemarkServer(new Tidemark(parts), fallBack);
   await server.declareSources();
   return server;
 }
 
 export class TidemarkServer implements ServerUnderTest {
   readonly #tidemark: Tidemark;
+  readonly #fallBack: FallBack | null;
 
-  constructor(tidemark: Tidemark) {
+  constructor(tidemark: Tidemark, fallBack: FallBack | null) {
     this.#tidemark = tidemark;
+    this.#fallBack = fallBack;
   }
 
   async declareSources(): Promise<void> {
@@ -102,6 +109,15 @@ export class TidemarkServer implements ServerUnderTest {
     const findings: string[] = [];
     for await (const finding of this.#tidemark.verify()) findings.push(JSON.stringify(finding));
     return findings;
+  }
+
+  async keepState(): Promise<boolean> {
+    await this.#fallBack?.keep();
+    return this.#fallBack !== null;
+  }
+
+  async fallBack(): Promise<boolean> {
+    return (await this.#fallBack?.fallBack()) ?? false;
   }
 
   async reset(): Promise<void> {

@@ -17,6 +17,10 @@ export interface TokenIssue {
   readonly askedWith: string | null;
   /** Oracle time and head of the last `more: false` before this token; null while the device starts over. */
   readonly base: TokenBase | null;
+  /** The oracle time of the state from which the page of the token was made. */
+  readonly readAt: number;
+  /** True: writes were lost that this state included. */
+  readonly isLost: boolean;
   /** A trim since then may force the server to start this device over. */
   readonly isAtRisk: boolean;
 }
@@ -94,6 +98,13 @@ export class TokenLedger {
     this.#seen.delete(partitionText(partition));
     this.#acknowledged.delete(partitionText(partition));
     this.#sent.delete(partitionText(partition));
+  }
+
+  /** Records that all writes after an oracle time are lost, and with them what the server knew of devices since then. */
+  fallBack(partition: PartitionKey, time: number): void {
+    const issues = within(this.#issues, partition);
+    for (const [token, issue] of issues) if (issue.readAt > time) issues.set(token, { ...issue, isLost: true });
+    this.forgetPartition(partition);
   }
 
   /** Call it after a trim that ignored the positions of devices. */

@@ -42,6 +42,8 @@ export class World {
   readonly devices: readonly SimulatedDevice[];
   readonly #written = new Map<string, PartitionKey>();
   readonly #statuses = new Map<string, PartitionStatus>();
+  /** The states of all partitions that the store may fall back to. */
+  #kept: ReadonlyMap<PartitionKey, OracleState> = new Map();
   #queries: QueryInFlight[] = [];
 
   constructor(server: ServerUnderTest, clock: SimulatedClock, history: SyncHistory) {
@@ -107,6 +109,21 @@ export class World {
 
   dropQueries(partition: PartitionKey): void {
     this.#queries = this.#queries.filter((query) => !isSamePartition(query.partition, partition));
+  }
+
+  /** Keeps the present states, for `fallBack`. */
+  keepStates(): void {
+    this.#kept = new Map(PARTITIONS.map((partition) => [partition, this.oracle.state(partition)]));
+  }
+
+  /** Records that all writes since `keepStates` are lost. */
+  fallBack(): void {
+    for (const [partition, state] of this.#kept) {
+      this.oracle.advance(partition, [state]);
+      this.tokens.fallBack(partition, state.time);
+      this.dropQueries(partition);
+      this.markWritten(partition);
+    }
   }
 
   /** Records that the partition was deleted. Its queries stay open. */
