@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonValue } from '@tidemark/protocol';
-import { clientError } from '../client-error.ts';
+import { ClientError, clientError } from '../client-error.ts';
 import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
 import { RowMap } from '../row-map.ts';
 import { lockFile } from './file-lock.ts';
@@ -48,7 +48,7 @@ class FileStore implements LocalStore {
   /** After a compaction that failed, the next attempt comes when there is so much. */
   #compactAtBytes = COMPACT_FROM_BYTES;
   #work: Promise<void> = Promise.resolve();
-  #end: Error | null = null;
+  #end: ClientError | null = null;
 
   private constructor(folder: string, unlock: () => Promise<void>, opened: Opened) {
     this.#folder = folder;
@@ -62,7 +62,7 @@ class FileStore implements LocalStore {
   static async open(folder: string, unlock: () => Promise<void>): Promise<FileStore> {
     const generations = await removeLeftovers(folder);
     const generation = generations.at(-1) ?? 0;
-    if (generations.length === 0) await writeFile(folder, generation, []);
+    if (generations.length === 0) await createFile(folder, generation);
     const path = fileOf(folder, generation);
     const { transactions, validBytes } = readLog(await readFile(path), path);
     const file = await open(path, 'r+');
@@ -86,7 +86,7 @@ class FileStore implements LocalStore {
   }
 
   async close(): Promise<void> {
-    if (this.#end !== null) return;
+    if (this.#end?.code === 'closed') return;
     this.#end = clientError('closed', 'the store is closed');
     await this.#work;
     await this.#file.close();
@@ -131,7 +131,7 @@ class FileStore implements LocalStore {
       await this.#file.truncate(this.#bytes);
       await this.#file.datasync();
     } catch (error) {
-      this.#end = clientError('store_failed', 'writing to the disk failed; open the device again', error);
+      this.#end ??= diskFailed(error);
     }
   }
 
@@ -147,13 +147,18 @@ class FileStore implements LocalStore {
 
   async #replaceFile(rows: readonly LocalRow[]): Promise<void> {
     const generation = this.#generation + 1;
-    await writeFile(this.#folder, generation, rows);
-    const file = await open(fileOf(this.#folder, generation), 'r+');
-    const { size } = await file.stat();
+    const { file, bytes } = await writeFile(this.#folder, generation, rows);
+    try {
+      await nameFile(this.#folder, generation);
+    } catch (error) {
+      if (error instanceof ClientError) this.#end ??= error;
+      await closeQuietly(file);
+      throw error;
+    }
     const old = { file: this.#file, path: fileOf(this.#folder, this.#generation) };
     this.#file = file;
     this.#generation = generation;
-    this.#bytes = size;
+    this.#bytes = bytes;
     this.#goneBytes = 0;
     this.#compactAtBytes = COMPACT_FROM_BYTES;
     await removeFile(old.file, old.path);
@@ -164,21 +169,55 @@ class FileStore implements LocalStore {
   }
 }
 
-/** Writes a new file, which gets its final name when everything is on the disk. */
-async function writeFile(folder: string, generation: number, rows: readonly LocalRow[]): Promise<void> {
-  const path = fileOf(folder, generation);
-  const file = await open(`${path}.new`, 'w', 0o600);
+/** Writes a new file and flushes it. It counts when it has its final name; the handle stays valid then. */
+async function writeFile(folder: string, generation: number, rows: readonly LocalRow[]) {
+  const file = await open(`${fileOf(folder, generation)}.new`, 'w', 0o600);
   try {
     await file.writeFile(HEADER);
     for (let at = 0; at < rows.length; at += ROWS_PER_LINE) {
       await file.writeFile(lineOf(rows.slice(at, at + ROWS_PER_LINE)));
     }
     await file.sync();
-  } finally {
-    await file.close();
+    const { size: bytes } = await file.stat();
+    return { file, bytes };
+  } catch (error) {
+    await closeQuietly(file);
+    throw error;
   }
-  await rename(`${path}.new`, path);
-  await syncFolder(folder);
+}
+
+/**
+ * Gives a new file its final name and flushes the folder; Windows flushes it by itself. The folder is opened first, so that
+ * only the disk itself can fail once the file has its name. Then nobody knows which file a restart will find, and the error
+ * is a `ClientError`: no file may get another commit.
+ */
+async function nameFile(folder: string, generation: number): Promise<void> {
+  const path = fileOf(folder, generation);
+  const handle = process.platform === 'win32' ? null : await open(folder, 'r');
+  try {
+    await rename(`${path}.new`, path);
+    await handle?.sync().catch(async (error: unknown) => {
+      await rm(path, { force: true }).catch(() => undefined);
+      throw diskFailed(error);
+    });
+  } finally {
+    if (handle !== null) await closeQuietly(handle);
+  }
+}
+
+async function createFile(folder: string, generation: number): Promise<void> {
+  const { file } = await writeFile(folder, generation, []);
+  await file.close();
+  await nameFile(folder, generation);
+}
+
+/** Closes a file of which nothing more is expected, so that a failure does not hide another error, or a success. */
+async function closeQuietly(file: FileHandle): Promise<void> {
+  await file.close().catch(() => undefined);
+}
+
+function diskFailed(error: unknown): ClientError {
+  return clientError('store_failed', 'writing to the disk failed; open the device again', error);
 }
 
 /** Removes files of dead processes. Returns the complete generations, oldest first. */
@@ -206,17 +245,6 @@ async function writeAll(file: FileHandle, bytes: Buffer, position: number): Prom
   for (let at = 0; at < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position + at);
     at += bytesWritten;
-  }
-}
-
-/** Flushes the folder, so that the name of a file is on the disk; Windows does so by itself. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

@@ -1,0 +1,120 @@
+import { temporaryFolder } from '@tidemark/testing';
+import { describe, expect, it, vi } from 'vitest';
+import type { CommitOptions, LocalStore, LocalWrite } from '../ports/local-store.ts';
+
+/** Counts the calls to the file system, and lets one of them fail before it does anything. */
+const disk = vi.hoisted(() => {
+  const counted = new Set([
+    'open',
+    'rename',
+    'rm',
+    'write',
+    'writeFile',
+    'truncate',
+    'sync',
+    'datasync',
+    'stat',
+    'close',
+  ]);
+  let [calls, failing, isLasting]: [string[], number, boolean] = [[], -1, false];
+  const count = (name: string) => {
+    const number = calls.push(name) - 1;
+    if (failing < 0 || (isLasting ? number < failing : number !== failing)) return;
+    throw Object.assign(new Error(`EMFILE: ${name} failed`), { code: 'EMFILE' });
+  };
+  /** Wraps the functions of the module, and the handles of the files that it opens. */
+  const wrap = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get(object, name: string) {
+        const value: unknown = Reflect.get(object, name, object);
+        if (typeof value !== 'function') return value;
+        return async (...rest: unknown[]) => {
+          if (counted.has(name)) count(name);
+          const result: unknown = await Reflect.apply(value, object, rest);
+          return name === 'open' ? wrap(result as object) : result;
+        };
+      },
+    });
+  return {
+    wrap,
+    /** Counts from now on. The call `number` fails, with all after it if `lasts`. */
+    begin(number: number, lasts: boolean) {
+      [calls, failing, isLasting] = [[], number, lasts];
+    },
+    end() {
+      failing = -1;
+      return [...calls];
+    },
+  };
+});
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>();
+  const { open, rename, rm } = disk.wrap(real);
+  return { ...real, open, rename, rm };
+});
+const { openFileStore } = await import('./file-store.ts');
+
+/** More than any commit here makes. */
+const CALLS_MAX = 40;
+
+const fact = (name: string, value?: number): LocalWrite => ({
+  table: 'facts',
+  key: ['', name],
+  ...(value === undefined ? {} : { value }),
+});
+
+const factsOf = async (store: LocalStore) =>
+  Object.fromEntries((await store.load()).map(({ key, value }) => [key[1], value]));
+
+const before = { first: 1, gone: 1 };
+const second = [fact('second', 1), fact('gone')];
+const third = [fact('third', 1)];
+
+/** Commits while one call fails, or it and all after it, and once more when the disk works again, and reads what a restart finds. */
+async function tryOut(options: CommitOptions, failing: number, isLasting: boolean) {
+  const folder = await temporaryFolder();
+  const store = await openFileStore(folder.path);
+  await store.commit([fact('first', 1), fact('gone', 1)]);
+  const errors: string[] = [];
+  const refused = (error: { readonly code: string }) => void errors.push(error.code);
+  disk.begin(failing, isLasting);
+  await store.commit(second, options).catch(refused);
+  const calls = disk.end();
+  await store.commit(third).catch(refused);
+  await store.close();
+  const again = await openFileStore(folder.path);
+  const found = await factsOf(again);
+  await again.close();
+  await folder.remove();
+  return { found, errors, hasFailed: failing < calls.length, label: `call ${failing} of ${calls.join(', ')}` };
+}
+
+const allStored = { first: 1, second: 1, third: 1 };
+
+describe('a disk that fails', () => {
+  for (const options of [{}, { scrubs: true }]) {
+    const kind = 'scrubs' in options ? 'a commit that scrubs' : 'a commit';
+    it(`[FILE-6] whichever single call to the disk fails during ${kind}, a restart finds every reported commit and no refused one`, async () => {
+      let [failing, isOver] = [0, false];
+      for (; !isOver && failing < CALLS_MAX; failing++) {
+        const { found, errors, hasFailed, label } = await tryOut(options, failing, false);
+        const expected = [allStored, { ...before, third: 1 }, before][errors.length];
+        expect(found, label).toEqual(expected);
+        isOver = !hasFailed;
+      }
+      expect(isOver && failing > 2).toBe(true);
+    });
+
+    it(`[FILE-6] when the disk fails from any call of ${kind} on, it counts completely or not at all, and no later one is lost`, async () => {
+      let [failing, isOver] = [0, false];
+      for (; !isOver && failing < CALLS_MAX; failing++) {
+        const { found, errors, hasFailed, label } = await tryOut(options, failing, true);
+        const possible = [[allStored], [{ ...before, third: 1 }], [before, { first: 1, second: 1 }]][errors.length];
+        expect(possible, label).toContainEqual(found);
+        isOver = !hasFailed;
+      }
+      expect(isOver && failing > 2).toBe(true);
+    });
+  }
+});
