@@ -143,6 +143,20 @@ async function used(store: LocalStore): Promise<Device> {
   return device;
 }
 
+/** A device that got many objects, which are all deleted by now. */
+async function emptied(store: LocalStore): Promise<Device> {
+  const ids = Array.from({ length: 300 }, (_, at) => `id-of-secret-${at}`);
+  const objects = Object.fromEntries(ids.map((id) => [id, { text: SECRET }]));
+  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  const device = await world.open({ store, user: null });
+  await finish(device.signIn(ada));
+  await finish(device.sync());
+  await world.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ids });
+  await finish(device.sync());
+  expect(device.source('Order').list()).toEqual([]);
+  return device;
+}
+
 function expectNothing(content: string): void {
   expect(content).not.toContain(SECRET);
   expect(content).not.toContain('id-of-secret');
@@ -167,6 +181,18 @@ describe('data hygiene', () => {
       await device.close();
       expect(await content()).not.toMatch(TOKEN);
       expectNothing(await content());
+    },
+  );
+
+  it.each(STORES)(
+    '[HYGIENE-1] after signing out %s holds none of the objects that were deleted before',
+    async (_, open) => {
+      const { store, content } = await open();
+      const device = await emptied(store);
+      await finish(device.signOut());
+      await until(() => store.scrubs === 2);
+      expectNothing(await content());
+      await device.close();
     },
   );
 
@@ -249,6 +275,18 @@ describe('remote wipe', () => {
       await device.close();
     },
   );
+
+  it.each(STORES)('[WIPE-7] a wiped device also erases objects of %s that were deleted before', async (_, open) => {
+    const { store, content } = await open();
+    const device = await emptied(store);
+    const { clientId } = device.status.getSnapshot();
+    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    await finish(device.sync().catch(() => undefined));
+    await until(() => store.scrubs === 2);
+    expect(await isConfirmed(clientId)).toBe(true);
+    expectNothing(await content());
+    await device.close();
+  });
 
   it('[WIPE-7] a wipe that could not be confirmed is confirmed after a restart', async () => {
     const { store, content } = await fileStore();

@@ -46,7 +46,7 @@ export interface LocalWrite {
 }
 
 export interface CommitOptions {
-  /** True: what is replaced or deleted must not be readable in the files of the store afterwards. */
+  /** True: what this commit and those before it replaced or deleted must not be readable in the files of the store afterwards. */
   readonly scrubs?: boolean;
   /**
    * True: the commit need not be durable before a later commit without this option is, because the device can fetch again
@@ -63,8 +63,8 @@ export interface CommitOptions {
  *   change. Of two writes to one key the later one counts. Commits are called one at a time.
  * - Keys and values are returned exactly as given, whatever the strings contain. Neither side changes a value it was
  *   given.
- * - After a commit with `scrubs` nothing that its writes replaced or deleted can be read from the files of the store. A
- *   database may still keep old blocks for a while that only other programs can read.
+ * - After a commit with `scrubs` nothing that it or a commit before it replaced or deleted can be read from the files of the
+ *   store. A database may still keep old blocks for a while that only other programs can read.
  * - After `close` every call rejects; `close` itself may be called again.
  * - `load` may call `onFirst` once, before it reads objects, with every row of the other tables. A store that reads
  *   everything at once does not call it.

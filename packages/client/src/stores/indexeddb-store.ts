@@ -123,6 +123,8 @@ class IndexedDbStore implements LocalStore {
     await this.#newLog;
     this.#requireOpen();
     const tables = new Set<string>(writes.map(({ table }) => table));
+    // What was deleted before may still be in packs.
+    if (options.scrubs === true) tables.add('objects');
     const names = [FENCE, ...tables, ...(tables.has('objects') ? [PACKS] : [])];
     const tx = this.#db.transaction(names, 'readwrite', {
       durability: options.isRepeatable === true ? 'relaxed' : 'strict',
@@ -160,7 +162,7 @@ class IndexedDbStore implements LocalStore {
   #write(tx: IndexedDbTransaction, writes: readonly LocalWrite[], { scrubs, isRepeatable }: CommitOptions): boolean {
     const objects = writes.filter(({ table }) => table === 'objects');
     for (const write of writes) if (write.table !== 'objects') writeRow(tx, write);
-    if (objects.length === 0) return false;
+    if (objects.length === 0 && scrubs !== true) return false;
     const deletes = objects.filter(({ value }) => value === undefined).length;
     // First syncs, whose commits are repeatable, replace nothing.
     if (isRepeatable !== true && objects.length >= PACKS_FROM_OBJECTS) this.#packedAgain += objects.length;

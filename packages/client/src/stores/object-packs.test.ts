@@ -84,6 +84,24 @@ it('[LOCAL-8] packs are written anew by a commit that scrubs and by one that del
   }
 });
 
+it('[LOCAL-8] a commit that scrubs also removes objects that were deleted or replaced before it, and keeps the others', async () => {
+  for (const writes of [[put(0, undefined)], [{ table: 'facts', key: ['', 'session'] }]] as const) {
+    const indexedDB = newFactory();
+    const store = await openIndexedDbStore({ indexedDB });
+    await store.load();
+    await store.commit(puts(PACKS_FROM_OBJECTS, { name: 'a secret' }));
+    await store.commit(puts(PACKS_FROM_OBJECTS / 2, { name: 'replaced' }));
+    await store.commit(puts(PACKS_FROM_OBJECTS / 2, undefined, PACKS_FROM_OBJECTS / 2));
+    await store.commit(puts(PACKS_FROM_OBJECTS / 2, { name: 'kept' }));
+    await store.commit(writes, { scrubs: true });
+    const { rows, packs } = await stored(indexedDB);
+    expect(rows).toEqual([]);
+    expect(packs.join()).not.toMatch(/secret|replaced/);
+    const kept = puts(PACKS_FROM_OBJECTS / 2, { name: 'kept' }) as LocalRow[];
+    expect(asMap(await store.load())).toEqual(asMap(writes[0].table === 'objects' ? kept.slice(1) : kept));
+  }
+});
+
 it('[LOCAL-10] objects that are packed again and again do not let the database grow without bound', async () => {
   const indexedDB = newFactory();
   const store = await openIndexedDbStore({ indexedDB });
