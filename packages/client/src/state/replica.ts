@@ -264,6 +264,11 @@ export class Replica {
     }
   }
 
+  /** Takes back all changes that are not stored, because nobody can store them. */
+  refuseUnsaved(error: unknown): void {
+    for (const write of this.#unsaved) this.#refuse(write, error);
+  }
+
   /** Resolves the changes that are stored already, as another tab says. */
   confirmUploads(opIds: readonly string[]): void {
     this.#withdrawSaved((opId) => opIds.includes(opId));

@@ -9,14 +9,8 @@ import {
   TABLES,
   type Table,
 } from '../ports/local-store.ts';
-import {
-  answered,
-  beginNewLog,
-  failure,
-  type IndexedDb,
-  type IndexedDbFactory,
-  type IndexedDbTransaction,
-} from './indexeddb.ts';
+import { answered, failure, type IndexedDb, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
+import { IndexedDbConnection } from './indexeddb-connection.ts';
 import {
   applyWrites,
   PACKS,
@@ -47,26 +41,14 @@ const OWNER_KEY = 'owner';
  */
 export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {
   const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
-  const db = await opened(factory, name);
-  // Not randomUUID, which browsers have on secure pages only.
-  const owner = globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
-  return new IndexedDbStore(db, { name, owner, newLog: () => beginNewLog(factory, `${name}:empty:${owner}`) });
-}
-
-interface StoreParts {
-  readonly name: string;
-  readonly owner: string;
-  readonly newLog: () => Promise<void>;
+  return new IndexedDbStore(await opened(factory, name), factory, name);
 }
 
 class IndexedDbStore implements LocalStore {
   readonly sharedAs: string;
-  readonly #db: IndexedDb;
-  readonly #owner: string;
-  readonly #beginNewLog: () => Promise<void>;
-  /** Null: not begun yet. What is reported as stored must not be at the end of a log that a kill has torn. */
-  #newLog: Promise<void> | null = null;
-  #end: ClientError | null = null;
+  readonly #connection: IndexedDbConnection;
+  // Not randomUUID, which browsers have on secure pages only.
+  readonly #owner = globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
   #isTaken = false;
   /** Whether the table `objects` may have rows, and whether there may be packs: both until the database is loaded. */
   #mayHaveRows = true;
@@ -74,28 +56,19 @@ class IndexedDbStore implements LocalStore {
   /** The objects that were there when the packs were written anew, and those that were packed since and may replace them. */
   #packed = 0;
   #packedAgain = 0;
-  #onLost: (error: ClientError) => void = () => undefined;
 
-  constructor(db: IndexedDb, { name, owner, newLog }: StoreParts) {
+  constructor(db: IndexedDb, factory: IndexedDbFactory, name: string) {
     this.sharedAs = name;
-    this.#db = db;
-    this.#owner = owner;
-    this.#beginNewLog = newLog;
-    // Somebody deletes the database, or another version of the app upgrades it, and must not wait for this one.
-    db.onversionchange = () => {
-      const isNew = this.#end === null;
-      this.#end ??= clientError('store_failed', 'the database was deleted or upgraded; open the device again');
-      db.close();
-      if (isNew) this.#onLost(this.#end);
-    };
+    const isSame = async (other: IndexedDb) => !this.#isTaken || (await ownerOf(other)) !== undefined;
+    this.#connection = new IndexedDbConnection(db, { factory, name, version: VERSION, owner: this.#owner, isSame });
   }
 
   /** Takes the database from the tab that had it, in the transaction that reads it. */
   async load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
-    this.#requireOpen();
+    this.#connection.requireOpen();
+    this.#connection.beginNewLog();
+    const tx = await this.#connection.begin([...TABLES, FENCE, PACKS], 'readwrite');
     this.#isTaken = true;
-    this.#newLog ??= this.#beginNewLog();
-    const tx = this.#db.transaction([...TABLES, FENCE, PACKS], 'readwrite');
     const done = finished(tx);
     // A request that fails says why.
     done.catch(() => undefined);
@@ -120,42 +93,42 @@ class IndexedDbStore implements LocalStore {
   }
 
   async commit(writes: readonly LocalWrite[], options: CommitOptions = {}): Promise<void> {
-    await this.#newLog;
-    this.#requireOpen();
+    await this.#connection.newLog;
+    this.#connection.requireOpen();
     const tables = new Set<string>(writes.map(({ table }) => table));
     // What was deleted before may still be in packs.
     if (options.scrubs === true) tables.add('objects');
     const names = [FENCE, ...tables, ...(tables.has('objects') ? [PACKS] : [])];
-    const tx = this.#db.transaction(names, 'readwrite', {
-      durability: options.isRepeatable === true ? 'relaxed' : 'strict',
-    });
-    const done = finished(tx);
-    // The check and the writes are one transaction, so that no other tab can interfere.
-    const fence = tx.objectStore(FENCE).get(OWNER_KEY);
-    if (!this.#isTaken) tx.objectStore(FENCE).put(this.#owner, OWNER_KEY);
-    let isOwner = !this.#isTaken;
-    let isRewritten = false;
-    this.#isTaken = true;
-    fence.onsuccess = () => {
-      isOwner ||= fence.result === this.#owner;
-      if (!isOwner) tx.abort();
-      else isRewritten = this.#write(tx, writes, options);
-    };
-    await done.catch((error: unknown) => {
-      throw isOwner ? error : clientError('store_in_use', 'another tab or window has opened this device');
-    });
-    if (isRewritten) this.#mayHaveRows = false;
+    const durability = options.isRepeatable === true ? 'relaxed' : 'strict';
+    await this.#connection.run([names, 'readwrite', { durability }], (tx) => this.#commitIn(tx, writes, options));
   }
 
   async close(): Promise<void> {
-    if (this.#end !== null) return;
-    this.#end = clientError('closed', 'the store is closed');
-    this.#db.close();
+    this.#connection.close();
   }
 
   onLost(listener: (error: ClientError) => void): void {
-    this.#onLost = listener;
-    if (this.#end?.code === 'store_failed') listener(this.#end);
+    this.#connection.onLost(listener);
+  }
+
+  async #commitIn(tx: IndexedDbTransaction, writes: readonly LocalWrite[], options: CommitOptions): Promise<void> {
+    const done = finished(tx);
+    // A request that fails says why.
+    done.catch(() => undefined);
+    // The check and the writes are one transaction, so that no other tab can interfere.
+    const fence = tx.objectStore(FENCE).get(OWNER_KEY);
+    if (!this.#isTaken) tx.objectStore(FENCE).put(this.#owner, OWNER_KEY);
+    let [isForeign, isRewritten] = [false, false];
+    fence.onsuccess = () => {
+      isForeign = this.#isTaken && fence.result !== this.#owner;
+      if (isForeign) tx.abort();
+      else isRewritten = this.#write(tx, writes, options);
+    };
+    await done.catch((error: unknown) => {
+      throw isForeign ? clientError('store_in_use', 'another tab or window has opened this device') : error;
+    });
+    this.#isTaken = true;
+    if (isRewritten) this.#mayHaveRows = false;
   }
 
   /** Returns true if it writes all objects anew. */
@@ -202,10 +175,6 @@ class IndexedDbStore implements LocalStore {
     if (write.value === undefined && this.#mayHavePacks) tx.objectStore('objects').put(undefined, [...write.key]);
     else writeRow(tx, write);
   }
-
-  #requireOpen(): void {
-    if (this.#end !== null) throw this.#end;
-  }
 }
 
 /** True if the packs hold much that is outdated, or much is stored in single rows, which take long to read. */
@@ -231,6 +200,11 @@ async function rowsOf(tx: IndexedDbTransaction, table: Table): Promise<readonly 
   const store = tx.objectStore(table);
   const [keys, values] = await Promise.all([answered(store.getAllKeys()), answered(store.getAll())]);
   return keys.map((key, index) => ({ table, key: key as [string, string], value: values[index] as JsonValue }));
+}
+
+/** Returns the store that has the database; undefined: it was never loaded. */
+function ownerOf(db: IndexedDb): Promise<unknown> {
+  return answered(db.transaction([FENCE], 'readonly').objectStore(FENCE).get(OWNER_KEY));
 }
 
 function opened(factory: IndexedDbFactory, name: string): Promise<IndexedDb> {

@@ -17,12 +17,14 @@ export interface IndexedDbRequest<T> {
 }
 
 export interface IndexedDbOpenRequest extends IndexedDbRequest<IndexedDb> {
+  readonly transaction: IndexedDbTransaction | null;
   onupgradeneeded: ((event: never) => unknown) | null;
   onblocked: ((event: never) => unknown) | null;
 }
 
 export interface IndexedDb {
   onversionchange: ((event: never) => unknown) | null;
+  onclose: ((event: never) => unknown) | null;
   readonly objectStoreNames: { contains(name: string): boolean };
   createObjectStore(name: string, options?: { readonly autoIncrement?: boolean }): unknown;
   transaction(
@@ -34,6 +36,7 @@ export interface IndexedDb {
 }
 
 export interface IndexedDbTransaction {
+  readonly db: IndexedDb;
   readonly error: unknown;
   oncomplete: ((event: never) => unknown) | null;
   onabort: ((event: never) => unknown) | null;

@@ -1,4 +1,4 @@
-import { clientError } from '../client-error.ts';
+import { asClientError, type ClientError, clientError } from '../client-error.ts';
 import { type CommandArguments, type CommandName, type CommandResult, runCommand } from '../engine/commands.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
 import { type DeviceEvents, type DeviceListeners, newDeviceListeners } from '../engine/device-listeners.ts';
@@ -187,8 +187,20 @@ export class TabHost implements DeviceHost {
     } catch (error) {
       this.#leads = null;
       this.#onFailed(error);
+      this.#failToLead(asClientError(error, 'store_failed'));
       this.#armPing();
     }
+  }
+
+  /** Nobody leads now. Another tab may be able to; until then nothing can be stored. */
+  #failToLead(error: ClientError): void {
+    this.#releaseLock();
+    this.replica.refuseUnsaved(error);
+    for (const { reject } of this.#takeCommands()) reject(error);
+    if (this.#shared === null) return;
+    const { code, detail, status } = error;
+    const failed = { isLive: false, isSyncing: false, error: { code, detail, status, atMs: this.platform.nowMs() } };
+    this.#takeStatus({ ...this.#shared, status: { ...this.#shared.status, ...failed } });
   }
 
   #beginToLead(term: string, { state, fill }: EarlyState): void {

@@ -130,6 +130,32 @@ it('[LOCAL-9] a database that is deleted while the page runs is told by the stat
   await expect(page.evaluate('orders.create({ n: 1 })')).rejects.toThrow(/deleted/);
 });
 
+it('[LOCAL-12] when the browser deletes the data of the site, all tabs say so at once, refuse changes, and work again after a reload', async () => {
+  await makeUser(server, 'nina');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'nina', objects: { o: { n: 1 } } });
+  const first = await openTab();
+  const second = await openTab(first);
+  await signIn(first, 'nina');
+  await untilInTab(second, "orders.get('o') !== undefined");
+  const session = await first.context().newCDPSession(first);
+  await session.send('Storage.clearDataForOrigin', { origin: app.url, storageTypes: 'indexeddb' });
+  const isTold = "device.status.getSnapshot().error?.code === 'store_failed'";
+  await Promise.all([untilInTab(first, isTold), untilInTab(second, isTold)]);
+  const create = `orders.create({ n: 2 }).catch(({ code }) => code)`;
+  expect([await first.evaluate(create), await second.evaluate(create)]).toEqual(['store_failed', 'store_failed']);
+  // The tab that is left cannot lead, since its database is gone, and says so until another tab leads.
+  await first.close();
+  await untilInTab(second, "device.status.getSnapshot().tab === 'follower'");
+  expect(await second.evaluate(create)).toBe('store_failed');
+  expect(await second.evaluate(isTold)).toBe(true);
+  const third = await openTab(second);
+  await signIn(third, 'nina');
+  await untilInTab(second, "device.status.getSnapshot().error === null && orders.get('o') !== undefined");
+  await second.evaluate("orders.update('o', { n: 3 })");
+  await second.evaluate('device.sync()');
+  expect(await onServer('nina')).toEqual({ o: { n: 3 } });
+});
+
 it('[TABS-2] when the tab that leads is closed, another one leads, and nothing is lost or doubled', async () => {
   await makeUser(server, 'cleo');
   const first = await openTab();

@@ -1,0 +1,147 @@
+import { IDBFactory } from 'fake-indexeddb';
+import { expect, it } from 'vitest';
+import type { LocalStore, LocalWrite } from '../ports/local-store.ts';
+import { answered, type IndexedDb, type IndexedDbFactory } from './indexeddb.ts';
+import { openIndexedDbStore } from './indexeddb-store.ts';
+
+/** A browser that can close the connections of a page, as it does when it deletes the data of a site. */
+class Browser {
+  readonly indexedDB = new IDBFactory() as unknown as IndexedDbFactory;
+  readonly connections: IndexedDb[] = [];
+
+  /** What one page sees of it. */
+  page(): IndexedDbFactory {
+    return {
+      open: (name, version) => {
+        const request = this.indexedDB.open(name, version);
+        const { addEventListener } = request as unknown as EventTarget;
+        addEventListener.call(request, 'success', () => this.connections.push(request.result));
+        return request;
+      },
+      deleteDatabase: (name) => this.indexedDB.deleteDatabase(name),
+    };
+  }
+
+  closeConnections({ tellsPages = true } = {}): void {
+    for (const connection of this.connections.splice(0)) {
+      connection.close();
+      if (tellsPages) connection.onclose?.(undefined as never);
+    }
+  }
+
+  async deleteData(): Promise<void> {
+    const listeners = this.connections.map((connection) => connection.onclose);
+    for (const connection of this.connections.splice(0)) connection.close();
+    await answered(this.indexedDB.deleteDatabase('tidemark'));
+    for (const listener of listeners) listener?.(undefined as never);
+  }
+
+  async names(): Promise<readonly string[]> {
+    const { databases } = this.indexedDB as unknown as IDBFactory;
+    return (await databases.call(this.indexedDB)).map(({ name }) => name as string);
+  }
+}
+
+const fact = (name: string): LocalWrite => ({ table: 'facts', key: ['', name], value: 1 });
+const factsOf = async (store: LocalStore) => (await store.load()).map(({ key }) => key[1]);
+
+/** Opens a store with one row, and lists the errors by which it says that it is lost. */
+async function newStore(browser: Browser) {
+  const store = await openIndexedDbStore({ indexedDB: browser.page() });
+  const errors: { readonly code: string; readonly detail: string }[] = [];
+  store.onLost?.(({ code, detail }) => errors.push({ code, detail }));
+  await store.load();
+  await store.commit([fact('before')]);
+  return { store, errors };
+}
+
+it.each([true, false])(
+  '[LOCAL-12] a connection that the browser closes is opened again, and no commit is lost (the page is told: %s)',
+  async (tellsPages) => {
+    const browser = new Browser();
+    const { store, errors } = await newStore(browser);
+    browser.closeConnections({ tellsPages });
+    await store.commit([fact('after')]);
+    expect(await factsOf(store)).toEqual(['after', 'before']);
+    browser.closeConnections({ tellsPages });
+    expect(await factsOf(store)).toEqual(['after', 'before']);
+    expect(errors).toEqual([]);
+    await store.close();
+  },
+);
+
+/** Closes the connections of the page in the middle of the next transaction. */
+function cutNext(browser: Browser, db: IndexedDb): void {
+  const transaction = db.transaction.bind(db);
+  db.transaction = (...given) => {
+    const tx = transaction(...given);
+    const objectStore = tx.objectStore.bind(tx);
+    tx.objectStore = (name) => {
+      tx.objectStore = objectStore;
+      queueMicrotask(() => {
+        tx.abort();
+        browser.closeConnections();
+      });
+      return objectStore(name);
+    };
+    db.transaction = transaction;
+    return tx;
+  };
+}
+
+it('[LOCAL-12] a commit that was under way when the browser closed the connection is made again', async () => {
+  const browser = new Browser();
+  const { store, errors } = await newStore(browser);
+  for (const db of browser.connections) cutNext(browser, db);
+  await store.commit([fact('after')]);
+  expect(await factsOf(store)).toEqual(['after', 'before']);
+  expect(errors).toEqual([]);
+  await store.close();
+});
+
+const GONE = { code: 'store_failed', detail: 'the database was deleted or upgraded; open the device again' };
+
+it('[LOCAL-12] a database that the browser deletes is told at once by every store that has it open, and not created anew', async () => {
+  const browser = new Browser();
+  const { store, errors } = await newStore(browser);
+  const follower = await openIndexedDbStore({ indexedDB: browser.page() });
+  const others: unknown[] = [];
+  follower.onLost?.(({ code, detail }) => others.push({ code, detail }));
+  await browser.deleteData();
+  await expect(store.commit([fact('after')])).rejects.toMatchObject(GONE);
+  await expect(follower.load()).rejects.toMatchObject(GONE);
+  expect([errors, others]).toEqual([[GONE], [GONE]]);
+  expect(await browser.names()).toEqual([]);
+  await store.close();
+  await expect(store.commit([fact('after')])).rejects.toMatchObject({ code: 'closed' });
+});
+
+it('[LOCAL-12] a database that another tab has created anew meanwhile is not taken for the one that was deleted', async () => {
+  const browser = new Browser();
+  const { store, errors } = await newStore(browser);
+  const deleted = browser.deleteData();
+  const other = await openIndexedDbStore({ indexedDB: browser.indexedDB });
+  await deleted;
+  await expect(store.commit([fact('after')])).rejects.toMatchObject(GONE);
+  expect(errors).toEqual([GONE]);
+  expect(await other.load()).toEqual([]);
+});
+
+it('[LOCAL-12] after the browser closed the connection, a database that another tab has loaded belongs to that tab', async () => {
+  const browser = new Browser();
+  const { store, errors } = await newStore(browser);
+  const other = await openIndexedDbStore({ indexedDB: browser.indexedDB });
+  await other.load();
+  browser.closeConnections();
+  await expect(store.commit([fact('after')])).rejects.toMatchObject({ code: 'store_in_use' });
+  expect(errors).toEqual([]);
+});
+
+it('[LOCAL-12] a store that is closed opens nothing again', async () => {
+  const browser = new Browser();
+  const { store, errors } = await newStore(browser);
+  await store.close();
+  browser.closeConnections();
+  await expect(store.load()).rejects.toMatchObject({ code: 'closed' });
+  expect(errors).toEqual([]);
+});
