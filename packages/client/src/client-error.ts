@@ -12,6 +12,7 @@ export type ClientErrorCode =
   | 'store_failed'
   | 'store_in_use'
   | 'store_damaged'
+  | 'storage_full'
   | 'unknown_upload'
   | 'invalid_url';
 

@@ -16,11 +16,11 @@ const disk = vi.hoisted(() => {
     'stat',
     'close',
   ]);
-  let [calls, failing, isLasting]: [string[], number, boolean] = [[], -1, false];
+  let [calls, failing, isLasting, code]: [string[], number, boolean, string] = [[], -1, false, ''];
   const count = (name: string) => {
     const number = calls.push(name) - 1;
     if (failing < 0 || (isLasting ? number < failing : number !== failing)) return;
-    throw Object.assign(new Error(`EMFILE: ${name} failed`), { code: 'EMFILE' });
+    throw Object.assign(new Error(`${code}: ${name} failed`), { code });
   };
   /** Wraps the functions of the module, and the handles of the files that it opens. */
   const wrap = <T extends object>(target: T): T =>
@@ -38,8 +38,8 @@ const disk = vi.hoisted(() => {
   return {
     wrap,
     /** Counts from now on. The call `number` fails, with all after it if `lasts`. */
-    begin(number: number, lasts: boolean) {
-      [calls, failing, isLasting] = [[], number, lasts];
+    begin(number: number, lasts: boolean, errorCode = 'EMFILE') {
+      [calls, failing, isLasting, code] = [[], number, lasts, errorCode];
     },
     end() {
       failing = -1;
@@ -117,4 +117,18 @@ describe('a disk that fails', () => {
       expect(isOver && failing > 2).toBe(true);
     });
   }
+
+  it('[LOCAL-13] a commit that finds the disk full says storage_full, and the store goes on when there is room again', async () => {
+    const folder = await temporaryFolder();
+    const store = await openFileStore(folder.path);
+    for (const options of [{}, { scrubs: true }]) {
+      disk.begin(1, false, 'ENOSPC');
+      await expect(store.commit(second, options)).rejects.toMatchObject({ code: 'storage_full' });
+      disk.end();
+    }
+    await store.commit(third);
+    expect(await factsOf(store)).toEqual({ third: 1 });
+    await store.close();
+    await folder.remove();
+  });
 });

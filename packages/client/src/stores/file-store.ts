@@ -6,6 +6,7 @@ import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '../ports/l
 import { RowMap } from '../row-map.ts';
 import { lockFile } from './file-lock.ts';
 import { HEADER, lineOf, readLog } from './log-lines.ts';
+import { storeError } from './store-error.ts';
 
 /** A file is compacted when at least so much of it, and half of it, is about rows that were replaced or deleted. */
 const COMPACT_FROM_BYTES = 500_000;
@@ -82,7 +83,9 @@ class FileStore implements LocalStore {
     this.#requireOpen();
     const done = this.#work.then(() => (scrubs ? this.#rewrite(writes) : this.#append(writes, !isRepeatable)));
     this.#work = done.catch(() => undefined).then(() => this.#compactWhenGrown());
-    await done;
+    await done.catch((error: unknown) => {
+      throw storeError(error);
+    });
   }
 
   async close(): Promise<void> {

@@ -9,7 +9,7 @@ import {
   TABLES,
   type Table,
 } from '../ports/local-store.ts';
-import { answered, failure, type IndexedDb, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
+import { answered, type IndexedDb, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
 import { IndexedDbConnection } from './indexeddb-connection.ts';
 import {
   applyWrites,
@@ -20,6 +20,7 @@ import {
   type StoredObjects,
   writePacks,
 } from './object-packs.ts';
+import { storeError } from './store-error.ts';
 
 export interface IndexedDbStoreOptions {
   /** The name of the database: one per device. Default: `tidemark`. */
@@ -221,7 +222,7 @@ function opened(factory: IndexedDbFactory, name: string): Promise<IndexedDb> {
 function finished(tx: IndexedDbTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     tx.oncomplete = () => resolve();
-    tx.onabort = () => reject(failure(tx.error));
+    tx.onabort = () => reject(storeError(tx.error));
   });
 }
 

@@ -1,4 +1,4 @@
-import { ClientError } from '../client-error.ts';
+import { storeError } from './store-error.ts';
 
 /**
  * The part of IndexedDB that is used here. The types of the DOM would add `window` and `document` to a package that
@@ -58,7 +58,7 @@ export interface IndexedDbObjectStore {
 export function answered<T>(request: IndexedDbRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(failure(request.error));
+    request.onerror = () => reject(storeError(request.error));
   });
 }
 
@@ -76,9 +76,4 @@ export async function beginNewLog(factory: IndexedDbFactory, empty: string): Pro
   } catch {
     // Nothing depends on the empty database.
   }
-}
-
-export function failure(error: unknown): ClientError {
-  const detail = error instanceof Error ? error.message : 'the transaction was aborted';
-  return new ClientError('store_failed', detail, { cause: error });
 }

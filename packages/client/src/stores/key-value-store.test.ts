@@ -94,6 +94,19 @@ it('[LOCAL-7] a commit that is too long for one key is split, and its parts go w
   );
 });
 
+it('[LOCAL-13] a commit that finds the storage full says storage_full, and the store goes on when there is room again', async () => {
+  const storage = new KeyByKeyStorage();
+  const store = await openKeyValueStore(storage);
+  const multiSet = storage.multiSet.bind(storage);
+  storage.multiSet = () => Promise.reject(new Error('database or disk is full (code 13 SQLITE_FULL)'));
+  await expect(store.commit([{ table: 'facts', key: ['', 'a'], value: 1 }])).rejects.toMatchObject({
+    code: 'storage_full',
+  });
+  storage.multiSet = multiSet;
+  await store.commit([{ table: 'facts', key: ['', 'b'], value: 2 }]);
+  expect(await store.load()).toEqual([{ table: 'facts', key: ['', 'b'], value: 2 }]);
+});
+
 function drawCommits(): readonly (readonly LocalWrite[])[] {
   const dice = new Dice(seededRandom(11));
   return Array.from({ length: 3 * KEY_VALUE_LOG_MAX }, () =>

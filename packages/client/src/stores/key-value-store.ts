@@ -2,6 +2,7 @@ import { parseJson } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import { KEY_VALUE_LOG_MAX, KEY_VALUE_UNITS_MAX } from '../limits.ts';
 import type { CommitOptions, LocalKey, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
+import { storeError } from './store-error.ts';
 
 /** The part of AsyncStorage that the store uses; `expo-sqlite/kv-store` has it as well. One `multiSet` of one key must be atomic. */
 export interface KeyValueStorage {
@@ -82,7 +83,9 @@ class KeyValueStore implements LocalStore {
       this.#rowPrefix + JSON.stringify([table, ...key]),
       value === undefined ? null : JSON.stringify(value),
     ]);
-    await this.#append(JSON.stringify(pairs));
+    await this.#append(JSON.stringify(pairs)).catch((error: unknown) => {
+      throw storeError(error);
+    });
     // The commit is stored already: a failure to fold must not reject it, and the next one folds again.
     if (this.#mustScrub) await this.#scrub().catch(() => undefined);
     else if (this.#log.length > KEY_VALUE_LOG_MAX) await this.#fold().catch(() => undefined);

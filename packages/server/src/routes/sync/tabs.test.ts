@@ -156,6 +156,26 @@ it('[LOCAL-12] when the browser deletes the data of the site, all tabs say so at
   expect(await onServer('nina')).toEqual({ o: { n: 3 } });
 });
 
+it('[LOCAL-13] a full storage refuses a change with storage_full and takes it back, and the device goes on when there is room', async () => {
+  await makeUser(server, 'otto');
+  // Before the device stores anything: Chromium remembers for a while how much room there was.
+  const first = await browser.openPage(app.url, { expectedErrors: EXPECTED });
+  const session = await first.context().newCDPSession(first);
+  await session.send('Storage.overrideQuotaForOrigin', { origin: app.url, quotaSize: 200_000 });
+  await startDevice(first, server.url);
+  const second = await openTab(first);
+  await signIn(first, 'otto');
+  await untilInTab(second, "device.status.getSnapshot().userId === 'otto'");
+  const create = `orders.create({ text: 'x'.repeat(400_000) }).then(() => null, ({ code, message }) => ({ code, message }))`;
+  const refusal = { code: 'storage_full', message: expect.stringMatching(/^there is no room left/) };
+  expect([await first.evaluate(create), await second.evaluate(create)]).toEqual([refusal, refusal]);
+  expect(await second.evaluate('orders.list()')).toEqual([]);
+  await session.send('Storage.overrideQuotaForOrigin', { origin: app.url });
+  await second.evaluate("orders.create({ n: 1 }, { id: 'o' })");
+  await second.evaluate('device.sync()');
+  expect(await onServer('otto')).toEqual({ o: { n: 1 } });
+});
+
 it('[TABS-2] when the tab that leads is closed, another one leads, and nothing is lost or doubled', async () => {
   await makeUser(server, 'cleo');
   const first = await openTab();
