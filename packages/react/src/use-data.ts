@@ -66,28 +66,58 @@ function useQueryOf<A extends object, I extends Include>(
   return device && sourceOf(device, source).query<I>(options);
 }
 
-/** Returns the result of a query, and renders again when it changes. */
-export function useQuery<A extends object = Attributes, const I extends Include = Record<never, never>>(
+/** Options of a query with relations. */
+type Including<A, I extends Include> = QueryOptions<A, I> & { readonly include: I };
+
+type ToOne = Readonly<Record<string, string | { readonly source: string; readonly via: string }>>;
+type ToMany = Readonly<Record<string, { readonly source: string; readonly by: string }>>;
+
+/**
+ * Returns the result of a query, and renders again when it changes. Given a `Source`, or no type, it knows the type of every
+ * relation. With the type of the objects alone, TypeScript does not infer the relations: they are objects without a type.
+ */
+export function useQuery<A extends object = Attributes, const I extends Include = never>(
   source: SourceRef<A>,
-  options?: QueryOptions<A, I>,
-): readonly QueriedObject<A, I>[] {
-  return useObservable<readonly QueriedObject<A, I>[]>(useQueryOf(source, options), NONE);
+  options: Including<A, I>,
+): readonly QueriedObject<A, I>[];
+export function useQuery<A extends object>(
+  source: SourceRef<A>,
+  options: Including<A, ToOne>,
+): readonly QueriedObject<A, ToOne>[];
+export function useQuery<A extends object>(
+  source: SourceRef<A>,
+  options: Including<A, ToMany>,
+): readonly QueriedObject<A, ToMany>[];
+export function useQuery<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, never>,
+): readonly SyncedObject<A>[];
+export function useQuery<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, Include>,
+): readonly QueriedObject<A, Include>[];
+export function useQuery<A extends object>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, Include>,
+): readonly QueriedObject<A, Include>[] {
+  return useObservable<readonly QueriedObject<A, Include>[]>(useQueryOf(source, options), NONE);
 }
 
 /**
  * As `useQuery`, but the component suspends until the first sync of the device is over, or cannot go on, and
  * while stored objects are loaded if there is nothing to show yet.
  */
-export function useSuspenseQuery<A extends object = Attributes, const I extends Include = Record<never, never>>(
+export const useSuspenseQuery: typeof useQuery = <A extends object>(
   source: SourceRef<A>,
-  options?: QueryOptions<A, I>,
-): readonly QueriedObject<A, I>[] {
+  options?: QueryOptions<A, Include>,
+): never => {
   const device = useMaybeDevice();
   const rows = useQuery(source, options);
   if (device !== null && (isFirstSync(device) || (rows.length === 0 && isStarting(device))))
     readPromise(firstSyncOf(device));
-  return rows;
-}
+  // The signatures of `useQuery` say what it is.
+  return rows as never;
+};
 
 /** Returns how many objects match, whatever `limit` and `offset` leave out. */
 export function useCount<A extends object = Attributes>(

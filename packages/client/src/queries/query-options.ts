@@ -104,15 +104,16 @@ export interface QueryOptions<A = Attributes, I extends Include = Include> {
   readonly include?: I | undefined;
 }
 
-type AttributesOf<S> = S extends TypedSource<infer B> ? B : Attributes;
+type AttributesOf<S> = S extends TypedSource<infer B> ? (keyof B extends never ? Attributes : B) : Attributes;
 
-type Included<I extends Include> = {
-  readonly [N in keyof I]: I[N] extends { readonly source: infer S; readonly by: string }
-    ? readonly SyncedObject<AttributesOf<S>>[]
-    : I[N] extends { readonly source: infer S }
-      ? SyncedObject<AttributesOf<S>> | undefined
-      : SyncedObject | undefined;
-};
+type Included<I extends Include> = { readonly [N in keyof I]: Related<I[N]> };
+
+/** The objects of a relation; of several kinds of relations, any of them. */
+type Related<R extends Relation> = R extends { readonly source: infer S; readonly by: string }
+  ? readonly SyncedObject<AttributesOf<S>>[]
+  : R extends { readonly source: infer S }
+    ? SyncedObject<AttributesOf<S>> | undefined
+    : SyncedObject | undefined;
 
 /** An object of a result. `included` has its relations by the names that the query gave them. */
 export type QueriedObject<A, I extends Include> = [keyof I] extends [never]

@@ -37,8 +37,8 @@ class Browser {
   }
 
   async names(): Promise<readonly string[]> {
-    const { databases } = this.indexedDB as unknown as IDBFactory;
-    return (await databases.call(this.indexedDB)).map(({ name }) => name as string);
+    const { databases } = this.indexedDB as unknown as { databases(): Promise<readonly { readonly name: string }[]> };
+    return (await databases.call(this.indexedDB)).map(({ name }) => name);
   }
 }
 

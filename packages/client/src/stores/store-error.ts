@@ -9,7 +9,11 @@ const IS_FULL = /QuotaExceeded|ENOSPC|EDQUOT|SQLITE_FULL|disk is full|no space l
 /** Turns an error of a storage into one with a code and a message, which some browsers leave empty. */
 export function storeError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
-  const { name = '', message = '', code = '' } = (error ?? {}) as { readonly [key in 'name' | 'message' | 'code']?: unknown };
+  const {
+    name = '',
+    message = '',
+    code = '',
+  } = (error ?? {}) as { readonly [key in 'name' | 'message' | 'code']?: unknown };
   if (IS_FULL.test(`${name} ${code} ${message}`)) return clientError('storage_full', FULL, error);
   const reason = name === '' ? 'the storage gave up without a reason' : `the storage failed with ${name}`;
   return clientError('store_failed', message === '' ? reason : String(message), error);
