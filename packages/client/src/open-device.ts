@@ -98,7 +98,7 @@ async function loadParts(isEarly: boolean, { sharedAs }: LocalStore, { tabs: fea
 
 /** A mistyped address would look like a network that is always down. */
 function requireUrl(text: string): void {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parsedUrl(text);
   const problem =
     url === null || !/^https?:$/.test(url.protocol)
       ? 'must be an absolute http or https address'
@@ -106,6 +106,15 @@ function requireUrl(text: string): void {
         ? 'must have no login, query or fragment'
         : null;
   if (problem !== null) throw clientError('invalid_url', `url ${problem}, such as https://sync.example.com`);
+}
+
+/** Not by `URL.canParse`, which React Native does not have. */
+function parsedUrl(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
 }
 
 /** Copies members explicitly, because a spread would lose methods of a class. */

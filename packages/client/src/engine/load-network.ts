@@ -1,6 +1,7 @@
 import { errorMessage } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
+import { importAddress } from './import-address.ts';
 
 type NetworkModule = typeof import('./network.ts');
 
@@ -23,5 +24,5 @@ function loadAgain(platform: Platform, error: unknown): Promise<NetworkModule> {
   const address = /https?:\/\/\S+/.exec(errorMessage(error))?.[0];
   if (address === undefined) throw error;
   const again = `${address}${address.includes('?') ? '&' : '?'}at=${platform.nowMs()}`;
-  return import(/* @vite-ignore */ /* webpackIgnore: true */ again);
+  return importAddress(again) as Promise<NetworkModule>;
 }

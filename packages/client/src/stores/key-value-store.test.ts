@@ -2,7 +2,7 @@ import { Dice, localStoreContract, seededRandom } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { KEY_VALUE_LOG_MAX, KEY_VALUE_UNITS_MAX } from '../limits.ts';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
-import { type KeyValueStorage, openKeyValueStore } from './key-value-store.ts';
+import { type KeyValueStorage, type KeyValueStorage3, openKeyValueStore } from './key-value-store.ts';
 
 /** Stands in for AsyncStorage, at its worst: it writes key by key, and may die between two. */
 class KeyByKeyStorage implements KeyValueStorage {
@@ -46,6 +46,24 @@ localStoreContract('the key-value store', {
       open: () => openKeyValueStore(storage),
       remove: async () => expect(storage.items.get('of the app')).toBe('untouched'),
     };
+  },
+});
+
+localStoreContract('the key-value store over AsyncStorage 3', {
+  isDurable: true,
+  newPlace: async () => {
+    const { items } = new KeyByKeyStorage();
+    const storage: KeyValueStorage3 = {
+      getAllKeys: async () => [...items.keys()],
+      getMany: async (keys) => Object.fromEntries(keys.map((key) => [key, items.get(key) ?? null])),
+      setMany: async (entries) => {
+        for (const [key, value] of Object.entries(entries)) items.set(key, value);
+      },
+      removeMany: async (keys) => {
+        for (const key of keys) items.delete(key);
+      },
+    };
+    return { open: () => openKeyValueStore(storage), remove: async () => undefined };
   },
 });
 

@@ -4,12 +4,23 @@ import { KEY_VALUE_LOG_MAX, KEY_VALUE_UNITS_MAX } from '../limits.ts';
 import type { CommitOptions, LocalKey, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
 import { storeError } from './store-error.ts';
 
-/** The part of AsyncStorage that the store uses; `expo-sqlite/kv-store` has it as well. One `multiSet` of one key must be atomic. */
+/**
+ * The part of AsyncStorage 1 and 2 that the store uses; `expo-sqlite/kv-store` has it as well. One `multiSet` of one key must be
+ * atomic.
+ */
 export interface KeyValueStorage {
   getAllKeys(): Promise<readonly string[]>;
   multiGet(keys: readonly string[]): Promise<readonly (readonly [string, string | null])[]>;
   multiSet(pairs: [string, string][]): Promise<void>;
   multiRemove(keys: string[]): Promise<void>;
+}
+
+/** The same of AsyncStorage 3. */
+export interface KeyValueStorage3 {
+  getAllKeys(): Promise<readonly string[]>;
+  getMany(keys: string[]): Promise<Readonly<Record<string, string | null>>>;
+  setMany(entries: Record<string, string>): Promise<void>;
+  removeMany(keys: string[]): Promise<void>;
 }
 
 /**
@@ -18,10 +29,10 @@ export interface KeyValueStorage {
  * time may use a name.
  */
 export async function openKeyValueStore(
-  storage: KeyValueStorage,
+  storage: KeyValueStorage | KeyValueStorage3,
   { name = 'tidemark' }: { readonly name?: string } = {},
 ): Promise<LocalStore> {
-  const store = new KeyValueStore(storage, name);
+  const store = new KeyValueStore('multiGet' in storage ? storage : asPairs(storage), name);
   await store.open();
   return store;
 }
@@ -166,6 +177,15 @@ class KeyValueStore implements LocalStore {
   #requireOpen(): void {
     if (this.#isClosed) throw clientError('closed', 'the store is closed');
   }
+}
+
+function asPairs(storage: KeyValueStorage3): KeyValueStorage {
+  return {
+    getAllKeys: () => storage.getAllKeys(),
+    multiGet: async (keys) => Object.entries(await storage.getMany([...keys])),
+    multiSet: (pairs) => storage.setMany(Object.fromEntries(pairs)),
+    multiRemove: (keys) => storage.removeMany(keys),
+  };
 }
 
 function numberOfPart(key: string, prefix: string): number {

@@ -35,6 +35,11 @@ it('[NET-9] lines are the same however the stream is split into chunks', async (
       const response = new Response(chunked(new TextEncoder().encode(whole), sizes));
       for await (const line of linesOf(response, () => undefined, new AbortController().signal)) lines.push(line);
       expect(lines).toEqual(expected);
+      // A response of React Native, which has no stream.
+      const ofText = { body: null, text: async () => whole } as unknown as Response;
+      const others: string[] = [];
+      for await (const line of linesOf(ofText, () => undefined, new AbortController().signal)) others.push(line);
+      expect(others).toEqual(expected);
     }),
   );
 });

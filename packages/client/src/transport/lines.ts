@@ -12,16 +12,20 @@ const NEWLINE = 0x0a;
  * chunk would make its cost quadratic. A line is decoded as a whole, which Node.js does far faster than chunk by chunk.
  */
 export async function* linesOf(response: Response, onBytes: () => void, signal: AbortSignal): AsyncGenerator<string> {
+  // React Native has no streams, and most versions of it no TextDecoder: there an answer is read when it is complete.
+  if (!response.body || typeof TextDecoder === 'undefined') {
+    yield* linesOfText(await response.text(), onBytes, signal);
+    return;
+  }
   const decoder = new TextDecoder();
   let parts: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of chunksOf(response, signal)) {
+  for await (const chunk of chunksOf(response.body as ReadableStream<Uint8Array>, signal)) {
     onBytes();
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       parts.push(chunk.subarray(start, end));
-      const line = decoder.decode(joined(parts));
-      yield line.endsWith('\r') ? line.slice(0, -1) : line;
+      yield withoutReturn(decoder.decode(joined(parts)));
       parts = [];
       bytes = 0;
       start = end + 1;
@@ -32,13 +36,20 @@ export async function* linesOf(response: Response, onBytes: () => void, signal: 
   }
 }
 
-async function* chunksOf(response: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  // React Native has no streams; there an answer is read when it is complete.
-  if (!response.body) {
-    yield new TextEncoder().encode(await response.text());
-    return;
+function* linesOfText(text: string, onBytes: () => void, signal: AbortSignal): Generator<string> {
+  onBytes();
+  for (let start = 0, end = text.indexOf('\n'); end !== -1 && !signal.aborted; end = text.indexOf('\n', start)) {
+    yield withoutReturn(text.slice(start, end));
+    start = end + 1;
   }
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+}
+
+function withoutReturn(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line;
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
   // Errors of the cancellation do not matter.
   const end = () => reader.cancel().catch(() => undefined);
   signal.addEventListener('abort', end);
