@@ -2,15 +2,14 @@ import { ClientError } from '../client-error.ts';
 import { Listeners, type Observable } from '../engine/observable.ts';
 import type { SyncedObject, ViewChange } from '../view/source-view.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
-import { type Order, orderOf } from './order.ts';
+import { type Order, orderOf, type SortKey } from './order.ts';
 import type { QueryOptions } from './query-options.ts';
 import { Relations } from './relations.ts';
 import { SortedList } from './sorted-list.ts';
-import type { Value } from './value-order.ts';
 import { type CompiledWhere, compileWhere } from './where.ts';
 
 interface Entry {
-  readonly keys: readonly Value[];
+  readonly key: SortKey;
   readonly object: SyncedObject;
   /** The object with what it includes, made when it is shown; null: not made yet. */
   row: SyncedObject | null;
@@ -103,8 +102,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     const hasNewTargets = this.#relations.resolve();
     if (hasNewTargets) this.#source.attach(this, this.#relations.targets());
     const isLarge = isLargeFor(this.#list, changes);
-    if (isLarge && !hasNewTargets && changes.every(isNew)) this.#addAll(changes);
-    else if (isLarge || hasNewTargets) this.#evaluate();
+    if (hasNewTargets || (isLarge && !changes.every(isNew))) this.#evaluate();
     else for (const { before, after } of changes) this.#changeOne(before, after);
   }
 
@@ -123,8 +121,6 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     if (list === null) {
       this.#arriving = this.#newList();
       this.#arriving.fill(Array.from(this.#source.view.arriving()).flatMap((object) => this.#matching(object) ?? []));
-    } else if (isLargeFor(list, changes) && changes.every(isNew)) {
-      list.add(changes.flatMap(({ after }) => this.#matching(after) ?? []));
     } else {
       for (const { before, after } of changes) {
         const [old, entry] = [this.#matching(before), this.#matching(after)];
@@ -209,13 +205,6 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
     this.#mayBeSame = true;
   }
 
-  /** New objects are merged into the result, which is faster than sorting everything. */
-  #addAll(changes: readonly ViewChange[]): void {
-    const entries = changes.flatMap(({ after }) => this.#matching(after) ?? []);
-    this.#list.add(entries);
-    this.#isStale ||= entries.length > 0;
-  }
-
   #changeOne(before: SyncedObject | undefined, after: SyncedObject | undefined): void {
     const old = this.#matching(before);
     const entry = this.#matching(after);
@@ -259,7 +248,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   }
 
   #entryOf(object: SyncedObject): Entry {
-    return { keys: this.#order.keysOf(object), object, row: null, rowVersion: 0 };
+    return { key: this.#order.keyOf(object), object, row: null, rowVersion: 0 };
   }
 
   #rowOf(entry: Entry): SyncedObject {
@@ -272,7 +261,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
 
   #compare(left: Entry, right: Entry): number {
     return (
-      this.#order.compare(left.keys, right.keys) ||
+      this.#order.compare(left.key, right.key) ||
       (left.object.id < right.object.id ? -1 : Number(left.object.id > right.object.id))
     );
   }

@@ -2,11 +2,14 @@ import { Dice, seededRandom } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { SortedList } from './sorted-list.ts';
 
+/** The same items in another order. */
+const mixed = (items: readonly number[]) => items.map((_, index) => items[(index * 7_919) % items.length] as number);
+
 it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold', () => {
   const dice = new Dice(seededRandom(3));
   const list = new SortedList<number, string>((left, right) => left - right, String);
   let naive = Array.from({ length: 1_500 }, (_, index) => index * 3);
-  list.fill([...naive]);
+  list.fill(mixed(naive));
   const check = () => {
     expect(list.size).toBe(naive.length);
     const [from, to] = [dice.below(naive.length + 2), dice.below(naive.length + 2)];
@@ -24,10 +27,6 @@ it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold'
     } else expect(list.replace(item)).toBe(true);
     if (step % 200 === 0) check();
   }
-  const many = Array.from({ length: 700 }, (_, index) => 6_000 - index * 5 + 0.5);
-  list.add([...many]);
-  naive = [...naive, ...many].sort((left, right) => left - right);
-  expect(list.rows(0, Number.POSITIVE_INFINITY)).toEqual(naive.map(String));
   while (naive.length > 0) {
     const item = dice.pick(naive);
     expect(list.remove(item)).toBe(true);
@@ -36,4 +35,26 @@ it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold'
     if (naive.length % 300 === 0) check();
   }
   expect([list.size, list.rows(0, 5), list.at(0), list.replace(1)]).toEqual([0, [], undefined, false]);
+});
+
+it('[QUERY-9] the first rows of many items are found without sorting all of them', () => {
+  const sorted = Array.from({ length: 20_000 }, (_, index) => index);
+  let comparisons = 0;
+  const compare = (left: number, right: number) => {
+    comparisons++;
+    return left - right;
+  };
+  const comparisonsFor = (items: number[], use: (list: SortedList<number>) => void) => {
+    const list = new SortedList<number>(compare, (item) => item);
+    comparisons = 0;
+    list.fill(items);
+    use(list);
+    return comparisons / items.length;
+  };
+  const firstRows = (list: SortedList<number>) => expect(list.rows(0, 50)).toEqual(sorted.slice(0, 50));
+  const places = (list: SortedList<number>) => expect(list.rank((item) => item >= 10_000)).toBe(10_000);
+  expect(comparisonsFor(mixed(sorted), firstRows)).toBeLessThan(3);
+  expect(comparisonsFor([...sorted].reverse(), firstRows)).toBeLessThan(3);
+  expect(comparisonsFor(mixed(sorted), places)).toBeLessThan(4);
+  expect(comparisonsFor([...sorted], firstRows)).toBeLessThan(3);
 });

@@ -1,15 +1,22 @@
-/** Items per chunk; a chunk with more is split in two. */
+/** Items per sorted chunk; a chunk with more is split in two. */
 const CHUNK_ITEMS_MAX = 512;
+/** Items among which the one that splits an unsorted chunk is chosen. */
+const SAMPLE_ITEMS = 15;
 
 interface Chunk<T, R> {
+  /** If they are not sorted, the last one is the greatest all the same, except in the last chunk. */
   readonly items: T[];
+  readonly isSorted: boolean;
   /** What `rows` shows of the items; null after a change. */
   rows: readonly R[] | null;
 }
 
 /**
- * A sorted list as a sequence of sorted chunks. Finding an item takes O(log n) comparisons; a change moves items of one
- * chunk only. `rowOf` says what `rows` shows of an item; it is called again only for chunks that have changed.
+ * A sorted list as a sequence of chunks. Every item of a chunk is before those of the next one. The items of a chunk are sorted when
+ * they are needed: a chunk is split in two around one of its items until the part that is asked for is small (incremental
+ * quicksort). So the first items of many take O(n) comparisons, and all of them O(n log n). After that, finding an item takes O(log n)
+ * comparisons; a change moves items of one chunk only. `rowOf` says what `rows` shows of an item; it is called again only for
+ * chunks that have changed.
  */
 export class SortedList<T, R = T> {
   readonly #compare: (left: T, right: T) => number;
@@ -28,33 +35,18 @@ export class SortedList<T, R = T> {
 
   /** Replaces the content. */
   fill(items: T[]): void {
-    items.sort(this.#compare);
     this.#size = items.length;
-    this.#chunks = [];
-    for (let at = 0; at < items.length; at += CHUNK_ITEMS_MAX / 2) {
-      this.#chunks.push({ items: items.slice(at, at + CHUNK_ITEMS_MAX / 2), rows: null });
-    }
-  }
-
-  /** Adds many items. Sorting takes what is sorted already as it is. */
-  add(items: readonly T[]): void {
-    this.fill([...this.#chunks.flatMap((chunk) => chunk.items), ...items]);
+    this.#chunks = [unsorted(items)];
   }
 
   insert(item: T): void {
-    const { chunk, index } = this.#find((other) => this.#compare(other, item) >= 0);
+    const number = this.#chunkOf((other) => this.#compare(other, item) >= 0);
     // An item behind all others belongs to the last chunk.
-    const number = Math.min(chunk, Math.max(this.#chunks.length - 1, 0));
-    const into = this.#chunks[number];
+    const into = this.#chunks[number] ?? this.#chunks[number - 1];
     this.#size++;
-    if (into === undefined) this.#chunks.push({ items: [item], rows: null });
-    else {
-      into.items.splice(number === chunk ? index : into.items.length, 0, item);
-      into.rows = null;
-      if (into.items.length > CHUNK_ITEMS_MAX) {
-        this.#chunks.splice(number + 1, 0, { items: into.items.splice(CHUNK_ITEMS_MAX / 2), rows: null });
-      }
-    }
+    if (into === undefined) this.#chunks.push({ items: [item], isSorted: true, rows: null });
+    else if (into.isSorted) this.#insertIn(into, item);
+    else into.items.splice(-1, 0, item);
   }
 
   /** Removes the item that compares as equal. Returns false if there is none. */
@@ -92,6 +84,7 @@ export class SortedList<T, R = T> {
 
   /** The item with this rank; undefined: there are not so many. */
   at(rank: number): T | undefined {
+    this.#sort(rank, rank + 1);
     let first = 0;
     for (const { items } of this.#chunks) {
       if (rank < first + items.length) return items[rank - first];
@@ -102,6 +95,7 @@ export class SortedList<T, R = T> {
 
   /** The rows of the items with these ranks. */
   rows(from: number, to: number): R[] {
+    this.#sort(from, to);
     const parts: (readonly R[])[] = [];
     let first = 0;
     for (const chunk of this.#chunks) {
@@ -126,10 +120,82 @@ export class SortedList<T, R = T> {
 
   /** Finds the first item that passes, as the number of its chunk and its index there. */
   #find(passes: (item: T) => boolean): { readonly chunk: number; readonly index: number } {
-    const chunk = firstThat(this.#chunks.length, (at) => passes(last(this.#chunks[at]?.items)));
-    const items = this.#chunks[chunk]?.items ?? [];
-    return { chunk, index: firstThat(items.length, (at) => passes(items[at] as T)) };
+    for (;;) {
+      const chunk = this.#chunkOf(passes);
+      const { items, isSorted } = this.#chunks[chunk] ?? { items: [], isSorted: true };
+      if (isSorted) return { chunk, index: firstThat(items.length, (at) => passes(items[at] as T)) };
+      this.#split(chunk, items);
+    }
   }
+
+  /** The number of the chunk with the first item that passes, if there is one. */
+  #chunkOf(passes: (item: T) => boolean): number {
+    const count = this.#chunks.length;
+    return firstThat(count, (at) => {
+      const { items, isSorted } = this.#chunks[at] as Chunk<T, R>;
+      return (at === count - 1 && !isSorted) || passes(last(items));
+    });
+  }
+
+  #insertIn(chunk: Chunk<T, R>, item: T): void {
+    const { items } = chunk;
+    items.splice(
+      firstThat(items.length, (at) => this.#compare(items[at] as T, item) >= 0),
+      0,
+      item,
+    );
+    chunk.rows = null;
+    if (items.length <= CHUNK_ITEMS_MAX) return;
+    const behind = { items: items.splice(CHUNK_ITEMS_MAX / 2), isSorted: true, rows: null };
+    this.#chunks.splice(this.#chunks.indexOf(chunk) + 1, 0, behind);
+  }
+
+  /** Sorts the items with these ranks, and as few others as possible. */
+  #sort(from: number, to: number): void {
+    let first = 0;
+    for (let number = 0; number < this.#chunks.length && first < to; ) {
+      const { items, isSorted } = this.#chunks[number] as Chunk<T, R>;
+      if (isSorted || first + items.length <= from) {
+        first += items.length;
+        number++;
+      } else this.#split(number, items, first < from ? 0.5 : (to - first) / items.length);
+    }
+  }
+
+  /** Splits an unsorted chunk in two behind about this share of its items, or sorts it if it is small or all of it is asked for. */
+  #split(number: number, items: T[], share = 0.5): void {
+    const before: T[] = [];
+    const behind: T[] = [];
+    if (share < 1 && items.length > CHUNK_ITEMS_MAX) {
+      const pivot = this.#pivotOf(items, share);
+      for (const item of items) if (item !== pivot) (this.#compare(item, pivot) < 0 ? before : behind).push(item);
+      before.push(pivot);
+    }
+    const isSplit = behind.length > 0;
+    const parts = isSplit
+      ? [unsorted<T, R>(before), unsorted<T, R>(behind)]
+      : sortedChunks<T, R>(items.sort(this.#compare));
+    this.#chunks.splice(number, 1, ...parts);
+  }
+
+  #pivotOf(items: readonly T[], share: number): T {
+    const at = (number: number) => items[Math.floor((number * items.length) / SAMPLE_ITEMS)] as T;
+    const sample = Array.from({ length: SAMPLE_ITEMS }, (_, number) => at(number)).sort(this.#compare);
+    // Neither the first nor the last one, which may be far from the share.
+    return sample[Math.min(Math.max(Math.ceil(share * SAMPLE_ITEMS), 1), SAMPLE_ITEMS - 2)] as T;
+  }
+}
+
+function unsorted<T, R>(items: T[]): Chunk<T, R> {
+  return { items, isSorted: false, rows: null };
+}
+
+function sortedChunks<T, R>(items: readonly T[]): Chunk<T, R>[] {
+  const chunks: Chunk<T, R>[] = [];
+  for (let at = 0; at < items.length; at += CHUNK_ITEMS_MAX / 2) {
+    chunks.push({ items: items.slice(at, at + CHUNK_ITEMS_MAX / 2), isSorted: true, rows: null });
+  }
+  return chunks;
 }
 
 function last<T>(items: readonly T[] | undefined): T {

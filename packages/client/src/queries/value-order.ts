@@ -10,12 +10,14 @@ export type Value = JsonValue | undefined;
  */
 export function compareValues(left: Value, right: Value): number {
   if (left === right) return 0;
+  const type = typeof left;
+  // First, since almost all values that are sorted are texts or numbers.
+  if (type !== 'object' && type === typeof right) return (left as string) < (right as string) ? -1 : 1;
   const rank = typeRank(left) - typeRank(right);
   if (rank !== 0) return rank;
-  if (Array.isArray(left)) return compareMembers(left, right as readonly JsonValue[]);
-  if (typeof left === 'object') return compareObjects(left as JsonObject, right as JsonObject);
-  const [one, other] = [left as string, right as string];
-  return one < other ? -1 : one > other ? 1 : 0;
+  return Array.isArray(left)
+    ? compareMembers(left, right as readonly JsonValue[])
+    : compareObjects(left as JsonObject, right as JsonObject);
 }
 
 /** Values of different types never compare as greater or smaller in a condition, only in an order. */
