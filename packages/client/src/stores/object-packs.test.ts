@@ -1,10 +1,17 @@
 import { Dice, seededRandom } from '@tidemark/testing';
 import { IDBFactory } from 'fake-indexeddb';
 import { expect, it } from 'vitest';
-import { PACKED_AGAIN_MIN, PACKS_FROM_OBJECTS, REWRITE_FROM_DELETES, ROWS_BESIDE_PACKS_MAX } from '../limits.ts';
+import {
+  PACK_OBJECTS_MAX,
+  PACKED_AGAIN_MIN,
+  PACKS_FROM_OBJECTS,
+  REWRITE_FROM_DELETES,
+  ROWS_BESIDE_PACKS_MAX,
+} from '../limits.ts';
 import { type LocalRow, type LocalWrite, TABLES } from '../ports/local-store.ts';
-import { answered, type IndexedDbFactory } from './indexeddb.ts';
+import { answered, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
 import { openIndexedDbStore } from './indexeddb-store.ts';
+import { writePacks } from './object-packs.ts';
 
 const newFactory = () => new IDBFactory() as unknown as IndexedDbFactory;
 
@@ -129,4 +136,24 @@ it('[LOCAL-10] a database of the version before packs is read, and its objects a
   expect(asMap(await store.load())).toEqual(expected);
   expect((await stored(indexedDB)).rows).toEqual([]);
   expect(asMap(await store.load())).toEqual(expected);
+});
+
+it('[TABS-7] packs are made one by one, each when the one before is written', () => {
+  const written: { readonly text: string; readonly request: { onsuccess: (() => void) | null } }[] = [];
+  const put = (text: string) => {
+    const request = { onsuccess: null };
+    written.push({ text, request });
+    return request;
+  };
+  const tx = { objectStore: () => ({ put }) } as unknown as IndexedDbTransaction;
+  const count = 2 * PACK_OBJECTS_MAX + 1;
+  const entries = puts(count, { n: 1 }).map((row) => [row.key[1], row as LocalRow] as const);
+  writePacks(tx, new Map([['Order', new Map(entries)]]));
+  const counts: number[] = [];
+  for (const { text, request } of written) {
+    counts.push((JSON.parse(text) as [string, unknown[]])[1].length);
+    expect(written).toHaveLength(counts.length);
+    request.onsuccess?.();
+  }
+  expect(counts).toEqual([PACK_OBJECTS_MAX, PACK_OBJECTS_MAX, 1]);
 });

@@ -48,23 +48,32 @@ export function replaceObjects(tx: IndexedDbTransaction, objects: Objects): void
   writePacks(tx, objects);
 }
 
-/** Adds packs that hold these objects. */
+/** Adds packs that hold these objects, each in its own task: to make all of them at once would hold the thread for long. */
 export function writePacks(tx: IndexedDbTransaction, objects: Objects): void {
+  const texts = packTexts(objects);
+  const writeNext = () => {
+    const { value: text, done } = texts.next();
+    if (done !== true) tx.objectStore(PACKS).put(text).onsuccess = writeNext;
+  };
+  writeNext();
+}
+
+function* packTexts(objects: Objects): Generator<string> {
   for (const [first, entries] of objects) {
     let texts: string[] = [];
     let units = 0;
-    const write = () => {
-      if (texts.length > 0) tx.objectStore(PACKS).put(`[${JSON.stringify(first)},[${texts.join(',')}]]`);
-      texts = [];
-      units = 0;
-    };
+    const pack = () => `[${JSON.stringify(first)},[${texts.join(',')}]]`;
     for (const [id, { value }] of entries) {
       const text = JSON.stringify([id, value]);
-      if (texts.length === PACK_OBJECTS_MAX || units + text.length > PACK_UNITS_MAX) write();
+      if (texts.length === PACK_OBJECTS_MAX || (units > 0 && units + text.length > PACK_UNITS_MAX)) {
+        yield pack();
+        texts = [];
+        units = 0;
+      }
       texts.push(text);
       units += text.length;
     }
-    write();
+    if (texts.length > 0) yield pack();
   }
 }
 
