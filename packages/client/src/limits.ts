@@ -51,10 +51,11 @@ export const SNAPSHOT_FROM_OBJECTS = 2_000;
 export const FIRST_SYNC_PART_OBJECTS = 1_000;
 /** How long closing a device waits for its store, which may have to load everything and to commit changes before. */
 export const CLOSE_MS_MAX = 30_000;
-/** Rows that are taken over in one step when a device is opened. Between two steps the thread is free for the app. */
-export const LOAD_STEP_ROWS = 10_000;
-/** The same when the app shows the last results meanwhile: then every step also updates what is shown. */
-export const LOAD_EARLY_STEP_ROWS = 2_500;
+/**
+ * Rows that are worked on in one step when a device is opened: when they are loaded, shown, sent to another tab or taken over
+ * from one. Between two steps the thread is free for the app.
+ */
+export const STEP_ROWS = 2_000;
 /** Between two times that the results of live queries are stored for the next start. */
 export const LAST_RESULTS_EVERY_MS = 5_000;
 /** Live queries whose results are stored for the next start, objects of each, and the text of all, in UTF-16 units. */
@@ -80,8 +81,6 @@ export const MERGED_OPS_KEPT = 16;
 /** Between two pings to the tab that leads, and the unanswered ones after which another tab takes over. */
 export const TAB_PING_MS = 500;
 export const TAB_PINGS_UNANSWERED_MAX = 3;
-/** Rows in one message to another tab. */
-export const TAB_ROWS_PER_MESSAGE = 2_000;
 /** Commits in the log of a key-value store. Exceeded: the log is folded into the rows. */
 export const KEY_VALUE_LOG_MAX = 32;
 /** Text in one key of a key-value store, in UTF-16 units. AsyncStorage of Android cannot read rows of more than 2 MB. */

@@ -1,5 +1,17 @@
 import type { LocalKey, Table } from './ports/local-store.ts';
 
+export interface Row<V> {
+  readonly table: Table;
+  readonly key: LocalKey;
+  readonly value: V;
+}
+
+/** Rows at one moment. They are made when they are asked for: to make all of them at once would hold the thread for long. */
+export interface RowSnapshot<V> {
+  readonly count: number;
+  slice(from: number, to: number): readonly Row<V>[];
+}
+
 /** Values by table and both parts of a key, in nested maps, in insertion order. */
 export class RowMap<V> {
   readonly #tables = new Map<Table, Map<string, Map<string, V>>>();
@@ -33,12 +45,33 @@ export class RowMap<V> {
     for (const { table, key, value } of writes) this.set(table, key, value);
   }
 
-  rows(): readonly { readonly table: Table; readonly key: LocalKey; readonly value: V }[] {
-    return [...this.#tables].flatMap(([table, groups]) =>
-      [...groups].flatMap(([first, group]) =>
-        Array.from(group, ([second, value]) => ({ table, key: [first, second] as const, value })),
-      ),
-    );
+  rows(): readonly Row<V>[] {
+    const { count, slice } = this.snapshot();
+    return slice(0, count);
+  }
+
+  /** Copies references only. */
+  snapshot(): RowSnapshot<V> {
+    const places: (readonly [Table, string])[] = [];
+    const seconds: string[] = [];
+    const values: V[] = [];
+    for (const [table, groups] of this.#tables) {
+      for (const [first, group] of groups) {
+        const place = [table, first] as const;
+        for (const [second, value] of group) {
+          places.push(place);
+          seconds.push(second);
+          values.push(value);
+        }
+      }
+    }
+    const rowAt = (second: string, at: number): Row<V> => {
+      const [table, first] = places[at] as readonly [Table, string];
+      return { table, key: [first, second], value: values[at] as V };
+    };
+    const slice = (from: number, to: number) =>
+      seconds.slice(from, to).map((second, index) => rowAt(second, from + index));
+    return { count: seconds.length, slice };
   }
 
   values(): readonly V[] {

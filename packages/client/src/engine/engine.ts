@@ -75,6 +75,7 @@ export class Engine {
     const changed = new Listeners<[ReadonlySet<Table>]>();
     const { state, fill } = await loadState(options);
     const replica = new Replica(options.store, state, (tables) => changed.notify(tables));
+    await replica.makeViews(() => nextTask(options.platform));
     fill(replica);
     const engine = new Engine(options, replica, newDeviceListeners());
     changed.add((tables) => engine.onChanged(tables));

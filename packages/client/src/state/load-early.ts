@@ -1,7 +1,7 @@
 import { asClientError } from '../client-error.ts';
-import { LOAD_EARLY_STEP_ROWS } from '../limits.ts';
 import type { LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
 import { frozen } from './frozen.ts';
+import { inSteps, type Pause, sortInSteps } from './in-steps.ts';
 import { LAST_RESULTS, type LastResults } from './last-results.ts';
 import { LocalState } from './local-state.ts';
 import type { Replica } from './replica.ts';
@@ -18,7 +18,7 @@ export interface EarlyState {
  * Loads a store. Resolves with the last results of queries, if the store has any and reads them before all objects;
  * otherwise with everything.
  */
-export function loadEarly(store: LocalStore, pause: () => Promise<void>): Promise<EarlyState> {
+export function loadEarly(store: LocalStore, pause: Pause): Promise<EarlyState> {
   return new Promise((resolve, reject) => {
     let isEarly = false;
     const loading = store.load((rows) => {
@@ -40,21 +40,22 @@ interface Filling {
   /** Objects that the replica has already. Those that are not stored any more are removed at the end. */
   readonly shown: readonly LocalRow[];
   readonly loading: Promise<readonly LocalRow[]>;
-  readonly pause: () => Promise<void>;
+  readonly pause: Pause;
 }
 
 async function fillReplica(replica: Replica, { shown, loading, pause }: Filling): Promise<void> {
   const { isAwaited, fail } = replica.beginLoading();
   const gone = new Map(shown.map((row) => [JSON.stringify(row.key), row]));
   try {
-    const rows = (await loading).filter(({ table }) => table === 'objects');
-    for (let at = 0; at < rows.length; at += LOAD_EARLY_STEP_ROWS) {
-      await pause();
-      if (!isAwaited()) return;
-      const step = rows.slice(at, at + LOAD_EARLY_STEP_ROWS);
+    const stored = (await loading).filter(({ table }) => table === 'objects');
+    await pause();
+    const rows = await sortInSteps(stored, pause, ({ key: left }, { key: right }) => (left[1] < right[1] ? -1 : 1));
+    const add = (from: number, to: number) => {
+      const step = rows.slice(from, to);
       if (gone.size > 0) for (const { key } of step) gone.delete(JSON.stringify(key));
       replica.addLoaded(step.map(frozenRow));
-    }
+    };
+    await inSteps(rows.length, pause, add, isAwaited);
     if (!isAwaited()) return;
     replica.addLoaded([...gone.values()].map(withoutValue));
     replica.endLoading();

@@ -1,10 +1,9 @@
 import type { JsonValue } from '@tidemark/protocol';
-import { LOAD_STEP_ROWS } from '../limits.ts';
 import type { LocalKey, LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
-import { RowMap } from '../row-map.ts';
+import { RowMap, type RowSnapshot } from '../row-map.ts';
 import { frozen } from './frozen.ts';
+import { inSteps, type Pause } from './in-steps.ts';
 import type { Attributes, Rows } from './rows.ts';
-import { sameJson } from './same-json.ts';
 
 /** Reads rows: the stored ones, or those of a transaction. */
 export interface Reader {
@@ -31,13 +30,13 @@ export class LocalState implements Reader {
     for (const row of inOrder(rows)) this.#add(row);
   }
 
-  /** Does the same in steps, so that the thread is free between them. */
-  static async load(rows: readonly LocalRow[], pause: () => Promise<void>): Promise<LocalState> {
+  /** Does the same in steps. */
+  static async load(rows: readonly LocalRow[], pause: Pause): Promise<LocalState> {
     const state = new LocalState([]);
-    for (const [index, row] of inOrder(rows).entries()) {
-      if (index > 0 && index % LOAD_STEP_ROWS === 0) await pause();
-      state.#add(row);
-    }
+    const ordered = inOrder(rows);
+    await inSteps(ordered.length, pause, (from, to) => {
+      for (const row of ordered.slice(from, to)) state.#add(row);
+    });
     return state;
   }
 
@@ -67,23 +66,9 @@ export class LocalState implements Reader {
     for (const [first, group] of this.#rows.groups(table)) for (const second of group.keys()) yield [first, second];
   }
 
-  /** Returns the writes that make this state equal to the rows. */
-  differenceTo(rows: readonly LocalRow[]): readonly LocalWrite[] {
-    const writes: LocalWrite[] = [];
-    const kept = new RowMap<true>();
-    for (const { table, key, value } of inOrder(rows)) {
-      kept.set(table, key, true);
-      if (!sameJson(this.get(table, key) as JsonValue | undefined, value)) writes.push({ table, key, value });
-    }
-    for (const { table, key } of this.#rows.rows()) {
-      if (kept.get(table, key) === undefined) writes.push({ table, key });
-    }
-    return writes;
-  }
-
-  /** Every row. */
-  rows(): readonly LocalRow[] {
-    return this.#rows.rows() as readonly LocalRow[];
+  /** Every row as of now. */
+  snapshot(): RowSnapshot<JsonValue> {
+    return this.#rows.snapshot() as RowSnapshot<JsonValue>;
   }
 
   begin(): Transaction {
@@ -157,12 +142,13 @@ export class Transaction implements Reader {
 }
 
 /** Stores return rows in any order; two tables have an order that matters. */
-function inOrder(rows: readonly LocalRow[]): readonly LocalRow[] {
-  const isOrdered = ({ table }: LocalRow) => table === 'uploads' || table === 'staged';
+export function inOrder<R extends LocalWrite>(rows: readonly R[]): readonly R[] {
+  const isOrdered = ({ table }: R) => table === 'uploads' || table === 'staged';
   const ordered = rows.filter(isOrdered).sort((left, right) => rankOf(left) - rankOf(right));
   return [...rows.filter((row) => !isOrdered(row)), ...ordered];
 }
 
-function rankOf({ table, key, value }: LocalRow): number {
+function rankOf({ table, key, value }: LocalWrite): number {
+  if (value === undefined) return -1;
   return table === 'uploads' ? (value as unknown as { readonly order: number }).order : Number(key[1]);
 }

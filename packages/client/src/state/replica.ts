@@ -1,16 +1,10 @@
 import type { Upload } from '@tidemark/protocol';
 import { asClientError, ClientError, clientError } from '../client-error.ts';
-import {
-  type CommitOptions,
-  type LocalRow,
-  type LocalStore,
-  type LocalWrite,
-  TABLES,
-  type Table,
-} from '../ports/local-store.ts';
+import { type CommitOptions, type LocalStore, type LocalWrite, TABLES, type Table } from '../ports/local-store.ts';
 import { addUpload } from '../uploads/merge-upload.ts';
 import { byOrder, Pending } from '../uploads/pending.ts';
 import { SourceView } from '../view/source-view.ts';
+import type { Pause } from './in-steps.ts';
 import { type Change, LocalState, type Reader, type Transaction } from './local-state.ts';
 import type { UploadRow } from './rows.ts';
 import { updateView } from './update-view.ts';
@@ -110,8 +104,13 @@ export class Replica {
     this.#onChanged(new Set(TABLES));
   }
 
-  get reader(): Reader {
+  get reader(): LocalState {
     return this.#state;
+  }
+
+  /** True if the app may have seen an object. */
+  get isShown(): boolean {
+    return this.#views.size > 0;
   }
 
   /** Uploads without a final outcome. */
@@ -158,6 +157,19 @@ export class Replica {
   view(source: string): SourceView {
     const known = this.#views.get(source);
     if (known !== undefined) return known;
+    const view = this.#addView(source);
+    view.updateAll();
+    return view;
+  }
+
+  /** Makes the views of all stored sources in steps. To make one when the app asks for it would take long. */
+  async makeViews(pause: Pause): Promise<void> {
+    for (const [source] of [...this.#state.entries('sources', '')]) {
+      if (!this.#views.has(source)) await this.#addView(source).make(pause);
+    }
+  }
+
+  #addView(source: string): SourceView {
     const view = new SourceView(this.#state, this.#pending, source);
     this.#views.set(source, view);
     return view;
@@ -198,18 +210,22 @@ export class Replica {
     });
   }
 
-  /** Uses the store from now on, whose content this is, and stores what was not stored. */
-  lead(store: LocalStore, state: LocalState, hooks: LeaderHooks): void {
+  /** True if it has nothing that another state would have to be compared with. */
+  get isEmpty(): boolean {
+    return this.#views.size === 0 && this.#unsaved.length === 0 && this.#state.snapshot().count === 0;
+  }
+
+  /** Uses the store from now on, and stores what was not stored. `content` is what the store holds, or how it differs from the state. */
+  lead(store: LocalStore, content: LocalState | readonly LocalWrite[], hooks: LeaderHooks): void {
     this.#term++;
     this.#store = store;
     this.#hooks = hooks;
-    // A tab that has just been opened has nothing to compare it with.
-    if (this.#views.size === 0 && this.#unsaved.length === 0 && this.rows().length === 0) {
-      this.#state = state;
+    if (content instanceof LocalState) {
+      this.#state = content;
       this.#continue();
       this.#onChanged(new Set(TABLES));
     } else {
-      this.rebase(state.rows());
+      this.rebase(content);
       this.#continueNumbers();
     }
     this.#tail = null;
@@ -231,13 +247,9 @@ export class Replica {
     for (const { uploads } of this.#unsaved) this.#send(uploads);
   }
 
-  rows(): readonly LocalRow[] {
-    return this.#state.rows();
-  }
-
-  /** Replaces the state by these rows. Views change only where the rows differ. */
-  rebase(rows: readonly LocalRow[]): void {
-    this.#notify(this.#state.apply(this.#state.differenceTo(rows)));
+  /** Makes the state equal to another one, from which it differs by these writes. Views change only where they do. */
+  rebase(writes: readonly LocalWrite[]): void {
+    this.#notify(this.#state.apply(writes));
     this.endLoading();
   }
 
@@ -363,18 +375,18 @@ export class Replica {
   /** Stores what the app has changed so far, together if possible. */
   async #saveAll(): Promise<void> {
     while (this.#unsaved.length > 0 && this.#store !== null) {
-      const batch = this.#unsaved;
-      await this.#save(batch).catch((error: unknown) => this.#saveEach(batch, error));
+      const [batch, term] = [this.#unsaved, this.#term];
+      await this.#save(batch).catch((error: unknown) => this.#saveEach(batch, term, error));
     }
   }
 
   /** One write that cannot be stored must not take the others with it. */
-  async #saveEach(batch: readonly UnsavedWrite[], error: unknown): Promise<void> {
+  async #saveEach(batch: readonly UnsavedWrite[], term: number, error: unknown): Promise<void> {
     for (const write of batch) {
-      // Whether it was stored, the tab that has the store now knows.
-      if (this.#store === null) return;
+      // Another tab has led since then. Whether it was stored, the tab that has the store now knows.
+      if (term !== this.#term) return;
       if (batch.length === 1) this.#refuse(write, error);
-      else await this.#save([write]).catch((own: unknown) => this.#refuse(write, own));
+      else await this.#save([write]).catch((own: unknown) => this.#saveEach([write], term, own));
     }
   }
 

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { LocalRow } from '../ports/local-store.ts';
 import { Replica } from '../state/replica.ts';
 import { Follower } from './follower.ts';
@@ -14,42 +14,108 @@ const end = (term: string, number: number, seq = 0, rowCount = 1): SnapshotMessa
   ...{ type: 'snapshot', term, number, seq, rowCount, ...STATUS },
 });
 
+const commit = (term: string, seq: number, n: number) =>
+  ({ type: 'committed', term, seq, writes: [rowOf(n)], saved: [] }) as const;
+
 /** A tab that follows, and shows an object that it got from the tab that led in the term `first`. */
-function following() {
+async function following(pause = () => Promise.resolve()) {
   const replica = Replica.following(() => undefined);
   const calls: string[] = [];
   const follower = new Follower({
     replica,
-    onStatus: () => undefined,
+    pause: () => pause(),
+    onStatus: ({ isKeptOffline }) => {
+      if (isKeptOffline) calls.push('kept offline');
+    },
     onReady: () => calls.push('ready'),
     askForState: () => calls.push('ask'),
   });
-  follower.takeSnapshotPart(part('first', 0, 1));
-  follower.takeSnapshotPart(end('first', 0));
-  return { replica, follower, calls };
+  await follower.takeSnapshotPart(part('first', 0, 1));
+  await follower.takeSnapshotPart(end('first', 0));
+  const rows = () => replica.reader.snapshot().slice(0, 10);
+  return { rows, follower, calls };
 }
 
-it('[TABS-3] a tab asks again instead of showing an empty state when another tab begins to lead between two parts of an answer', () => {
-  const { replica, follower, calls } = following();
-  follower.takeSnapshotPart(part('first', 1, 2));
+it('[TABS-3] a tab asks again instead of showing an empty state when another tab begins to lead between two parts of an answer', async () => {
+  const { rows, follower, calls } = await following();
+  await follower.takeSnapshotPart(part('first', 1, 2));
   follower.begin('second');
-  follower.takeSnapshotPart(end('first', 1));
-  expect([replica.rows(), calls]).toEqual([[rowOf(1)], ['ready', 'ask', 'ask']]);
-  follower.takeSnapshotPart(part('second', 0, 3));
-  follower.takeSnapshotPart(end('second', 0));
-  expect([replica.rows(), calls]).toEqual([[rowOf(3)], ['ready', 'ask', 'ask', 'ready']]);
+  await follower.takeSnapshotPart(end('first', 1));
+  expect([rows(), calls]).toEqual([[rowOf(1)], ['ready', 'ask', 'ask']]);
+  await follower.takeSnapshotPart(part('second', 0, 3));
+  await follower.takeSnapshotPart(end('second', 0));
+  expect([rows(), calls]).toEqual([[rowOf(3)], ['ready', 'ask', 'ask', 'ready']]);
 });
 
-it('[TABS-3] a tab asks again instead of showing an empty state when it has missed a commit between two parts of an answer', () => {
-  const { replica, follower, calls } = following();
-  follower.takeSnapshotPart(part('first', 1, 2));
+it('[TABS-3] a tab asks again instead of showing an empty state when it has missed a commit between two parts of an answer', async () => {
+  const { rows, follower, calls } = await following();
+  await follower.takeSnapshotPart(part('first', 1, 2));
   follower.takeCommitted({ type: 'committed', term: 'first', seq: 2, writes: [], saved: [] });
-  follower.takeSnapshotPart(end('first', 1, 1));
-  expect([replica.rows(), calls]).toEqual([[rowOf(1)], ['ready', 'ask', 'ask']]);
+  await follower.takeSnapshotPart(end('first', 1, 1));
+  expect([rows(), calls]).toEqual([[rowOf(1)], ['ready', 'ask', 'ask']]);
 });
 
-it('[TABS-3] a tab shows an empty state when the tab that leads has one', () => {
-  const { replica, follower, calls } = following();
-  follower.takeSnapshotPart(end('second', 0, 0, 0));
-  expect([replica.rows(), calls]).toEqual([[], ['ready', 'ready']]);
+it('[TABS-3] a tab shows an empty state when the tab that leads has one', async () => {
+  const { rows, follower, calls } = await following();
+  await follower.takeSnapshotPart(end('second', 0, 0, 0));
+  expect([rows(), calls]).toEqual([[], ['ready', 'ready']]);
+});
+
+it('[TABS-3] a tab does not take over commits of a tab that led before', async () => {
+  const { rows, follower } = await following();
+  follower.begin('second');
+  follower.takeCommitted(commit('first', 1, 2));
+  await follower.takeSnapshotPart(part('second', 0, 3));
+  await follower.takeSnapshotPart(end('second', 0));
+  follower.takeCommitted(commit('first', 1, 2));
+  expect(rows()).toEqual([rowOf(3)]);
+  follower.takeCommitted(commit('second', 1, 4));
+  expect(rows()).toEqual([rowOf(4)]);
+});
+
+it('[TABS-3] a tab that has the state does not go back to an older one that was sent twice', async () => {
+  const { rows, follower, calls } = await following();
+  follower.takeCommitted(commit('first', 1, 2));
+  await follower.takeSnapshotPart(part('first', 1, 1));
+  await follower.takeSnapshotPart(end('first', 1));
+  expect([rows(), calls]).toEqual([[rowOf(2)], ['ready']]);
+  follower.takeCommitted(commit('first', 2, 3));
+  expect(rows()).toEqual([rowOf(3)]);
+});
+
+it('[TABS-7] a tab takes over a state and the commits that follow it in steps, and is ready with the last status', async () => {
+  const pauses: (() => void)[] = [];
+  const { rows, follower, calls } = await following(() => new Promise((resolve) => pauses.push(resolve)));
+  follower.begin('second');
+  await follower.takeSnapshotPart(part('second', 0, 2));
+  for (const seq of [1, 2]) follower.takeCommitted(commit('second', seq, 2 + seq));
+  const taking = follower.takeSnapshotPart(end('second', 0));
+  await vi.waitFor(() => expect(pauses).toHaveLength(1));
+  expect(rows()).toEqual([rowOf(3)]);
+  follower.takeCommitted(commit('second', 3, 5));
+  follower.takeStatus({ isKeptOffline: true } as SharedStatus);
+  expect(calls).toEqual(['ready', 'ask']);
+  for (let step = 1; step <= 3; step++) {
+    await vi.waitFor(() => expect(pauses).toHaveLength(step));
+    pauses.at(-1)?.();
+  }
+  await taking;
+  expect([rows(), calls]).toEqual([[rowOf(5)], ['ready', 'ask', 'kept offline', 'ready']]);
+});
+
+it('[TABS-3] a tab drops a state that it is taking over when another tab begins to lead', async () => {
+  const pauses: (() => void)[] = [];
+  const { rows, follower, calls } = await following(() => new Promise((resolve) => pauses.push(resolve)));
+  follower.begin('second');
+  await follower.takeSnapshotPart(part('second', 0, 2));
+  for (const seq of [1, 2]) follower.takeCommitted(commit('second', seq, 2 + seq));
+  const taking = follower.takeSnapshotPart(end('second', 0));
+  await vi.waitFor(() => expect(pauses).toHaveLength(1));
+  follower.begin('third');
+  pauses[0]?.();
+  await taking;
+  expect([rows(), calls]).toEqual([[rowOf(3)], ['ready', 'ask', 'ask']]);
+  await follower.takeSnapshotPart(part('third', 0, 9));
+  await follower.takeSnapshotPart(end('third', 0));
+  expect([rows(), calls]).toEqual([[rowOf(9)], ['ready', 'ask', 'ask', 'ready']]);
 });

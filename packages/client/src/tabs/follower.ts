@@ -1,11 +1,15 @@
-import type { LocalRow } from '../ports/local-store.ts';
+import type { LocalWrite } from '../ports/local-store.ts';
+import { inSteps, type Pause } from '../state/in-steps.ts';
 import type { Replica } from '../state/replica.ts';
+import { StateDifference } from '../state/state-difference.ts';
 import type { SharedStatus, SnapshotMessage, TabMessage } from './tab-messages.ts';
 
 type Committed = Extract<TabMessage, { readonly type: 'committed' }>;
+type SnapshotEnd = Extract<SnapshotMessage, { readonly type: 'snapshot' }>;
 
 interface FollowerParts {
   readonly replica: Replica;
+  readonly pause: Pause;
   readonly onStatus: (status: SharedStatus) => void;
   /** Called when the whole state is there. */
   readonly onReady: () => void;
@@ -13,14 +17,19 @@ interface FollowerParts {
   readonly askForState: () => void;
 }
 
-/** Keeps the replica of a tab equal to that of the tab that leads: the whole state once, then every commit. */
+/**
+ * Keeps the replica of a tab equal to that of the tab that leads: the whole state once, then every commit. The state comes in
+ * parts, is compared part by part, and is shown when it is complete.
+ */
 export class Follower {
   readonly #parts: FollowerParts;
   #term: string | null = null;
   /** The number of the last commit that the replica includes; null: the state has not come yet. */
   #seq: number | null = null;
   /** The parts of the state that have come, by the number of the answer. */
-  readonly #received = new Map<number, readonly LocalRow[]>();
+  readonly #received = new Map<number, StateDifference>();
+  /** The state that is being taken over, with the last status that has come; null: none is. */
+  #taking: { status: SharedStatus } | null = null;
   /** Commits that came before the state. */
   #early: Committed[] = [];
 
@@ -39,36 +48,78 @@ export class Follower {
     this.#parts.askForState();
   }
 
-  takeSnapshotPart(message: SnapshotMessage): void {
+  /** Follows no tab any more. */
+  stop(): void {
+    this.#reset(null);
+  }
+
+  /** Resolves when the part is taken; if it is the last one, when the whole state is shown. */
+  async takeSnapshotPart(message: SnapshotMessage): Promise<void> {
     const isOfTerm = this.#term === message.term;
-    const rows = (isOfTerm ? this.#received.get(message.number) : undefined) ?? [];
-    if (message.type === 'snapshot' && rows.length !== message.rowCount) {
+    // The answer to an earlier question was complete before this one.
+    if (isOfTerm && (this.#seq !== null || this.#taking !== null)) return;
+    const known = isOfTerm ? this.#received.get(message.number) : undefined;
+    const difference = known ?? new StateDifference(this.#parts.replica.reader);
+    if (message.type === 'snapshot' && difference.rowCount !== message.rowCount) {
       // Parts that had come before were dropped, because another tab began to lead or a commit was missed.
       this.#parts.askForState();
       return;
     }
     if (!isOfTerm) this.#reset(message.term);
-    if (message.type === 'rows') {
-      this.#received.set(message.number, [...rows, ...message.rows]);
-      return;
+    if (message.type === 'snapshot') await this.#takeOver(difference, message);
+    else {
+      difference.take(message.rows);
+      this.#received.set(message.number, difference);
     }
-    this.#received.delete(message.number);
-    if (message.seq < (this.#seq ?? 0)) return;
-    this.#parts.replica.rebase(rows);
-    this.#seq = message.seq;
-    for (const commit of this.#early.splice(0)) this.takeCommitted(commit);
-    this.#parts.onStatus(message);
-    this.#parts.onReady();
   }
 
   takeCommitted(commit: Committed): void {
     if (commit.term !== this.#term) return;
-    if (this.#seq === null) {
-      this.#early.push(commit);
-      return;
+    if (this.#seq === null || this.#taking !== null) this.#early.push(commit);
+    else this.#apply(commit, this.#seq);
+  }
+
+  takeStatus(status: SharedStatus): void {
+    if (this.#taking === null) this.#parts.onStatus(status);
+    else this.#taking.status = status;
+  }
+
+  async #takeOver(difference: StateDifference, message: SnapshotEnd): Promise<void> {
+    const { replica, pause, onStatus, onReady } = this.#parts;
+    const taking = { status: message as SharedStatus };
+    const isWanted = () => this.#taking === taking;
+    this.#taking = taking;
+    this.#received.clear();
+    const writes = await difference.finish(pause, isWanted);
+    if (isWanted()) await this.#rebase(writes, isWanted);
+    if (isWanted()) await replica.makeViews(pause);
+    if (isWanted()) await this.#applyEarly(message.seq, isWanted);
+    if (!isWanted()) return;
+    this.#taking = null;
+    onStatus(taking.status);
+    onReady();
+  }
+
+  /** What the app sees changes at once. A tab that shows nothing yet takes its objects over in steps. */
+  async #rebase(writes: readonly LocalWrite[], isWanted: () => boolean): Promise<void> {
+    const { replica, pause } = this.#parts;
+    const hidden = replica.isShown ? [] : writes.filter(({ table }) => table === 'objects');
+    await inSteps(hidden.length, pause, (from, to) => replica.addLoaded(hidden.slice(from, to)), isWanted);
+    if (isWanted()) replica.rebase(hidden.length === 0 ? writes : writes.filter(({ table }) => table !== 'objects'));
+  }
+
+  async #applyEarly(seq: number, isWanted: () => boolean): Promise<void> {
+    this.#seq = seq;
+    for (let commit = this.#early.shift(); commit !== undefined; commit = this.#early.shift()) {
+      this.#apply(commit, this.#seq);
+      await this.#parts.pause();
+      if (!isWanted()) return;
     }
-    if (commit.seq <= this.#seq) return;
-    if (commit.seq > this.#seq + 1) {
+  }
+
+  #apply(commit: Committed, seq: number): void {
+    if (commit.seq <= seq) return;
+    if (commit.seq > seq + 1) {
       this.#reset(commit.term);
       this.#parts.askForState();
       return;
@@ -80,6 +131,7 @@ export class Follower {
   #reset(term: string | null): void {
     this.#term = term;
     this.#seq = null;
+    this.#taking = null;
     this.#received.clear();
     this.#early = [];
   }

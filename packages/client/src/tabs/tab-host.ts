@@ -4,14 +4,18 @@ import type { DeviceHost } from '../engine/device-host.ts';
 import { type DeviceEvents, type DeviceListeners, newDeviceListeners } from '../engine/device-listeners.ts';
 import { Engine, loadState } from '../engine/engine.ts';
 import type { EngineOptions } from '../engine/engine-options.ts';
+import { nextTask } from '../engine/next-task.ts';
 import { selectedSources } from '../engine/selected-sources.ts';
 import { writerCheck, writerOf } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
-import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX, TAB_ROWS_PER_MESSAGE } from '../limits.ts';
-import type { Table } from '../ports/local-store.ts';
+import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX } from '../limits.ts';
+import type { LocalWrite, Table } from '../ports/local-store.ts';
 import type { Platform, TabChannel, TabFeatures } from '../ports/platform.ts';
+import { inSteps } from '../state/in-steps.ts';
 import type { EarlyState } from '../state/load-early.ts';
+import type { LocalState } from '../state/local-state.ts';
 import { type NewUpload, Replica } from '../state/replica.ts';
+import { StateDifference } from '../state/state-difference.ts';
 import { randomId } from '../uploads/random-id.ts';
 import { Follower } from './follower.ts';
 import { receivedError, type SharedStatus, type SnapshotMessage, sentError, type TabMessage } from './tab-messages.ts';
@@ -88,13 +92,15 @@ export class TabHost implements DeviceHost {
     this.replica.follow((uploads) => this.#sendUploads(uploads));
     this.#follower = new Follower({
       replica: this.replica,
+      pause: () => nextTask(this.platform),
       onStatus: (shared) => this.#takeStatus(shared),
       onReady: () => this.#takeReady(),
       askForState: () => this.#post({ type: 'hello', from: this.#tabId }),
     });
     this.#channel = tabs.openChannel(this.#name, (message) => this.#take(message as TabMessage));
     this.#ownChannel = tabs.openChannel(this.#ownName(this.#tabId), (message) => {
-      if (this.#leads === null) this.#takeAnswer(() => this.#follower.takeSnapshotPart(message as SnapshotMessage));
+      if (this.#leads === null)
+        this.#takeAnswer(() => void this.#follower.takeSnapshotPart(message as SnapshotMessage));
     });
     for (const name of EVENT_NAMES) this.#forward(name);
     this.#listeners.statusListeners.add(() => this.#shareStatus());
@@ -179,11 +185,17 @@ export class TabHost implements DeviceHost {
     const term = randomId(this.platform);
     this.#leads = term;
     this.#cancelPing();
+    this.#follower.stop();
     try {
       // A tab that shows something already goes on with it until everything is loaded.
       const loadEarly = this.#followed === null ? this.#options.loadEarly : null;
       const loaded = await loadState({ ...this.#options, loadEarly });
-      if (this.#leads === term && !this.#isClosed) this.#beginToLead(term, loaded);
+      const isWanted = () => this.#leads === term && !this.#isClosed;
+      const content = this.replica.isEmpty ? loaded.state : await this.#differenceTo(loaded.state, isWanted);
+      if (!isWanted()) return;
+      this.#takeStore(term, content);
+      if (!this.replica.isShown) await this.replica.makeViews(() => nextTask(this.platform));
+      if (isWanted()) this.#beginToLead(term, loaded.fill);
     } catch (error) {
       this.#leads = null;
       this.#onFailed(error);
@@ -203,13 +215,24 @@ export class TabHost implements DeviceHost {
     this.#takeStatus({ ...this.#shared, status: { ...this.#shared.status, ...failed } });
   }
 
-  #beginToLead(term: string, { state, fill }: EarlyState): void {
-    const { store } = this.#options;
+  /** The writes that make the state of this tab equal to what the store holds. */
+  async #differenceTo(stored: LocalState, isWanted: () => boolean): Promise<readonly LocalWrite[]> {
+    const difference = new StateDifference(this.replica.reader);
+    const pause = () => nextTask(this.platform);
+    const { count, slice } = stored.snapshot();
+    await inSteps(count, pause, (from, to) => difference.take(slice(from, to)), isWanted);
+    return difference.finish(pause, isWanted);
+  }
+
+  #takeStore(term: string, content: LocalState | readonly LocalWrite[]): void {
     this.#seq = 0;
-    this.replica.lead(store, state, {
+    this.replica.lead(this.#options.store, content, {
       onCommitted: (writes, saved) => this.#post({ type: 'committed', term, seq: ++this.#seq, writes, saved }),
       onLost: () => this.#stepDown(),
     });
+  }
+
+  #beginToLead(term: string, fill: EarlyState['fill']): void {
     fill(this.replica);
     const engine = new Engine({ ...this.#options, tab: 'leader' }, this.replica, this.#listeners);
     this.#engine = engine;
@@ -267,19 +290,16 @@ export class TabHost implements DeviceHost {
   async #sendState(term: string, to: string): Promise<void> {
     // If loading fails, the status says so, and the tab that asked asks again.
     await this.replica.loaded;
-    const rows = this.replica.rows();
+    const { count: rowCount, slice } = this.replica.reader.snapshot();
+    const answer = { term, number: this.#answerNext++ };
     const seq = this.#seq;
-    const number = this.#answerNext++;
+    const isLeading = () => this.#leads === term;
     const channel = this.#tabs.openChannel(this.#ownName(to), () => undefined);
+    const post = (message: SnapshotMessage) => channel.post(message);
+    const postRows = (from: number, end: number) => post({ type: 'rows', ...answer, rows: slice(from, end) });
     try {
-      for (let at = 0; at < rows.length; at += TAB_ROWS_PER_MESSAGE) {
-        const part = rows.slice(at, at + TAB_ROWS_PER_MESSAGE);
-        channel.post({ type: 'rows', term, number, rows: part } satisfies SnapshotMessage);
-        await new Promise<void>((resolve) => this.platform.after(0, resolve));
-        if (this.#leads !== term) return;
-      }
-      const end = { type: 'snapshot', term, number, seq, rowCount: rows.length } as const;
-      channel.post({ ...end, ...this.#sharedStatus() } satisfies SnapshotMessage);
+      await inSteps(rowCount, () => nextTask(this.platform), postRows, isLeading);
+      if (isLeading()) post({ type: 'snapshot', ...answer, seq, rowCount, ...this.#sharedStatus() });
     } finally {
       // A channel that is closed at once would lose what was posted last in some browsers.
       this.platform.after(TAB_PING_MS, () => channel.close());
@@ -415,7 +435,7 @@ export class TabHost implements DeviceHost {
   }
 
   #takeNews(message: TabMessage): void {
-    if (message.type === 'status') this.#takeStatus(message);
+    if (message.type === 'status') this.#follower.takeStatus(message);
     else if (message.type === 'event') this.#listeners.eventListeners[message.name].notify(message.data as never);
   }
 

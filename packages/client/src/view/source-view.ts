@@ -1,5 +1,6 @@
 import { frozen } from '../state/frozen.ts';
 import { groupsWith, ownersOf } from '../state/group-rows.ts';
+import { inSteps, type Pause, sortInSteps } from '../state/in-steps.ts';
 import type { LocalState } from '../state/local-state.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -61,7 +62,15 @@ export class SourceView {
     this.#state = state;
     this.#pending = pending;
     this.#source = source;
-    this.updateAll();
+    if (this.#isHidden()) this.#arriving = new Map();
+  }
+
+  /** Makes the objects of a new view in steps, sorted, so that a list of them takes no sorting. Updates may come between them. */
+  async make(pause: Pause): Promise<void> {
+    const stored = this.#state.group('objects', this.#source)?.keys() ?? [];
+    const unsorted = [...stored, ...this.#pending.idsOf(this.#source)];
+    const ids = await sortInSteps(unsorted, pause, (left, right) => (left < right ? -1 : 1));
+    await inSteps(ids.length, pause, (from, to) => void this.update(ids.slice(from, to)));
   }
 
   get(id: string): SyncedObject | undefined {
