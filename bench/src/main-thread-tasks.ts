@@ -11,23 +11,24 @@ interface TraceEvent {
   readonly tid: number;
   /** Processor time in microseconds. */
   readonly tdur?: number;
-  readonly args?: { readonly name?: string };
 }
 
 const US_PER_MS = 1_000;
 
-/** Returns the tasks in a trace of Chromium with the category `toplevel`: those of the page that worked most. */
-export function mainThreadTasks(trace: Buffer): readonly MainThreadTask[] {
+/** What a trace of Chromium must include for `mainThreadTasks`. */
+export const TASK_CATEGORIES: readonly string[] = ['toplevel', 'blink.user_timing'];
+
+/** Returns the tasks of the page that has set this mark while it was traced. */
+export function mainThreadTasks(trace: Buffer, mark: string): readonly MainThreadTask[] {
   const { traceEvents } = JSON.parse(trace.toString('utf8')) as { readonly traceEvents: readonly TraceEvent[] };
-  const threads = traceEvents.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain');
-  const tasks = threads.map(({ pid, tid }) =>
-    traceEvents
-      .filter((event) => event.pid === pid && event.tid === tid && event.ph === 'X' && event.name.endsWith('RunTask'))
-      .map(({ tdur = 0 }) => ({ cpuMs: tdur / US_PER_MS })),
-  );
-  return tasks.sort((left, right) => sumMs(right) - sumMs(left))[0] ?? [];
+  const marked = traceEvents.find(({ name }) => name === mark);
+  if (marked === undefined) throw new Error(`the trace has no mark ${mark}`);
+  return traceEvents
+    .filter(({ pid, tid }) => pid === marked.pid && tid === marked.tid)
+    .filter(({ ph, name }) => ph === 'X' && name.endsWith('RunTask'))
+    .map(({ tdur = 0 }) => ({ cpuMs: tdur / US_PER_MS }));
 }
 
-function sumMs(tasks: readonly MainThreadTask[]): number {
-  return tasks.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+export function longestMs(tasks: readonly MainThreadTask[]): number {
+  return Math.max(0, ...tasks.map(({ cpuMs }) => cpuMs));
 }

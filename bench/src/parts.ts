@@ -1,6 +1,7 @@
 import type { Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
 import { browserStart } from './scenarios/browser-start.ts';
+import { browserTasks } from './scenarios/browser-tasks.ts';
 import { consoleObjects } from './scenarios/console-objects.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
 import { deviceFirstSync } from './scenarios/device-first-sync.ts';
@@ -66,7 +67,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   live: part('a change on its way to devices that listen', liveDelivery),
   queries: part('queries of a device', liveQuery),
   sdk: part('first syncs of a device', deviceFirstSync),
-  browser: part('a device in Chromium', browserStart, false),
+  browser: part('a device in Chromium', async () => [...(await browserStart()), ...(await browserTasks())], false),
   console: part('the console in Chromium with 100,000 objects', consoleObjects, false),
   groups: part('groups', groups),
   servers: part('two servers on one store', twoServers),

@@ -1,14 +1,15 @@
 import { launchChromium, type SdkApp, startSdkApp } from '@tidemark/testing/kit';
+import { PAGE_FUNCTIONS, sessionOf } from '../browser-page.ts';
 import { type BenchDevice, type DeviceWorld, makeDevices, openDeviceWorld } from '../device-world.ts';
-import { type MainThreadTask, mainThreadTasks } from '../main-thread-tasks.ts';
+import { longestMs, type MainThreadTask, mainThreadTasks, TASK_CATEGORIES } from '../main-thread-tasks.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
+import { taskRow } from '../task-row.ts';
 import { objectsFrom, SOURCE } from '../world.ts';
 
 const OBJECTS = 50_000;
 const BATCH = 10_000;
 const ROUNDS = 3;
-const TASK_MS_MAX = 50;
 
 type Browser = Awaited<ReturnType<typeof launchChromium>>;
 
@@ -18,12 +19,11 @@ interface Round {
   readonly firstSyncTasks: readonly MainThreadTask[];
   readonly firstQueryMs: number;
   readonly loadedMs: number;
-  readonly startTasks: readonly MainThreadTask[];
   readonly rawPutsMs: number;
   readonly rawReadMs: number;
 }
 
-/** Syncing 50,000 objects into IndexedDB and starting with them, in Chromium, and how long that holds the main thread. */
+/** Syncing 50,000 objects into IndexedDB and starting with them, in Chromium. */
 export async function browserStart(): Promise<readonly Row[]> {
   const app = await startSdkApp();
   const { world, furniture: devices } = await openDeviceWorld(
@@ -48,105 +48,22 @@ export async function browserStart(): Promise<readonly Row[]> {
 async function measureRound(browser: Browser, app: SdkApp, world: DeviceWorld, device: BenchDevice): Promise<Round> {
   const context = await browser.newContext();
   const page = await context.newPage();
-  const traced = async <T>(script: string) => {
+  const load = async () => {
     await page.goto(app.url);
-    await page.evaluate(OPENER);
-    await browser.startTracing(page, { categories: ['toplevel'] });
-    const measured = await page.evaluate<T>(script);
-    return { measured, tasks: mainThreadTasks(await browser.stopTracing()) };
+    await page.evaluate(PAGE_FUNCTIONS);
   };
   const options = JSON.stringify({ url: world.url, session: sessionOf(device) });
-  const firstSync = await traced<number>(`firstSync(${options})`);
-  const start = await traced<Pick<Round, 'firstQueryMs' | 'loadedMs'>>(`start(${options})`);
+  await load();
+  await browser.startTracing(page, { categories: [...TASK_CATEGORIES] });
+  await page.evaluate("performance.mark('tab')");
+  const firstSyncMs = await page.evaluate<number>(`firstSync(${options})`);
+  const firstSyncTasks = mainThreadTasks(await browser.stopTracing(), 'tab');
+  await load();
+  const started = await page.evaluate<Pick<Round, 'firstQueryMs' | 'loadedMs'>>(`start(${options})`);
   const rawPutsMs = await page.evaluate<number>('rawPuts()');
   const rawReadMs = await page.evaluate<number>('rawRead()');
   await context.close();
-  return {
-    firstSyncMs: firstSync.measured,
-    firstSyncTasks: firstSync.tasks,
-    ...start.measured,
-    startTasks: start.tasks,
-    rawPutsMs,
-    rawReadMs,
-  };
-}
-
-/** Functions of the page. Raw access stores one row per object, in transactions of 1,000. */
-const OPENER = `(async () => {
-  const { openDevice } = await import('@tidemark/client');
-  const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
-  const answered = (request) => new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-  const timed = async (work) => {
-    const startMs = performance.now();
-    await work();
-    return performance.now() - startMs;
-  };
-  const open = async ({ url, store }) => {
-    globalThis.device = await openDevice({ url, store, live: false, start: 'last_results' });
-    const query = device.source('${SOURCE}').query({ limit: 50 });
-    query.subscribe(() => undefined);
-    return query;
-  };
-  const loaded = () => new Promise((resolve) => {
-    const look = () => { if (!device.status.getSnapshot().isLoading) resolve(); };
-    device.status.subscribe(look);
-    look();
-  });
-  const rawDatabase = () => {
-    const request = indexedDB.open('raw', 1);
-    request.onupgradeneeded = () => request.result.createObjectStore('objects');
-    return answered(request);
-  };
-  Object.assign(globalThis, {
-    firstSync: async ({ url, session }) => {
-      const store = await openIndexedDbStore();
-      await store.commit(session);
-      const ms = await timed(async () => {
-        const query = await open({ url, store });
-        await device.sync();
-        if (query.list().length !== 50) throw new Error('the first sync brought nothing');
-      });
-      await device.close();
-      return ms;
-    },
-    start: async ({ url }) => {
-      let firstQueryMs;
-      const loadedMs = await timed(async () => {
-        firstQueryMs = await timed(async () => {
-          const query = await open({ url, store: await openIndexedDbStore() });
-          if (query.list().length !== 50) throw new Error('the device is empty');
-        });
-        await loaded();
-      });
-      return { firstQueryMs, loadedMs };
-    },
-    rawPuts: async () => {
-      const rows = device.source('${SOURCE}').list().map(({ id, attributes }) => [['${SOURCE}', id], attributes]);
-      const db = await rawDatabase();
-      return timed(async () => {
-        for (let from = 0; from < rows.length; from += 1_000) {
-          const tx = db.transaction('objects', 'readwrite', { durability: 'relaxed' });
-          for (const [key, value] of rows.slice(from, from + 1_000)) tx.objectStore('objects').put(value, key);
-          await new Promise((resolve, reject) => { tx.oncomplete = resolve; tx.onabort = () => reject(tx.error); });
-        }
-      });
-    },
-    rawRead: () => timed(async () => {
-      const objects = (await rawDatabase()).transaction('objects').objectStore('objects');
-      await Promise.all([answered(objects.getAllKeys()), answered(objects.getAll())]);
-    }),
-  });
-})()`;
-
-function sessionOf({ user: userId, client: clientId, token }: BenchDevice) {
-  const session = { token, userId, clientId, givenAtMs: Date.now(), expiresAtMs: Date.now() + 86_400_000 };
-  return [
-    { table: 'facts', key: ['', 'session'], value: session },
-    { table: 'facts', key: ['', 'owner'], value: { userId, clientId } },
-  ];
+  return { firstSyncMs, firstSyncTasks, ...started, rawPutsMs, rawReadMs };
 }
 
 function rowsOf(rounds: readonly Round[]): readonly Row[] {
@@ -157,11 +74,8 @@ function rowsOf(rounds: readonly Round[]): readonly Row[] {
   return [
     taskRow(
       'longest task of a first sync in Chromium',
+      OBJECTS,
       ms(({ firstSyncTasks }) => longestMs(firstSyncTasks)),
-    ),
-    taskRow(
-      'longest task of a start in Chromium',
-      ms(({ startTasks }) => longestMs(startTasks)),
     ),
     {
       name: 'first sync into IndexedDB',
@@ -185,18 +99,4 @@ function rowsOf(rounds: readonly Round[]): readonly Row[] {
       bound: { atMost: 1 },
     },
   ];
-}
-
-function taskRow(name: string, longest: number): Row {
-  return {
-    name,
-    measured: `${longest.toFixed(0)} ms CPU with ${OBJECTS}`,
-    against: `${TASK_MS_MAX} ms allowed`,
-    ratio: longest / TASK_MS_MAX,
-    bound: { atMost: 1 },
-  };
-}
-
-function longestMs(tasks: readonly MainThreadTask[]): number {
-  return Math.max(0, ...tasks.map(({ cpuMs }) => cpuMs));
 }
