@@ -16,11 +16,12 @@ beforeEach(async () => {
 });
 
 /** A device that changed `a`, `b` and `c` offline while somebody else changed `b`. */
-async function conflicting(merge?: MergeFunction): Promise<Device> {
+async function conflicting(merge?: MergeFunction, thenOffline?: (device: Device) => Promise<void>): Promise<Device> {
   const device = await world.open(merge === undefined ? {} : { merge: { Strict: merge } });
   await world.finish(device.sync());
   world.platform.setOnline(false);
   await device.source('Strict').update('o', { a: 'mine', b: 'mine', c: undefined });
+  await thenOffline?.(device);
   await push({ o: { b: 'theirs' } });
   world.platform.setOnline(true);
   return device;
@@ -58,6 +59,18 @@ it('[UP-18] what later uploads have changed is not overwritten by the rest of an
   await world.finish(device.sync());
   expect(await converged(device)).toEqual({ a: 'later', b: 'theirs' });
   expect(await onServer()).toEqual({ o: { a: 'later', b: 'theirs' } });
+});
+
+it('[UP-18] what a later upload of the same push has removed is not set again by the rest of an update in conflict', async () => {
+  await push({ other: { a: 1 } });
+  const device = await conflicting(undefined, async (offline) => {
+    // The change of another object keeps the two updates apart.
+    await offline.source('Strict').update('other', { a: 2 });
+    await offline.source('Strict').update('o', { a: undefined });
+  });
+  await world.finish(device.sync());
+  expect(await converged(device)).toEqual({ b: 'theirs' });
+  expect(await onServer()).toEqual({ o: { b: 'theirs' }, other: { a: 2 } });
 });
 
 it('[UP-19] a problem is resolved by writing attributes on the current state', async () => {

@@ -30,11 +30,16 @@ function withRealIds(reader: Reader, upload: UploadRow): UploadRow {
 
 /** Where conflicts are detected, both changes must have been made on the same state. */
 function isMergeable(reader: Reader, before: UploadRow, upload: UploadRow): boolean {
-  const { source, id, op, seen } = upload;
-  if (before.state !== 'waiting' || before.source !== source || before.id !== id) return false;
+  const { source, op, seen } = upload;
+  if (before.state !== 'waiting' || !isOfSameObject(before, upload)) return false;
   if (before.op !== 'update' || op !== 'update') return false;
   const detects = reader.get('sources', ['', source])?.description.conflicts === 'detect';
   return !detects || before.seen === seen;
+}
+
+/** Objects with the same id in two groups of a source are two objects. */
+export function isOfSameObject(left: UploadRow, right: UploadRow): boolean {
+  return left.source === right.source && left.group === right.group && left.id === right.id;
 }
 
 type UpdateChange = Pick<UploadRow, 'attributes' | 'removed'>;

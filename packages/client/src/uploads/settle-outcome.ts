@@ -5,6 +5,7 @@ import { placeText } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
+import { isOfSameObject } from './merge-upload.ts';
 
 /** Events of an outcome for the app; none if the upload was applied as expected. */
 export type OutcomeEffects =
@@ -79,7 +80,7 @@ function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, moment: 
 function uploadRest(tx: Transaction, upload: UploadRow, conflicting: ReadonlySet<string>, newOpId: () => string): void {
   const later = [...tx.entries('uploads', '')]
     .map(([, row]) => row)
-    .filter(({ source, id, order }) => source === upload.source && id === upload.id && order > upload.order);
+    .filter((row) => isOfSameObject(row, upload) && row.order > upload.order);
   if (later.some(({ op }) => op !== 'update')) return;
   const taken = new Set(
     later.flatMap(({ attributes, removed = [] }) => [...Object.keys(attributes ?? {}), ...removed]),
