@@ -1,5 +1,5 @@
 import type { Device } from '@tidemark/client';
-import type { SyncEvents } from '@tidemark/protocol';
+import type { PushAnswer, SyncEvents } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 
@@ -128,6 +128,26 @@ describe('pages that events carry', () => {
     expect(idsOn(device).sort()).toEqual(['first', 'mine', 'theirs']);
     expect(views.every((ids) => ids.includes('mine'))).toBe(true);
     expect(device.uploads.list()).toEqual([]);
+  });
+
+  it('[UP-7] an upload whose outcome came with a pull does not hide what an event brings afterwards', async () => {
+    await push({ x: { name: 'old' } });
+    const device = await listening();
+    // The answer to the push says that the backend has not been asked yet.
+    world.intercept = ({ path }, go) =>
+      path === '/push'
+        ? go().then(async (answer) => {
+            const { outcomes } = (await answer.json()) as PushAnswer;
+            return Response.json({ outcomes: outcomes.map((outcome) => ({ ...outcome, status: 'queued' })) });
+          })
+        : undefined;
+    await world.finish(device.source('Order').update('x', { name: 'mine' }));
+    await world.platform.until(() => device.uploads.list().length === 0 && status(device).mode === 'idle');
+    const before = pulls();
+    await push({ x: { name: 'theirs' }, z: { name: 'new' } });
+    await until(device, ['x', 'z']);
+    expect(device.source('Order').get('x')?.attributes).toEqual({ name: 'theirs' });
+    expect(pulls()).toBe(before);
   });
 
   it('[SDK-19] a page that does not lead to the checksum it names makes the source start over', async () => {

@@ -8,7 +8,7 @@ import {
 } from '@tidemark/protocol';
 import { SNAPSHOT_FROM_OBJECTS } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
-import { type PageAsked, type PageEffect, type Show, tokenOf } from '../pull/apply-page.ts';
+import { type PageAsked, type PageEffect, type Show, sourcesNotIncluding, tokenOf } from '../pull/apply-page.ts';
 import type { PagePart } from '../pull/first-sync.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
 import { requireProgress } from '../pull/require-progress.ts';
@@ -208,6 +208,7 @@ export class Puller {
 
   async #pullPages(names: readonly string[], scope: WorkScope): Promise<void> {
     const request = this.wants.beginRequest();
+    const { settledNext } = this.#replica;
     const asked = new Map(names.map((source) => [source, this.#askFor(source)]));
     const acks = acknowledgementsToSend(this.#replica.reader);
     this.#hooks.onPresenting(names);
@@ -242,6 +243,8 @@ export class Puller {
       this.#concludeGroups(ask.source, groups, isComplete, request);
     }
     this.#recordTroubles(answer, asked, request);
+    // Until then an upload hides what others have changed since.
+    for (const source of sourcesNotIncluding(this.#replica.reader, settledNext)) this.want(source);
     this.#applier.requireHealed();
   }
 

@@ -218,6 +218,13 @@ export function dropIncluded(tx: Transaction, source: string, settledBefore: num
   for (const [opId] of included) tx.delete('uploads', ['', opId]);
 }
 
+/** The sources of uploads whose outcomes came after the last page was requested: only another pull includes those for sure. */
+export function sourcesNotIncluding(reader: Reader, settledBefore: number): readonly string[] {
+  return [...reader.entries('uploads', '')].flatMap(([, { source, settled }]) =>
+    settled !== null && settled >= settledBefore ? [source] : [],
+  );
+}
+
 /** True if the objects are those of the server, as far as the page tells. */
 export function isRight(held: SizeAndChecksum, { size, checksum }: Pick<Page, 'size' | 'checksum'>): boolean {
   return held.size === size && held.checksum === (checksum ?? held.checksum);
