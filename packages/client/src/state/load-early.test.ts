@@ -189,6 +189,30 @@ it('[SDK-26] changes of objects that are not loaded yet wait for them, and are s
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, heals: 0, error: null });
 });
 
+it('[SDK-26] a change to what an outdated result of a query shows waits for the object, and is stored and sent', async () => {
+  const kept = await usedStore();
+  const shown = ['o297', 'o298', 'o299'].map((id) => ['Order', id, { total: 7 }]);
+  await kept.commit([{ table: 'facts', key: ['', 'last_results'], value: shown }]);
+  const store = new SlowStore(kept);
+  const device = await reopen(store);
+  const orders = device.source('Order');
+  const writing = [
+    orders.update('o297', { total: 7 }),
+    orders.update('o298', { customer_id: undefined }),
+    orders.update('o299', { total: 7, note: 'x' }),
+  ];
+  expect(orders.list().map(({ attributes }) => attributes)).toEqual([{ total: 7 }, { total: 7 }, { total: 7 }]);
+  await load(device, store);
+  await world.finish(Promise.all(writing));
+  await world.finish(device.sync());
+  const stored = await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' });
+  expect(['o297', 'o298', 'o299'].map((id) => stored.get(id))).toEqual([
+    { total: 7, customer_id: 'c1' },
+    { total: 2 },
+    { total: 7, customer_id: 'c1', note: 'x' },
+  ]);
+});
+
 it('[SDK-26] changes that do not fit the objects that were loaded after them are taken back and refused', async () => {
   const kept = await usedStore();
   await kept.commit([{ table: 'objects', key: ['Order', 'o299'] }]);

@@ -53,7 +53,7 @@ export class Draft {
     return this.#uploads;
   }
 
-  /** True if a call needed an object that may be stored and is not loaded yet. Then the draft must be made again. */
+  /** True if a call needed an object, or its present attributes, and not all is loaded yet. Then the draft must be made again. */
   get isUncertain(): boolean {
     return this.#isUncertain;
   }
@@ -87,11 +87,14 @@ export class Draft {
     this.#requireWritable(source);
     const { id, current } = this.#require(source, givenId);
     const given = this.#schemas.admit(source, changes, current);
-    const admitted = this.#admit(source, given);
-    const differing = Object.entries(admitted).filter(
+    const admitted = Object.entries(this.#admit(source, given));
+    const differing = admitted.filter(
       ([name, value]) => !(Object.hasOwn(current, name) && sameJson(current[name], value)),
     );
-    const removed = admitRemoved(given).filter((name) => Object.hasOwn(current, name));
+    const named = admitRemoved(given);
+    const removed = named.filter((name) => Object.hasOwn(current, name));
+    // What looks unchanged may differ from what is stored: the last results of a query may be older.
+    if (differing.length < admitted.length || removed.length < named.length) this.#noteMissing();
     if (differing.length === 0 && removed.length === 0) return;
     const attributes = frozen(Object.fromEntries(differing));
     const change = { attributes, ...(removed.length === 0 ? {} : { removed }) };
