@@ -5,7 +5,7 @@ import type { DebugOptions, DebugReport } from './debug/debug-report.ts';
 import type { DeviceHost } from './engine/device-host.ts';
 import type { DeviceEvents } from './engine/device-listeners.ts';
 import type { Observable } from './engine/observable.ts';
-import { type Credentials, writerCheck, writerOf } from './engine/sessions.ts';
+import { type Credentials, type User, writerCheck, writerOf } from './engine/sessions.ts';
 import type { DeviceStatus } from './engine/status.ts';
 import { CLOSE_MS_MAX } from './limits.ts';
 import type { ResultRecorder } from './queries/result-recorder.ts';
@@ -81,13 +81,13 @@ export class Device {
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
     const { replica } = this.#host;
-    let { draft, userId, made } = this.#draft(change);
+    let { draft, writer, made } = this.#draft(change);
     if (draft.isUncertain) {
       await replica.loaded;
-      ({ draft, userId, made } = this.#draft(change));
+      ({ draft, writer, made } = this.#draft(change));
     }
     const result = made();
-    const isWriter = writerCheck(userId);
+    const isWriter = writerCheck(writer);
     await replica.write(draft.uploads, (tx) => {
       isWriter(tx);
       draft.requireAssumed(tx);
@@ -97,18 +97,18 @@ export class Device {
   }
 
   /** `made` returns or throws what the change did. */
-  #draft<T>(change: (draft: Draft) => T): { readonly draft: Draft; readonly userId: string; readonly made: () => T } {
+  #draft<T>(change: (draft: Draft) => T): { readonly draft: Draft; readonly writer: User; readonly made: () => T } {
     const { replica, platform } = this.#host;
-    const userId = writerOf(replica.reader);
+    const writer = writerOf(replica.reader);
     const draft = new Draft(platform, replica, this.#schemas);
     try {
       const result = change(draft);
-      return { draft, userId, made: () => result };
+      return { draft, writer, made: () => result };
     } catch (error) {
       const made = () => {
         throw error;
       };
-      return { draft, userId, made };
+      return { draft, writer, made };
     }
   }
 

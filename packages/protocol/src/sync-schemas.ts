@@ -61,6 +61,13 @@ export const DeviceSession = Type.Object(
     user_id: text('The login of the user.', 'anna'),
     client_id: text('The id of the device. Store it and send it with the next login.', CLIENT_ID),
     expires_at: moment('When the token ends.'),
+    generation: Type.Optional(
+      Type.Integer({
+        description:
+          'Differs for every user who is given the same login. A device that holds data or changes of another generation must not show or send them.',
+        examples: [17],
+      }),
+    ),
     wipe: Type.Optional(
       flag('True: an administrator has ordered to erase the device. It erases its data and confirms with this token.'),
     ),

@@ -103,7 +103,7 @@ export class InProcessSync {
     if (method === 'POST' && /^\/clients\/[^/]+\/wiped$/.test(path))
       return (call, session) => this.#wiped(call, session);
     const handlers: Readonly<Record<string, Handler>> = {
-      'POST /token': async (_, session) => this.#session(session.user, session.client),
+      'POST /token': (_, session) => this.#session(session.user, session.client),
       'DELETE /token': async (_, session) => this.#signOut(session),
       'GET /sources': async () => json({ sources: await this.#tidemark.devices.sources() }),
       'POST /pull': ({ body }, session) => this.#pull(body as PullRequest, session),
@@ -145,12 +145,14 @@ export class InProcessSync {
     return this.#session(login, id, isOwn && found.wipe !== null);
   }
 
-  #session(user: string, client: string, isWiped = false): Response {
+  async #session(user: string, client: string, isWiped = false): Promise<Response> {
+    const generation = await this.#tidemark.users.generationOf(user);
     const token = `token-${this.#sessions.size}-${client}`;
     const expiresAtMs = this.#nowMs() + TOKEN_LIFE_MS;
     this.#sessions.set(token, { user, client, expiresAtMs });
     const expires_at = new Date(expiresAtMs).toISOString();
-    return json({ token, user_id: user, client_id: client, expires_at, ...(isWiped ? { wipe: true } : {}) });
+    const session = { token, user_id: user, client_id: client, expires_at };
+    return json({ ...session, ...(generation === null ? {} : { generation }), ...(isWiped ? { wipe: true } : {}) });
   }
 
   #sessionOf(authorization: string | null): Session {

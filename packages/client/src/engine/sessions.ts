@@ -18,11 +18,11 @@ export type Credentials =
 /** Returns credentials to renew an ended session with, or null if the user has to sign in. */
 export type GetToken = () => Promise<Credentials | null>;
 
+/** A user: the login, and the generation, which differs for every user who is given the same login. */
+export type User = Pick<SessionRow, 'userId' | 'generation'>;
+
 /** The user whose data the device holds, and the device id at the server; both outlive a session. */
-export interface Owner {
-  readonly userId: string;
-  readonly clientId: string;
-}
+export type Owner = User & Pick<SessionRow, 'clientId'>;
 
 const SESSION = ['', 'session'] as const;
 const OWNER = ['', 'owner'] as const;
@@ -77,10 +77,15 @@ export class Sessions {
     return end === true ? UNKNOWN_END : (end ?? null);
   }
 
+  /** True if the session is of the user whose data the device holds. */
+  isOwner(session: User): boolean {
+    const owner = this.owner();
+    return owner !== null && isSameUser(owner, session);
+  }
+
   /** Takes over a session after a sign-in. Data of another user is deleted. */
   async take(session: SessionRow, discardUploads: boolean): Promise<void> {
-    const owner = this.owner();
-    const isOther = owner !== null && owner.userId !== session.userId;
+    const isOther = this.owner() !== null && !this.isOwner(session);
     await this.#replica.transact((tx) => this.#take(tx, session, discardUploads), { scrubs: isOther });
   }
 
@@ -120,14 +125,11 @@ export class Sessions {
   }
 
   #take(tx: Transaction, session: SessionRow, discardUploads: boolean): void {
-    const { userId, clientId } = session;
-    const owner = this.owner();
-    if (owner !== null && owner.userId !== userId) {
+    if (this.owner() !== null && !this.isOwner(session)) {
       this.#requireNothingToLose(discardUploads);
       this.#leave(tx, this.current(), false);
     }
     putSession(tx, session);
-    tx.put('facts', OWNER, { userId, clientId });
     tx.delete('facts', ENDED);
   }
 
@@ -142,20 +144,29 @@ export class Sessions {
 }
 
 /** Returns the user who may make changes. */
-export function writerOf(reader: Reader): string {
+export function writerOf(reader: Reader): User {
   const owner = reader.get('facts', OWNER) as unknown as Owner | undefined;
   const hasSession = reader.get('facts', SESSION) !== undefined || reader.get('facts', ENDED) !== undefined;
-  if (hasSession && owner !== undefined) return owner.userId;
+  if (hasSession && owner !== undefined) return owner;
   throw clientError('signed_out', 'nobody is signed in');
 }
 
 /** Returns a check that the user who made a change is still the one whose data the device holds. */
-export function writerCheck(userId: string): (tx: Transaction) => void {
+export function writerCheck(writer: User): (tx: Transaction) => void {
   return (tx) => {
-    if (writerOf(tx) !== userId) throw clientError('signed_out', 'another user has signed in');
+    if (!isSameUser(writerOf(tx), writer)) throw clientError('signed_out', 'another user has signed in');
   };
 }
 
+/** Where the generation of one is not known, as in stores of earlier versions, the login decides. */
+function isSameUser(left: User, right: User): boolean {
+  if (left.generation === undefined || right.generation === undefined) return left.userId === right.userId;
+  return left.userId === right.userId && left.generation === right.generation;
+}
+
+/** Stores the session and its user. A store of an earlier version learns the generation when the token is refreshed. */
 function putSession(tx: Transaction, session: SessionRow): void {
+  const { userId, clientId, generation } = session;
   tx.put('facts', SESSION, { ...session });
+  tx.put('facts', OWNER, { userId, clientId, ...(generation === undefined ? {} : { generation }) });
 }

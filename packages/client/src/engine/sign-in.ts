@@ -44,7 +44,7 @@ export class SignIn implements SessionStore {
     const credentials = await this.#credentials();
     if (credentials === null) return null;
     const { session, isWiped } = await this.#logIn(credentials, signal);
-    if (session.userId === sessions.owner()?.userId) {
+    if (sessions.isOwner(session)) {
       await sessions.keep(session);
       if (isWiped) throw new ClientError('client_wiped', 'an administrator has ordered to erase this device');
       return session;

@@ -20,7 +20,8 @@ export function transactIn<T>(
 ): Promise<T> {
   return replica.transact((tx) => {
     const session = tx.get('facts', ['', 'session']) as unknown as SessionRow | undefined;
-    if (scope.signal.aborted || session?.userId !== scope.userId)
+    // A user who is given the login of another one has other devices.
+    if (scope.signal.aborted || session?.userId !== scope.userId || session.clientId !== scope.clientId)
       throw clientError('aborted', 'the caller cancelled the request');
     return decide(tx);
   }, options);

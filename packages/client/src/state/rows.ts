@@ -7,6 +7,8 @@ export interface SessionRow {
   readonly token: string;
   readonly userId: string;
   readonly clientId: string;
+  /** Differs for every user who is given the same login. Absent: the server does not say. */
+  readonly generation?: number;
   readonly expiresAtMs: number;
   /** When the token was issued, by the clock of the device. */
   readonly givenAtMs: number;

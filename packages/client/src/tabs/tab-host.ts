@@ -6,7 +6,7 @@ import { Engine, loadState } from '../engine/engine.ts';
 import type { EngineOptions } from '../engine/engine-options.ts';
 import { nextTask } from '../engine/next-task.ts';
 import { selectedSources } from '../engine/selected-sources.ts';
-import { writerCheck, writerOf } from '../engine/sessions.ts';
+import { type User, writerCheck, writerOf } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX } from '../limits.ts';
 import type { LocalWrite, Table } from '../ports/local-store.ts';
@@ -265,13 +265,13 @@ export class TabHost implements DeviceHost {
     return runCommand(engine, name, args);
   }
 
-  #takeWrite(engine: Engine, uploads: readonly NewUpload[], userId: string): void {
+  #takeWrite(engine: Engine, uploads: readonly NewUpload[], writer: User): void {
     const opIds = uploads.map(([opId]) => opId);
     const known = this.replica.hasUpload(opIds.at(-1) ?? '');
     if (known === 'stored') this.#post({ type: 'saved', opIds });
     if (known !== null) return;
     const numbered = uploads.map(([opId, row]): NewUpload => [opId, { ...row, order: this.replica.takeOrder() }]);
-    this.replica.write(numbered, writerCheck(userId)).then(
+    this.replica.write(numbered, writerCheck(writer)).then(
       () => engine.dispatch({ type: 'push_wanted' }),
       (error: unknown) => this.#post({ type: 'refused', opIds, error: sentError(error) }),
     );
@@ -326,7 +326,7 @@ export class TabHost implements DeviceHost {
 
   #sendUploads(uploads: readonly NewUpload[]): void {
     try {
-      this.#post({ type: 'write', uploads, userId: writerOf(this.replica.reader) });
+      this.#post({ type: 'write', uploads, writer: writerOf(this.replica.reader) });
     } catch (error) {
       const opIds = uploads.map(([opId]) => opId);
       queueMicrotask(() => this.replica.refuseUploads(opIds, error));
@@ -414,7 +414,7 @@ export class TabHost implements DeviceHost {
 
   #takeAsLeader(engine: Engine, term: string, message: TabMessage): void {
     if (message.type === 'hello') void this.#sendState(term, message.from);
-    else if (message.type === 'write') this.#takeWrite(engine, message.uploads, message.userId);
+    else if (message.type === 'write') this.#takeWrite(engine, message.uploads, message.writer);
     else if (message.type === 'run') void this.#answer(engine, message);
   }
 

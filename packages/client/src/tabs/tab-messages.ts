@@ -1,6 +1,7 @@
 import { ClientError } from '../client-error.ts';
 import type { CommandName } from '../engine/commands.ts';
 import type { DeviceEvents } from '../engine/device-listeners.ts';
+import type { User } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
 import type { NewUpload } from '../state/replica.ts';
@@ -27,7 +28,7 @@ export type TabMessage =
       readonly name: keyof DeviceEvents;
       readonly data: DeviceEvents[keyof DeviceEvents];
     }
-  | { readonly type: 'write'; readonly uploads: readonly NewUpload[]; readonly userId: string }
+  | { readonly type: 'write'; readonly uploads: readonly NewUpload[]; readonly writer: User }
   | { readonly type: 'saved'; readonly opIds: readonly string[] }
   | { readonly type: 'refused'; readonly opIds: readonly string[]; readonly error: SentError }
   | {

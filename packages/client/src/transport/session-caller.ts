@@ -135,6 +135,7 @@ export function sessionRow(answer: DeviceSession, nowMs: number): SessionRow {
     token: answer.token,
     userId: answer.user_id,
     clientId: answer.client_id,
+    ...(answer.generation === undefined ? {} : { generation: answer.generation }),
     expiresAtMs: Number.isNaN(expiresAtMs) ? nowMs : expiresAtMs,
     givenAtMs: nowMs,
   };

@@ -25,7 +25,7 @@ export interface IssuedInvite {
   readonly expires_at: string;
 }
 
-/** The user of an invite that was just used. */
+/** The user of an invite. */
 export interface InvitedUser {
   readonly login: string;
   /** Differs for every user who is given the same login. */
@@ -76,22 +76,29 @@ export class Invites {
     });
   }
 
-  /** Uses a code up and returns its user; null if it is unknown, used, replaced or expired. */
-  async redeem(code: string): Promise<InvitedUser | null> {
+  /**
+   * Returns the user of a code and uses it up; null if it is unknown, used, replaced or expired. It stays valid if
+   * `keepsFor` returns true for the user.
+   */
+  async redeem(
+    code: string,
+    keepsFor: (login: string) => Promise<boolean> = async () => false,
+  ): Promise<InvitedUser | null> {
     if (code.length > CODE_UNITS_MAX || !code.startsWith(PREFIX) || !isBase62(code.slice(PREFIX.length))) return null;
     const { store, clock } = this.#ports;
     const hash = sha256(code, 'hex');
     const entry = await store.readEntry(refs.invite(hash));
     if (entry === null) return null;
     const { login, generation, createdAtMs, expiresAtMs } = parseJson(entry.value) as InviteRecord;
+    const nowMs = clock.nowMs();
+    const user = expiresAtMs <= nowMs || isAhead(createdAtMs, nowMs) ? null : { login, generation };
+    if (user !== null && (await keepsFor(login))) return user;
     const writes: EntryWrite[] = [
       { ...refs.invite(hash), value: null, expect: entry.version },
       { ...refs.inviteOf(login), value: null },
     ];
     // Of several devices that use it at the same time, one succeeds.
-    if ((await store.writeEntries({ writes, guards: [] })).status !== 'written') return null;
-    const nowMs = clock.nowMs();
-    return expiresAtMs <= nowMs || isAhead(createdAtMs, nowMs) ? null : { login, generation };
+    return (await store.writeEntries({ writes, guards: [] })).status === 'written' ? user : null;
   }
 
   /** Deletes expired invites, and those of a clock that was ahead, which would live too long. */

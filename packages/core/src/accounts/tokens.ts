@@ -65,7 +65,7 @@ export type IssueCall = TokenCall & {
   readonly stamp?: string;
   /** The identity that was verified. The token is not issued if the login belongs to another user meanwhile. */
   readonly identity?: Identity;
-  /** The generation of the user whose invite was used. The token is not issued to a later user of the same login. */
+  /** The generation of the user who was verified. The token is not issued to a later user of the same login. */
   readonly generation?: number;
   /** True: an identity provider has granted the scopes, so the user need not be an administrator of this server. */
   readonly isByRole?: boolean;
@@ -315,7 +315,8 @@ export class Tokens {
    */
   async #isProofValid({ stamp, identity, generation }: IssueCall, login: string): Promise<boolean> {
     if (generation !== undefined) {
-      return (await this.#store.readEntry(refs.generation(login)))?.version === generation;
+      const entry = await this.#store.readEntry(refs.generation(login));
+      if (entry?.version !== generation) return false;
     }
     if (stamp === undefined && identity === undefined) return true;
     const entry = await this.#store.readEntry(refs.user(login));

@@ -1,5 +1,5 @@
 import { type Device, type DeviceOptions, openDevice } from '@tidemark/client';
-import type { WipeOrder } from '@tidemark/protocol';
+import type { Invite, WipeOrder } from '@tidemark/protocol';
 import { Caller, makeUser, USER_PASSWORD } from '@tidemark/testing';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -168,5 +168,25 @@ describe('the SDK and the server', () => {
     await device.sync();
     const { body } = await admin.get('/rc/v1/users/bob/sources/Order/docs/md');
     expect(body).toEqual({ [id]: { n: 1 } });
+  });
+  it('[SESSION-10] a device that is to be wiped signs in with an invite, which the wipe does not use up', async () => {
+    await makeUser(server, 'eve');
+    const device = await openDevice({ url: server.url, live: false });
+    onTestFinished(() => device.close());
+    await device.signIn({ login: 'eve', password: USER_PASSWORD });
+    await device.source('Order').create({ n: 1 });
+    await device.sync();
+    const { clientId } = device.status.getSnapshot();
+    await admin.put('/rc/v1/users/eve', { attributes: { password: 'another password' } });
+    await expect(device.sync()).rejects.toMatchObject({ code: 'sign_in_required' });
+    await admin.post(`/rc/v1/clients/${clientId}/wipe`, {});
+    const { code: invite } = (await admin.post('/rc/v1/users/eve/invite', {})).body as Invite;
+    await device.signIn({ invite });
+    await device.sync();
+    const { clientId: newId, mode } = device.status.getSnapshot();
+    expect([mode, newId === clientId, device.source('Order').list().length]).toEqual(['idle', false, 1]);
+    const { wipe } = (await admin.get(`/rc/v1/clients/${clientId}`)).body as { readonly wipe: WipeOrder };
+    expect(wipe.confirmed_at).toEqual(expect.any(String));
+    await expect(device.signIn({ invite })).rejects.toMatchObject({ code: 'invite_invalid' });
   });
 });

@@ -41,10 +41,23 @@ describe('login', () => {
       user_id: 'anna',
       client_id: id,
       expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      generation: expect.any(Number),
     });
     const daysLeft = (Date.parse(session.expires_at) - Date.now()) / 86_400_000;
     expect(Math.round(daysLeft)).toBe(30);
     expect((await admin.get(`/rc/v1/clients/${id}`)).body).toMatchObject({ client_id: id, user_id: 'anna' });
+  });
+
+  it('[SESSION-9] logins and renewals name the generation of the user, which another user of the same login does not have', async () => {
+    await makeUser(server, 'twice');
+    const [first, again] = [await openDevice(server, 'twice'), await openDevice(server, 'twice')];
+    const renewed = (await first.api.post('/sync/v1/token', {})).body as DeviceSession;
+    const { generation } = first.session;
+    expect([generation, again.session.generation, renewed.generation]).toEqual(Array(3).fill(expect.any(Number)));
+    expect([again.session.generation, renewed.generation]).toEqual([generation, generation]);
+    expect((await admin.delete('/rc/v1/users/twice')).status).toBe(200);
+    await makeUser(server, 'twice');
+    expect((await openDevice(server, 'twice')).session.generation).not.toBe(generation);
   });
 
   it('[SYNC-1] a device keeps its id; an unknown, invalid or foreign id is replaced by a new one', async () => {

@@ -27,6 +27,7 @@ const login = route({
   handle: async ({ context, body, address }) => {
     const { client = null } = body;
     const user = await userOf(context, body, address);
+    const generation = user.generation ?? (await context.tidemark.users.generationOf(user.login));
     if (user.groups !== undefined) await context.tidemark.groups.set(user.login, user.groups);
     const known = await ownClient(context, user.login, client);
     const client_id = known?.id ?? (await context.tidemark.clients.register(user.login, {})).client_id;
@@ -37,10 +38,14 @@ const login = route({
       expiresAtMs: context.nowMs() + context.deviceTokenTtlMs,
       ...(user.stamp === undefined ? {} : { stamp: user.stamp }),
       ...(user.identity === undefined ? {} : { identity: user.identity }),
-      ...(user.generation === undefined ? {} : { generation: user.generation }),
+      ...(generation === null ? {} : { generation }),
       isReturning: known !== null,
     });
-    return { token, user_id: user.login, client_id, expires_at, ...(known?.isWiped === true ? { wipe: true } : {}) };
+    return {
+      ...{ token, user_id: user.login, client_id, expires_at },
+      ...(generation === null ? {} : { generation }),
+      ...(known?.isWiped === true ? { wipe: true } : {}),
+    };
   },
 });
 
@@ -51,7 +56,7 @@ async function userOf(context: RouteContext, body: DeviceLogin, address: string)
   if (given.length > 1)
     throw new Refusal('invalid_request', 'the body has more than one of a password, tokens and an invite');
   // An invite works once, so its sign-in is not refused for having come too often.
-  if (invite !== undefined) return invitedUser(context, invite, address);
+  if (invite !== undefined) return invitedUser(context, body, invite, address);
   const user = await verifiedUser(context, body, address);
   context.signIns.countSignIn(user.login);
   return user;
@@ -69,9 +74,19 @@ async function verifiedUser(context: RouteContext, body: DeviceLogin, address: s
   return user;
 }
 
-/** Failed attempts count for the address; the code itself cannot be guessed. */
-async function invitedUser({ limiter, tidemark }: RouteContext, code: string, address: string): Promise<DeviceUser> {
-  const user = await limiter.attempt(address, code, () => tidemark.invites.redeem(code));
+/**
+ * Failed attempts count for the address; the code itself cannot be guessed. A device that must erase its data first gets
+ * a token for nothing else, and signs in with the same code afterwards.
+ */
+async function invitedUser(
+  context: RouteContext,
+  { client = null }: DeviceLogin,
+  code: string,
+  address: string,
+): Promise<DeviceUser> {
+  const { limiter, tidemark } = context;
+  const isWiped = async (login: string) => (await ownClient(context, login, client))?.isWiped === true;
+  const user = await limiter.attempt(address, code, () => tidemark.invites.redeem(code, isWiped));
   if (user === null) throw new Refusal('invite_invalid', 'the invite is mistyped, used, replaced or expired');
   return user;
 }
@@ -112,11 +127,13 @@ const renew = route({
   handle: async ({ context, bearer }) => {
     const { user, client } = await ownDevice(context, bearer);
     if (bearer === null) throw new Error('a route with a scope was called without a bearer');
+    // The token that is presented ends with the user, so a renewal that succeeds is of the generation that was read before.
+    const generation = await context.tidemark.users.generationOf(user);
     const { token, expires_at } = await context.tidemark.tokens.renew(
       bearer,
       context.nowMs() + context.deviceTokenTtlMs,
     );
-    return { token, user_id: user, client_id: client, expires_at };
+    return { token, user_id: user, client_id: client, expires_at, ...(generation === null ? {} : { generation }) };
   },
 });
 
