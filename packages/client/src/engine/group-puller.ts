@@ -28,6 +28,16 @@ interface GroupEffect {
   readonly effect: PageEffect;
 }
 
+/** What became of the answer to a pull of a source of groups. */
+export interface GroupsApplied {
+  readonly effects: readonly GroupEffect[];
+  /**
+   * `whole`: the device has everything. `more`: another pull goes on. `stuck`: the server says that there is more, and another
+   * pull at once would ask the same again.
+   */
+  readonly end: 'whole' | 'more' | 'stuck';
+}
+
 /** A group whose first page is being applied. */
 const NEVER_PULLED = { seen: null, token: null, staging: null, syncedAtMs: null, heals: 0 };
 
@@ -99,13 +109,15 @@ export class GroupPuller {
   }
 
   /**
-   * Applies the pages of each group, and shows them together once all groups are complete. So an object that moves from
-   * one group to another is never missing.
+   * Applies the pages of each group, and shows them together once all groups are complete, or the server has nothing but
+   * errors for the others. So an object that moves from one group to another is never missing.
    */
-  apply(tx: Transaction, ask: PageAsked, { groups, gone = [], more }: GroupPages): readonly GroupEffect[] {
+  apply(tx: Transaction, ask: PageAsked, answer: GroupPages): GroupsApplied {
     const { source, settledBefore } = ask;
+    const { groups, gone = [] } = answer;
     const row = tx.get('sources', ['', source]);
-    if (row === undefined) return [];
+    if (row === undefined) return { effects: [], end: 'whole' };
+    const isLeft = gone.some((group) => tx.get('sources', [source, group]) !== undefined);
     const changed = new Map<string, readonly string[]>(gone.map((group) => [group, dropGroup(tx, source, group)]));
     const effects: GroupEffect[] = [];
     for (const [group, page] of Object.entries(groups)) {
@@ -116,28 +128,26 @@ export class GroupPuller {
       effects.push({ group, effect });
       if (effect.kind === 'complete') changed.set(group, effect.changed);
     }
-    const isWhole = !more && effects.every(({ effect }) => effect.kind === 'complete');
-    if (isWhole) this.#showUnion(tx, ask, row, changed);
+    const end = isLeft || this.#sets.hasNews(source, answer) ? endOf(answer, effects) : endWithoutNews(answer, effects);
+    if (end !== 'more') this.#showUnion(tx, ask, row, changed);
     else if (row.staging === null && effects.length + gone.length > 0)
       tx.put('sources', ['', source], { ...row, staging: UNION_IS_BEHIND });
-    return effects;
+    return { effects, end };
   }
 
-  /** To be called with the effects of the pages, once they are stored. Returns true if the source is complete. */
-  record(source: string, answer: GroupPages, effects: readonly GroupEffect[], scope: WorkScope): boolean {
-    const { groups, gone = [], more } = answer;
+  /** To be called with what became of an answer, once it is stored. */
+  record(source: string, answer: GroupPages, { effects, end }: GroupsApplied, scope: WorkScope): void {
+    const { groups, gone = [] } = answer;
     this.#sets.take(source, answer);
     for (const group of gone) this.#applier.forget({ source, group });
-    const isWhole = !more && effects.every(({ effect }) => effect.kind === 'complete');
     for (const { group, effect } of effects) {
       const page = groups[group];
       if (page === undefined || !isPage(page)) continue;
-      if (!isWhole) this.#applier.countProgress({ source, group }, page, effect);
+      if (end === 'more') this.#applier.countProgress({ source, group }, page, effect);
       this.#applier.record({ source, group }, page, effect, scope);
       if (effect.kind === 'complete' && effect.isNews) this.#onCaughtUp({ source, group }, page.token);
     }
-    if (!isWhole) this.#applier.tellProgress();
-    return isWhole;
+    if (end === 'more') this.#applier.tellProgress();
   }
 
   forget(source: string): void {
@@ -160,6 +170,16 @@ export class GroupPuller {
     const isNews = row.staging !== null || row.syncedAtMs === null || changed.size > 0;
     if (isNews) tx.put('sources', ['', source], { ...row, staging: null, syncedAtMs: this.#platform.nowMs() });
   }
+}
+
+function endOf({ more }: GroupPages, effects: readonly GroupEffect[]): GroupsApplied['end'] {
+  return !more && effects.every(({ effect }) => effect.kind === 'complete') ? 'whole' : 'more';
+}
+
+/** What an answer comes to that brings nothing except its pages. */
+function endWithoutNews(answer: GroupPages, effects: readonly GroupEffect[]): GroupsApplied['end'] {
+  const isNews = effects.some(({ effect }) => effect.kind !== 'complete' || effect.isNews);
+  return answer.more && !isNews ? 'stuck' : endOf(answer, effects);
 }
 
 /** The token of a group. A group that is new to the device gets its row. */

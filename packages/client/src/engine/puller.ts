@@ -22,7 +22,7 @@ import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads
 import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { groupsIn, pagesOf } from './answered-pages.ts';
-import { GroupPuller } from './group-puller.ts';
+import { GroupPuller, type GroupsApplied } from './group-puller.ts';
 import { LivePages } from './live-pages.ts';
 import { nextTask } from './next-task.ts';
 import { PageApplier, type PageApplierHooks } from './page-applier.ts';
@@ -60,6 +60,9 @@ interface PullerParts {
   readonly hooks: PullerHooks;
   readonly options: PullerOptions;
 }
+
+/** Makes the device pull again after a pause, because the server has more and does not send it now. */
+const NOTHING_YET: PartialError = { code: PENDING, detail: 'the server has more and sent nothing' };
 
 /** The pull that brought a page. */
 interface Pulled {
@@ -239,8 +242,10 @@ export class Puller {
     for (const [index, [source, page]] of [...pages].entries())
       this.#conclude(page, effects[index], { source, request, scope });
     for (const [index, { ask, groups }] of grouped.entries()) {
-      const isComplete = this.#groups.record(ask.source, groups, groupEffects[index] ?? [], scope);
-      this.#concludeGroups(ask.source, groups, isComplete, request);
+      const applied = groupEffects[index];
+      if (applied === undefined) continue;
+      this.#groups.record(ask.source, groups, applied, scope);
+      this.#concludeGroups(ask.source, groups, applied.end, request);
     }
     this.#recordTroubles(answer, asked, request);
     // Until then an upload hides what others have changed since.
@@ -337,15 +342,16 @@ export class Puller {
     }
   }
 
-  #concludeGroups(source: string, { groups }: GroupPages, isComplete: boolean, request: number): void {
-    if (!isComplete) {
+  #concludeGroups(source: string, { groups }: GroupPages, end: GroupsApplied['end'], request: number): void {
+    if (end === 'more') {
       this.wants.postpone(source);
       return;
     }
     this.#applier.recordComplete(source);
     this.wants.fulfil(source, request);
     const errors = Object.values(groups).flatMap(({ error }) => error ?? []);
-    this.#results.settle(source, errors.find(({ code }) => code === PENDING) ?? errors[0] ?? null, request);
+    const error = errors.find(({ code }) => code === PENDING) ?? errors[0] ?? null;
+    this.#results.settle(source, end === 'stuck' ? (error ?? NOTHING_YET) : error, request);
   }
 
   /** More pages follow. `held` is how many objects of a catch-up that starts over have arrived; null: it does not start over. */

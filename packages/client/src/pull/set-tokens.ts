@@ -33,6 +33,13 @@ export class SetTokens {
     return { groups: Object.fromEntries(groups), set_token: set?.token ?? null };
   }
 
+  /** True if the device will present something else after it has taken the answer. */
+  hasNews(source: string, { changed = [], set_token: token }: GroupPages): boolean {
+    const set = this.#sets.get(source);
+    if (token !== undefined) return token !== (set?.token ?? null);
+    return set !== undefined && changed.some((group) => !set.named.has(group));
+  }
+
   /** Takes what an answer says, once its pages are stored. */
   take(source: string, { groups, changed = [], set_token: token }: GroupPages): void {
     if (typeof token === 'string') this.#sets.set(source, { token, named: new Set() });
