@@ -1,4 +1,5 @@
 import type { Device } from '@tidemark/client';
+import type { PushAnswer } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 
@@ -30,6 +31,11 @@ async function opened(groups: readonly string[]): Promise<Device> {
   return device;
 }
 
+async function queued(answer: Response): Promise<Response> {
+  const { outcomes } = (await answer.json()) as PushAnswer;
+  return Response.json({ outcomes: outcomes.map((outcome) => ({ ...outcome, status: 'queued' })) });
+}
+
 it('[GROUP-22] a change made after the device follows another group goes to the object of that group', async () => {
   await push('north', { x: { a: 'north' } });
   await push('south', { x: { a: 'south' } });
@@ -44,4 +50,22 @@ it('[GROUP-22] a change made after the device follows another group goes to the 
   expect(await onServer('north')).toEqual({ x: { a: 'north', note: 'for north' } });
   expect(await onServer('south')).toEqual({ x: { a: 'for south' } });
   expect(seen(device)).toEqual({ x: { a: 'for south' } });
+});
+
+it('[GROUP-22] a create made before the first pull, whose group only the server knows, gets its outcome from a backend that was down', async () => {
+  await world.tidemark.groups.set('ada', ['north']);
+  let isReachable = false;
+  world.intercept = ({ path }, go) => {
+    if (path === '/login') return undefined;
+    if (!isReachable) return Promise.reject(new TypeError('no network'));
+    // The answer to the push says that the backend has not been asked yet.
+    return path === '/push' ? go().then(queued) : undefined;
+  };
+  const device = await world.open({ sources: ['Visit'] });
+  await device.source<Record<string, unknown>>('Visit').create({ a: 1 }, { id: 'x' });
+  isReachable = true;
+  await world.finish(device.sync());
+  await world.finish(device.sync());
+  expect(device.uploads.list()).toEqual([]);
+  expect([seen(device), await onServer('north')]).toEqual([{ x: { a: 1 } }, { x: { a: 1 } }]);
 });

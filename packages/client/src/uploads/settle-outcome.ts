@@ -28,7 +28,9 @@ export function settleOutcome(tx: Transaction, outcome: Outcome, moment: Outcome
   const { op_id: opId, status } = outcome;
   const upload = tx.get('uploads', ['', opId]);
   if (status === 'queued') {
-    if (upload?.state === 'waiting') tx.put('uploads', ['', opId], { ...upload, state: 'queued' });
+    // Pulls ask for outcomes group by group. A change made before the first pull names none, and the server has chosen it.
+    const whose = outcome.group === undefined ? {} : { group: outcome.group };
+    if (upload?.state === 'waiting') tx.put('uploads', ['', opId], { ...upload, ...whose, state: 'queued' });
     return [];
   }
   tx.put('acknowledgements', ['', opId], placeText(outcome));
