@@ -90,4 +90,5 @@ export {
 } from './push-services/web-push-stand-in.ts';
 export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
 export { type DeviceWorld, type Interceptor, newDeviceWorld } from './sync/device-world.ts';
+export { tabsInMemory } from './sync/tabs-in-memory.ts';
 export { VirtualPlatform } from './sync/virtual-platform.ts';

@@ -267,7 +267,7 @@ export class Engine {
         this.#refreshStatus();
       },
       onProgress: () => this.#refreshStatus(),
-      onSessionEnded: (error) => this.#endSession(error),
+      onSessionEnded: (error) => void this.#endSession(error),
       onWiped: () => void this.#wipe(),
     });
     this.#network = network;
@@ -341,7 +341,7 @@ export class Engine {
 
   #fail(error: ClientError): void {
     if (error.code === 'sign_in_required' || error.code === 'signed_out') {
-      this.#endSession(error);
+      void this.#endSession(error);
       return;
     }
     // The device is being erased.
@@ -352,10 +352,15 @@ export class Engine {
     this.dispatch({ type: 'failed', retryAfterMs: error.retryAfterMs });
   }
 
-  #endSession(error: ClientError): void {
-    this.dispatch({ type: 'session_ended' });
+  /** Stores the reason first, so that the status tells it as soon as it says that the user has to sign in. */
+  async #endSession(error: ClientError): Promise<void> {
     // If the store fails here, the next call notices the end of the session again.
-    this.sessions.end(error).catch(() => undefined);
+    const isStored = await this.sessions.end(error).then(
+      () => true,
+      () => false,
+    );
+    // The user may have signed in again meanwhile.
+    if (!isStored || this.sessions.current() === null) this.dispatch({ type: 'session_ended' });
   }
 
   #wait(ms: number): void {

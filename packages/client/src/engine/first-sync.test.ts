@@ -1,9 +1,9 @@
 import { type DeviceOptions, type DeviceStatus, memoryStore, openDevice } from '@tidemark/client';
 import { openTestServer } from '@tidemark/client-testing';
+import { tabsInMemory } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { FIRST_SYNC_PART_OBJECTS } from '../limits.ts';
 import type { LocalStore } from '../ports/local-store.ts';
-import type { TabFeatures } from '../ports/platform.ts';
 
 /** Objects that take three parts. */
 const OBJECTS = FIRST_SYNC_PART_OBJECTS * 2 + 10;
@@ -193,49 +193,6 @@ describe('a first sync', () => {
     await server.close();
   });
 });
-
-/** Channels and locks for devices of one process. */
-function tabsInMemory(): TabFeatures {
-  const channels = new Set<{ readonly name: string; readonly onMessage: (message: unknown) => void }>();
-  const waiting: (() => void)[] = [];
-  let isHeld = false;
-  const pass = () => {
-    const next = waiting.shift();
-    isHeld = next !== undefined;
-    next?.();
-  };
-  return {
-    openChannel: (name, onMessage) => {
-      const channel = { name, onMessage };
-      channels.add(channel);
-      return {
-        post: (message) => {
-          for (const other of channels) {
-            if (other === channel || other.name !== name) continue;
-            const copy: unknown = structuredClone(message);
-            queueMicrotask(() => channels.has(other) && other.onMessage(copy));
-          }
-        },
-        close: () => void channels.delete(channel),
-      };
-    },
-    requestLock: (_name, { onHeld }) => {
-      let isMine = false;
-      const hold = () => {
-        isMine = true;
-        onHeld();
-      };
-      waiting.push(hold);
-      if (!isHeld) queueMicrotask(() => !isHeld && pass());
-      return () => {
-        const at = waiting.indexOf(hold);
-        if (at >= 0) waiting.splice(at, 1);
-        if (isMine) pass();
-        isMine = false;
-      };
-    },
-  };
-}
 
 describe('a device that starts over', () => {
   it.each(WAYS)(

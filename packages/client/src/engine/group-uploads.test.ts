@@ -69,3 +69,16 @@ it('[GROUP-22] a create made before the first pull, whose group only the server 
   expect(device.uploads.list()).toEqual([]);
   expect([seen(device), await onServer('north')]).toEqual([{ x: { a: 1 } }, { x: { a: 1 } }]);
 });
+
+it('[GROUP-22] a new object of a user who is in no group is refused at once, and accepted when the user is in one', async () => {
+  const device = await opened([]);
+  const visits = device.source<Record<string, unknown>>('Visit');
+  await expect(visits.create({ a: 1 }, { id: 'x' })).rejects.toMatchObject({ code: 'group_required' });
+  expect(seen(device)).toEqual({});
+  await world.tidemark.groups.set('ada', ['north']);
+  await visits.create({ a: 1 }, { id: 'x', group: 'north' });
+  await world.finish(device.sync());
+  await visits.create({ a: 2 }, { id: 'y' });
+  await world.finish(device.sync());
+  expect(await onServer('north')).toEqual({ x: { a: 1 }, y: { a: 2 } });
+});

@@ -7,7 +7,7 @@ import type { EngineOptions } from '../engine/engine-options.ts';
 import { nextTask } from '../engine/next-task.ts';
 import { selectedSources } from '../engine/selected-sources.ts';
 import { type User, writerCheck, writerOf } from '../engine/sessions.ts';
-import type { DeviceStatus } from '../engine/status.ts';
+import { type DeviceStatus, sameStatus } from '../engine/status.ts';
 import { TAB_PING_MS, TAB_PINGS_UNANSWERED_MAX } from '../limits.ts';
 import type { LocalWrite, Table } from '../ports/local-store.ts';
 import type { Platform, TabChannel, TabFeatures } from '../ports/platform.ts';
@@ -354,13 +354,15 @@ export class TabHost implements DeviceHost {
 
   #refreshFollowed(): void {
     if (this.#shared === null || this.#engine !== null) return;
-    this.#followed = Object.freeze({
+    const followed: DeviceStatus = Object.freeze({
       ...this.#shared.status,
       tab: 'follower',
       pendingUploads: this.replica.uploadsOpen,
       problems: this.replica.count('problems'),
       isLoading: this.replica.loaded !== null,
     });
+    if (this.#followed !== null && sameStatus(followed, this.#followed)) return;
+    this.#followed = followed;
     this.#listeners.statusListeners.notify();
   }
 

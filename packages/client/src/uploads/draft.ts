@@ -133,11 +133,15 @@ export class Draft {
   #groupOfNew(source: string, group: string | undefined): Pick<UploadRow, 'group'> {
     if (!this.#isGrouped(source)) return {};
     if (group !== undefined) return { group };
-    const [only, ...others] = groupsHeld(this.#replica.reader, source);
-    if (others.length === 0) return only === undefined ? {} : { group: only };
+    const held = groupsHeld(this.#replica.reader, source);
+    const [only] = held;
+    if (held.length === 1 && only !== undefined) return { group: only };
+    // Before the first pull the server knows the groups of the user, and the device does not.
+    const isPulled = (this.#replica.reader.get('sources', ['', source])?.syncedAtMs ?? null) !== null;
+    if (held.length === 0 && !isPulled) return {};
     throw new ClientError(
       'group_required',
-      `${source} has ${others.length + 1} groups: name the one of the new object`,
+      `the device has ${held.length} groups of ${source}: name the one of the new object`,
     );
   }
 
