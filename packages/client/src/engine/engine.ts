@@ -152,7 +152,7 @@ export class Engine {
       { tick: this.#network?.puller.wants.tick ?? 0, order: this.replica.orderNext },
       signal,
     );
-    this.#network?.puller.wantAll();
+    this.#network?.puller.wantEverything();
     this.#network?.listener.retryNow();
     this.dispatch({ type: 'sync_wanted' });
     return waiting.then(() => this.#network?.acknowledge());

@@ -125,6 +125,10 @@ export class Network {
     const { listeners, onLive, onSessionEnded } = this.#parts;
     return {
       onPull: (source: string | null) => this.#pullSoon(source),
+      onSourcesChanged: () => {
+        this.puller.wantEverything();
+        this.#parts.dispatch({ type: 'pull_wanted' });
+      },
       onPage: (change: LiveChange, signal: AbortSignal) => this.#takeLivePage(change, signal),
       onPing: (data: unknown) => listeners.eventListeners.ping.notify(data as SyncEvents['ping']),
       onLive,
@@ -148,7 +152,7 @@ export class Network {
   /** Null: all sources. */
   #pullSoon(source: string | null): void {
     if (source === null) this.puller.wantAll();
-    else this.puller.want(source);
+    else this.puller.wantNamed(source);
     this.#parts.dispatch({ type: 'pull_wanted' });
   }
 

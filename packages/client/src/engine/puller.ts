@@ -127,8 +127,20 @@ export class Puller {
     for (const source of this.selected()) this.wants.add(source);
   }
 
+  /** Does the same, and reads the list of sources again. */
+  wantEverything(): void {
+    this.#list.markStale();
+    this.wantAll();
+  }
+
   want(source: string): void {
     if (this.#list.isSelected(source)) this.wants.add(source);
+  }
+
+  /** To be called when the server names a source. One that is not known may be new. */
+  wantNamed(source: string): void {
+    if (this.#list.isSelected(source) && !this.#list.has(source)) this.#list.markStale();
+    this.want(source);
   }
 
   /** True if nothing is known to be missing. */
@@ -138,7 +150,7 @@ export class Puller {
 
   /** True if every source was complete at some time after this tick. */
   isCaughtUpSince(tick: number): boolean {
-    if (!this.#list.isKnown || this.#wantsAll) return false;
+    if (!this.#list.isKnown || this.#list.isStale || this.#wantsAll) return false;
     return this.selected().every((source) => this.#results.isDoneSince(source, tick));
   }
 
@@ -193,7 +205,7 @@ export class Puller {
       this.#pulled = [];
       this.#live.resume(pulled, scope);
     }
-    return this.wants.size > 0;
+    return this.wants.size > 0 || this.#list.isStale;
   }
 
   async #refreshSources(scope: WorkScope): Promise<void> {

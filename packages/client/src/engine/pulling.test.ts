@@ -176,20 +176,16 @@ describe('what the app sees', () => {
 });
 
 describe('starting over', () => {
-  it('[SDK-7] after a server lost its data the device gets everything again, and other objects are deleted', async () => {
+  it('[SDK-7] after a server lost the data of a source the device gets everything again, and other objects are deleted', async () => {
     const world = await newDeviceWorld();
     await push(world, many(5));
     const device = await world.open({ pageObjects: 2 });
     await world.finish(device.sync());
-    await world.tidemark.reset();
+    await world.tidemark.sources.drop('Order');
     await world.tidemark.sources.declare({ name: 'Order', partition_type: 'user' });
-    await world.tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     await push(world, many(3, 3, 1));
-    world.sync.endSessions();
-    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
     const states: unknown[] = [];
     device.source('Order').subscribe(() => states.push(seen(device)));
-    await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
     await world.finish(device.sync());
     expect(states).toEqual([many(3, 3, 1)]);
   });
@@ -373,6 +369,63 @@ describe('many sources', () => {
     await world.finish(device.sync());
     await world.finish(device.sync());
     expect([seen(device), seen(device, 'Later'), device.sourceNames()]).toEqual([{}, many(1), ['Later', 'Product']]);
+  });
+
+  it('[SDK-31] after one sync() a source that was declared meanwhile is there, and one that was dropped is gone', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    const device = await world.open();
+    await world.finish(device.sync());
+    await world.tidemark.sources.declare({ name: 'Later', partition_type: 'user' });
+    await push(world, many(1), 'Later');
+    await world.finish(device.sync());
+    expect([seen(device, 'Later'), device.sourceNames()]).toEqual([many(1), ['Later', 'Order', 'Product']]);
+    await device.source<Record<string, unknown>>('Later').create({ n: 1 });
+    await world.finish(device.sync());
+    await world.tidemark.sources.drop('Order');
+    await world.finish(device.sync());
+    expect([seen(device), device.sourceNames()]).toEqual([{}, ['Later', 'Product']]);
+    expect(device.status.getSnapshot()).toMatchObject({ error: null, sourceTroubles: new Map() });
+  });
+
+  it('[SDK-31] a source that is declared while the list of sources is read is there after sync()', async () => {
+    const world = await newDeviceWorld();
+    const device = await world.open();
+    await world.finish(device.sync());
+    let late: Promise<void> | null = null;
+    world.intercept = ({ path }, go) => {
+      if (path !== '/sources' || late !== null) return undefined;
+      return go().then(async (list) => {
+        await world.tidemark.sources.declare({ name: 'Later', partition_type: 'user' });
+        late = device.sync();
+        return list;
+      });
+    };
+    await world.finish(device.sync());
+    await world.finish(late ?? Promise.reject(new Error('the list was not read')));
+    expect(device.sourceNames()).toEqual(['Later', 'Order', 'Product']);
+  });
+
+  it('[SDK-31] an event of a source that is not known makes the device read the list of sources', async () => {
+    const world = await newDeviceWorld();
+    const device = await world.open({ live: true });
+    const isAtRest = () => device.status.getSnapshot().isLive && device.status.getSnapshot().mode === 'idle';
+    await world.platform.until(isAtRest);
+    await world.tidemark.sources.declare({ name: 'Later', partition_type: 'user' });
+    await push(world, many(1), 'Later');
+    await world.platform.until(() => device.source('Later').list().length === 1);
+    expect(seen(device, 'Later')).toEqual(many(1));
+  });
+
+  it('[SDK-31] a device that polls removes a source that was dropped with the pull that finds it missing', async () => {
+    const world = await newDeviceWorld();
+    await push(world, many(2));
+    const device = await world.open({ pollMs: 10_000 });
+    await world.finish(device.sync());
+    await world.tidemark.sources.drop('Order');
+    const pulls = world.sync.count('/pull');
+    await world.platform.until(() => world.sync.count('/pull') > pulls && !device.status.getSnapshot().isSyncing);
+    expect([seen(device), device.sourceNames()]).toEqual([{}, ['Product']]);
   });
 
   it('[SDK-10] only the sources that the app names are pulled', async () => {

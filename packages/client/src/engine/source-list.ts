@@ -31,6 +31,11 @@ export class SourceList {
     return this.#readAtMs !== null;
   }
 
+  /** True if the next refresh reads the list. */
+  get isStale(): boolean {
+    return this.#isStale;
+  }
+
   has(source: string): boolean {
     return this.#parts.replica.reader.get('sources', ['', source]) !== undefined;
   }
@@ -51,10 +56,16 @@ export class SourceList {
     const isFresh = this.#readAtMs !== null && nowMs < this.#readAtMs + SOURCES_FRESH_MS;
     if (isFresh && !this.#isStale) return false;
     const { signal } = scope;
-    const { sources } = await caller.ask({ method: 'GET', path: '/sources', read: readSources, signal });
-    await transactIn(replica, scope, (tx) => applySources(tx, sources.map(completeDescription)));
-    this.#readAtMs = nowMs;
+    // What makes the list stale from now on may not be in the answer.
     this.#isStale = false;
+    try {
+      const { sources } = await caller.ask({ method: 'GET', path: '/sources', read: readSources, signal });
+      await transactIn(replica, scope, (tx) => applySources(tx, sources.map(completeDescription)));
+    } catch (error) {
+      this.#isStale = true;
+      throw error;
+    }
+    this.#readAtMs = nowMs;
     return true;
   }
 

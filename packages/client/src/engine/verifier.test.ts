@@ -26,7 +26,7 @@ const ROW: SourceRow = {
   heals: 0,
 };
 const ROWS = [
-  { table: 'facts', key: ['', 'session'], value: { userId: 'ada' } },
+  { table: 'facts', key: ['', 'session'], value: { userId: 'ada', clientId: 'c1' } },
   { table: 'objects', key: ['Order', 'o1'], value: { n: 1 } },
 ] as const;
 /** What the server says about a source with the one object that is stored. */

@@ -11,6 +11,8 @@ import { timeLimit } from './wire.ts';
 export interface ServerEventHooks {
   /** Asks to pull this source, or all sources if null. */
   onPull(source: string | null): void;
+  /** Asks to pull all sources, which may be others than before. */
+  onSourcesChanged(): void;
   /** Called with a change and its page. The signal is aborted when the session ends. */
   onPage(change: LiveChange, signal: AbortSignal): void;
   onPing(data: unknown): void;
@@ -116,7 +118,8 @@ export class ServerEventListener {
       // The answer to the pull says the same, and is sure to be about the session of now.
       this.#hooks.onPull(null);
     } else if (name === 'changed') this.#takeChange(data, signal);
-    else if (name === 'pull' || name === 'outcomes') this.#hooks.onPull(null);
+    else if (name === 'pull') this.#hooks.onSourcesChanged();
+    else if (name === 'outcomes') this.#hooks.onPull(null);
     else if (name === 'ping') {
       this.#hooks.onPing(data);
       for (const named of Array.isArray(sources) ? sources : [null]) this.#hooks.onPull(named);

@@ -72,6 +72,20 @@ describe('the SDK and the server', () => {
     expect(status.getSnapshot().heals).toBe(0);
   });
 
+  it('[SDK-31] a listening device finds a source that is declared, and loses one that is dropped, without a call of sync()', async () => {
+    const device = await signedIn({ live: true });
+    await device.sync();
+    const { status } = device;
+    await until(device, () => status.getSnapshot().isLive && status.getSnapshot().mode === 'idle');
+    await admin.post('/rc/v1/sources', { name: 'Later', partition_type: 'user' });
+    await until(device, () => device.sourceNames().includes('Later'), 'Later');
+    await push('Later', { l: { n: 1 } });
+    await until(device, () => device.source('Later').list().length === 1, 'Later');
+    await admin.delete('/rc/v1/sources/Later');
+    await until(device, () => device.source('Later').list().length === 0, 'Later');
+    expect(device.sourceNames()).not.toContain('Later');
+  });
+
   it('[WIPE-7] a listening device is wiped at once, and its old token gets 401', async () => {
     const tokens = new Set<string>();
     const fetched = (url: string, init: RequestInit) => {
