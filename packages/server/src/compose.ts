@@ -30,6 +30,7 @@ import { EventHub } from './events/event-hub.ts';
 import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
+import { bodyBounds } from './http/json-body.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import { logRequests } from './http/log-requests.ts';
 import type { Route, RouteContext } from './http/route.ts';
@@ -39,7 +40,7 @@ import { SnapshotSlots } from './http/snapshot-slots.ts';
 import { IdentityProviders } from './identity/identity-providers.ts';
 import { systemTimers } from './jobs/timers.ts';
 import { type Part, startParts } from './lifecycle.ts';
-import { OBJECT_MEMBERS_MAX, SEARCHES_PER_DEVICE_MAX } from './limits.ts';
+import { SEARCHES_PER_DEVICE_MAX } from './limits.ts';
 import type { ServerLog } from './logging/open-log.ts';
 import { type Engines, openBus, openEngines } from './open-engines.ts';
 import { openTidemark, pace, random, wait } from './open-tidemark.ts';
@@ -429,17 +430,13 @@ function buildApp(config: Config, { context, routes, log, gauge, channel }: AppP
   const dataFolder = config.store === 'embedded' ? config.dataFolder : null;
   // The framework only logs internal errors; `logRequests` logs requests.
   const logger = log.logger?.child({}, { level: 'error' });
-  const objectMembersMax = Math.max(OBJECT_MEMBERS_MAX, config.limits.objectsPerWriteMax);
-  const bounds = { objectMembersMax, deviceOrigins: devices.origins, listenersMax: devices.streamsMax };
-  const isPublicHttps = isHttpsUrl(config.publicUrl);
-  const options = {
-    bodyBytesMax,
-    gauge,
-    trustProxy,
-    isPublicHttps,
-    ...bounds,
-    ...(logger === undefined ? {} : { logger }),
+  const bounds = {
+    bodyBounds: bodyBounds(config.limits),
+    deviceOrigins: devices.origins,
+    listenersMax: devices.streamsMax,
+    isPublicHttps: isHttpsUrl(config.publicUrl),
   };
+  const options = { bodyBytesMax, gauge, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
   channel?.measureWith(context.metrics);
   const scrape = channel === null ? {} : { scrape: () => channel.scrape(context.metrics) };
   return buildHttp(options, async (app) => {

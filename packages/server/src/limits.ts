@@ -55,6 +55,18 @@ export const BODY_DEPTH_MAX = 1_024;
 export const ENVELOPE_NAMES_MAX = 100;
 /** Members of one object in a body, unless a write may contain more objects. Exceeded: `limit_exceeded`. */
 export const OBJECT_MEMBERS_MAX = 250_000;
+/**
+ * Lists and objects in a body, at all depths together, unless a write may contain so many objects that ten of them for
+ * each are more: one takes up to a hundred times the memory of its text. Exceeded: `body_too_large`.
+ */
+export const BODY_CONTAINERS_MAX = 1_000_000;
+/** The same in the body of a device, which uploads far fewer objects at once than a backend. */
+export const DEVICE_BODY_CONTAINERS_MAX = 250_000;
+/**
+ * Levels of the body of a device beside those of a value: its envelope has four, and an upload that is only a little too
+ * deep is rejected alone. Exceeded: `too_deep`.
+ */
+export const DEVICE_BODY_DEPTH_SPARE = 16;
 /** The body of a login. Anybody may send one, so it is as small as a login and a password allow. */
 export const LOGIN_BYTES_MAX = 16_384;
 

@@ -22,7 +22,7 @@ import { VIEWER_PATH } from './description.ts';
 import { exchangeOf } from './exchange.ts';
 import { announcedBytes } from './http-connection.ts';
 import { HttpConnections } from './http-connections.ts';
-import { parseJsonBody } from './json-body.ts';
+import { DEFAULT_BODY_BOUNDS, parseJsonBody } from './json-body.ts';
 import { lazyValidators } from './lazy-validators.ts';
 import type { LoadGauge } from './load-gauge.ts';
 import { prefersText } from './negotiate.ts';
@@ -59,8 +59,8 @@ declare module 'fastify' {
 
 export interface HttpOptions {
   readonly bodyBytesMax: number;
-  /** The number of members one JSON object in a body may have. */
-  readonly objectMembersMax?: number;
+  /** The bounds of bodies that devices send, and of all others. */
+  readonly bodyBounds?: typeof DEFAULT_BODY_BOUNDS;
   readonly trustProxy?: boolean;
   /** True: everybody reaches the server over HTTPS, because its public URL is one of HTTPS. */
   readonly isPublicHttps?: boolean;
@@ -142,7 +142,7 @@ export async function buildHttp(
   app.decorateRequest('smallBody', null);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
-  readJsonOnly(app, options.objectMembersMax);
+  readJsonOnly(app, options.bodyBounds ?? DEFAULT_BODY_BOUNDS);
   // Comes first, so that refused requests are measured, too.
   watchAnswers(app, logger, listeners);
   // Comes before all refusals, so that scripts can read them.
@@ -158,12 +158,14 @@ function httpOptions(headersTimeout: number, connectionsCheckingInterval: number
   return { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout, connectionsCheckingInterval, requireHostHeader: false };
 }
 
-function readJsonOnly(app: FastifyInstance, objectMembersMax?: number): void {
+function readJsonOnly(app: FastifyInstance, bounds: typeof DEFAULT_BODY_BOUNDS): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     if (body.length <= REMEMBERED_BODY_BYTES_MAX) request.smallBody = body;
     // Many clients send a content type with every request, also with a DELETE without a body.
-    return request.method === 'DELETE' && body.length === 0 ? undefined : parseJsonBody(body, objectMembersMax);
+    if (request.method === 'DELETE' && body.length === 0) return undefined;
+    const isOfDevice = request.routeOptions.config.operation?.scope === 'device';
+    return parseJsonBody(body, isOfDevice ? bounds.device : bounds.other);
   });
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseIncrementally } from './incremental-json-parse.ts';
 
-const BOUNDS = { depthMax: 40, objectMembersMax: 1_000, onName: () => undefined };
+const BOUNDS = { depthMax: 40, objectMembersMax: 1_000, containersMax: 50_000, onName: () => undefined };
 
 interface Parsed {
   readonly value: unknown;
@@ -208,5 +208,21 @@ describe('incremental parsing', () => {
     expect(Object.keys(parse(object(1_000), 100).value as object)).toHaveLength(1_000);
     expect(outcome(() => parse(`[${object(1_001)}]`, 100))).toBe('limit_exceeded');
     expect(parse(`[${'0,'.repeat(1_500)}0]`, 100).value).toHaveLength(1_501);
+  });
+
+  it('[HARD-71] lists and objects are bounded at all depths together, scalars are not', () => {
+    const bounds = { containersMax: 6 };
+    expect(parse('{"a":[[],{}],"b":{"c":[1,2,3,"[{"]}}', 10, bounds).value).toEqual({
+      a: [[], {}],
+      b: { c: [1, 2, 3, '[{'] },
+    });
+    for (const text of [
+      '{"a":[[],{}],"b":{"c":[1,2,3,{}]}}',
+      '[[[[[[[]]]]]]]',
+      '[{},{},{},{},{},{},{}]',
+      '[[],[],[],[],[],[],',
+    ]) {
+      expect(outcome(() => parse(text, 10, bounds))).toBe('body_too_large');
+    }
   });
 });

@@ -29,6 +29,8 @@ export interface ParseBounds {
   readonly depthMax: number;
   /** Members of one object, since listing the names of a much larger one takes too long. Exceeded: `limit_exceeded`. */
   readonly objectMembersMax: number;
+  /** Lists and objects at all depths together. Exceeded: `body_too_large`. */
+  readonly containersMax: number;
   /** Called with every name of the outermost object, as JSON text. */
   readonly onName: (quoted: string) => void;
   /** Called for every member of an object in the outermost object. */
@@ -99,9 +101,8 @@ class OpenContainers {
   depth = 0;
   parsedBytes = 0;
   readonly #bytes: Buffer;
-  readonly #sliceBytes: number;
-  readonly #depthMax: number;
-  readonly #objectMembersMax: number;
+  readonly #bounds: ParseBounds;
+  #containersLeft: number;
   /** Where the container begins. */
   readonly #starts: number[] = [];
   /** Where its members begin that are not parsed yet. */
@@ -116,19 +117,16 @@ class OpenContainers {
   #root: Container | undefined;
   #rootEnd = 0;
 
-  constructor(bytes: Buffer, { sliceBytes, depthMax, objectMembersMax }: ParseBounds) {
+  constructor(bytes: Buffer, bounds: ParseBounds) {
     this.#bytes = bytes;
-    this.#sliceBytes = sliceBytes;
-    this.#depthMax = depthMax;
-    this.#objectMembersMax = objectMembersMax;
+    this.#bounds = bounds;
+    this.#containersLeft = bounds.containersMax;
   }
 
   begin(index: number): void {
     // There is something after the end of the root value.
     if (this.#root !== undefined) throw notJson();
-    if (this.depth === this.#depthMax) {
-      throw new Refusal('too_deep', `the body is nested deeper than ${this.#depthMax}`);
-    }
+    if (this.depth === this.#bounds.depthMax || this.#containersLeft-- === 0) throw this.#refusal();
     const depth = ++this.depth;
     this.#starts[depth] = index;
     this.#pending[depth] = index + 1;
@@ -146,15 +144,15 @@ class OpenContainers {
       this.#requireBlank(placedEnd, index);
       this.#placedEnds[depth] = 0;
       this.#pending[depth] = index + 1;
-    } else if (index - (this.#pending[depth] as number) >= this.#sliceBytes) {
+    } else if (index - (this.#pending[depth] as number) >= this.#bounds.sliceBytes) {
       this.#parsePending(depth, index);
       this.#pending[depth] = index + 1;
     }
     this.#members[depth] = index + 1;
     const commas = (this.#commas[depth] as number) + 1;
     this.#commas[depth] = commas;
-    if (commas >= this.#objectMembersMax && !this.#isList(depth)) {
-      throw new Refusal('limit_exceeded', `an object has more than ${this.#objectMembersMax} members`);
+    if (commas >= this.#bounds.objectMembersMax && !this.#isList(depth)) {
+      throw new Refusal('limit_exceeded', `an object has more than ${this.#bounds.objectMembersMax} members`);
     }
   }
 
@@ -163,7 +161,7 @@ class OpenContainers {
     if (depth === 0) throw notJson();
     this.depth--;
     const start = this.#starts[depth] as number;
-    if (this.#values[depth] === undefined && index - start < this.#sliceBytes) return;
+    if (this.#values[depth] === undefined && index - start < this.#bounds.sliceBytes) return;
     this.#finish(depth, index);
     const value = this.#values[depth] as Container;
     if (depth > 1) this.#place(depth - 1, value, start, index + 1);
@@ -229,6 +227,14 @@ class OpenContainers {
       // The message of the parser may repeat parts of the body, which may be secret.
       throw notJson();
     }
+  }
+
+  /** Returns why no other container may begin. */
+  #refusal(): Refusal {
+    if (this.depth === this.#bounds.depthMax) {
+      return new Refusal('too_deep', `the body is nested deeper than ${this.#bounds.depthMax}`);
+    }
+    return new Refusal('body_too_large', `the body has more than ${this.#bounds.containersMax} lists and objects`);
   }
 
   #isList(depth: number): boolean {

@@ -1,12 +1,21 @@
 import type { AddressInfo } from 'node:net';
+import { DEFAULT_LIMITS } from '@tidemark/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ENVELOPE_NAMES_MAX, PARSE_SLICE_BYTES } from '../limits.ts';
+import {
+  BODY_CONTAINERS_MAX,
+  BODY_DEPTH_MAX,
+  DEVICE_BODY_CONTAINERS_MAX,
+  DEVICE_BODY_DEPTH_SPARE,
+  ENVELOPE_NAMES_MAX,
+  OBJECT_MEMBERS_MAX,
+  PARSE_SLICE_BYTES,
+} from '../limits.ts';
 import { buildHttp } from './app.ts';
-import { parseJsonBody } from './json-body.ts';
+import { bodyBounds, DEFAULT_BODY_BOUNDS, parseJsonBody } from './json-body.ts';
 
 const BODY_BYTES = 10_000_000;
-const code = (text: string) =>
-  parseJsonBody(Buffer.from(text)).then(
+const code = (text: string, bounds = DEFAULT_BODY_BOUNDS.other) =>
+  parseJsonBody(Buffer.from(text), bounds).then(
     () => 'taken',
     (refusal) => refusal.code,
   );
@@ -23,6 +32,43 @@ describe('a body', () => {
     expect(await code(`{"user_id":"anna",${long}}`)).toBe('taken');
     expect(await code(`{"user_id":"anna",${long},"user_id":"bob"}`)).toBe('invalid_json');
     expect(await code(`{"user_id":"anna",${long},"\\u0075ser_id":"bob"}`)).toBe('invalid_json');
+  });
+});
+
+describe('the bounds of a body', () => {
+  const { device, other } = DEFAULT_BODY_BOUNDS;
+  /** The envelope is an object and a list; the items are empty lists. */
+  const lists = (count: number) => `{"data":[${'[],'.repeat(count - 3)}[]]}`;
+  const nested = (depth: number) => `{"data":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
+
+  it('[HARD-71] a body may have as many lists and objects as the limit says, that of a device fewer', async () => {
+    expect(await code(lists(DEVICE_BODY_CONTAINERS_MAX), device)).toBe('taken');
+    expect(await code(lists(DEVICE_BODY_CONTAINERS_MAX + 1), device)).toBe('body_too_large');
+    expect(await code(lists(BODY_CONTAINERS_MAX), other)).toBe('taken');
+    expect(await code(lists(BODY_CONTAINERS_MAX + 1), other)).toBe('body_too_large');
+  });
+
+  it('[HARD-71] a body of a device is nested little deeper than a value may be', async () => {
+    const depthMax = DEFAULT_LIMITS.valueDepthMax + DEVICE_BODY_DEPTH_SPARE;
+    expect(await code(nested(depthMax), device)).toBe('taken');
+    expect(await code(nested(depthMax + 1), device)).toBe('too_deep');
+    expect(await code(nested(BODY_DEPTH_MAX), other)).toBe('taken');
+    expect(await code(nested(BODY_DEPTH_MAX + 1), other)).toBe('too_deep');
+  });
+
+  it('[HARD-71] the bounds grow with the limits of a write', () => {
+    expect(bodyBounds({ ...DEFAULT_LIMITS, objectsPerWriteMax: 300_000, valueDepthMax: 1_020 })).toEqual({
+      other: { depthMax: BODY_DEPTH_MAX, objectMembersMax: 300_000, containersMax: 3_000_000 },
+      device: { depthMax: BODY_DEPTH_MAX, objectMembersMax: 300_000, containersMax: DEVICE_BODY_CONTAINERS_MAX },
+    });
+    const { objectMembersMax, containersMax } = bodyBounds({ ...DEFAULT_LIMITS, objectsPerWriteMax: 10 }).other;
+    expect([objectMembersMax, containersMax]).toEqual([OBJECT_MEMBERS_MAX, BODY_CONTAINERS_MAX]);
+  });
+
+  it('[HARD-71] 100,000 objects with dozens of attributes are within the bounds', async () => {
+    const attributes = Array.from({ length: 24 }, (_, index) => `"a${index}":${index}`).join(',');
+    const objects = Array.from({ length: 100_000 }, (_, index) => `"${index}":{${attributes}}`);
+    expect(await code(`{"user_id":"anna","objects":{${objects.join(',')}}}`, other)).toBe('taken');
   });
 });
 
@@ -118,7 +164,7 @@ describe('ten megabytes through a socket', () => {
           ),
         }),
     ],
-    ['millions of lists', () => `{"objects":[${'[],'.repeat(3_300_000)}[]]}`],
+    ['as many lists as are allowed', () => `{"objects":[${'["xxxx"],'.repeat(BODY_CONTAINERS_MAX - 3)}[]]}`],
     ['one list of numbers', () => `{"objects":{"1":{"a":[${'7,'.repeat(4_900_000)}7]}}}`],
   ])('[HARD-67] ten megabytes of %s let other work run after every slice', async (_what, make) => {
     const body = make();
@@ -127,7 +173,7 @@ describe('ten megabytes through a socket', () => {
   });
 
   it('[HARD-67] ten megabytes that end in the middle let other work run after every slice', async () => {
-    const body = `{"objects":[${'[],'.repeat(3_300_000)}[]]`;
+    const body = `{"objects":[${'["xxxx"],'.repeat(BODY_CONTAINERS_MAX - 3)}[]]`;
     expect(await send(body)).toMatchObject({ code: 'invalid_json' });
     expect(turns).toBeGreaterThanOrEqual(stretches(body));
   });

@@ -1,15 +1,41 @@
 import { isUtf8 } from 'node:buffer';
-import { pointer, Refusal } from '@tidemark/protocol';
-import { BODY_DEPTH_MAX, OBJECT_MEMBERS_MAX, PARSE_SLICE_BYTES } from '../limits.ts';
+import { DEFAULT_LIMITS, type Limits, pointer, Refusal } from '@tidemark/protocol';
+import {
+  BODY_CONTAINERS_MAX,
+  BODY_DEPTH_MAX,
+  DEVICE_BODY_CONTAINERS_MAX,
+  DEVICE_BODY_DEPTH_SPARE,
+  OBJECT_MEMBERS_MAX,
+  PARSE_SLICE_BYTES,
+} from '../limits.ts';
 import { EnvelopeNames, nameOf } from './envelope-names.ts';
-import { memberNames, parseIncrementally } from './incremental-json-parse.ts';
+import { memberNames, type ParseBounds, parseIncrementally } from './incremental-json-parse.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Bounds what parsing a body may cost, beside its bytes. */
+export type BodyBounds = Pick<ParseBounds, 'depthMax' | 'objectMembersMax' | 'containersMax'>;
+
+/** Lists and objects for each object of the largest write. */
+const CONTAINERS_PER_OBJECT = 10;
+
+/** Returns the bounds of bodies that devices send, and of all others. */
+export function bodyBounds({ objectsPerWriteMax, valueDepthMax }: Limits): Record<'device' | 'other', BodyBounds> {
+  const other = {
+    depthMax: BODY_DEPTH_MAX,
+    objectMembersMax: Math.max(OBJECT_MEMBERS_MAX, objectsPerWriteMax),
+    containersMax: Math.max(BODY_CONTAINERS_MAX, CONTAINERS_PER_OBJECT * objectsPerWriteMax),
+  };
+  const depthMax = Math.min(BODY_DEPTH_MAX, valueDepthMax + DEVICE_BODY_DEPTH_SPARE);
+  return { other, device: { ...other, depthMax, containersMax: DEVICE_BODY_CONTAINERS_MAX } };
+}
+
+export const DEFAULT_BODY_BOUNDS = bodyBounds(DEFAULT_LIMITS);
 
 /**
  * Parses the body of a request. Large bodies are parsed in slices, so that other requests get their turn in between.
  */
-export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEMBERS_MAX): Promise<unknown> {
+export async function parseJsonBody(bytes: Buffer, bounds = DEFAULT_BODY_BOUNDS.other): Promise<unknown> {
   if (bytes.length === 0) throw new Refusal('invalid_json', 'the body is empty; send at least {}');
   if (!isUtf8(bytes)) throw new Refusal('invalid_json', 'the body is not UTF-8');
   if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) {
@@ -17,9 +43,8 @@ export async function parseJsonBody(bytes: Buffer, objectMembersMax = OBJECT_MEM
   }
   const names = new EnvelopeNames();
   const parsing = parseIncrementally(bytes, {
+    ...bounds,
     sliceBytes: PARSE_SLICE_BYTES,
-    depthMax: BODY_DEPTH_MAX,
-    objectMembersMax,
     onName: names.note,
     onMember: names.noteMember,
   });
