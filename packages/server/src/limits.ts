@@ -40,10 +40,17 @@ export const SOCKETS_CHECK_MS = 1_000;
 
 // Bodies
 
-/** Bodies up to this size do not count as in flight: one per socket fits into memory. */
+/** So many bytes of each body do not count as in flight: they fit into memory for every socket. */
 export const IN_FLIGHT_UNCOUNTED_BYTES_MAX = 65_536;
-/** Bytes of larger bodies that are read or processed at once. One body is always accepted. Exceeded: `overloaded`. */
+/**
+ * Further bytes of bodies that have arrived and are being processed. One body is always accepted. Exceeded:
+ * `overloaded`.
+ */
 export const IN_FLIGHT_BYTES_MAX = 67_108_864;
+/** Those of all devices of one user. One body of a user is always accepted. Exceeded: `rate_limited`. */
+export const IN_FLIGHT_BYTES_PER_USER_MAX = 16_777_216;
+/** Those of one token of the REST API. One body of a token is always accepted. Exceeded: `rate_limited`. */
+export const IN_FLIGHT_BYTES_PER_TOKEN_MAX = 50_331_648;
 /** Bytes of a body that are parsed in one turn of the event loop. */
 export const PARSE_SLICE_BYTES = 131_072;
 /**

@@ -1,28 +1,29 @@
 import { Refusal } from '@tidemark/protocol';
-import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
-import { IN_FLIGHT_BYTES_MAX, IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../limits.ts';
+import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RequestPayload } from 'fastify';
+import { IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../limits.ts';
+import { BodiesInFlight, type BodyCounter } from './bodies-in-flight.ts';
 import { exchangeOf } from './exchange.ts';
 import { announcedBytes } from './http-connection.ts';
 
-const RETRY_AFTER_S = 1;
 /** The methods whose bodies the framework does not read. */
 const BODYLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'TRACE']);
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Bytes of the large bodies that are being read or processed. */
+    /** Bytes of large bodies that have arrived and are being read or processed. */
     readonly bodiesInFlight: { readonly bytes: number };
   }
 }
 
 /**
- * Decides before a body is read whether to read it: bounds the memory of all bodies together, and sends `100
- * Continue` to callers that wait for it. Runs after authentication, so that strangers cannot use up the memory.
+ * Decides before and while a body is read whether to read it: bounds the memory of all bodies of a caller and of all
+ * together, and sends `100 Continue` to callers that wait for it. Runs after authentication, so that strangers cannot use
+ * up the memory.
  */
 export function admitBodies(app: FastifyInstance): void {
-  const inFlight = { bytes: 0 };
+  const inFlight = new BodiesInFlight();
   app.decorate('bodiesInFlight', inFlight);
-  const admit: preParsingHookHandler = (request, reply, _payload, done) => {
+  const admit: preParsingHookHandler = (request, reply, payload, done) => {
     const announced = announcedBytes(request.raw);
     if (announced === 0) return done();
     const exchange = exchangeOf(reply.raw);
@@ -30,15 +31,12 @@ export function admitBodies(app: FastifyInstance): void {
     if (isOtherCharset(request.headers['content-type'])) {
       return done(new Refusal('unsupported_media_type', 'the body must be in UTF-8, the only encoding of JSON'));
     }
-    const bytes = announced <= IN_FLIGHT_UNCOUNTED_BYTES_MAX ? 0 : countedBytes(request, announced);
-    if (inFlight.bytes > 0 && bytes > 0 && inFlight.bytes + bytes > IN_FLIGHT_BYTES_MAX) {
-      return done(new Refusal('overloaded', 'too many large bodies are being processed at once', [], RETRY_AFTER_S));
-    }
-    if (bytes > 0) {
-      inFlight.bytes += bytes;
-      exchange.onOver(() => {
-        inFlight.bytes -= bytes;
-      });
+    if (isCounted(request, announced)) {
+      const counter = inFlight.begin(request.bearer);
+      const refusal = counter.refusalOf(announced);
+      if (refusal !== null) return done(refusal);
+      exchange.onOver(counter.end);
+      countArriving(payload, counter);
     }
     if (isAwaited(request, announced)) reply.raw.writeContinue();
     done();
@@ -49,6 +47,19 @@ export function admitBodies(app: FastifyInstance): void {
   });
 }
 
+/** The framework reads the body until it ends or fails, so an error of the stream refuses the request. */
+function countArriving(payload: RequestPayload, counter: BodyCounter): void {
+  const count = (chunk: Buffer) => {
+    const refusal = counter.add(chunk.length);
+    if (refusal === null) return;
+    payload.off('data', count);
+    payload.emit('error', refusal);
+    // The rest is read and discarded, as far as the connection allows.
+    payload.resume();
+  };
+  payload.on('data', count);
+}
+
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/gi;
 
 /** True if the content type names another encoding than UTF-8. */
@@ -57,13 +68,10 @@ function isOtherCharset(contentType = ''): boolean {
   return [...contentType.matchAll(CHARSET)].some(([, charset = '']) => !/^utf-?8$/i.test(charset));
 }
 
-/**
- * A body in chunks counts as the limit of its route. A body above the limit counts as 0, since it is refused unread.
- */
-function countedBytes(request: FastifyRequest, announced: number): number {
-  const { bodyLimit } = request.routeOptions;
-  const bytes = announced === Number.POSITIVE_INFINITY ? bodyLimit : announced;
-  return bytes <= IN_FLIGHT_UNCOUNTED_BYTES_MAX || bytes > bodyLimit ? 0 : bytes;
+/** Small bodies are not counted. One above the limit of its route is refused unread. */
+function isCounted({ routeOptions: { bodyLimit } }: FastifyRequest, announced: number): boolean {
+  if (announced === Number.POSITIVE_INFINITY) return bodyLimit > IN_FLIGHT_UNCOUNTED_BYTES_MAX;
+  return announced > IN_FLIGHT_UNCOUNTED_BYTES_MAX && announced <= bodyLimit;
 }
 
 /** True if the caller waits for `100 Continue` before it sends a body that will be read. */

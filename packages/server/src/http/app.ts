@@ -278,7 +278,7 @@ function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: Fastify
   if (refusal.retryAfterS !== null) reply.header('retry-after', String(refusal.retryAfterS));
   const isLeftUnread = !request.raw.complete && announcedBytes(request.raw) > DISCARDED_BYTES_MAX;
   if (isLeftUnread) reply.header('connection', 'close');
-  else if (refusal.code === 'body_too_large') {
+  else if (refusal.code === 'body_too_large' || !request.raw.complete) {
     // The rest of the body is short enough to be read, so the connection need not close.
     reply.removeHeader('connection');
     request.raw.resume();
