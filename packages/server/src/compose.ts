@@ -263,11 +263,12 @@ function newEventHub(
   { tokens, clients, devices: core }: Tidemark,
   members: ClusterMembers,
 ): EventHub {
-  const { heartbeatS, streamsMax } = devices;
+  const { heartbeatS, streamsMax, streamsPerUserMax } = devices;
   const onListen = (client: string, atMs: number) => members.tell({ kind: 'listens', client, atMs });
   const readLivePage: ReadLivePage = (partition, range) => core.livePage(partition, range);
   const heartbeatMs = heartbeatS * 1_000;
-  return new EventHub({ tokens, clients, clock, log, heartbeatMs, streamsMax, onListen, readLivePage });
+  const bounds = { heartbeatMs, streamsMax, streamsPerUserMax };
+  return new EventHub({ tokens, clients, clock, log, ...bounds, onListen, readLivePage });
 }
 
 function newActivityHub(log: Log, tidemark: Tidemark, members: ClusterMembers): ActivityHub {

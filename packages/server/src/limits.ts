@@ -150,6 +150,8 @@ export const UNFINISHED_BACKUP_MS = 86_400_000;
 
 /** Concurrent snapshots of one device. Exceeded: `rate_limited`. */
 export const SNAPSHOTS_PER_DEVICE_MAX = 4;
+/** Concurrent snapshots of all devices of one user. Exceeded: `rate_limited`. */
+export const SNAPSHOTS_PER_USER_MAX = 50;
 /** Concurrent snapshots at one server; each may hold a line in memory. Exceeded: `overloaded`. */
 export const SNAPSHOTS_MAX = 200;
 /** The Retry-After of a refused snapshot. */
@@ -168,6 +170,8 @@ export const REQUEST_LINES_PER_S_MAX = 100;
 
 /** Activity streams at one server. Exceeded: `overloaded`. */
 export const ACTIVITY_STREAMS_MAX = 20;
+/** Those of one token. Exceeded: `rate_limited`. */
+export const ACTIVITY_STREAMS_PER_TOKEN_MAX = 5;
 /** The window within which events are counted and sent to other servers together. */
 export const ACTIVITY_WINDOW_MS = 100;
 /** Events in one window for one stream. More are dropped and counted. */

@@ -2,7 +2,12 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { ACTIVITY_DATA_UNITS_MAX, ACTIVITY_EVENTS_PER_WINDOW_MAX, ACTIVITY_STREAMS_MAX } from '../limits.ts';
+import {
+  ACTIVITY_DATA_UNITS_MAX,
+  ACTIVITY_EVENTS_PER_WINDOW_MAX,
+  ACTIVITY_STREAMS_MAX,
+  ACTIVITY_STREAMS_PER_TOKEN_MAX,
+} from '../limits.ts';
 import type { ActivityFact, ActivityFilter } from './activity-filter.ts';
 import { type ActivityHint, ActivityHub } from './activity-hub.ts';
 
@@ -73,9 +78,9 @@ function newHubs(count: number) {
       timer.run();
     }
   };
-  const open = (hub: ActivityHub, filter: Partial<ActivityFilter> = {}) => {
+  const open = (hub: ActivityHub, filter: Partial<ActivityFilter> = {}, reader = READER) => {
     const reading = new Reading();
-    const close = hub.open(READER, { ...EVERYTHING, ...filter }, reading as unknown as ServerResponse);
+    const close = hub.open(reader, { ...EVERYTHING, ...filter }, reading as unknown as ServerResponse);
     return { reading, close };
   };
   return { hubs: hubs as [ActivityHub, ActivityHub, ...ActivityHub[]], pass, open, ended, told };
@@ -207,11 +212,23 @@ describe('activity', () => {
 
   it('[ACTIVITY-8] a server takes so many streams and refuses one more', () => {
     const { hubs, open } = newHubs(1);
-    for (let i = 0; i < ACTIVITY_STREAMS_MAX - 1; i++) open(hubs[0]);
-    hubs[0].requireRoom();
+    const reader = (index: number) => ({ user: 'admin', tokenHash: `token ${index}` });
+    for (let i = 0; i < ACTIVITY_STREAMS_MAX - 1; i++) open(hubs[0], {}, reader(i));
+    hubs[0].requireRoom(READER);
     const { close } = open(hubs[0]);
-    expect(() => hubs[0].requireRoom()).toThrow(/20 activity streams are open/);
+    expect(() => hubs[0].requireRoom(reader(99))).toThrow(/20 activity streams are open/);
     close();
-    hubs[0].requireRoom();
+    hubs[0].requireRoom(reader(99));
+  });
+
+  it('[HARD-72] one token gets only its share of the activity streams', () => {
+    const { hubs, open } = newHubs(1);
+    for (let i = 0; i < ACTIVITY_STREAMS_PER_TOKEN_MAX - 1; i++) open(hubs[0]);
+    hubs[0].requireRoom(READER);
+    const { close } = open(hubs[0]);
+    expect(() => hubs[0].requireRoom(READER)).toThrow(/5 activity streams of this token/);
+    hubs[0].requireRoom({ tokenHash: 'another' });
+    close();
+    hubs[0].requireRoom(READER);
   });
 });

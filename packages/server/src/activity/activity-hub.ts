@@ -8,6 +8,7 @@ import {
   ACTIVITY_DATA_UNITS_MAX,
   ACTIVITY_EVENTS_PER_WINDOW_MAX,
   ACTIVITY_STREAMS_MAX,
+  ACTIVITY_STREAMS_PER_TOKEN_MAX,
   ACTIVITY_WINDOW_MS,
 } from '../limits.ts';
 import { type ActivityFact, type ActivityFilter, matches } from './activity-filter.ts';
@@ -109,9 +110,14 @@ export class ActivityHub {
     return this.#streams.size;
   }
 
-  /** Refuses if there are too many streams. To be called before the answer is started. */
-  requireRoom(): void {
+  /** Refuses if there are too many streams, of the reader's token or of all. To be called before the answer is started. */
+  requireRoom({ tokenHash }: Pick<ActivityReader, 'tokenHash'>): void {
     if (this.#isClosed) throw new Refusal('overloaded', 'the server is stopping', [], RETRY_AFTER_S);
+    const ofToken = [...this.#streams.values()].filter(({ reader }) => reader.tokenHash === tokenHash).length;
+    if (ofToken >= ACTIVITY_STREAMS_PER_TOKEN_MAX) {
+      const detail = `${ACTIVITY_STREAMS_PER_TOKEN_MAX} activity streams of this token are open at this server already`;
+      throw new Refusal('rate_limited', detail, [], RETRY_AFTER_S);
+    }
     if (this.#streams.size < ACTIVITY_STREAMS_MAX) return;
     const detail = `${ACTIVITY_STREAMS_MAX} activity streams are open at this server already`;
     throw new Refusal('overloaded', detail, [], RETRY_AFTER_S);

@@ -82,6 +82,7 @@ export interface Config {
     readonly tokenTtlS: number;
     readonly origins: readonly string[];
     readonly streamsMax: number;
+    readonly streamsPerUserMax: number;
     readonly heartbeatS: number;
     readonly activeWindowS: number;
   };
@@ -159,6 +160,7 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
       tokenTtlS: settings.devices.token_ttl_s,
       origins: settings.devices.origins === null ? [] : originsIn(settings.devices.origins),
       streamsMax: settings.devices.streams_max,
+      streamsPerUserMax: settings.devices.streams_per_user_max,
       heartbeatS: settings.devices.heartbeat_s,
       activeWindowS: settings.devices.active_window_s,
     },

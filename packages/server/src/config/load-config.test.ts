@@ -123,6 +123,7 @@ describe('defaults', () => {
         tokenTtlS: 2_592_000,
         origins: [],
         streamsMax: 20_000,
+        streamsPerUserMax: 5_000,
         heartbeatS: 25,
         activeWindowS: 600,
       },

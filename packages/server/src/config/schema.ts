@@ -374,6 +374,7 @@ export const ConfigSchema = Type.Object(
           20_000,
           'Devices that may listen for events at once; each takes a socket of its own.',
         ),
+        streams_per_user_max: integer(1, STREAMS_MAX, 5_000, 'Devices of one user that may listen for events at once.'),
         heartbeat_s: integer(
           1,
           HEARTBEAT_S_MAX,

@@ -22,6 +22,7 @@ async function openHub(changes: Partial<EventHubParts> = {}) {
     log: quietLog(),
     heartbeatMs: 60_000,
     streamsMax: 10,
+    streamsPerUserMax: 10,
     ...changes,
   });
   const server = createServer((request, response) => {
@@ -357,6 +358,19 @@ describe('a connection', () => {
     tablet.close();
     while (hub.size === 2) await new Promise((resolve) => setImmediate(resolve));
     expect(() => hub.requireRoom({ ...phone, client: 'third' })).not.toThrow();
+  });
+
+  it('[HARD-72] the devices of one user get only their share of the streams', async () => {
+    const { hub, listen } = await openHub({ streamsPerUserMax: 2 });
+    const third = { user: 'anna', client: 'third', tokenHash: 't' };
+    await listen('anna/phone');
+    const tablet = await listen('anna/tablet');
+    expect(() => hub.requireRoom(third)).toThrow(/2 devices of the user are listening already/);
+    expect(() => hub.requireRoom({ ...third, client: 'phone' })).not.toThrow();
+    expect(() => hub.requireRoom({ ...third, user: 'bob' })).not.toThrow();
+    tablet.close();
+    while (hub.size === 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(() => hub.requireRoom(third)).not.toThrow();
   });
 
   it('[EVENT-9] streams end when the server stops, and no new one is accepted', async () => {

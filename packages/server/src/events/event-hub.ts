@@ -15,6 +15,8 @@ export interface EventHubParts {
   /** The longest time without an event or heartbeat. */
   readonly heartbeatMs: number;
   readonly streamsMax: number;
+  /** Streams of the devices of one user. */
+  readonly streamsPerUserMax: number;
   /** Reads the pages that events carry. Absent: events are hints only. */
   readonly readLivePage?: ReadLivePage;
   /** Called when a device starts to listen here, with the time. */
@@ -70,11 +72,16 @@ export class EventHub implements LiveDevices {
     return this.#byClient.size;
   }
 
-  /** Refuses if there are too many streams. To be called before the answer is started. */
-  requireRoom({ client }: Listener): void {
-    const { streamsMax } = this.#parts;
+  /** Refuses if there are too many streams, of the user or of all. To be called before the answer is started. */
+  requireRoom({ user, client }: Listener): void {
+    const { streamsMax, streamsPerUserMax } = this.#parts;
     if (this.#isClosed) throw new Refusal('overloaded', 'the server is stopping', [], RETRY_AFTER_S);
-    if (this.size < streamsMax || this.#byClient.has(client)) return;
+    if (this.#byClient.has(client)) return;
+    if ((this.#byUser.get(user)?.size ?? 0) >= streamsPerUserMax) {
+      const detail = `${streamsPerUserMax} devices of the user are listening already`;
+      throw new Refusal('rate_limited', detail, [], RETRY_AFTER_S);
+    }
+    if (this.size < streamsMax) return;
     throw new Refusal('overloaded', `${streamsMax} devices are listening already`, [], RETRY_AFTER_S);
   }
 

@@ -38,8 +38,8 @@ const watch = route({
       kinds: query.kind === undefined ? null : kindsIn(query.kind),
       hasData: includesData(query.include, bearer),
     };
-    context.activity.requireRoom();
     const reader = { user: bearer.user, tokenHash: bearer.tokenHash };
+    context.activity.requireRoom(reader);
     return new EventStream((response) => context.activity.open(reader, filter, response));
   },
 });

@@ -29,7 +29,7 @@ const snapshot = route({
   streams: 'application/x-ndjson',
   handle: async ({ context, params, query, bearer }) => {
     const device = actingDevice(bearer);
-    const giveBack = context.snapshots.take(device.client);
+    const giveBack = context.snapshots.take(device);
     try {
       const { token, group } = query;
       const call = { source: params.name, token: token || null, ...(group === undefined ? {} : { group }) };
