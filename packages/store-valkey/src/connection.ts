@@ -1,11 +1,14 @@
 import { Cluster, Redis } from 'ioredis';
 import type { Address, Node } from './address.ts';
+import { CallsInFlight } from './calls-in-flight.ts';
 import { type Confirmation, ConfirmedWrites, confirmed, isRequested } from './confirmed-writes.ts';
 import { ANSWER_MS, type CreatedClient, createClient, RECONNECT_MS_MAX, silenceSentinels } from './create-client.ts';
-import { failureOf, unavailable } from './failure.ts';
+import { unavailable } from './failure.ts';
 import type { Layout } from './layout.ts';
 import { OpenErrors } from './open-error.ts';
 import type { RunnableScript } from './scripts/script.ts';
+import { SilenceWatch } from './silence-watch.ts';
+import { StoreClock } from './store-clock.ts';
 import type { Argument, Reply } from './wire.ts';
 
 export interface ConnectionOptions {
@@ -31,11 +34,8 @@ export interface Keyspace {
   readonly layout: Layout;
 }
 
-/** A large command gets one more millisecond for each of these bytes. */
-const BYTES_PER_MS = 2_000;
-/** Commands that wait for a reply, and their bytes. More are refused at once. */
-const IN_FLIGHT_MAX = 20_000;
-const IN_FLIGHT_BYTES_MAX = 256 * 2 ** 20;
+/** Calls in a row without a byte after which a connection is given up. */
+const SILENT_CALLS_MAX = 3;
 /** Keys that the server looks at in one step of a scan. */
 const SCAN_COUNT = 1_000;
 
@@ -55,8 +55,9 @@ export class Connection {
   readonly #confirmed: { readonly client: Redis; readonly writes: ConfirmedWrites } | null;
   readonly #answerMs: number;
   readonly #name: string | undefined;
-  #inFlight = 0;
-  #inFlightBytes = 0;
+  readonly #calls: CallsInFlight;
+  readonly #silence = new SilenceWatch();
+  readonly #clock: StoreClock;
   #isCorked = false;
   #isClosed = false;
 
@@ -68,9 +69,17 @@ export class Connection {
     this.#answerMs = options.answerMs ?? ANSWER_MS;
     this.#confirmed = this.#createConfirmed(client);
     this.#name = options.name;
+    this.#calls = new CallsInFlight(this.#answerMs, () => this.#checkSilence());
+    this.#clock = new StoreClock({
+      isOneNode: this.isOneNode,
+      nodes: () => this.#primaries().map((node) => () => readTimeUs(node)),
+    });
     const { onEvent = () => undefined } = options;
     client.on('error', (error: Error) => onEvent({ kind: 'lost', reason: error.message }));
-    client.on('ready', () => onEvent({ kind: 'ready', reason: '' }));
+    client.on('ready', () => {
+      this.#clock.sample().catch(() => undefined);
+      onEvent({ kind: 'ready', reason: '' });
+    });
     this.#reconnectAfterEnd(client);
     if (this.#confirmed !== null) this.#reconnectAfterEnd(this.#confirmed.client);
   }
@@ -82,6 +91,7 @@ export class Connection {
     try {
       await connect(created.client);
       await connection.#confirmed?.client.connect();
+      await connection.#clock.sample();
       return connection;
     } catch (error) {
       connection.close();
@@ -94,30 +104,26 @@ export class Connection {
 
   /** Runs a script on the node that holds the keys. */
   run(script: RunnableScript, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
-    return this.#send(sizeOf(args), () =>
-      withScript(script, (command, text) => {
-        return this.#client.callBuffer(command, [text, keys.length, ...keys, ...args]) as Promise<Reply>;
-      }),
-    );
+    return this.#evaluate(script, { keys, args }, ([name, ...rest]) => {
+      return this.#client.callBuffer(String(name), rest) as Promise<Reply>;
+    });
   }
 
   /** Runs a script that writes, and waits for the confirmation that was requested. */
   write(script: RunnableScript, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
     if (!isRequested(this.#confirmation)) return this.run(script, keys, args);
-    return this.#send(sizeOf(args), () =>
-      withScript(script, (command, text) => this.#confirm([command, text, keys.length, ...keys, ...args])),
-    );
+    return this.#evaluate(script, { keys, args }, (command) => this.#confirm(command));
   }
 
   /** Runs a command on the node that holds the key. */
   command(name: string, key: string, ...args: readonly Argument[]): Promise<Reply> {
-    return this.#send(sizeOf(args), () => this.#client.callBuffer(name, key, ...args) as Promise<Reply>);
+    return this.#call(sizeOf(args), () => this.#client.callBuffer(name, key, ...args) as Promise<Reply>);
   }
 
   /** Runs a command on every primary. */
   everywhere(name: string, ...args: readonly string[]): Promise<readonly Reply[]> {
     return Promise.all(
-      this.#primaries().map((node) => this.#send(0, () => node.callBuffer(name, ...args) as Promise<Reply>)),
+      this.#primaries().map((node) => this.#call(0, () => node.callBuffer(name, ...args) as Promise<Reply>)),
     );
   }
 
@@ -128,7 +134,7 @@ export class Connection {
       let cursor = '0';
       do {
         const scan = () => node.callBuffer('SCAN', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT) as Promise<Reply>;
-        const [next, keys] = (await this.#send(0, scan)) as readonly [Buffer, readonly Buffer[]];
+        const [next, keys] = (await this.#call(0, scan)) as readonly [Buffer, readonly Buffer[]];
         cursor = next.toString('latin1');
         yield keys.map((key) => key.toString('utf8'));
       } while (cursor !== '0');
@@ -184,22 +190,29 @@ export class Connection {
     });
   }
 
-  /** Sends a command within the limits on commands in flight and on time. */
-  async #send<T>(bytes: number, send: () => Promise<T>): Promise<T> {
-    if (this.#inFlight >= IN_FLIGHT_MAX || this.#inFlightBytes + bytes > IN_FLIGHT_BYTES_MAX) {
-      throw unavailable('too many commands wait for a reply');
-    }
-    this.#inFlight += 1;
-    this.#inFlightBytes += bytes;
-    this.#cork();
-    try {
-      return await this.#withTimeout(bytes, send());
-    } catch (error) {
-      throw failureOf(error);
-    } finally {
-      this.#inFlight -= 1;
-      this.#inFlightBytes -= bytes;
-    }
+  /** Sends a script. One that writes does not run after the moment at which its caller is told that it has failed. */
+  #evaluate(
+    script: RunnableScript,
+    { keys, args }: { readonly keys: readonly string[]; readonly args: readonly Argument[] },
+    send: (command: Argument[]) => Promise<Reply>,
+  ): Promise<Reply> {
+    const attempt = (window: readonly Argument[]) =>
+      withScript(script, (command, text) => send([command, text, keys.length, ...keys, ...window, ...args]));
+    return this.#call(sizeOf(args), (endMs) =>
+      script.effect === 'reads' ? attempt([]) : this.#clock.within(endMs, attempt),
+    );
+  }
+
+  #call<T>(bytes: number, send: (endMs: number) => Promise<T>): Promise<T> {
+    return this.#calls.run(bytes, (endMs) => {
+      this.#cork();
+      return send(endMs);
+    });
+  }
+
+  #checkSilence(): void {
+    const nodes = [...this.#primaries(), ...(this.#confirmed === null ? [] : [this.#confirmed.client])];
+    this.#silence.check(nodes, (SILENT_CALLS_MAX - 1) * this.#answerMs + this.#calls.extraMs);
   }
 
   /** Commands of one turn of the event loop leave in one system call, which costs more than what it carries. */
@@ -213,22 +226,6 @@ export class Connection {
       this.#isCorked = false;
       for (const stream of streams) stream.uncork();
     });
-  }
-
-  /** Fails when the reply is late. The server may still run the command. A large command may take longer. */
-  async #withTimeout<T>(bytes: number, reply: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      const limitMs = this.#answerMs + bytes / BYTES_PER_MS;
-      timer = setTimeout(() => reject(unavailable('it did not answer in time')), limitMs);
-    });
-    try {
-      return await Promise.race([reply, timeout]);
-    } finally {
-      clearTimeout(timer);
-      // After a timeout nobody handles the failure of the reply.
-      reply.catch(() => undefined);
-    }
   }
 
   /** In a cluster the write and the wait go together to the node that holds the keys. */
@@ -283,6 +280,11 @@ async function withScript(
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return evaluate('EVAL', text);
   }
+}
+
+async function readTimeUs(node: Redis): Promise<number> {
+  const [seconds = 0, micros = 0] = (await node.time()).map(Number);
+  return seconds * 1_000_000 + micros;
 }
 
 function clientIn(line: string): { readonly id: string | undefined; readonly name: string | undefined } {

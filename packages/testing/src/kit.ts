@@ -51,6 +51,7 @@ export { type SdkApp, startSdkApp } from './kit/sdk-app.ts';
 export { signIn, startDevice, untilInTab } from './kit/sdk-tab.ts';
 export { ServerProcess, type ServerProcessOptions, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
+export { TcpProxy } from './kit/tcp-proxy.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
 export { untilServed } from './kit/until-served.ts';
 export { startValkeySentinel, type ValkeySentinel } from './kit/valkey-sentinel.ts';

@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dice, ServerProcess, startValkey, type ValkeyServer } from '@tidemark/testing/kit';
-import { TcpProxy } from '../faults/tcp-proxy.ts';
+import { type Dice, ServerProcess, startValkey, TcpProxy, type ValkeyServer } from '@tidemark/testing/kit';
 import type { PlantName } from './plants.ts';
 import { openReplicatedStore, type ReplicatedStore } from './replicated-store.ts';
 

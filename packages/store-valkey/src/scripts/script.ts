@@ -38,6 +38,7 @@ type ValueOf<K extends Kind> = K extends 'text'
 /** A Lua script, which the server runs as one atomic step. */
 export interface RunnableScript {
   readonly name: string;
+  readonly effect: Effect;
   readonly text: string;
   readonly sha: string;
 }
@@ -63,9 +64,13 @@ export interface ScriptSpec<P extends Parameters> {
 
 export function script<const P extends Parameters>(name: string, spec: ScriptSpec<P>): Script<P> {
   const { effect, keys = '', parameters, uses = [], body } = spec;
-  const text = [`#!lua${FLAGS[effect]}`, BASICS, keys, readArguments('local ', parameters), ...uses, body].join('\n');
+  const basics = effect === 'reads' ? [BASICS] : [BASICS, WINDOW];
+  const text = [`#!lua${FLAGS[effect]}`, ...basics, keys, readArguments('local ', parameters), ...uses, body].join(
+    '\n',
+  );
   return {
     name,
+    effect,
     text,
     sha: createHash('sha1').update(text).digest('hex'),
     args: encoderOf(parameters),
@@ -191,3 +196,11 @@ end
 local function in_chunks(list, size, call)
   for first = 1, #list, size do call(first, math.min(first + size - 1, #list)) end
 end`;
+
+/**
+ * A script that writes refuses to run outside the window that the connection puts in front of its arguments (`StoreClock`).
+ * The refusal names the time by the clock of the node.
+ */
+const WINDOW = lua`
+local earliest_us, latest_us, at_us = take_number(), take_number(), now_us()
+if at_us < earliest_us or at_us > latest_us then return redis.error_reply('LATE ' .. whole(at_us)) end`;
