@@ -22,6 +22,8 @@ export interface RefreshLeasesPorts {
   /** The longest a query may take. */
   readonly queryMsMax: number;
   readonly server?: ServerIdentity;
+  /** Resolves after so long. Absent: a lease that could not be ended ends by itself. */
+  readonly wait?: (ms: number) => Promise<void>;
 }
 
 /** Identifies this server among those that share a store. */
@@ -50,9 +52,14 @@ export interface RefreshLease {
   readonly fence: Guard;
 }
 
+/** How often a server tries to end a lease that it could not end because the store was away. */
+const RELEASE_EVERY_MS = 1_000;
+
 /** Leases and states of refreshes, kept in the store that all servers share. */
 export class RefreshLeases {
   readonly #ports: RefreshLeasesPorts;
+  /** The holders of the leases under which this server refreshes at present. */
+  readonly #running = new Set<string>();
 
   constructor(ports: RefreshLeasesPorts) {
     this.#ports = ports;
@@ -70,14 +77,30 @@ export class RefreshLeases {
     return { state, entry, refreshAt, refreshAtMs };
   }
 
-  /** Takes the lease. Null: another refresh holds it, or was faster. */
-  async lease(target: Target, status: RefreshStatus): Promise<RefreshLease | null> {
-    const { store, clock, random, queryMsMax, server } = this.#ports;
+  /** Calls `work` with the lease, which ends with it. Returns null if another refresh holds the lease, or was faster. */
+  async withLease<T>(
+    target: Target,
+    status: RefreshStatus,
+    work: (lease: RefreshLease) => Promise<T>,
+  ): Promise<{ readonly result: T } | null> {
     if (this.isLeased(status.state)) return null;
+    const leaseHolder = `${this.#ports.server?.id ?? ''}.${randomId(this.#ports.random)}`;
+    this.#running.add(leaseHolder);
+    try {
+      const lease = await this.#take(target, status, leaseHolder);
+      return lease === null ? null : { result: await work(lease) };
+    } catch (error) {
+      void this.#releaseLater(target, leaseHolder);
+      throw error;
+    } finally {
+      this.#running.delete(leaseHolder);
+    }
+  }
+
+  async #take(target: Target, status: RefreshStatus, leaseHolder: string): Promise<RefreshLease | null> {
+    const { store, clock } = this.#ports;
     const nowMs = clock.nowMs();
-    const leaseHolder = `${server?.id ?? ''}.${randomId(random)}`;
-    const leaseUntilMs = nowMs + queryMsMax + REFRESH_APPLY_MS_MAX;
-    const state = { ...status.state, leaseHolder, leaseUntilMs };
+    const state = { ...status.state, leaseHolder, leaseUntilMs: nowMs + this.#leaseMs };
     if (!(await this.#write(target, status.entry, state))) return null;
     const ref = refs.refresh(target.partition);
     const entry = await store.readEntry(ref);
@@ -85,15 +108,42 @@ export class RefreshLeases {
     return { target, status, state, version: entry.version, fence: { ...ref, version: entry.version } };
   }
 
+  /** Other servers would wait for a lease that could not be ended because the store was away: it is ended once the store is back. */
+  async #releaseLater(target: Target, leaseHolder: string): Promise<void> {
+    const { wait } = this.#ports;
+    if (wait === undefined) return;
+    for (let waitedMs = 0; waitedMs < this.#leaseMs; waitedMs += RELEASE_EVERY_MS) {
+      await wait(RELEASE_EVERY_MS);
+      if (await this.#release(target, leaseHolder).catch(() => false)) return;
+    }
+  }
+
+  async #release(target: Target, leaseHolder: string): Promise<true> {
+    const { state, entry } = await this.status(target);
+    if (state.leaseHolder === leaseHolder) {
+      await this.#write(target, entry, { ...state, leaseHolder: '', leaseUntilMs: 0 });
+    }
+    return true;
+  }
+
+  get #leaseMs(): number {
+    return this.#ports.queryMsMax + REFRESH_APPLY_MS_MAX;
+  }
+
   /** Whether a running refresh holds the lease. */
   isLeased(state: RefreshState): boolean {
     return state.leaseUntilMs > this.#ports.clock.nowMs() && !this.isAbandoned(state);
   }
 
-  /** Whether the server that holds the lease has stopped. Its writes would fail at the fence all the same. */
+  /**
+   * Whether nobody refreshes under the lease: its server has stopped, or it is this server, which knows what it is running.
+   * Late writes under the lease would fail at the fence all the same.
+   */
   isAbandoned({ leaseHolder }: RefreshState): boolean {
+    const { server } = this.#ports;
     const [serverId = ''] = leaseHolder.split('.', 1);
-    return serverId !== '' && this.#ports.server?.isGone(serverId) === true;
+    if (server === undefined || serverId === '') return false;
+    return serverId === server.id ? !this.#running.has(leaseHolder) : server.isGone(serverId);
   }
 
   async isHeld({ target, version }: RefreshLease): Promise<boolean> {

@@ -18,8 +18,11 @@ import {
 import { describe, expect, it } from 'vitest';
 import { type Adapter, AdapterRefusal, LoggedFailure, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
+import type { Store } from '../ports/store.ts';
 
 const SOURCE = { source: 'Stock' };
+/** Turns of the event loop that the memory store needs at most for some calls. */
+const TURNS = 1_000;
 
 /** A backend that answers what the test sets, and counts queries. */
 class Backend implements Adapter {
@@ -288,6 +291,73 @@ describe('a refresh', () => {
     releaseFirst();
     expect(await world.first).toBeNull();
     expect(await world.md()).toEqual({ fresh: { a: 2 } });
+  });
+
+  /** A store whose writes of entries fail while `isAway`: they are lost, or they happen and their reply is lost. */
+  function unreliable(store: Store) {
+    const control = { isAway: false, doesWrite: false };
+    const writeEntries: Store['writeEntries'] = async (batch) => {
+      if (!control.isAway) return store.writeEntries(batch);
+      if (control.doesWrite) await store.writeEntries(batch);
+      throw new Refusal('store_unavailable', 'the store does not serve', [], 1);
+    };
+    const changed = new Proxy(store, {
+      get(target, name) {
+        const member: unknown = name === 'writeEntries' ? writeEntries : Reflect.get(target, name);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+    return { control, store: changed };
+  }
+
+  it.each([
+    ['the end', 'is lost', false],
+    ['the beginning', 'happens without a reply', true],
+  ])(
+    '[MANY-24] a server queries again at once when %s of its own refresh %s because the store was away',
+    async (_moment, _what, doesWrite) => {
+      const { control, store } = unreliable(openMemoryStore({ random: seededRandom(3) }));
+      const world = await setUp({ poll_interval: 0 }, { store, server: { id: 'one', isGone: () => false } });
+      const { backend, tidemark, md } = world;
+      control.doesWrite = doesWrite;
+      control.isAway = doesWrite;
+      backend.answer = async () => {
+        control.isAway = true;
+        return { objects: { 1: { a: 1 } } };
+      };
+      expect(await refusalOf(tidemark.refresher.ensureFresh(SOURCE))).toBe('store_unavailable');
+      control.isAway = false;
+      backend.answer = async () => ({ objects: { 1: { a: 2 } } });
+      expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+      expect([await md(), backend.queries.length]).toEqual([{ 1: { a: 2 } }, doesWrite ? 1 : 2]);
+    },
+  );
+
+  it('[MANY-24] a lease that a server could not end because the store was away is ended when the store is back, for all servers', async () => {
+    const { control, store } = unreliable(openMemoryStore({ random: seededRandom(3) }));
+    const waiting: (() => void)[] = [];
+    const wait = () => new Promise<void>((resolve) => void waiting.push(resolve));
+    const isGone = () => false;
+    const one = await setUp({ poll_interval: 0 }, { store, wait, server: { id: 'one', isGone } });
+    one.backend.answer = async () => {
+      control.isAway = true;
+      return { objects: { 1: { a: 1 } } };
+    };
+    expect(await refusalOf(one.tidemark.refresher.ensureFresh(SOURCE))).toBe('store_unavailable');
+    const two = new Tidemark({
+      ...{ store, clock: one.clock, log: one.log, adapters: one.adapters, server: { id: 'two', isGone } },
+      ...{ random: seededRandom(4), passwords: weakPasswords(seededRandom(4)) },
+    });
+    one.backend.answer = async () => ({ objects: { 1: { a: 2 } } });
+    // It fails once more, and succeeds when the store is back.
+    for (const isAway of [true, false]) {
+      control.isAway = isAway;
+      expect(one.backend.queries.length).toBe(1);
+      for (const end of waiting.splice(0)) end();
+      for (let turn = 0; turn < TURNS; turn++) await Promise.resolve();
+    }
+    expect(await two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect([await one.md(), one.backend.queries.length]).toEqual([{ 1: { a: 2 } }, 2]);
   });
 
   it('[WRITE-9] a refresh does not undo what was committed while its query ran', async () => {

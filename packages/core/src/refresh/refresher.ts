@@ -248,17 +248,21 @@ export class Refresher {
   }
 
   async #refresh(task: RefreshTask, status: RefreshStatus, pullWait: PullWait): Promise<PartialError | null> {
-    const { clock, steadyClock = clock } = this.#ports;
     pullWait.start();
-    const lease = await this.#leases.lease(task.target, status);
-    if (lease === null) return this.#awaitOther(task, status.state.trouble, pullWait);
+    const ended = await this.#leases.withLease(task.target, status, (lease) => this.#run(task, lease, pullWait));
+    return ended === null ? this.#awaitOther(task, status.state.trouble, pullWait) : ended.result;
+  }
+
+  async #run(task: RefreshTask, lease: RefreshLease, pullWait: PullWait): Promise<PartialError | null> {
+    const { clock, steadyClock = clock } = this.#ports;
+    const before = lease.status.state.trouble;
     const startMs = steadyClock.nowMs();
     try {
       const atMs = await this.#query(task, lease);
-      if (atMs === null) return status.state.trouble;
+      if (atMs === null) return before;
       this.#end(task, null, steadyClock.nowMs() - startMs);
       await this.#leases.succeed(lease, atMs, pullWait.isExpired);
-      if (status.state.trouble !== null) await this.#writeErrors(lease, { ...lease.state, trouble: null });
+      if (before !== null) await this.#writeErrors(lease, { ...lease.state, trouble: null });
       return null;
     } catch (error) {
       const tookMs = steadyClock.nowMs() - startMs;

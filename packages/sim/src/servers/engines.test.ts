@@ -1,4 +1,4 @@
-import { pageJson, type Store, Tidemark } from '@tidemark/core';
+import { pageJson, type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
 import { CLIENTS_PER_USER_MAX, type Page, Refusal } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
@@ -11,6 +11,7 @@ import {
   weakPasswords,
 } from '@tidemark/testing/kit';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { replaced } from '../faults/replaced.ts';
 
 const AT_ONCE = 500;
 
@@ -38,9 +39,10 @@ const ENGINES: Readonly<Record<string, () => Promise<readonly [Store, Store]>>> 
   },
 };
 
-function serverOn(store: Store): Tidemark {
+function serverOn(store: Store, ports: Partial<TidemarkParts> = {}): Tidemark {
   const random = seededRandom(1);
   return new Tidemark({
+    ...ports,
     store,
     clock: settableClock(),
     random,
@@ -77,7 +79,7 @@ async function pullOrders(server: Tidemark, token: string | null): Promise<strin
 
 describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
   it('[CLIENT-9] two servers refuse the device after the last one allowed, whichever server registered the others', async () => {
-    const servers = (await ENGINES[engine]?.())?.map(serverOn) ?? [];
+    const servers = (await ENGINES[engine]?.())?.map((store) => serverOn(store)) ?? [];
     const [first] = servers;
     await first?.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     const ids = Array.from({ length: CLIENTS_PER_USER_MAX + AT_ONCE }, (_, index) => `d${index}`);
@@ -88,7 +90,7 @@ describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
   });
 
   it('[EXPLAIN-5] a device that synchronised an empty source at one server is behind at the other after the first change', async () => {
-    const [first, second] = ((await ENGINES[engine]?.()) ?? []).map(serverOn);
+    const [first, second] = ((await ENGINES[engine]?.()) ?? []).map((store) => serverOn(store));
     if (first === undefined || second === undefined) throw new Error('two servers are needed');
     await first.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     await first.sources.declare({ name: 'Order', partition_type: 'user' });
@@ -105,5 +107,29 @@ describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
     });
     await pullOrders(first, await pullOrders(first, token));
     expect(await receipt()).toMatchObject({ delivered: 1, behind: 0, never_synced: 1 });
+  });
+
+  it('[MANY-24] a refresh that the store interrupted is repeated at once by its server, and the other one then has what it brought', async () => {
+    const [own, other] = (await ENGINES[engine]?.()) ?? [];
+    if (own === undefined || other === undefined) throw new Error('two stores are needed');
+    let isAway = false;
+    let queries = 0;
+    const writeEntries: Store['writeEntries'] = (batch) =>
+      isAway ? Promise.reject(new Refusal('store_unavailable', 'away')) : own.writeEntries(batch);
+    const query = async () => {
+      queries++;
+      isAway = queries === 1;
+      return { objects: { 1: { n: queries } } };
+    };
+    const adapter = { query, create: async () => '1', update: async () => undefined, delete: async () => undefined };
+    const ports = (id: string) => ({ adapters: { find: () => adapter }, server: { id, isGone: () => false } });
+    const first = serverOn(replaced(own, { writeEntries }), ports('first'));
+    const second = serverOn(other, ports('second'));
+    await first.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', poll_interval: 0 });
+    const stock = { source: 'Stock' };
+    await expect(first.refresher.ensureFresh(stock)).rejects.toMatchObject({ code: 'store_unavailable' });
+    isAway = false;
+    expect(await first.refresher.ensureFresh(stock)).toBeNull();
+    expect([Object.fromEntries(await second.readObjects(stock)), queries]).toEqual([{ 1: { n: 2 } }, 2]);
   });
 });
