@@ -1,6 +1,6 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Store, Tidemark } from '@tidemark/core';
+import type { PartitionKey, Store, Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey } from '@tidemark/testing';
@@ -15,34 +15,69 @@ const AT_ONCE = 64;
 const OBJECT_RATIO_MAX = 3;
 const DEVICE_BYTES_MAX = 3_000;
 const MARK_BYTES_MAX = 700;
+/** Users with one device and one object each in a source of their own. */
+const OWNERS = 1_000;
+const OWN_SOURCE = 'Own';
+const OWN_SOURCE_BYTES_MAX = 1_000;
+const OWN_MARK_BYTES_MAX = 2_800;
+/** The setting of Valkey that the page about sizing recommends: small sorted sets of tidemarks stay compact. */
+const COMPACT = { 'zset-max-listpack-value': '128' };
+
+/** A store, and how much it takes at present. */
+interface Measured {
+  readonly name: string;
+  readonly unit: string;
+  readonly store: Store;
+  used(): Promise<number>;
+  close(): Promise<void>;
+}
 
 /** What things take on the disk of an embedded store, copied without its free pages, and in the memory of Valkey. */
 export async function sizes(): Promise<readonly Row[]> {
-  const folder = newFolder();
-  const embedded = await openEmbeddedStore({ folder: join(folder, 'data') });
-  const server = await startValkey({ settings: { appendonly: 'no' } });
-  const valkey = await openValkeyStore({ address: server.address, answerMs: 60_000 });
-  let copies = 0;
-  const diskBytes = async () => {
-    const copy = join(folder, `copy ${++copies}`);
-    await embedded.backup(copy);
-    return statSync(join(copy, 'store.mdb')).size;
-  };
-  const memoryBytes = async () => Number(/used_memory:(\d+)/.exec(String(await server.call('INFO', 'memory')))?.[1]);
+  const engines = [await openEmbedded(), await openValkey('Valkey', {}), await openValkey('Valkey, compact', COMPACT)];
+  const [embedded, valkey] = engines;
+  const rows: Row[] = [];
   try {
-    return [
-      ...(await sizesOf('Embedded', embedded, diskBytes, 'bytes of disk')),
-      ...(await sizesOf('Valkey', valkey, memoryBytes, 'bytes of memory')),
-    ];
+    for (const engine of [embedded, valkey]) if (engine !== undefined) rows.push(...(await sizesOf(engine)));
+    for (const engine of engines) rows.push(...(await ownSizesOf(engine)));
+    return rows;
   } finally {
-    await embedded.close();
-    await valkey.close();
-    await server.remove();
-    rmSync(folder, { recursive: true, force: true });
+    for (const engine of engines) await engine.close();
   }
 }
 
-async function sizesOf(engine: string, store: Store, used: () => Promise<number>, unit: string): Promise<Row[]> {
+async function openEmbedded(): Promise<Measured> {
+  const folder = newFolder();
+  const store = await openEmbeddedStore({ folder: join(folder, 'data') });
+  let copies = 0;
+  return {
+    ...{ name: 'Embedded', unit: 'bytes of disk', store },
+    async used() {
+      const copy = join(folder, `copy ${++copies}`);
+      await store.backup(copy);
+      return statSync(join(copy, 'store.mdb')).size;
+    },
+    async close() {
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function openValkey(name: string, settings: Readonly<Record<string, string>>): Promise<Measured> {
+  const server = await startValkey({ settings: { appendonly: 'no', ...settings } });
+  const store = await openValkeyStore({ address: server.address, answerMs: 60_000 });
+  return {
+    ...{ name, unit: 'bytes of memory', store },
+    used: async () => Number(/used_memory:(\d+)/.exec(String(await server.call('INFO', 'memory')))?.[1]),
+    async close() {
+      await store.close();
+      await server.remove();
+    },
+  };
+}
+
+async function sizesOf({ name, unit, store, used }: Measured): Promise<Row[]> {
   const tidemark = tidemarkOn(store);
   await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
   const users = await addUsers(tidemark);
@@ -51,27 +86,60 @@ async function sizesOf(engine: string, store: Store, used: () => Promise<number>
   const filled = await used();
   const clients = await addDevices(tidemark, users);
   const peopled = await used();
-  await addMarks(store, clients);
+  await addMarks(store, { source: SOURCE, user: null }, clients);
   const marked = await used();
   const object = (filled - empty) / OBJECTS;
-  const row = (what: string, bytes: number, bytesMax: number): Row => ({
-    name: `${engine}: ${what}, ${unit}`,
-    measured: String(Math.round(bytes)),
-    against: `${bytesMax} allowed`,
-    ratio: bytes / bytesMax,
-    bound: { atMost: 1 },
-  });
   return [
     {
-      name: `${engine}: an object, ${unit}`,
+      name: `${name}: an object, ${unit}`,
       measured: String(Math.round(object)),
       against: `${Math.round(payload / OBJECTS)} of id and JSON text`,
       ratio: object / (payload / OBJECTS),
       bound: { atMost: OBJECT_RATIO_MAX },
     },
-    row('a device with its token', (peopled - filled) / DEVICES, DEVICE_BYTES_MAX),
-    row('a device at rest, for each source', (marked - peopled) / DEVICES, MARK_BYTES_MAX),
+    bytesRow(`${name}: a device with its token, ${unit}`, (peopled - filled) / DEVICES, DEVICE_BYTES_MAX),
+    bytesRow(
+      `${name}: a device at rest, for each shared source, ${unit}`,
+      (marked - peopled) / DEVICES,
+      MARK_BYTES_MAX,
+    ),
   ];
+}
+
+/** What sources take that belong to one user with one device. Their keys are many and small. */
+async function ownSizesOf({ name, unit, store, used }: Measured): Promise<Row[]> {
+  const tidemark = tidemarkOn(store);
+  await tidemark.sources.declare({ name: OWN_SOURCE });
+  const owners = await addOwners(tidemark);
+  const before = await used();
+  let payload = 0;
+  for (const [index, { user }] of owners.entries()) {
+    const objects = objectsFrom(index, 1);
+    payload += JSON.stringify(objects).length;
+    await tidemark.fastInsert({ source: OWN_SOURCE, user_id: user, objects });
+  }
+  const filled = await used();
+  for (const { user, client } of owners) await addMarks(store, { source: OWN_SOURCE, user }, [client]);
+  const sourceBytes = (filled - before - payload) / OWNERS;
+  const markBytes = ((await used()) - filled) / OWNERS;
+  return [
+    bytesRow(
+      `${name}: a source of one user, besides the text of its object, ${unit}`,
+      sourceBytes,
+      OWN_SOURCE_BYTES_MAX,
+    ),
+    bytesRow(`${name}: a device at rest, for each source of its user, ${unit}`, markBytes, OWN_MARK_BYTES_MAX),
+  ];
+}
+
+function bytesRow(name: string, bytes: number, bytesMax: number): Row {
+  return {
+    name,
+    measured: String(Math.round(bytes)),
+    against: `${bytesMax} allowed`,
+    ratio: bytes / bytesMax,
+    bound: { atMost: 1 },
+  };
 }
 
 /** Answers how much JSON text that was. */
@@ -104,8 +172,21 @@ async function addDevices(tidemark: Tidemark, users: readonly string[]): Promise
   return clients;
 }
 
-async function addMarks(store: Store, clients: readonly string[]): Promise<void> {
-  const partition = { source: SOURCE, user: null };
+interface Owner {
+  readonly user: string;
+  readonly client: string;
+}
+
+async function addOwners(tidemark: Tidemark): Promise<readonly Owner[]> {
+  const owners: Owner[] = [];
+  while (owners.length < OWNERS) {
+    const user = await tidemark.users.ensure(`owner ${owners.length}`);
+    owners.push({ user, client: (await tidemark.clients.register(user, {})).client_id });
+  }
+  return owners;
+}
+
+async function addMarks(store: Store, partition: PartitionKey, clients: readonly string[]): Promise<void> {
   const { epoch, head } = await store.partition(partition);
   for (let start = 0; start < clients.length; start += AT_ONCE) {
     const some = clients.slice(start, start + AT_ONCE).map((client) => {
