@@ -11,13 +11,14 @@ const ANSWER_LOST = 8;
 const DELAYED = 20;
 
 interface UploadBody {
+  readonly source: string;
   readonly op_id: string;
   readonly id: string;
   readonly user_id: string;
   readonly attributes?: Attributes;
 }
 
-/** The backend of the source Task over HTTP. It performs every upload once, whatever is repeated, and fails on purpose. */
+/** The backend of the sources Task and Trip over HTTP. It performs every upload once, whatever is repeated, and fails on purpose. */
 export class ChaosBackend {
   isDown = false;
   hasFaults = false;
@@ -33,7 +34,7 @@ export class ChaosBackend {
     this.#dice = dice;
     backend.on('authenticate', (_, response) => response.writeHead(404).end());
     backend.on('query', ({ body }, response) =>
-      this.#answer(response, () => Object.fromEntries(this.#of(String(body.user_id)))),
+      this.#answer(response, () => Object.fromEntries(this.#of(String(body.source), String(body.user_id)))),
     );
     for (const call of ['create', 'update', 'delete']) {
       backend.on(call, (request, response) => this.#answer(response, () => this.#perform(request)));
@@ -53,8 +54,8 @@ export class ChaosBackend {
     return this.#performed.size;
   }
 
-  objects(user: string): ObjectsGiven {
-    return Object.fromEntries(this.#of(user));
+  objects(source: string, user: string): ObjectsGiven {
+    return Object.fromEntries(this.#of(source, user));
   }
 
   close(): Promise<void> {
@@ -72,15 +73,15 @@ export class ChaosBackend {
   }
 
   #perform({ call, body, isSigned }: BackendRequest): unknown {
-    const { op_id: opId, id, user_id: user, attributes } = body as unknown as UploadBody;
-    const asked = JSON.stringify([call, id, user, attributes]);
+    const { op_id: opId, source, id, user_id: user, attributes } = body as unknown as UploadBody;
+    const asked = JSON.stringify([call, source, id, user, attributes]);
     const before = this.#performed.get(opId);
     if (!isSigned) this.problems.push(`the backend got an unsigned ${call}`);
     if (before !== undefined && before !== asked) {
       this.problems.push(`the upload ${opId} was first ${before} and then ${asked}`);
     }
     if (before === undefined) {
-      const objects = this.#of(user);
+      const objects = this.#of(source, user);
       if (call === 'delete') objects.delete(id);
       else objects.set(id, { ...objects.get(id), ...attributes });
       this.#performed.set(opId, asked);
@@ -88,9 +89,10 @@ export class ChaosBackend {
     return call === 'create' ? { id } : {};
   }
 
-  #of(user: string): Map<string, Attributes> {
-    const known = this.#objects.get(user) ?? new Map<string, Attributes>();
-    this.#objects.set(user, known);
+  #of(source: string, user: string): Map<string, Attributes> {
+    const key = JSON.stringify([source, user]);
+    const known = this.#objects.get(key) ?? new Map<string, Attributes>();
+    this.#objects.set(key, known);
     return known;
   }
 }

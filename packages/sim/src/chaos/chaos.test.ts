@@ -1,6 +1,6 @@
 import { temporaryFolder } from '@tidemark/testing/kit';
 import { describe, expect, it } from 'vitest';
-import { PLANT_NAMES, type PlantName } from './plants.ts';
+import type { PlantName } from './plants.ts';
 import { type ChaosOptions, type ChaosReport, runChaos } from './run-chaos.ts';
 
 /** Short, for every day; `npm run chaos` runs longer. */
@@ -18,8 +18,8 @@ async function run(options: Pick<ChaosOptions, 'engine' | 'plant' | 'servers'>, 
   }
 }
 
-/** What a run says about each planted bug. */
-const FOUND: Readonly<Record<PlantName, RegExp>> = {
+/** What a run says about each planted bug. The others need a store with a network, and are planted by hand. */
+const FOUND: Readonly<Partial<Record<PlantName, RegExp>>> = {
   'ack-before-commit': /an acknowledged write was lost or seen late|shows \d+ of .* after it has shown/,
   'token-before-delivery': /^the receipt of .* counts \d devices, but only \d hold it/,
   'revoked-group': /was written after \w+ had left the group/,
@@ -35,8 +35,8 @@ describe('servers, store, network, clocks, backend and devices under faults', ()
     },
   );
 
-  it.each(PLANT_NAMES)('[CHAOS-3] chaos finds the planted bug %s', async (plant) => {
-    const { problems } = await run({ engine: 'embedded', plant, servers: 1 }, ROUNDS_MAX);
-    expect(problems.join('\n')).toMatch(FOUND[plant]);
+  it.each(Object.entries(FOUND))('[CHAOS-3] chaos finds the planted bug %s', async (plant, message) => {
+    const { problems } = await run({ engine: 'embedded', plant: plant as PlantName, servers: 1 }, ROUNDS_MAX);
+    expect(problems.join('\n')).toMatch(message);
   });
 });

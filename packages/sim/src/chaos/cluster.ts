@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dice, ServerProcess, startValkey, TcpProxy, type ValkeyServer } from '@tidemark/testing/kit';
 import type { PlantName } from './plants.ts';
-import { openReplicatedStore, type ReplicatedStore } from './replicated-store.ts';
+import { isLossy, openReplicatedStore, REPLICATED_ENGINES, type ReplicatedStore } from './replicated-store.ts';
 
-export const CHAOS_ENGINES = ['embedded', 'valkey', 'valkey-sentinel', 'valkey-cluster'] as const;
+export const CHAOS_ENGINES = ['embedded', 'valkey', ...REPLICATED_ENGINES] as const;
 
 export type ChaosEngine = (typeof CHAOS_ENGINES)[number];
 
@@ -63,7 +63,7 @@ export class ChaosCluster {
         TIDEMARK_OVERLOAD_EVENT_LOOP_DELAY_MS_MAX: OVERLOAD_MS,
         TIDEMARK_LOG_LEVEL: 'warn',
         // Only so does a failover promise to lose nothing.
-        ...(stores.replicated === null ? {} : { TIDEMARK_VALKEY_CONFIRM_REPLICAS: '1' }),
+        ...(stores.replicated === null || isLossy(options.engine) ? {} : { TIDEMARK_VALKEY_CONFIRM_REPLICAS: '1' }),
       };
       const process = new ServerProcess({ folder: join(options.folder, 'data'), ...address, env });
       return { index, process, link, isCut: false };

@@ -24,6 +24,8 @@ export interface NemesisParts {
   readonly folder: string;
   readonly dice: Dice;
   readonly onProblem: (problem: string) => void;
+  /** The only faults to inject. Null: all that the store can have. */
+  readonly faults: readonly string[] | null;
 }
 
 type FaultName =
@@ -38,7 +40,9 @@ type FaultName =
   | 'kill_store'
   | 'stop_store'
   | 'cut_store'
-  | 'fail_over';
+  | 'stall_store'
+  | 'fail_over'
+  | 'reshard';
 
 const WEIGHTS: readonly (readonly [FaultName, number])[] = [
   ['kill_server', 12],
@@ -54,12 +58,17 @@ const STORE_WEIGHTS: readonly (readonly [FaultName, number])[] = [
   ['kill_store', 5],
   ['stop_store', 4],
   ['cut_store', 5],
+  ['stall_store', 10],
 ];
 
 const REPLICATED_WEIGHTS: readonly (readonly [FaultName, number])[] = [['fail_over', 12]];
 
+const SLOT_WEIGHTS: readonly (readonly [FaultName, number])[] = [['reshard', 12]];
+
 const PAUSE_MS_MAX = 2_000;
 const FAULT_MS_MAX = 2_500;
+/** Longer than a call waits for a reply, and mostly shorter than the time after which a silent connection is given up. */
+const STALL_MS_MAX = 6_000;
 const CLOCK_JUMP_MS_MAX = 7_200_000;
 /** Clocks of servers on one store may differ by less than a minute (decision 0048). */
 const CLOCK_SKEW_MS_MAX = 20_000;
@@ -79,13 +88,21 @@ export class Nemesis {
   constructor(parts: NemesisParts) {
     this.#parts = parts;
     const { valkey, replicated } = parts.cluster;
+    const isWanted = ([name]: readonly [FaultName, number]) => parts.faults === null || parts.faults.includes(name);
     // A full disk ends a Valkey, and then its replica would take over as well.
     const hasFullDisk = replicated === null && existsSync(PRLIMIT);
-    this.#weights = [
+    const possible = [
       ...WEIGHTS.filter(([name]) => name !== 'full_disk' || hasFullDisk),
       ...(valkey === null ? [] : STORE_WEIGHTS),
       ...(replicated === null ? [] : REPLICATED_WEIGHTS),
+      ...((replicated?.reshard ?? null) === null ? [] : SLOT_WEIGHTS),
     ];
+    this.#weights = possible.filter(isWanted);
+    if (this.#weights.length === 0) {
+      throw new Error(
+        `none of these faults can be injected here; there are ${possible.map(([name]) => name).join(', ')}`,
+      );
+    }
   }
 
   async run(isOver: () => boolean): Promise<void> {
@@ -108,7 +125,7 @@ export class Nemesis {
     if (fault === 'backend_down') return backend;
     if (fault === 'clock_jump') return cluster;
     if (fault === 'kill_store' || fault === 'stop_store') return cluster.valkey ?? cluster;
-    if (fault === 'fail_over') return cluster.replicated ?? cluster;
+    if (fault === 'fail_over' || fault === 'reshard') return cluster.replicated ?? cluster;
     if (fault === 'full_disk' && cluster.valkey !== null) return cluster.valkey;
     return dice.pick(cluster.servers);
   }
@@ -159,6 +176,8 @@ export class Nemesis {
     const { dice } = this.#parts;
     const { valkey, replicated } = this.#parts.cluster;
     if (fault === 'fail_over') return replicated?.failOver(dice, lasting);
+    if (fault === 'reshard') return replicated?.reshard?.(dice);
+    if (fault === 'stall_store') return this.#stall(server);
     if (fault === 'cut_store') {
       server.link?.cut();
       await lasting();
@@ -174,6 +193,14 @@ export class Nemesis {
     }
     if (fault === 'full_disk') await valkey.kill();
     return valkey.restart();
+  }
+
+  /** Some connections of the server to its store deliver nothing, and later all at once. */
+  async #stall({ link }: ChaosServer): Promise<void> {
+    const { dice } = this.#parts;
+    const resume = link?.stall(() => dice.chance(50));
+    await sleep(dice.below(STALL_MS_MAX));
+    resume?.();
   }
 
   #jump(): Promise<void> {

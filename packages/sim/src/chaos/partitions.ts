@@ -18,11 +18,16 @@ export const PUSHED: readonly ChaosPartition[] = [
   ...GROUPS.map((group) => ({ source: 'Visit', group })),
 ];
 
+/** Sources with a backend: uploads to the second one are left to a queue. */
+export const BACKED = ['Task', 'Trip'] as const;
 /** Sources to which devices upload: without and with a backend. */
-export const UPLOADED = ['Order', 'Task'] as const;
+export const UPLOADED = ['Order', ...BACKED] as const;
 export type UploadedSource = (typeof UPLOADED)[number];
 
-export const SOURCES = ['Product', 'Order', 'Visit', 'Task'] as const;
+export const SOURCES = ['Product', 'Order', 'Visit', ...BACKED] as const;
+
+/** Documents of the server that are written without an expectation: the last write to arrive wins. */
+export const DOCUMENTS = ['register-0', 'register-1'] as const;
 
 /** The name of the owner; it is part of all ids and attributes, so that a device can tell whose data it shows. */
 export function ownerOf({ user_id: user, group }: ChaosPartition): string {

@@ -8,7 +8,7 @@ import type { PlantName } from './plants.ts';
 
 const { CHAOS_CLOCK_FILE: clockFile, CHAOS_PLANT: plant } = process.env;
 
-/** How long a push that was acknowledged too early waits before it is written. */
+/** How long a push that was acknowledged too early waits before it is written, and a torn one before its second half. */
 const EARLY_MS = 400;
 
 /** Moves the clock of this process by the milliseconds in the file; SIGUSR2 reads it again. */
@@ -27,9 +27,15 @@ function shiftClock(file: string): void {
   process.on('SIGUSR2', read);
 }
 
-/** Imports a module of the built core that the package does not export. */
-function fromCore(path: string): Promise<Record<string, { readonly prototype: Record<string, unknown> }>> {
-  return import(new URL(`../../../core/dist/${path}`, import.meta.url).href);
+type Classes = Record<string, { readonly prototype: Record<string, unknown> }>;
+
+/** Imports a module of a built package that the package does not export. */
+function fromBuilt(path: string): Promise<Classes> {
+  return import(new URL(`../../../${path}`, import.meta.url).href);
+}
+
+function fromCore(path: string): Promise<Classes> {
+  return fromBuilt(`core/dist/${path}`);
 }
 
 /** A push is acknowledged first and written later. */
@@ -79,10 +85,34 @@ async function keepRevokedGroups(): Promise<void> {
   };
 }
 
+/** A push of several objects is written in two commits. */
+async function tearBatches(): Promise<void> {
+  const { pushObjects } = Tidemark.prototype;
+  Tidemark.prototype.pushObjects = async function (call) {
+    const given = call as unknown as { readonly objects: Readonly<Record<string, unknown>> };
+    const [first, ...rest] = Object.entries(given.objects);
+    if (first === undefined || rest.length === 0) return pushObjects.call(this, call);
+    await pushObjects.call(this, { ...call, objects: Object.fromEntries([first]) } as typeof call);
+    await sleep(EARLY_MS);
+    return pushObjects.call(this, { ...call, objects: Object.fromEntries(rest) } as typeof call);
+  };
+}
+
+type Attempt = (window: readonly [number, number]) => Promise<unknown>;
+
+/** Writes to Valkey have no deadline: one that was refused is applied whenever its connection delivers it. */
+async function applyLateWrites(): Promise<void> {
+  const { StoreClock } = await fromBuilt('store-valkey/dist/store-clock.js');
+  if (StoreClock === undefined) throw new Error('the store has no StoreClock');
+  StoreClock.prototype.within = (_endMs: number, attempt: Attempt) => attempt([0, Number.MAX_SAFE_INTEGER]);
+}
+
 const PLANTS: Readonly<Record<PlantName, () => Promise<void>>> = {
   'ack-before-commit': acknowledgeBeforeCommit,
   'token-before-delivery': advanceTokenBeforeDelivery,
   'revoked-group': keepRevokedGroups,
+  'torn-batch': tearBatches,
+  'late-write': applyLateWrites,
 };
 
 if (isMainThread) {

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dice } from '@tidemark/testing/kit';
 import type { ObjectsGiven } from '../model/write.ts';
-import type { AdminClient } from '../processes/admin-client.ts';
+import { type AdminClient, RefusedCall } from '../processes/admin-client.ts';
 import type { MembershipHistory } from './memberships.ts';
 import { type ChaosPartition, documentPath, GROUPS, ownerOf, PUSHED, USERS } from './partitions.ts';
-import type { Register, Registers } from './registers.ts';
+import type { RegisterWrite } from './register-history.ts';
+import type { DocumentRegister, Register, Registers } from './registers.ts';
 
 export interface PusherParts {
   /** Calls through a network with faults. */
@@ -29,6 +30,8 @@ const MEMBERS_PAUSE_MS_MAX = 600;
 const TOMBSTONE_IDS = 3;
 const READS_PERCENT = 30;
 const DELETES_PERCENT = 10;
+const BATCHES_PERCENT = 10;
+const DOCUMENTS_PERCENT = 20;
 const RECENT_MAX = 50;
 
 /** Backends that push, readers, and an administrator who changes groups. None of them repeats a call that failed. */
@@ -48,7 +51,9 @@ export class Pushers {
     while (!isOver()) {
       await sleep(dice.below(PAUSE_MS_MAX));
       const partition = dice.pick(PUSHED);
-      if (dice.chance(READS_PERCENT)) await this.#read(partition);
+      if (dice.chance(DOCUMENTS_PERCENT)) await this.#useDocument(dice.pick(this.#parts.registers.documents));
+      else if (dice.chance(READS_PERCENT)) await this.#read(partition);
+      else if (dice.chance(BATCHES_PERCENT)) await this.#pushBatch(partition);
       else if (dice.chance(DELETES_PERCENT)) await this.#pushAndDelete(partition);
       else await this.#push(dice.pick(this.#parts.registers.of(partition)));
     }
@@ -88,8 +93,15 @@ export class Pushers {
       await control.call('POST', `/app/v1/${source}/push_objects`, { ...owner, objects });
       for (const write of writes) write.endMs = performance.now();
       for (const { register, value } of values) register.settled = value;
+      await this.#pushBatchBy(control, partition);
       await control.call('POST', `/app/v1/${source}/push_deletes`, { ...owner, objects: tombstoneIds(partition) });
       await this.#readBy(control, partition);
+    }
+    for (const document of registers.documents) {
+      // It does not exist before it is first written.
+      await this.#readDocument(document).catch(() => undefined);
+      document.settled = await this.#writeDocument(document);
+      await this.#readDocument(document);
     }
   }
 
@@ -105,10 +117,60 @@ export class Pushers {
       this.acknowledged++;
       this.recent.push({ register, value, seq: (answer as { readonly seq: number }).seq });
       if (this.recent.length > RECENT_MAX) this.recent.shift();
-    } catch {
-      this.unanswered++;
-      await sleep(RETRY_MS);
+    } catch (error) {
+      await this.#onFailure(write, error);
     }
+  }
+
+  /** A call that was refused has happened before its answer, or never will. One without an answer may still happen. */
+  async #onFailure(write: RegisterWrite, error: unknown): Promise<void> {
+    if (error instanceof RefusedCall) {
+      write.endMs = performance.now();
+      write.isRefused = true;
+    }
+    this.unanswered++;
+    await sleep(RETRY_MS);
+  }
+
+  async #useDocument(document: DocumentRegister): Promise<void> {
+    if (this.#parts.dice.chance(50)) return this.#readDocument(document).catch(() => undefined);
+    await this.#writeDocument(document).catch(() => undefined);
+  }
+
+  /** Replaces the document, whatever it was. The network of these calls has no faults, so each is sent once. */
+  async #writeDocument({ name, history }: DocumentRegister): Promise<number> {
+    const { control, registers } = this.#parts;
+    const value = registers.nextValue();
+    const write = history.begin(value, performance.now());
+    try {
+      await control.call('POST', `/rc/v1/store/${name}`, { data: String(value) });
+      write.endMs = performance.now();
+      return value;
+    } catch (error) {
+      await this.#onFailure(write, error);
+      throw error;
+    }
+  }
+
+  async #readDocument(document: DocumentRegister): Promise<void> {
+    const { control, registers } = this.#parts;
+    const startMs = performance.now();
+    const text = await control.call('GET', `/rc/v1/store/${document.name}`);
+    registers.recordDocument(document, Number(text), startMs);
+  }
+
+  async #pushBatch(partition: ChaosPartition): Promise<void> {
+    await this.#pushBatchBy(this.#parts.admin, partition).catch(() => undefined);
+  }
+
+  async #pushBatchBy(admin: AdminClient, partition: ChaosPartition): Promise<void> {
+    const { registers } = this.#parts;
+    const batch = registers.batchOf(partition);
+    const value = registers.nextValue();
+    const { source, ...owner } = partition;
+    const objects = Object.fromEntries(batch.ids.map((id) => [id, body(partition, value)]));
+    await admin.call('POST', `/app/v1/${source}/push_objects`, { ...owner, objects });
+    batch.settled = value;
   }
 
   /** Makes objects and tombstones that devices have to follow; whether they took effect is settled at the end. */

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { RegisterHistory } from './register-history.ts';
 
-type Operation = readonly [kind: 'write' | 'read' | 'lost', value: number | null, startMs: number, endMs: number];
+type Operation = readonly [
+  kind: 'write' | 'read' | 'lost' | 'refused',
+  value: number | null,
+  startMs: number,
+  endMs: number,
+];
 
 function problemOf(...operations: readonly Operation[]): string | null {
   const history = new RegisterHistory(null);
@@ -9,7 +14,8 @@ function problemOf(...operations: readonly Operation[]): string | null {
     if (kind === 'read') history.reads.push({ value, startMs, endMs });
     else {
       const write = history.begin(value ?? 0, startMs);
-      if (kind === 'write') write.endMs = endMs;
+      if (kind !== 'lost') write.endMs = endMs;
+      write.isRefused = kind === 'refused';
     }
   }
   return history.problem();
@@ -50,6 +56,23 @@ describe('histories of one object', () => {
       ],
     ],
     [
+      'a refused write takes effect before its refusal',
+      [
+        ['refused', 1, 0, 2],
+        ['read', 1, 3, 4],
+        ['write', 2, 5, 6],
+        ['read', 2, 7, 8],
+      ],
+    ],
+    [
+      'a refused write never takes effect',
+      [
+        ['write', 1, 0, 1],
+        ['refused', 2, 2, 3],
+        ['read', 1, 4, 5],
+      ],
+    ],
+    [
       'two writes at once end in either order',
       [
         ['write', 1, 0, 5],
@@ -75,6 +98,15 @@ describe('histories of one object', () => {
         ['write', 1, 0, 1],
         ['write', 2, 2, 3],
         ['read', 1, 4, 5],
+      ],
+    ],
+    [
+      'a refused write takes effect after its refusal',
+      [
+        ['refused', 1, 0, 2],
+        ['write', 2, 3, 4],
+        ['read', 2, 5, 6],
+        ['read', 1, 7, 8],
       ],
     ],
     [

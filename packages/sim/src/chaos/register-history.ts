@@ -4,6 +4,8 @@ export interface RegisterWrite {
   readonly startMs: number;
   /** When it was acknowledged; infinite: it never was, so it may take effect at any time after its start, or never. */
   endMs: number;
+  /** True: it was refused at `endMs`. It may have taken effect before that, but not later. */
+  isRefused: boolean;
 }
 
 /** A read of one object that was answered. Null: the object did not exist. */
@@ -24,7 +26,7 @@ export class RegisterHistory {
   }
 
   begin(value: number, startMs: number): RegisterWrite {
-    const write = { value, startMs, endMs: Number.POSITIVE_INFINITY };
+    const write = { value, startMs, endMs: Number.POSITIVE_INFINITY, isRefused: false };
     this.writes.push(write);
     return write;
   }
@@ -58,7 +60,9 @@ export class RegisterHistory {
       zone.from = Math.min(zone.from, read.endMs);
       zone.to = Math.max(zone.to, read.startMs);
     }
-    // A write without an answer that nobody has read may not have happened.
+    // A write without an answer, or a refused one, that nobody has read may not have happened.
+    const read = new Set(this.reads.map(({ value }) => value));
+    for (const { value, isRefused } of this.writes) if (isRefused && !read.has(value)) zones.delete(value);
     const seen = [...zones.values()].filter(({ from }) => from !== Number.POSITIVE_INFINITY);
     return conflictIn(seen);
   }

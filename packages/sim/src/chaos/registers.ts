@@ -1,8 +1,9 @@
 import type { ObjectsGiven } from '../model/write.ts';
-import { type ChaosPartition, ownerOf, PUSHED, partitionName } from './partitions.ts';
+import { type ChaosPartition, DOCUMENTS, ownerOf, PUSHED, partitionName } from './partitions.ts';
 import { RegisterHistory } from './register-history.ts';
 
 const REGISTERS_PER_PARTITION = 4;
+const BATCH_OBJECTS = 5;
 
 /** An object that pushers write and readers read; its attribute `n` is the value. */
 export interface Register {
@@ -13,7 +14,21 @@ export interface Register {
   settled: number | null;
 }
 
-/** All objects that pushers write. */
+/** A document of the server whose text is the value. */
+export interface DocumentRegister {
+  readonly name: string;
+  history: RegisterHistory;
+  settled: number | null;
+}
+
+/** The objects of a partition that are always pushed together, with one value. */
+export interface Batch {
+  readonly partition: ChaosPartition;
+  readonly ids: readonly string[];
+  settled: number;
+}
+
+/** All objects and documents that pushers write. */
 export class Registers {
   readonly all: readonly Register[] = PUSHED.flatMap((partition) =>
     Array.from({ length: REGISTERS_PER_PARTITION }, (_, count) => ({
@@ -26,6 +41,14 @@ export class Registers {
   readonly #byId = new Map(
     this.all.map((register) => [JSON.stringify([register.partition.source, register.id]), register]),
   );
+  readonly documents: readonly DocumentRegister[] = DOCUMENTS.map((name) => {
+    return { name, history: new RegisterHistory(null), settled: null };
+  });
+  readonly batches: readonly Batch[] = PUSHED.map((partition) => {
+    const ids = Array.from({ length: BATCH_OBJECTS }, (_, count) => `${ownerOf(partition)}-b${count}`);
+    return { partition, ids, settled: 0 };
+  });
+  readonly #torn: string[] = [];
   #values = 0;
 
   nextValue(): number {
@@ -43,7 +66,17 @@ export class Registers {
   /** What the objects of a partition must be when everything is healed. */
   settledObjects(partition: ChaosPartition): ObjectsGiven {
     const owner = ownerOf(partition);
-    return Object.fromEntries(this.of(partition).map(({ id, settled }) => [id, { n: settled ?? 0, owner }]));
+    const { ids, settled: n } = this.batchOf(partition);
+    return {
+      ...Object.fromEntries(this.of(partition).map(({ id, settled }) => [id, { n: settled ?? 0, owner }])),
+      ...Object.fromEntries(ids.map((id) => [id, { n, owner }])),
+    };
+  }
+
+  batchOf(partition: ChaosPartition): Batch {
+    const batch = this.batches.find((one) => one.partition === partition);
+    if (batch === undefined) throw new Error('nobody pushes to the partition');
+    return batch;
   }
 
   /** Records what a read of a whole partition returned. */
@@ -53,18 +86,35 @@ export class Registers {
       const n = objects[id]?.n;
       history.reads.push({ value: typeof n === 'number' ? n : null, startMs, endMs });
     }
+    const found = this.batchOf(partition).ids.map((id) => objects[id]?.n ?? null);
+    if (new Set(found).size > 1) {
+      this.#torn.push(`a batch in ${partitionName(partition)} was read in part: ${JSON.stringify(found)}`);
+    }
+  }
+
+  recordDocument({ history }: DocumentRegister, value: number, startMs: number): void {
+    history.reads.push({ value, startMs, endMs: performance.now() });
+  }
+
+  /** Batches of which a read has returned a part: they must be whole even after a failover that lost writes. */
+  get torn(): readonly string[] {
+    return this.#torn;
   }
 
   /** Returns the histories that are not linearizable. */
   problems(): readonly string[] {
-    return this.all.flatMap(({ partition, id, history }) => {
+    const named = [
+      ...this.all.map(({ partition, id, history }) => ({ name: `${id} in ${partitionName(partition)}`, history })),
+      ...this.documents.map(({ name, history }) => ({ name: `the document ${name}`, history })),
+    ];
+    return named.flatMap(({ name, history }) => {
       const problem = history.problem();
-      return problem === null ? [] : [`${id} in ${partitionName(partition)}: ${problem}\n${JSON.stringify(history)}`];
+      return problem === null ? [] : [`${name}: ${problem}\n${JSON.stringify(history)}`];
     });
   }
 
   /** Begins new histories with the values that were written last. */
   settle(): void {
-    for (const register of this.all) register.history = new RegisterHistory(register.settled);
+    for (const register of [...this.all, ...this.documents]) register.history = new RegisterHistory(register.settled);
   }
 }

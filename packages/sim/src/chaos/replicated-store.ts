@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dice, startValkeyCluster, startValkeySentinel, until, type ValkeyServer } from '@tidemark/testing/kit';
 
 /** A store of several Valkey processes, where a replica takes over from a primary that dies. */
@@ -5,6 +6,8 @@ export interface ReplicatedStore {
   readonly address: string;
   /** Kills a primary, waits until its replica has taken over, and starts the dead process again as a replica. */
   failOver(dice: Dice, lasting: () => Promise<void>): Promise<void>;
+  /** Moves a slot that holds data to another primary, while it is used. Null: the store has no slots. */
+  readonly reshard: ((dice: Dice) => Promise<void>) | null;
   remove(): Promise<void>;
 }
 
@@ -17,11 +20,39 @@ interface Pair {
 /** How long a primary may be silent. On a busy machine nothing but a kill may be taken for a death. */
 const SILENT_MS_MAX = 5_000;
 
-export async function openReplicatedStore(engine: 'valkey-sentinel' | 'valkey-cluster'): Promise<ReplicatedStore> {
-  return engine === 'valkey-sentinel' ? openWithSentinel() : openAsCluster();
+/** How long a replica is cut off before its primary is killed, and how often it is. It connects again within a second. */
+const CUT_OFF_MS = 500;
+const CUT_OFF_EVERY_MS = 20;
+const KEYS_PER_MOVE = 10;
+const MOVE_MS_MAX = 5_000;
+
+export const REPLICATED_ENGINES = [
+  ...(['valkey-sentinel', 'valkey-cluster'] as const),
+  // A failover loses the last acknowledged writes.
+  ...(['valkey-sentinel-lossy', 'valkey-cluster-lossy'] as const),
+] as const;
+export type ReplicatedEngine = (typeof REPLICATED_ENGINES)[number];
+
+export function isLossy(engine: string): boolean {
+  return engine.endsWith('-lossy');
 }
 
-async function openWithSentinel(): Promise<ReplicatedStore> {
+export async function openReplicatedStore(engine: ReplicatedEngine): Promise<ReplicatedStore> {
+  const prepare = isLossy(engine) ? cutOff : async () => undefined;
+  return engine.startsWith('valkey-sentinel') ? openWithSentinel(prepare) : openAsCluster(prepare);
+}
+
+/** Keeps the replicas of a primary from getting what it acknowledges. */
+async function cutOff(primary: ValkeyServer): Promise<void> {
+  for (let waitedMs = 0; waitedMs < CUT_OFF_MS; waitedMs += CUT_OFF_EVERY_MS) {
+    await primary.call('CLIENT', 'KILL', 'TYPE', 'replica');
+    await sleep(CUT_OFF_EVERY_MS);
+  }
+}
+
+type Prepare = (primary: ValkeyServer) => Promise<void>;
+
+async function openWithSentinel(prepare: Prepare): Promise<ReplicatedStore> {
   const sentinel = await startValkeySentinel(1, {}, SILENT_MS_MAX);
   const [replica] = sentinel.replicas;
   if (replica === undefined) throw new Error('there is no replica');
@@ -29,35 +60,46 @@ async function openWithSentinel(): Promise<ReplicatedStore> {
   return {
     address: sentinel.address,
     failOver: (_, lasting) =>
-      failOver(pair, lasting, async (dead, primary) => {
-        await until('the sentinel names the new primary', async () => (await sentinel.primaryPort()) === primary.port);
-        await sentinel.rejoin(dead, primary);
+      failOver(pair, {
+        ...{ prepare, lasting },
+        async rejoin(dead, primary) {
+          await until(
+            'the sentinel names the new primary',
+            async () => (await sentinel.primaryPort()) === primary.port,
+          );
+          await sentinel.rejoin(dead, primary);
+        },
       }),
+    reshard: null,
     remove: sentinel.remove,
   };
 }
 
-async function openAsCluster(): Promise<ReplicatedStore> {
+async function openAsCluster(prepare: Prepare): Promise<ReplicatedStore> {
   const cluster = await startValkeyCluster({ 'cluster-node-timeout': String(SILENT_MS_MAX) });
   const pairs: Pair[] = [];
   for (const primary of cluster.servers) pairs.push({ primary, replica: await cluster.addReplica(primary) });
   return {
     address: cluster.address,
     // A node of a cluster remembers the others, and learns from them that its slots have moved.
-    failOver: (dice, lasting) => failOver(dice.pick(pairs), lasting, (dead) => dead.restart()),
+    failOver: (dice, lasting) => failOver(dice.pick(pairs), { prepare, lasting, rejoin: (dead) => dead.restart() }),
+    reshard: (dice) => reshard(pairs, dice),
     remove: cluster.remove,
   };
 }
 
-async function failOver(
-  pair: Pair,
-  lasting: () => Promise<void>,
-  rejoin: (dead: ValkeyServer, primary: ValkeyServer) => Promise<void>,
-): Promise<void> {
+interface FailOver {
+  readonly prepare: Prepare;
+  readonly lasting: () => Promise<void>;
+  readonly rejoin: (dead: ValkeyServer, primary: ValkeyServer) => Promise<void>;
+}
+
+async function failOver(pair: Pair, { prepare, lasting, rejoin }: FailOver): Promise<void> {
   const { primary: dead, replica: primary } = pair;
   if ((await roleOf(dead)) !== 'master') {
     throw new Error('a replica took over though no primary was killed: this machine is too busy for the run');
   }
+  await prepare(dead);
   await dead.kill();
   await until('the replica has taken over', async () => (await roleOf(primary)) === 'master');
   await lasting();
@@ -67,6 +109,25 @@ async function failOver(
   );
   pair.primary = primary;
   pair.replica = dead;
+}
+
+/** Moves the slot of some key. Calls for its data are refused meanwhile, since the keys of a scope are on two nodes. */
+async function reshard(pairs: readonly Pair[], dice: Dice): Promise<void> {
+  const [from, to] = dice.shuffle(pairs).map(({ primary }) => primary);
+  if (from === undefined || to === undefined) return;
+  const key = await from.call('RANDOMKEY');
+  if (key === null) return;
+  const slot = Number(await from.call('CLUSTER', 'KEYSLOT', String(key)));
+  const [fromId, toId] = [String(await from.call('CLUSTER', 'MYID')), String(await to.call('CLUSTER', 'MYID'))];
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId);
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId);
+  for (;;) {
+    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, KEYS_PER_MOVE)) as readonly string[];
+    if (keys.length === 0) break;
+    await from.call('MIGRATE', '127.0.0.1', to.port, '', 0, MOVE_MS_MAX, 'KEYS', ...keys);
+  }
+  await to.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
+  for (const { primary } of pairs) await primary.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
 }
 
 async function roleOf(server: ValkeyServer): Promise<unknown> {

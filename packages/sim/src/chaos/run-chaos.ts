@@ -75,6 +75,7 @@ export const chaosCommand: Command = {
     { name: 'engine', value: 'E', help: `${CHAOS_ENGINES.join(', ')} (default ${CHAOS_ENGINES[0]})` },
     { name: 'servers', value: 'N', help: `how many servers, 1 to ${SERVERS_MAX} (default ${SERVERS_DEFAULT})` },
     { name: 'seed', value: 'S', help: 'the seed of the run (default: random)' },
+    { name: 'faults', value: 'F,F', help: 'only these faults, such as stall_store,fail_over (default: all)' },
     {
       name: 'plant',
       value: 'B',
@@ -94,7 +95,8 @@ export const chaosCommand: Command = {
     const folder = await temporaryFolder();
     const endMs = performance.now() + minutes * 60_000;
     const isEnough = () => performance.now() >= endMs;
-    const world = { seed, engine, servers, plant, folder: folder.path };
+    const faults = options.text('faults')?.split(',');
+    const world = { seed, engine, servers, plant, folder: folder.path, ...(faults === undefined ? {} : { faults }) };
     const report = await runChaos({ ...world, roundMs: ROUND_MS, isEnough, onRound: printRound });
     process.stdout.write(`${JSON.stringify({ seed, engine, servers, ...report, problems: report.problems.length })}\n`);
     if (report.problems.length === 0) {

@@ -2,6 +2,11 @@ import { parseJson } from '@tidemark/protocol';
 
 const CALL_MS_MAX = 150_000;
 
+/** A server has answered that it did not do what was asked. */
+export class RefusedCall extends Error {
+  override readonly name = 'RefusedCall';
+}
+
 /** Calls the API of a server as the administrator. `url` returns the server to ask next, which may be another each time. */
 export class AdminClient {
   readonly #url: () => string;
@@ -29,7 +34,7 @@ export class AdminClient {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}: ${text}`);
+    if (!response.ok) throw new RefusedCall(`${method} ${path} was answered ${response.status}: ${text}`);
     return response.headers.get('content-type')?.startsWith('application/json') ? parseJson(text) : text;
   }
 }

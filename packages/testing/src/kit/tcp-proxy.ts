@@ -36,10 +36,11 @@ export class TcpProxy {
 
   /**
    * Holds back what the present connections carry, in both directions, as a network that loses all packets of a connection
-   * does; new connections work. Returns the function that delivers what was held back, even if one end has closed meanwhile.
+   * does; new connections work. `isStalled` chooses among the connections. Returns the function that delivers what was held
+   * back, even if one end has closed meanwhile.
    */
-  stall(): () => void {
-    const links = [...this.#links];
+  stall(isStalled: () => boolean = () => true): () => void {
+    const links = [...this.#links].filter(isStalled);
     for (const link of links) link.stall();
     return () => {
       for (const link of links) link.resume();
