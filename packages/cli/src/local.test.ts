@@ -240,7 +240,7 @@ describe('on a data folder', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  it('[CLI-901] doctor tells when the system lets fewer connections wait than the setting asks for, and how many were dropped', async () => {
+  it('[CLI-41] doctor tells when the system lets fewer connections wait than the setting asks for, and how many were dropped', async () => {
     const files = (somaxconn: number, drops: number) => async (path: string) =>
       path.endsWith('somaxconn')
         ? `${somaxconn}\n`

@@ -90,7 +90,7 @@ function reactNativeGlobals() {
   return { AbortController, TextEncoder, URL: Url, console, queueMicrotask, setTimeout, clearTimeout };
 }
 
-it('[SDK-901] an app with the SDK is bundled by Metro, and syncs a large source with what React Native has of the web', async () => {
+it('[SDK-33] an app with the SDK is bundled by Metro, and syncs a large source with what React Native has of the web', async () => {
   const world = await newDeviceWorld();
   const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`o${at}`, { name: `é ${at}` }]));
   await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });

@@ -148,7 +148,7 @@ it('[SDK-18] a device without a network does not try to acknowledge', async () =
   expect(await acknowledgedBase(world, device.status.getSnapshot().clientId)).toBe(2);
 });
 
-it('[SDK-901] sync() acknowledges what it brought before it resolves, however often it is called', async () => {
+it('[SDK-32] sync() acknowledges what it brought before it resolves, however often it is called', async () => {
   const world = await newDeviceWorld();
   const device = await world.open({ sources: ['Order'] });
   const { clientId } = device.status.getSnapshot();
@@ -159,7 +159,7 @@ it('[SDK-901] sync() acknowledges what it brought before it resolves, however of
   }
 });
 
-it('[SDK-901] close() acknowledges what came since the last acknowledgement', async () => {
+it('[SDK-32] close() acknowledges what came since the last acknowledgement', async () => {
   const world = await newDeviceWorld();
   await push(world, 1);
   const device = await world.open({ sources: ['Order'], pollMs: 100 });
@@ -172,7 +172,7 @@ it('[SDK-901] close() acknowledges what came since the last acknowledgement', as
   expect(await acknowledgedBase(world, clientId)).toBe(2);
 });
 
-it('[SDK-901] sync() and close() wait for an acknowledgement that hangs, but no longer than ACKNOWLEDGE_MS_MAX', async () => {
+it('[SDK-32] sync() and close() wait for an acknowledgement that hangs, but no longer than ACKNOWLEDGE_MS_MAX', async () => {
   const world = await newDeviceWorld();
   await push(world, 1);
   const device = await world.open({ sources: ['Order'] });
@@ -191,7 +191,7 @@ it('[SDK-901] sync() and close() wait for an acknowledgement that hangs, but no 
   expect([world.platform.nowMs() - startedMs, aborted]).toEqual([2 * ACKNOWLEDGE_MS_MAX, 1]);
 });
 
-it('[SDK-901] close() of a device that is offline sends nothing and waits for nothing', async () => {
+it('[SDK-32] close() of a device that is offline sends nothing and waits for nothing', async () => {
   const world = await newDeviceWorld();
   await push(world, 1);
   const device = await world.open({ sources: ['Order'], pollMs: 100 });

@@ -40,7 +40,7 @@ describe('rights over administrators', () => {
   it.each([
     ['a session by a role', { isByRole: true }],
     ['a token with a name', { name: 'deploy' }],
-  ])('[TOKEN-901] %s creates only tokens that end no later than it does', (_who, how) => {
+  ])('[TOKEN-13] %s creates only tokens that end no later than it does', (_who, how) => {
     const creator = { ...bearer('admin'), expiresAtMs: NOON_MS, ...how };
     expect(() => requireNoLongerThan(creator, null)).toThrow('up to 2030-01-31T12:00:00.000Z');
     expect(() => requireNoLongerThan(creator, NOON_MS + 1)).toThrow('up to 2030-01-31T12:00:00.000Z');
@@ -48,7 +48,7 @@ describe('rights over administrators', () => {
     requireNoLongerThan({ ...creator, expiresAtMs: null }, null);
   });
 
-  it('[TOKEN-901] a login with a password creates tokens that stay valid after it has ended', () => {
+  it('[TOKEN-13] a login with a password creates tokens that stay valid after it has ended', () => {
     requireNoLongerThan({ ...bearer('admin', 'admin:reset'), expiresAtMs: NOON_MS }, null);
   });
 });

@@ -11,7 +11,7 @@ const failWith = (code: 'id_token_signature' | 'issuer_unavailable') => async ()
   throw new Refusal(code, 'refused');
 };
 
-it('[HARD-901] a user signs in so often within a window, and not once more', () => {
+it('[HARD-73] a user signs in so often within a window, and not once more', () => {
   const clock = settableClock();
   const limits = new SignInLimits(clock);
   for (let count = 0; count < SIGN_INS_PER_USER_MAX; count++) limits.countSignIn('ada');
@@ -21,7 +21,7 @@ it('[HARD-901] a user signs in so often within a window, and not once more', () 
   limits.countSignIn('ada');
 });
 
-it('[HARD-901] after so many refused tokens of identity providers an address must wait, and others need not', async () => {
+it('[HARD-73] after so many refused tokens of identity providers an address must wait, and others need not', async () => {
   const limits = new SignInLimits(settableClock());
   for (let count = 0; count < REFUSED_ID_TOKENS_PER_ADDRESS_MAX; count++) {
     const refused = limits.verifyToken('2001:db8::1', failWith('id_token_signature'));
@@ -32,7 +32,7 @@ it('[HARD-901] after so many refused tokens of identity providers an address mus
   expect(await limits.verifyToken('10.0.0.1', good)).toBe('ada');
 });
 
-it('[HARD-901] good tokens and providers that cannot be reached count for nothing', async () => {
+it('[HARD-73] good tokens and providers that cannot be reached count for nothing', async () => {
   const limits = new SignInLimits(settableClock());
   for (let count = 0; count <= REFUSED_ID_TOKENS_PER_ADDRESS_MAX; count++) {
     expect(await limits.verifyToken('10.0.0.1', async () => 'ada')).toBe('ada');
@@ -41,7 +41,7 @@ it('[HARD-901] good tokens and providers that cannot be reached count for nothin
   }
 });
 
-it('[HARD-901] a login on a device beyond the limit is refused and registers no device', async () => {
+it('[HARD-73] a login on a device beyond the limit is refused and registers no device', async () => {
   const backend = await openFakeBackend(() => SECRET);
   backend.on('authenticate', ({ body }, response) => answerJson(response, {}, body.password === 'wrong' ? 401 : 200));
   const server = await startTestServer({ backend: { ...testConfig('').backend, secret: SECRET } });

@@ -418,7 +418,7 @@ describe('two servers on one embedded store, of which one has several workers', 
     ['one process', 'first'],
     ['several workers', 'second'],
   ] as const)(
-    '[CONN-901] a busy server of %s keeps the connections of many devices that come back at once',
+    '[CONN-9] a busy server of %s keeps the connections of many devices that come back at once',
     async (_, which) => {
       const { pid, url } = fleet()[which];
       process.kill(pid, 'SIGSTOP');
