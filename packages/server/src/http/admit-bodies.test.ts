@@ -17,7 +17,7 @@ const MB = 1_000_000;
 const BODY_BYTES_MAX = 10 * MB;
 
 function bearer(user: string, client: string | null): Bearer {
-  const rest = { tokenHash: '', name: null, scopes: [], expiresAtMs: null };
+  const rest = { tokenHash: '', name: null, scopes: [], expiresAtMs: null, isByRole: false };
   return { tokenId: `token of ${user}`, user, client, ...rest };
 }
 const device = (user: string) => bearer(user, `phone of ${user}`);
