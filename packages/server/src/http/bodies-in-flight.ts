@@ -61,7 +61,7 @@ export class BodiesInFlight {
   }
 }
 
-/** Counts the bytes of one body. A caller's only body, and the only one of all, is never refused. */
+/** Counts the bytes of one body. A caller's only body is never refused for its share, and the only one of all never at all. */
 export interface BodyCounter {
   /** Returns the refusal of a body of so many bytes, if there is no room for it now; infinite: in chunks. */
   refusalOf(announced: number): Refusal | null;
