@@ -139,6 +139,8 @@ export class ChaosWorld {
       this.pushers.run(isOver),
       this.pushers.run(isOver),
       this.pushers.runMembers(isOver),
+      this.pushers.runDocuments(isOver),
+      this.pushers.runDocuments(isOver),
       ...(this.#isLossy ? [] : [this.#checkReceipts(isOver)]),
       ...this.devices.map((device) => device.run(isOver)),
     ]);

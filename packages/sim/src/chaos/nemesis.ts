@@ -195,10 +195,13 @@ export class Nemesis {
     return valkey.restart();
   }
 
-  /** Some connections of the server to its store deliver nothing, and later all at once. */
+  /**
+   * Some connections of the server to its store deliver nothing, and later all at once. Half of the stalls begin with a write:
+   * otherwise mostly the look at the token of a request is held back, and its write is never sent.
+   */
   async #stall({ link }: ChaosServer): Promise<void> {
     const { dice } = this.#parts;
-    const resume = link?.stall(() => dice.chance(50));
+    const resume = link?.stall(() => dice.chance(50), dice.chance(50) ? isDocumentWrite : undefined);
     await sleep(dice.below(STALL_MS_MAX));
     resume?.();
   }
@@ -240,6 +243,11 @@ export class Nemesis {
     await lasting();
     await limit('unlimited');
   }
+}
+
+/** A document of type `text` is written: no other command has this argument. */
+function isDocumentWrite(bytes: Buffer): boolean {
+  return bytes.includes('\r\ntext\r\n');
 }
 
 /** Stops a process as a debugger or a frozen virtual machine does, and continues it. */

@@ -30,8 +30,8 @@ const MEMBERS_PAUSE_MS_MAX = 600;
 const TOMBSTONE_IDS = 3;
 const READS_PERCENT = 30;
 const DELETES_PERCENT = 10;
-const BATCHES_PERCENT = 10;
-const DOCUMENTS_PERCENT = 20;
+const BATCHES_PERCENT = 15;
+const BATCH_READ_MS_MAX = 400;
 const RECENT_MAX = 50;
 
 /** Backends that push, readers, and an administrator who changes groups. None of them repeats a call that failed. */
@@ -51,11 +51,19 @@ export class Pushers {
     while (!isOver()) {
       await sleep(dice.below(PAUSE_MS_MAX));
       const partition = dice.pick(PUSHED);
-      if (dice.chance(DOCUMENTS_PERCENT)) await this.#useDocument(dice.pick(this.#parts.registers.documents));
-      else if (dice.chance(READS_PERCENT)) await this.#read(partition);
+      if (dice.chance(READS_PERCENT)) await this.#read(partition);
       else if (dice.chance(BATCHES_PERCENT)) await this.#pushBatch(partition);
       else if (dice.chance(DELETES_PERCENT)) await this.#pushAndDelete(partition);
       else await this.#push(dice.pick(this.#parts.registers.of(partition)));
+    }
+  }
+
+  /** Replaces and reads documents, again and again. */
+  async runDocuments(isOver: () => boolean): Promise<void> {
+    const { dice, registers } = this.#parts;
+    while (!isOver()) {
+      await sleep(dice.below(PAUSE_MS_MAX));
+      await this.#useDocument(dice.pick(registers.documents));
     }
   }
 
@@ -159,8 +167,12 @@ export class Pushers {
     registers.recordDocument(document, Number(text), startMs);
   }
 
+  /** Pushes a batch, and reads the partition meanwhile. */
   async #pushBatch(partition: ChaosPartition): Promise<void> {
-    await this.#pushBatchBy(this.#parts.admin, partition).catch(() => undefined);
+    const pushed = this.#pushBatchBy(this.#parts.admin, partition).catch(() => undefined);
+    await sleep(this.#parts.dice.below(BATCH_READ_MS_MAX));
+    await this.#read(partition);
+    await pushed;
   }
 
   async #pushBatchBy(admin: AdminClient, partition: ChaosPartition): Promise<void> {

@@ -38,10 +38,12 @@ export class TcpProxy {
    * Holds back what the present connections carry, in both directions, as a network that loses all packets of a connection
    * does; new connections work. `isStalled` chooses among the connections. Returns the function that delivers what was held
    * back, even if one end has closed meanwhile.
+   *
+   * With `from`, a connection is stalled from the first chunk on for which it returns true, such as a certain command.
    */
-  stall(isStalled: () => boolean = () => true): () => void {
+  stall(isStalled: () => boolean = () => true, from: (bytes: Buffer) => boolean = () => true): () => void {
     const links = [...this.#links].filter(isStalled);
-    for (const link of links) link.stall();
+    for (const link of links) link.stall(from);
     return () => {
       for (const link of links) link.resume();
     };
@@ -74,6 +76,8 @@ class Link {
   readonly #ends: readonly [Socket, Socket];
   /** What was held back, in order; null: nothing is. */
   #held: (() => void)[] | null = null;
+  /** With which chunk a stall begins; null: none is to begin. */
+  #from: ((bytes: Buffer) => boolean) | null = null;
   #open = 2;
 
   constructor(near: Socket, far: Socket, onClose: () => void) {
@@ -86,12 +90,13 @@ class Link {
     return this.#held?.length ?? 0;
   }
 
-  stall(): void {
-    this.#held ??= [];
+  stall(from: (bytes: Buffer) => boolean): void {
+    this.#from = from;
   }
 
   resume(): void {
     const held = this.#held ?? [];
+    this.#from = null;
     this.#held = null;
     for (const deliver of held) deliver();
   }
@@ -107,7 +112,10 @@ class Link {
 
   #forward(from: Socket, to: Socket, onClose: () => void): void {
     from.setNoDelay(true);
-    from.on('data', (bytes) => this.#deliver(() => to.write(bytes)));
+    from.on('data', (bytes) => {
+      if (this.#from?.(bytes)) this.#held ??= [];
+      this.#deliver(() => to.write(bytes));
+    });
     // `close` follows.
     from.on('error', () => undefined);
     from.once('close', () => {
