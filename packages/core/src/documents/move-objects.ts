@@ -31,7 +31,8 @@ export interface MoveOutcome {
 
 /** An object that the move has put into the target. */
 interface Copy {
-  readonly attributes: AttributeTexts;
+  /** Where it is in the journal of the target, unless somebody has written it since. */
+  readonly seq: number;
   /** What the target had under this id before; null: nothing. */
   readonly before: AttributeTexts | null;
 }
@@ -40,7 +41,9 @@ interface Copy {
  * Moves objects between two partitions of a source. They are added to the target before they are removed, so that
  * whoever sees the removal finds the addition. If the server dies in between they are in both, and repeating the call
  * completes it. A removal expects the version that was copied: an object that changed meanwhile is copied again, and of
- * one that was deleted meanwhile the copy is taken back.
+ * one that was deleted meanwhile the copy is taken back. Another move to the same target may have removed it instead, so
+ * every move writes all its objects to the target, also those that are there already: what another move has written is not
+ * taken back.
  */
 export async function moveObjects(
   ports: MovePorts,
@@ -53,10 +56,13 @@ export async function moveObjects(
       const source = await store.readObjects(from, [...ids]);
       const live = liveObjects(source, ids);
       const read = await store.readObjects(to, [...new Set([...live.keys(), ...copies.keys()])]);
-      const { changes, kept, copied } = planTarget(read, live, copies);
+      const { changes, kept, before } = planTarget(read, live, copies);
       const added = await commit(ports, { partition: to, changes, kept, guards, seen: read.state });
       if (added === null) return null;
-      for (const [id, copy] of copied) copies.set(id, copy);
+      const { after } = rangeOfCommit(added, changes.length);
+      for (const [index, { id }] of changes.entries()) {
+        copies.set(id, { seq: after + index + 1, before: before.get(id) ?? null });
+      }
       const removals = Array.from(live, ([id, { seq }]) => ({ id, record: null, checksum: 0, expect: seq }));
       const removed = await commit(ports, { partition: from, changes: removals, guards, seen: source.state });
       if (removed === null) return null;
@@ -97,33 +103,27 @@ function liveObjects({ objects }: ObjectsRead, ids: Iterable<string>): LiveObjec
 interface TargetPlan {
   readonly changes: readonly Change[];
   readonly kept: readonly Kept[];
-  readonly copied: ReadonlyMap<string, Copy>;
+  /** What the target had under the ids of the changes before the move. */
+  readonly before: ReadonlyMap<string, AttributeTexts | null>;
 }
 
-/** Adds the live objects to the target, and takes back the copies of those that are not live any more. */
+/** Writes the live objects to the target, and takes back the copies of those that are not live any more. */
 function planTarget({ state, objects }: ObjectsRead, live: LiveObjects, copies: ReadonlyMap<string, Copy>): TargetPlan {
   const changes: Change[] = [];
   const kept: Kept[] = [];
-  const copied = new Map<string, Copy>();
+  const before = new Map<string, AttributeTexts | null>();
   for (const id of new Set([...live.keys(), ...copies.keys()])) {
     const stored = objects.get(id);
     const current = liveRecord(stored);
     const copy = copies.get(id);
-    const attributes = live.get(id)?.record.attributes;
-    const wanted = attributes === undefined ? beforeCopy(current, copy) : attributes;
-    const change = changeOf(id, { stored, current }, replaced(current?.attributes ?? null, wanted), state.floor);
+    const isOwn = copy !== undefined && copy.seq === stored?.seq;
+    const moved = live.get(id)?.record.attributes ?? null;
+    const present = current?.attributes ?? null;
+    before.set(id, isOwn ? copy.before : present);
+    const verdict = isOwn ? replaced(present, moved ?? copy.before) : moved;
+    const change = changeOf(id, { stored, current }, verdict, state.floor);
     if (change === null) kept.push({ id, expect: stored?.seq ?? 0 });
     else changes.push(change);
-    if (change !== null && attributes !== undefined) {
-      copied.set(id, { attributes, before: copy === undefined ? (current?.attributes ?? null) : copy.before });
-    }
   }
-  return { changes, kept, copied };
-}
-
-/** What the target had before the copy. If somebody has changed the copy meanwhile, it stays as it is. */
-function beforeCopy(current: ObjectRecord | null, copy: Copy | undefined): AttributeTexts | null {
-  const attributes = current?.attributes ?? null;
-  const isCopy = copy !== undefined && attributes !== null && replaced(attributes, copy.attributes) === null;
-  return isCopy ? copy.before : attributes;
+  return { changes, kept, before };
 }

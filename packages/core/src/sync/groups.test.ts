@@ -472,6 +472,38 @@ describe('moving between groups', () => {
     expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 1, b: 1 } });
   });
 
+  it('[GROUP-950] two moves of the same objects at the same time, as after a repeated call, lose none of them', async () => {
+    const { tidemark, store, push } = await setUp();
+    await push('north', { v1: { a: 1 }, v2: { a: 1 } });
+    await push('south', { v2: { own: 1 } });
+    const call = { source: 'Visit', from: 'north', to: 'south', objects: ['v1', 'v2'] };
+    afterCommitTo(store, 'south', () => tidemark.moveObjects(call));
+    await tidemark.moveObjects(call);
+    expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 1 }, v2: { a: 1 } });
+    expect(await objectsOf(tidemark, 'north')).toEqual({});
+  });
+
+  it('[GROUP-950] of two moves of the same objects, the one that has copied last takes nothing back from the other', async () => {
+    const { tidemark, store, push } = await setUp();
+    await push('north', { v1: { a: 1 } });
+    const move = () => tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
+    const moves: Promise<unknown>[] = [];
+    const secondHasCopied = () =>
+      new Promise<void>((resolve) => {
+        afterCommitTo(store, 'south', () => {
+          resolve();
+          return moves[0] as Promise<unknown>;
+        });
+        moves.push(move());
+      });
+    afterCommitTo(store, 'south', secondHasCopied);
+    moves.push(move());
+    await moves[0];
+    await moves[1];
+    expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 1 } });
+    expect(await objectsOf(tidemark, 'north')).toEqual({});
+  });
+
   it('[GROUP-33] devices hear of an addition also when only the removal had to be tried again', async () => {
     const { tidemark, store, push } = await setUp();
     await tidemark.groups.set('ada', ['south']);
