@@ -7,7 +7,7 @@ import { SignInLimits } from './sign-in-limits.ts';
 
 const SECRET = 'shared with the backend';
 const RATE_LIMITED = { code: 'rate_limited', retryAfterS: 1 };
-const failWith = (code: 'id_token_signature' | 'issuer_unavailable') => async () => {
+const failWith = (code: 'id_token_signature' | 'issuer_unavailable' | 'store_unavailable') => async () => {
   throw new Refusal(code, 'refused');
 };
 
@@ -39,6 +39,15 @@ it('[HARD-73] good tokens and providers that cannot be reached count for nothing
     const away = limits.verifyToken('10.0.0.1', failWith('issuer_unavailable'));
     await expect(away).rejects.toMatchObject({ code: 'issuer_unavailable' });
   }
+});
+
+it('[HARD-73] a store that is away says nothing about a token, and nobody waits for that when it is back', async () => {
+  const limits = new SignInLimits(settableClock());
+  for (let count = 0; count <= REFUSED_ID_TOKENS_PER_ADDRESS_MAX; count++) {
+    const away = limits.verifyToken('10.0.0.1', failWith('store_unavailable'));
+    await expect(away).rejects.toMatchObject({ code: 'store_unavailable' });
+  }
+  expect(await limits.verifyToken('10.0.0.1', async () => 'ada')).toBe('ada');
 });
 
 it('[HARD-73] a login on a device beyond the limit is refused and registers no device', async () => {

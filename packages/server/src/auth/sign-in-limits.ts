@@ -47,7 +47,7 @@ function requireRoom(buckets: TokenBuckets, key: string, reason: string): void {
   throw new Refusal('rate_limited', `${reason}; try again in ${waitS} seconds`, [], waitS);
 }
 
-/** An identity provider that cannot be reached says nothing about the token. */
+/** An identity provider or a store that is away, as any failure of the server, says nothing about the token. */
 function isRefusedToken(error: unknown): boolean {
-  return error instanceof Refusal && error.code !== 'issuer_unavailable';
+  return error instanceof Refusal && error.status < 500;
 }
