@@ -89,9 +89,9 @@ describe('bodies through sockets', () => {
   });
 
   /** Sends the head of a request, and so many bytes of its body. */
-  function begin(user: string, announced: number | null, bytes: number): ClientRequest {
+  function begin(user: string, announced: number | null, bytes: number, type = 'application/json'): ClientRequest {
     const length = announced === null ? {} : { 'content-length': String(announced) };
-    const headers = { 'content-type': 'application/json', 'x-user': user, ...length };
+    const headers = { 'content-type': type, 'x-user': user, ...length };
     const outgoing = request(url, { method: 'POST', agent, headers });
     outgoing.on('error', () => undefined);
     sent.push(outgoing);
@@ -148,5 +148,34 @@ describe('bodies through sockets', () => {
     const [response] = await answered;
     expect([response.statusCode, response.headers.connection]).toEqual([429, undefined]);
     response.resume();
+  });
+
+  it('[HARD-950] what arrives of a body after its request was answered counts for nothing', async () => {
+    const outgoing = begin('anna', 500_000, 0, 'text/plain');
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(415);
+    await expect.poll(() => app.requestsOpen()).toBe(0);
+    outgoing.end(Buffer.alloc(500_000, 0x20));
+    // The same connection is used again, so the server has read the body when it answers.
+    await once(outgoing, 'close');
+    const next = begin('anna', 2, 0);
+    next.end('{}');
+    expect(await codeOf(next)).toEqual([200, undefined]);
+    expect(next.reusedSocket).toBe(true);
+    expect(app.bodiesInFlight.bytes).toBe(0);
+  });
+
+  it('[HARD-950] a body that nobody reads does no harm when there is no room for it', async () => {
+    const outgoing = begin('anna', 500_000, 0, 'text/plain');
+    expect(await codeOf(outgoing)).toEqual([415, 'unsupported_media_type']);
+    begin('anna', 9 * MB, 9 * MB - 1);
+    begin('anna', 9 * MB, IN_FLIGHT_BYTES_PER_USER_MAX - 9 * MB);
+    const sentBytes = IN_FLIGHT_BYTES_PER_USER_MAX - 1 - 2 * IN_FLIGHT_UNCOUNTED_BYTES_MAX;
+    await expect.poll(() => app.bodiesInFlight.bytes).toBe(sentBytes);
+    outgoing.end(Buffer.alloc(500_000, 0x20));
+    await once(outgoing, 'close');
+    expect(await whole('bob')).toEqual([200, undefined]);
+    expect(app.bodiesInFlight.bytes).toBe(sentBytes);
   });
 });

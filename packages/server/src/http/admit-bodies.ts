@@ -2,7 +2,7 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RequestPayload } from 'fastify';
 import { IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../limits.ts';
 import { BodiesInFlight, type BodyCounter } from './bodies-in-flight.ts';
-import { exchangeOf } from './exchange.ts';
+import { type Exchange, exchangeOf } from './exchange.ts';
 import { announcedBytes } from './http-connection.ts';
 
 /** The methods whose bodies the framework does not read. */
@@ -35,8 +35,7 @@ export function admitBodies(app: FastifyInstance): void {
       const counter = inFlight.begin(request.bearer);
       const refusal = counter.refusalOf(announced);
       if (refusal !== null) return done(refusal);
-      exchange.onOver(counter.end);
-      countArriving(payload, counter);
+      countArriving(payload, counter, exchange);
     }
     if (isAwaited(request, announced)) reply.raw.writeContinue();
     done();
@@ -47,17 +46,25 @@ export function admitBodies(app: FastifyInstance): void {
   });
 }
 
-/** The framework reads the body until it ends or fails, so an error of the stream refuses the request. */
-function countArriving(payload: RequestPayload, counter: BodyCounter): void {
+/**
+ * The framework reads the body until it ends or fails, so an error of the stream refuses the request. A body that it does
+ * not read, as one of another content type, may arrive after the answer: that is discarded, and counts for nothing.
+ */
+function countArriving(payload: RequestPayload, counter: BodyCounter, exchange: Exchange): void {
   const count = (chunk: Buffer) => {
     const refusal = counter.add(chunk.length);
     if (refusal === null) return;
     payload.off('data', count);
-    payload.emit('error', refusal);
+    // Without a listener the error would end the server.
+    if (payload.listenerCount('error') > 0) payload.emit('error', refusal);
     // The rest is read and discarded, as far as the connection allows.
     payload.resume();
   };
   payload.on('data', count);
+  exchange.onOver(() => {
+    payload.off('data', count);
+    counter.end();
+  });
 }
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/gi;
