@@ -238,6 +238,20 @@ it('[EXPLAIN-8] the last upload of a device counts, whatever its op id: one that
   ]);
 });
 
+it('[EXPLAIN-8] the last of several uploads in one push counts, also when all are decided in the same millisecond', async () => {
+  await push({ x: { n: 0 } });
+  await catchUp();
+  const upload = (opId: string, attributes: Upload['attributes']): Upload => {
+    return { op_id: opId, source: 'Order', op: 'update', id: 'x', ...(attributes === undefined ? {} : { attributes }) };
+  };
+  const changes = [upload('z', { '': 1 }), upload('m', { n: 1 }), upload('a', { '': 2 }), upload('b', { n: 2 })];
+  const outcomes = await test.tidemark.devices.push(DEVICE, { changes });
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'applied', 'rejected', 'applied']);
+  expect((await explained('x')).evidence.upload).toBe(null);
+  const [orders] = await test.tidemark.delivery.sync('c1');
+  expect(orders?.last_outcomes.map(({ op_id: opId }) => opId)).toEqual(['z', 'm', 'a', 'b']);
+});
+
 it('[EXPLAIN-9] a device that is to be erased, or has erased itself, holds nothing by any explanation', async () => {
   await push({ 1: { a: 1 } });
   await catchUp();

@@ -28,7 +28,7 @@ export interface KeptOutcome {
   readonly origin?: string;
   /** The id of the job that gave up on the upload. When an operator revives that job, it tries again. */
   readonly setAsideBy?: string;
-  /** When the outcome was written; op ids tell no order. Absent in outcomes of an earlier version. */
+  /** When the outcome was written, with parts of a millisecond; op ids tell no order. Absent in outcomes of an earlier version. */
   readonly atMs?: number;
 }
 

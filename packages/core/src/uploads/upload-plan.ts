@@ -1,4 +1,4 @@
-import { COMMIT_ATTEMPTS_MAX, type Limits, Refusal, SETTLED_KEPT_MS } from '@tidemark/protocol';
+import { COMMIT_ATTEMPTS_MAX, type Limits, Refusal, SETTLED_KEPT_MS, UPLOADS_PER_PUSH_MAX } from '@tidemark/protocol';
 import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
@@ -99,13 +99,19 @@ export function seenIn(read: ObjectsRead | null): Pick<UploadPlan, 'seen'> {
   return read === null ? {} : { seen: read.state };
 }
 
-/** What is written for a round of uploads that need no backend. */
-export function planRound(target: UploadTarget, decided: readonly DecidedUpload[], nowMs: number): UploadPlan {
+/** What is written for a round of uploads that need no backend; `index` counts the rounds of their push. */
+export function planRound(
+  target: UploadTarget,
+  decided: readonly DecidedUpload[],
+  { nowMs, index }: { readonly nowMs: number; readonly index: number },
+): UploadPlan {
+  // Several rounds may fall into one millisecond.
+  const atMs = nowMs + index / UPLOADS_PER_PUSH_MAX;
   return {
     changes: decided.flatMap(({ change }) => change ?? []),
     kept: decided.flatMap(({ kept }) => kept),
     writes: decided.flatMap(({ prepared, outcome, change }) => [
-      ...outcomeWrites(prepared.opId, { ...outcome, atMs: nowMs }, prepared.note),
+      ...outcomeWrites(prepared.opId, { ...outcome, atMs }, prepared.note),
       ...(change === null ? [] : footprintWrites(target, prepared, nowMs)),
     ]),
   };

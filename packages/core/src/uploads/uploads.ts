@@ -228,7 +228,7 @@ export class Uploads {
     for (const [index, round] of roundsOf(prepared, ({ id }) => id).entries()) {
       // The round before has changed the notes of the same objects.
       const current = index === 0 ? round : await rereadNotes(this.#store, target, round);
-      for (const [opId, outcome] of await this.#applyRound(target, current)) outcomes.set(opId, outcome);
+      for (const [opId, outcome] of await this.#applyRound(target, current, index)) outcomes.set(opId, outcome);
     }
     return outcomes;
   }
@@ -246,17 +246,17 @@ export class Uploads {
   }
 
   /** Beyond the quota of the partition, the deletions of a round are still applied, since they make room. */
-  async #applyRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<Outcomes> {
+  async #applyRound(target: UploadTarget, round: readonly PreparedUpload[], index: number): Promise<Outcomes> {
     try {
-      return await this.#tryRound(target, round);
+      return await this.#tryRound(target, round, index);
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'quota_exceeded') throw error;
-      return this.#tryRound({ ...target, isFull: error }, round);
+      return this.#tryRound({ ...target, isFull: error }, round, index);
     }
   }
 
   /** Applies a round in one commit. */
-  #tryRound(target: UploadTarget, round: readonly PreparedUpload[]): Promise<Outcomes> {
+  #tryRound(target: UploadTarget, round: readonly PreparedUpload[], index: number): Promise<Outcomes> {
     const bytesMax = bytesMaxOf(this.#parts.limits, target.partition);
     return retryOnConflict(async (isRetry) => {
       const current = isRetry ? await rereadNotes(this.#store, target, round) : round;
@@ -266,7 +266,7 @@ export class Uploads {
       const ids = fresh.filter(({ refusal }) => refusal === null).map(({ id }) => id);
       const read = ids.length === 0 ? null : await this.#store.readObjects(target.partition, ids);
       const decided = fresh.map((prepared) => decide(target, prepared, read));
-      const plan = planRound(target, decided, this.#parts.clock.nowMs());
+      const plan = planRound(target, decided, { nowMs: this.#parts.clock.nowMs(), index });
       if (!(await commitPlan(this.#parts, target, { ...plan, ...seenIn(read), bytesMax }))) return null;
       return new Map([...known, ...decided.map(({ prepared, outcome }) => [prepared.opId, outcome] as const)]);
     });
