@@ -14,9 +14,9 @@ export interface Config {
   readonly host: string;
   /** 0 lets the system choose a free port. */
   readonly port: number;
-  /** The number of worker processes. */
   /** Connections that the system holds until the server accepts them. */
   readonly listenBacklog: number;
+  /** The number of worker processes. */
   readonly workers: number;
   /** An absolute path. */
   readonly dataFolder: string;
