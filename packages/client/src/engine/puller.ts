@@ -209,6 +209,7 @@ export class Puller {
   }
 
   async #refreshSources(scope: WorkScope): Promise<void> {
+    const known = this.selected();
     if (await this.#list.refresh(scope)) {
       for (const place of this.#applier.forgetRemoved()) {
         if (place.group !== undefined) continue;
@@ -217,7 +218,7 @@ export class Puller {
       }
       for (const source of this.#options.sources ?? []) this.#results.noteExists(source, this.#list.has(source));
     }
-    if (this.#wantsAll) for (const source of this.selected()) this.wants.add(source);
+    for (const source of this.selected()) if (this.#wantsAll || !known.includes(source)) this.wants.add(source);
     this.#wantsAll = false;
   }
 

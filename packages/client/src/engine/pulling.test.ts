@@ -397,13 +397,17 @@ describe('many sources', () => {
       if (path !== '/sources' || late !== null) return undefined;
       return go().then(async (list) => {
         await world.tidemark.sources.declare({ name: 'Later', partition_type: 'user' });
+        await push(world, many(1), 'Later');
         late = device.sync();
         return list;
       });
     };
+    const beganAtMs = world.platform.nowMs();
     await world.finish(device.sync());
     await world.finish(late ?? Promise.reject(new Error('the list was not read')));
-    expect(device.sourceNames()).toEqual(['Later', 'Order', 'Product']);
+    expect([device.sourceNames(), seen(device, 'Later')]).toEqual([['Later', 'Order', 'Product'], many(1)]);
+    // It does not wait for the next poll, after a minute.
+    expect(world.platform.nowMs() - beganAtMs).toBeLessThan(10_000);
   });
 
   it('[SDK-31] an event of a source that is not known makes the device read the list of sources', async () => {
