@@ -54,10 +54,10 @@ export class Sessions {
     return this.#replica.reader.get('facts', ENDED) !== undefined && this.owner() !== null ? 'ended' : 'none';
   }
 
-  async keep(session: SessionRow): Promise<void> {
+  /** Stores a session instead of the one with this token, unless the user has signed out meanwhile, or another one has signed in. */
+  async keep(session: SessionRow, replaced: string): Promise<void> {
     await this.#replica.transact((tx) => {
-      // The user may have signed out during the refresh of the token.
-      if (tx.get('facts', SESSION) !== undefined) putSession(tx, session);
+      if (this.current()?.token === replaced) putSession(tx, session);
     });
   }
 

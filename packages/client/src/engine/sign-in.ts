@@ -34,18 +34,18 @@ export class SignIn implements SessionStore {
     return this.#parts.sessions.current();
   }
 
-  keep(session: SessionRow): Promise<void> {
-    return this.#parts.sessions.keep(session);
+  keep(session: SessionRow, replaced: string): Promise<void> {
+    return this.#parts.sessions.keep(session, replaced);
   }
 
   /** Credentials of another user renew nothing: that user has to sign in. */
-  async renew(signal: AbortSignal): Promise<SessionRow | null> {
+  async renew(replaced: string, signal: AbortSignal): Promise<SessionRow | null> {
     const { sessions } = this.#parts;
     const credentials = await this.#credentials();
     if (credentials === null) return null;
     const { session, isWiped } = await this.#logIn(credentials, signal);
     if (sessions.isOwner(session)) {
-      await sessions.keep(session);
+      await sessions.keep(session, replaced);
       if (isWiped) throw new ClientError('client_wiped', 'an administrator has ordered to erase this device');
       return session;
     }

@@ -177,3 +177,37 @@ it('[HYGIENE-2] the commit that deletes the data of the first user scrubs the st
   await world.finish(device.signIn(bob, { discardUploads: true }));
   expect(scrubs).toEqual([true]);
 });
+
+it('[SESSION-9] a token that is refreshed while another user signs in does not make the device one of the user before', async () => {
+  await push('ada', { old: { of: 'ada' } });
+  await push('bob', { new: { of: 'bob' } });
+  const device = await world.open();
+  await world.finish(device.sync());
+  let isRefused = true;
+  let answer: () => void = () => undefined;
+  const asked = new Promise<void>((ask) => {
+    world.intercept = ({ path }, go) => {
+      if (path === '/pull' && isRefused) return Promise.resolve(new Response('{}', { status: 401 }));
+      if (path !== '/token' || !isRefused) return undefined;
+      return go().then(async (response) => {
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+          ask();
+        });
+        return response;
+      });
+    };
+  });
+  device.sync().catch(() => undefined);
+  await world.finish(asked);
+  isRefused = false;
+  await world.finish(device.signOut());
+  await world.finish(device.signIn(bob));
+  answer();
+  await world.finish(device.sync().catch(() => undefined));
+  await world.finish(device.sync());
+  expect([device.status.getSnapshot().userId, seen(device)]).toEqual(['bob', { new: { of: 'bob' } }]);
+  await device.source('Order').create({ of: 'bob' }, { id: 'mine' });
+  await world.finish(device.sync());
+  expect(await onServer('bob')).toEqual({ mine: { of: 'bob' }, new: { of: 'bob' } });
+});

@@ -9,9 +9,10 @@ import type { OpenCall, Wire, WireCall } from './wire.ts';
 /** Stores the session. */
 export interface SessionStore {
   current(): SessionRow | null;
-  keep(session: SessionRow): Promise<void>;
+  /** Stores a session instead of the one with the replaced token. */
+  keep(session: SessionRow, replaced: string): Promise<void>;
   /** Signs in again as the same user, without asking the user. Null: the user has to sign in. */
-  renew(signal: AbortSignal): Promise<SessionRow | null>;
+  renew(replaced: string, signal: AbortSignal): Promise<SessionRow | null>;
   /** Called when the server says that the device must be erased. */
   onWiped(): void;
 }
@@ -89,13 +90,13 @@ export class SessionCaller {
       return await this.#refresh(session);
     } catch (error) {
       if (!isUnauthorized(error)) throw ended(error);
-      return await this.#renewed(error);
+      return await this.#renewed(refused, error);
     }
   }
 
   /** Concurrent callers share one renewal. A refusal of the server means that the user has to sign in. */
-  async #renewed(cause: unknown): Promise<SessionRow> {
-    this.#renewing ??= this.#store.renew(new AbortController().signal).finally(() => {
+  async #renewed(refused: string, cause: unknown): Promise<SessionRow> {
+    this.#renewing ??= this.#store.renew(refused, new AbortController().signal).finally(() => {
       this.#renewing = null;
     });
     const session = await this.#renewing.catch((error: unknown) => {
@@ -118,8 +119,9 @@ export class SessionCaller {
     this.#refreshedAtMs = this.#platform.nowMs();
     const answer = await this.#wire.ask({ method: 'POST', path: '/token', token, body: {}, read: readSession, signal });
     const session = sessionRow(answer, this.#platform.nowMs());
-    await this.#store.keep(session);
-    return session;
+    await this.#store.keep(session, token);
+    // Another user may have signed in meanwhile.
+    return this.#session();
   }
 
   #session(): SessionRow {
