@@ -47,6 +47,8 @@ export class Replica {
   #state: LocalState;
   readonly #pending = new Pending();
   readonly #views = new Map<string, SourceView>();
+  /** Views that may lack objects. */
+  readonly #unmade = new Set<SourceView>();
   readonly #onChanged: (tables: ReadonlySet<Table>) => void;
   #queue: Promise<unknown> = Promise.resolve();
   #unsaved: readonly UnsavedWrite[] = [];
@@ -108,11 +110,6 @@ export class Replica {
     return this.#state;
   }
 
-  /** True if the app may have seen an object. */
-  get isShown(): boolean {
-    return this.#views.size > 0;
-  }
-
   /** Uploads without a final outcome. */
   get uploadsOpen(): number {
     return this.#pending.open;
@@ -155,23 +152,28 @@ export class Replica {
   }
 
   view(source: string): SourceView {
-    const known = this.#views.get(source);
-    if (known !== undefined) return known;
-    const view = this.#addView(source);
-    view.updateAll();
+    const view = this.#views.get(source) ?? this.#addView(source);
+    if (this.#unmade.delete(view)) view.updateAll();
     return view;
   }
 
-  /** Makes the views of all stored sources in steps. To make one when the app asks for it would take long. */
+  /**
+   * Makes the views of all stored sources in steps. To make one when the app asks for it would take long; one that it asks for
+   * between two steps is made at once.
+   */
   async makeViews(pause: Pause): Promise<void> {
     for (const [source] of [...this.#state.entries('sources', '')]) {
-      if (!this.#views.has(source)) await this.#addView(source).make(pause);
+      if (this.#views.has(source)) continue;
+      const view = this.#addView(source);
+      await view.make(pause);
+      this.#unmade.delete(view);
     }
   }
 
   #addView(source: string): SourceView {
     const view = new SourceView(this.#state, this.#pending, source);
     this.#views.set(source, view);
+    this.#unmade.add(view);
     return view;
   }
 

@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest';
+import { STEP_ROWS } from '../limits.ts';
 import type { LocalRow } from '../ports/local-store.ts';
 import { Replica } from '../state/replica.ts';
 import { Follower } from './follower.ts';
@@ -24,6 +25,7 @@ async function following(pause = () => Promise.resolve()) {
   const follower = new Follower({
     replica,
     pause: () => pause(),
+    isOpen: () => true,
     onStatus: ({ isKeptOffline }) => {
       if (isKeptOffline) calls.push('kept offline');
     },
@@ -119,3 +121,46 @@ it('[TABS-3] a tab drops a state that it is taking over when another tab begins 
   await follower.takeSnapshotPart(end('third', 0));
   expect([rows(), calls]).toEqual([[rowOf(9)], ['ready', 'ask', 'ask', 'ready']]);
 });
+
+const VISITS = 2 * STEP_ROWS;
+const SOURCE = { description: { name: 'Visit' }, seen: null, token: 't', staging: null, syncedAtMs: 0, heals: 0 };
+const visits: readonly LocalRow[] = [
+  { table: 'sources', key: ['', 'Visit'], value: SOURCE },
+  ...Array.from({ length: VISITS }, (_, n): LocalRow => ({ table: 'objects', key: ['Visit', `${n}`], value: { n } })),
+];
+
+/** Takes a state over into an open tab whose app begins to show a source between two steps. Returns how many objects it showed. */
+async function shownFrom(step: number, showsOther: boolean) {
+  const replica = Replica.following(() => undefined);
+  const shown: number[] = [];
+  let steps = 0;
+  const show = () => void shown.push(replica.view('Visit').list().length);
+  const follower = new Follower({
+    replica,
+    pause: async () => {
+      if (steps++ !== step) return;
+      replica.view('Visit').subscribe(show);
+      show();
+    },
+    isOpen: () => true,
+    ...{ onStatus: () => undefined, onReady: () => undefined, askForState: () => undefined },
+  });
+  if (showsOther) replica.view('Order');
+  await follower.takeSnapshotPart({ type: 'rows', term: 'first', number: 0, rows: visits });
+  await follower.takeSnapshotPart(end('first', 0, 0, visits.length));
+  return { shown, steps };
+}
+
+for (const { which, showsOther } of [
+  { which: 'that shows nothing yet', showsOther: false },
+  { which: 'that shows another source', showsOther: true },
+]) {
+  it(`[TABS-7] an open tab ${which} never shows half of a source that the app asks for between two steps`, async () => {
+    const { steps } = await shownFrom(-1, showsOther);
+    expect(steps).toBeGreaterThan(1);
+    for (let step = 0; step < steps; step++) {
+      const { shown } = await shownFrom(step, showsOther);
+      expect([step, shown.filter((count) => count !== 0)]).toEqual([step, [VISITS]]);
+    }
+  });
+}

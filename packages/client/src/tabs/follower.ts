@@ -10,6 +10,8 @@ type SnapshotEnd = Extract<SnapshotMessage, { readonly type: 'snapshot' }>;
 interface FollowerParts {
   readonly replica: Replica;
   readonly pause: Pause;
+  /** True if the app has the device. */
+  readonly isOpen: () => boolean;
   readonly onStatus: (status: SharedStatus) => void;
   /** Called when the whole state is there. */
   readonly onReady: () => void;
@@ -100,10 +102,10 @@ export class Follower {
     onReady();
   }
 
-  /** What the app sees changes at once. A tab that shows nothing yet takes its objects over in steps. */
+  /** What the app sees changes at once. A tab that is being opened takes its objects over in steps. */
   async #rebase(writes: readonly LocalWrite[], isWanted: () => boolean): Promise<void> {
-    const { replica, pause } = this.#parts;
-    const hidden = replica.isShown ? [] : writes.filter(({ table }) => table === 'objects');
+    const { replica, pause, isOpen } = this.#parts;
+    const hidden = isOpen() ? [] : writes.filter(({ table }) => table === 'objects');
     await inSteps(hidden.length, pause, (from, to) => replica.addLoaded(hidden.slice(from, to)), isWanted);
     if (isWanted()) replica.rebase(hidden.length === 0 ? writes : writes.filter(({ table }) => table !== 'objects'));
   }

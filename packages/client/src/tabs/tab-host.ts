@@ -55,6 +55,8 @@ export class TabHost implements DeviceHost {
   #shared: SharedStatus | null = null;
   #followed: DeviceStatus | null = null;
   #isKeptOffline = false;
+  /** True if the app has the device. */
+  #isOpen = false;
   #isClosed = false;
   #unanswered = 0;
   #cancelPing: () => void = () => undefined;
@@ -77,6 +79,7 @@ export class TabHost implements DeviceHost {
       await host.close();
       throw error;
     });
+    host.#isOpen = true;
     return host;
   }
 
@@ -93,6 +96,7 @@ export class TabHost implements DeviceHost {
     this.#follower = new Follower({
       replica: this.replica,
       pause: () => nextTask(this.platform),
+      isOpen: () => this.#isOpen,
       onStatus: (shared) => this.#takeStatus(shared),
       onReady: () => this.#takeReady(),
       askForState: () => this.#post({ type: 'hello', from: this.#tabId }),
@@ -194,7 +198,7 @@ export class TabHost implements DeviceHost {
       const content = this.replica.isEmpty ? loaded.state : await this.#differenceTo(loaded.state, isWanted);
       if (!isWanted()) return;
       this.#takeStore(term, content);
-      if (!this.replica.isShown) await this.replica.makeViews(() => nextTask(this.platform));
+      if (!this.#isOpen) await this.replica.makeViews(() => nextTask(this.platform));
       if (isWanted()) this.#beginToLead(term, loaded.fill);
     } catch (error) {
       this.#leads = null;
