@@ -16,10 +16,10 @@ const disk = vi.hoisted(() => {
     'stat',
     'close',
   ]);
-  let [calls, failing, isLasting, code]: [string[], number, boolean, string] = [[], -1, false, ''];
+  let [calls, failing, failures, code]: [string[], number, number, string] = [[], -1, 0, ''];
   const count = (name: string) => {
     const number = calls.push(name) - 1;
-    if (failing < 0 || (isLasting ? number < failing : number !== failing)) return;
+    if (failing < 0 || number < failing || number >= failing + failures) return;
     throw Object.assign(new Error(`${code}: ${name} failed`), { code });
   };
   /** Wraps the functions of the module, and the handles of the files that it opens. */
@@ -37,9 +37,9 @@ const disk = vi.hoisted(() => {
     });
   return {
     wrap,
-    /** Counts from now on. The call `number` fails, with all after it if `lasts`. */
-    begin(number: number, lasts: boolean, errorCode = 'EMFILE') {
-      [calls, failing, isLasting, code] = [[], number, lasts, errorCode];
+    /** Counts from now on. So many calls fail, of which the first is the call `number`. */
+    begin(number: number, count: number, errorCode = 'EMFILE') {
+      [calls, failing, failures, code] = [[], number, count, errorCode];
     },
     end() {
       failing = -1;
@@ -78,7 +78,7 @@ async function tryOut(options: CommitOptions, failing: number, isLasting: boolea
   await store.commit([fact('first', 1), fact('gone', 1)]);
   const errors: string[] = [];
   const refused = (error: { readonly code: string }) => void errors.push(error.code);
-  disk.begin(failing, isLasting);
+  disk.begin(failing, isLasting ? Number.POSITIVE_INFINITY : 1);
   await store.commit(second, options).catch(refused);
   const calls = disk.end();
   await store.commit(third).catch(refused);
@@ -118,11 +118,35 @@ describe('a disk that fails', () => {
     });
   }
 
+  it('[FILE-6] a commit that waits for a compaction is found after a restart if it was reported, whichever two calls of that fail', async () => {
+    const large = (n: number): LocalWrite => ({ table: 'facts', key: ['', 'large'], value: `${n}`.repeat(400_000) });
+    let [failing, isOver] = [0, false];
+    for (; !isOver && failing < CALLS_MAX; failing++) {
+      const folder = await temporaryFolder();
+      const store = await openFileStore(folder.path);
+      for (const n of [1, 2]) await store.commit([large(n)]);
+      disk.begin(failing, 2);
+      // The third one makes the store compact its file, and the next one waits for that.
+      const done = await Promise.allSettled([store.commit([large(3)]), store.commit(third)]);
+      const calls = disk.end();
+      await store.close();
+      const again = await openFileStore(folder.path);
+      const found = await factsOf(again);
+      const isStored = [found.large === large(3).value, found.third === 1];
+      const lost = done.filter(({ status }, index) => status === 'fulfilled' && isStored[index] !== true);
+      expect(lost, `call ${failing} of ${calls.join(', ')}`).toEqual([]);
+      await again.close();
+      await folder.remove();
+      isOver = failing >= calls.length;
+    }
+    expect(isOver && failing > 2).toBe(true);
+  });
+
   it('[LOCAL-13] a commit that finds the disk full says storage_full, and the store goes on when there is room again', async () => {
     const folder = await temporaryFolder();
     const store = await openFileStore(folder.path);
     for (const options of [{}, { scrubs: true }]) {
-      disk.begin(1, false, 'ENOSPC');
+      disk.begin(1, 1, 'ENOSPC');
       await expect(store.commit(second, options)).rejects.toMatchObject({ code: 'storage_full' });
       disk.end();
     }

@@ -81,7 +81,11 @@ class FileStore implements LocalStore {
     { scrubs = false, isRepeatable = false }: CommitOptions = {},
   ): Promise<void> {
     this.#requireOpen();
-    const done = this.#work.then(() => (scrubs ? this.#rewrite(writes) : this.#append(writes, !isRepeatable)));
+    const done = this.#work.then(() => {
+      // A compaction may have failed meanwhile. A store that is being closed finishes its commits.
+      if (this.#end?.code === 'store_failed') throw this.#end;
+      return scrubs ? this.#rewrite(writes) : this.#append(writes, !isRepeatable);
+    });
     this.#work = done.catch(() => undefined).then(() => this.#compactWhenGrown());
     await done.catch((error: unknown) => {
       throw storeError(error);
