@@ -1,5 +1,5 @@
 import type { JsonValue } from '@tidemark/protocol';
-import { type ClientError, clientError } from '../client-error.ts';
+import { ClientError, clientError } from '../client-error.ts';
 import { PACKED_AGAIN_MIN, PACKS_FROM_OBJECTS, REWRITE_FROM_DELETES, ROWS_BESIDE_PACKS_MAX } from '../limits.ts';
 import {
   type CommitOptions,
@@ -66,6 +66,14 @@ class IndexedDbStore implements LocalStore {
 
   /** Takes the database from the tab that had it, in the transaction that reads it. */
   async load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
+    return await this.#load(true, onFirst).catch((error: unknown) => {
+      if (!(error instanceof ClientError) || error.code !== 'storage_full') throw error;
+      // There is no room to write the objects anew. They can be read all the same.
+      return this.#load(false);
+    });
+  }
+
+  async #load(mayRewrite: boolean, onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
     this.#connection.requireOpen();
     this.#connection.beginNewLog();
     const tx = await this.#connection.begin([...TABLES, FENCE, PACKS], 'readwrite');
@@ -83,7 +91,7 @@ class IndexedDbStore implements LocalStore {
     };
     const [others, stored] = await Promise.all([readOthers(), readObjects(tx)]);
     const objects = rowsOfObjects(stored.objects);
-    const isRewritten = isWorthRewriting(stored, objects.length);
+    const isRewritten = mayRewrite && isWorthRewriting(stored, objects.length);
     if (isRewritten) replaceObjects(tx, stored.objects);
     await done;
     this.#mayHaveRows = !isRewritten && stored.rows > 0;

@@ -157,3 +157,58 @@ it('[TABS-7] packs are made one by one, each when the one before is written', ()
   }
   expect(counts).toEqual([PACK_OBJECTS_MAX, PACK_OBJECTS_MAX, 1]);
 });
+
+/** A browser that gives the site no more room after some packs. */
+function limited(room: { packs: number }): IndexedDbFactory {
+  const factory = newFactory();
+  const limit = (tx: IndexedDbTransaction) => {
+    const objectStore = tx.objectStore.bind(tx);
+    tx.objectStore = (name) => {
+      const table = objectStore(name);
+      if (name !== 'packs' || Object.hasOwn(table, 'put')) return table;
+      const write = table.put.bind(table);
+      table.put = (...row) => {
+        const request = write(...row);
+        if (room.packs-- > 0) return request;
+        Object.defineProperty(tx, 'error', { value: new DOMException('', 'QuotaExceededError') });
+        queueMicrotask(() => tx.abort());
+        return request;
+      };
+      return table;
+    };
+    return tx;
+  };
+  const open: IndexedDbFactory['open'] = (name, version) => {
+    const request = factory.open(name, version);
+    (request as unknown as EventTarget).addEventListener('success', () => {
+      const { result: db } = request;
+      const begin = db.transaction.bind(db);
+      db.transaction = (...given) => limit(begin(...given));
+    });
+    return request;
+  };
+  return { open, deleteDatabase: (name) => factory.deleteDatabase(name) };
+}
+
+it('[LOCAL-13] a database without room for several packs refuses them all, and is read although there is no room to write it anew', async () => {
+  const room = { packs: Number.POSITIVE_INFINITY };
+  const indexedDB = limited(room);
+  const store = await openIndexedDbStore({ indexedDB });
+  await store.load();
+  const rows = puts(ROWS_BESIDE_PACKS_MAX + 1, { n: 1 });
+  for (let at = 0; at < rows.length; at += 100) await store.commit(rows.slice(at, at + 100));
+  room.packs = 1;
+  const many = puts(3 * PACK_OBJECTS_MAX, { n: 2 });
+  await expect(store.commit(many)).rejects.toMatchObject({ code: 'storage_full' });
+  await store.close();
+  const again = await openIndexedDbStore({ indexedDB });
+  const firsts: (readonly LocalRow[])[] = [];
+  expect(asMap(await again.load((first) => firsts.push(first)))).toEqual(asMap(rows as readonly LocalRow[]));
+  expect(firsts).toEqual([[]]);
+  room.packs = Number.POSITIVE_INFINITY;
+  await again.commit(many);
+  await again.close();
+  expect(asMap(await (await openIndexedDbStore({ indexedDB })).load())).toEqual(
+    asMap([...rows, ...many] as readonly LocalRow[]),
+  );
+});
