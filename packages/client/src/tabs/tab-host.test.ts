@@ -1,6 +1,6 @@
-import { type Device, memoryStore, openDevice } from '@tidemark/client';
+import { type Device, memoryStore, openDevice, type TabFeatures } from '@tidemark/client';
 import { newDeviceWorld, tabsInMemory } from '@tidemark/testing';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 
 it('[SESSION-8] every tab says why the session ended when it says that the user has to sign in, and says it once', async () => {
   const world = await newDeviceWorld();
@@ -31,4 +31,49 @@ it('[SESSION-8] every tab says why the session ended when it says that the user 
   await expect(world.finish(follower.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
   await platform.advance(1_000);
   expect([ofLeader, ofFollower]).toEqual([['password_changed'], ['password_changed']]);
+});
+
+it('[TABS-3] a load that fails when the tab has lost the lead does not end the time for which it leads again', async () => {
+  const world = await newDeviceWorld();
+  const kept = memoryStore();
+  const loads: { go: () => void; fail: (error: Error) => void }[] = [];
+  const load = async () => {
+    await new Promise<void>((go, fail) => loads.push({ go, fail }));
+    return kept.load();
+  };
+  const locks: Parameters<NonNullable<TabFeatures['requestLock']>>[1][] = [];
+  const tabs: TabFeatures = {
+    openChannel: () => ({ post: () => undefined, close: () => undefined }),
+    requestLock: (_name, hooks) => {
+      locks.push(hooks);
+      return () => undefined;
+    },
+  };
+  const store = { sharedAs: 'one', load, commit: kept.commit, close: async () => undefined };
+  const { platform } = world;
+  const shared = {
+    tabs,
+    nowMs: () => platform.nowMs(),
+    after: (ms: number, callback: () => void) => platform.after(ms, callback),
+    fetch: (url: string, init: RequestInit) => platform.fetch(url, init),
+  };
+  const opening = openDevice({ url: 'http://tidemark.test', live: false, store, platform: shared });
+  await vi.waitFor(() => expect(locks).toHaveLength(1));
+  locks[0]?.onHeld();
+  await vi.waitFor(() => expect(loads).toHaveLength(1));
+  loads[0]?.go();
+  const device = await world.finish(opening);
+  await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+  await world.finish(device.sync());
+  for (const time of [1, 2]) {
+    locks.at(-1)?.onLost();
+    locks.at(-1)?.onHeld();
+    await vi.waitFor(() => expect(loads).toHaveLength(1 + time));
+  }
+  const created = device.source('Order').create({ n: 1 }, { id: 'x' });
+  loads[1]?.fail(new Error('the browser has closed the database'));
+  await Promise.resolve();
+  loads[2]?.go();
+  await world.finish(created);
+  expect(device.status.getSnapshot()).toMatchObject({ tab: 'leader', error: null });
 });

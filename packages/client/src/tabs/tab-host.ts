@@ -201,6 +201,8 @@ export class TabHost implements DeviceHost {
       if (!this.#isOpen) await this.replica.makeViews(() => nextTask(this.platform));
       if (isWanted()) this.#beginToLead(term, loaded.fill);
     } catch (error) {
+      // Another tab leads by now, or this one does so again.
+      if (this.#leads !== term) return;
       this.#leads = null;
       this.#onFailed(error);
       this.#failToLead(asClientError(error, 'store_failed'));
