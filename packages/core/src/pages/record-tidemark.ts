@@ -111,6 +111,8 @@ export function isWorthRecording(known: DeviceTidemark, mark: DeviceTidemark): b
   const isSameBaseline = known.epoch === mark.epoch && known.base === mark.base && known.start === mark.start;
   // A device that goes back holds less than what is recorded.
   if (!isSameBaseline || mark.seq < known.seq) return true;
+  // A device that asks for pages of a start over again has not stored what completed it before.
+  if (mark.base === null && mark.sent === undefined && known.sent !== undefined) return true;
   const isSentMore = mark.sent !== undefined && mark.sent !== known.sent;
   // The end of a start over is one write more. The changes that a device is sent later are acknowledged soon after.
   if (isSentMore && mark.base === null) return true;
