@@ -4,7 +4,7 @@ import { crashStoreCommand } from './crash/store/run-crashes.ts';
 import { crashUploadsCommand } from './crash/uploads/run-uploads-crashes.ts';
 import { httpCommand } from './devices/run-history.ts';
 import { goldenCommand } from './golden/make-golden.ts';
-import { groupsCommand } from './histories/run-group-histories.ts';
+import { groupsCommand } from './groups/simulate.ts';
 import { historiesCommand } from './histories/simulate.ts';
 import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
 import { serversCommand } from './servers/run-servers.ts';

@@ -11,7 +11,8 @@ export type SyncRule =
   | 'SIM-9'
   | 'SIM-13';
 export type UploadRule = 'UPSIM-1' | 'UPSIM-2' | 'UPSIM-3' | 'UPSIM-4' | 'UPSIM-5';
-export type Rule = SyncRule | UploadRule;
+export type GroupRule = 'GROUP-23' | 'SIM-900' | 'SIM-901' | 'SIM-902' | 'SIM-903';
+export type Rule = SyncRule | UploadRule | GroupRule;
 
 /** The server broke a rule. Any other error in a simulation is a bug as well, but of unknown kind. */
 export class Violation extends Error {

@@ -1,0 +1,88 @@
+import { isDeepStrictEqual } from 'node:util';
+import { demand } from '../runner/violation.ts';
+import type { GroupDevice } from './group-device.ts';
+import type { Attributes, Objects } from './group-model.ts';
+import { GROUPS, PUSHED_SOURCES } from './step.ts';
+import type { World } from './world.ts';
+
+/** Verdicts that say that the device has what it should have. */
+const HELD: ReadonlySet<string> = new Set(['current', 'deleted']);
+/** Verdicts that promise something to the next pull of the device. */
+const PROMISES: ReadonlySet<string> = new Set(['behind', 'pending', 'deletion_pending', 'device_away', 'starting_over']);
+
+type Place = readonly [source: string, group: string, id: string];
+
+/** Checks what receipts and explanations say of one device, and of those that were wiped. */
+export async function checkDelivery(world: World, index: number): Promise<void> {
+  const device = world.device(index);
+  const isKnown = device.life.toMs === Number.POSITIVE_INFINITY;
+  for (const source of PUSHED_SOURCES) {
+    for (const group of GROUPS) {
+      for (const id of world.model.idsEver(source, group)) {
+        if (isKnown) await checkVerdict(world, device, [source, group, id]);
+        for (const wiped of world.wiped) await checkWiped(world, wiped, [source, group, id]);
+      }
+      await checkReceipt(world, source, group);
+    }
+  }
+}
+
+async function checkVerdict(world: World, device: GroupDevice, place: Place): Promise<void> {
+  const [source, group, id] = place;
+  const verdict = await world.calls.verdict(device.client, place);
+  const wrong = (why: string) => () => `${id} of ${source}/${group} on ${device.client} is ${verdict}, ${why}`;
+  const current = world.model.objects(source, group).get(id) ?? null;
+  const held = device.held(source).get(group)?.get(id) ?? null;
+  const last = device.lastOutcome(source, group, id);
+  const isRejected = last !== undefined && last.status !== 'applied';
+  if (!world.model.isMember(device.user, group)) {
+    const hasLeft = world.model.wasMember(device.user, group) && current !== null && !isRejected;
+    const isRight = hasLeft ? verdict === 'other_partition' : !PROMISES.has(verdict) && verdict !== 'current';
+    demand(isRight, 'SIM-902', wrong('and its user is not in the group'));
+    return;
+  }
+  const isHeld = isDeepStrictEqual(held, current) && device.hasConfirmed(source, group);
+  if (HELD.has(verdict)) demand(isHeld, 'SIM-902', wrong(`but it has ${JSON.stringify(held)}`));
+  if (verdict === 'upload_rejected') demand(isRejected, 'SIM-902', wrong('but its last upload was not rejected'));
+  if (device.wasSentAll(source, group) && !device.hasConfirmed(source, group) && current !== null) {
+    demand(verdict !== 'never_synced', 'SIM-902', wrong('but it was sent everything'));
+  }
+  if (current === null || isRejected || !surelyHas(device, place, current)) return;
+  demand(verdict === 'current', 'SIM-902', wrong('but it has confirmed that it holds it'));
+}
+
+function surelyHas(device: GroupDevice, [source, group, id]: Place, current: Attributes): boolean {
+  return isDeepStrictEqual(device.surelyConfirmed(source, group)?.get(id), current);
+}
+
+async function checkWiped(world: World, { client }: GroupDevice, place: Place): Promise<void> {
+  const verdict = await world.calls.verdict(client, place);
+  demand(
+    !HELD.has(verdict) && !PROMISES.has(verdict),
+    'SIM-902',
+    () => `${place.join('/')} on ${client}, which has erased everything, is explained as ${verdict}`,
+  );
+}
+
+/** A receipt counts no device that does not hold everything, and every device that has confirmed it. */
+async function checkReceipt(world: World, source: string, group: string): Promise<void> {
+  const objects = world.model.objects(source, group);
+  if (world.model.idsEver(source, group).length === 0) return;
+  const members = world.devices.filter(
+    ({ user, life }) => world.model.isMember(user, group) && life.toMs === Number.POSITIVE_INFINITY,
+  );
+  const most = members.filter(
+    (device) => device.hasConfirmed(source, group) && isSame(device.held(source).get(group), objects),
+  );
+  const least = members.filter((device) => isSame(device.surelyConfirmed(source, group), objects));
+  const { delivered } = await world.calls.receipt(source, group);
+  demand(
+    delivered >= least.length && delivered <= most.length,
+    'SIM-902',
+    () => `the receipt of ${source}/${group} says ${delivered}, it is between ${least.length} and ${most.length}`,
+  );
+}
+
+function isSame(left: Objects | null | undefined, right: Objects): boolean {
+  return isDeepStrictEqual(left ?? null, right);
+}

@@ -1,0 +1,182 @@
+import type { DevicePull, GroupedPages, Store } from '@tidemark/core';
+import { GROUP_PAGES_PER_PULL_MAX, textChecksum } from '@tidemark/protocol';
+import { replaced } from '../faults/replaced.ts';
+import type { GroupRule } from '../runner/violation.ts';
+import type { DeviceFaults } from './group-device.ts';
+import type { GroupCalls } from './group-server.ts';
+import type { World } from './world.ts';
+
+/** Where a bug can be planted. */
+export interface GroupPlant {
+  readonly store?: (store: Store) => Store;
+  readonly device?: DeviceFaults;
+  /** Replaces calls. `calls` are those without the bug. */
+  readonly calls?: (calls: GroupCalls, world: World) => Partial<GroupCalls>;
+}
+
+/** A server or device with one bug. It shows that the simulation would notice a bug of that kind. */
+export interface PlantedBug extends GroupPlant {
+  readonly name: string;
+  /** The rule that the bug must break; some histories may show it in another way. */
+  readonly breaks: GroupRule;
+}
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  { name: 'a revocation keeps shared objects', breaks: 'GROUP-23', device: { keepsShared: true } },
+  { name: 'a grant before the cursor is missed', breaks: 'GROUP-23', device: { missesGrants: true } },
+  { name: 'a set token stands for a page that was lost', breaks: 'GROUP-23', device: { trustsLostPages: true } },
+  { name: 'a set token ignores the memberships', breaks: 'GROUP-23', calls: ignoringMemberships },
+  {
+    name: 'the mark of a set token is taken after its changes were read',
+    breaks: 'GROUP-23',
+    store: (store) =>
+      replaced(store, {
+        changedSince: async (query) => {
+          const read = await store.changedSince(query);
+          return read && { ...read, mark: (await store.changedSince(query))?.mark ?? read.mark };
+        },
+      }),
+  },
+  { name: 'groups that fail take the places of groups with news', breaks: 'SIM-900', calls: crowdingOutNews },
+  { name: 'an outcome shows an object to a user who has lost the right to it', breaks: 'SIM-901', calls: showingAll },
+  { name: 'a deletion during a move is lost', breaks: 'SIM-903', calls: losingDeletions },
+  { name: 'what a device once held counts after it was removed there', breaks: 'SIM-902', calls: rememberingForEver },
+  {
+    name: 'a user who has left is promised an object at the next pull',
+    breaks: 'SIM-902',
+    calls: (calls) => ({
+      verdict: async (...asked) => {
+        const verdict = await calls.verdict(...asked);
+        return verdict === 'other_partition' ? 'pending' : verdict;
+      },
+    }),
+  },
+  {
+    name: 'a receipt counts devices that were wiped',
+    breaks: 'SIM-902',
+    calls: (calls, world) => ({
+      receipt: async (source, group) => {
+        const receipt = await calls.receipt(source, group);
+        const wiped = world.wiped.filter(({ user }) => world.model.isMember(user, group));
+        return { ...receipt, delivered: receipt.delivered + wiped.length };
+      },
+    }),
+  },
+  {
+    name: 'a device that was sent everything counts as one that never synchronised',
+    breaks: 'SIM-902',
+    calls: (calls, world) => ({
+      verdict: async (client, place) => {
+        const [source, group] = place;
+        const device = world.devices.find((one) => one.client === client);
+        const isSent = device?.wasSentAll(source, group) === true && !device.hasConfirmed(source, group);
+        return isSent ? 'never_synced' : calls.verdict(client, place);
+      },
+    }),
+  },
+  { name: 'an explanation names an upload before the last', breaks: 'SIM-902', calls: namingEarlierUploads },
+];
+
+/** The set token says that it was given for the memberships that the user has now. */
+function ignoringMemberships(calls: GroupCalls, { server }: World): Partial<GroupCalls> {
+  return {
+    pull: async (device, call) => {
+      const { version } = await server.tidemark.groups.of(device.user);
+      const sources = Array.from(call.sources, ([source, tokens]) => {
+        if (tokens === null || typeof tokens === 'string' || typeof tokens.set !== 'string') return [source, tokens] as const;
+        return [source, { ...tokens, set: withMemberships(tokens.set, version) }] as const;
+      });
+      return calls.pull(device, { ...call, sources: new Map(sources) });
+    },
+  };
+}
+
+function withMemberships(set: string, version: number): string {
+  const [format = '', mark = '', terms = '', since = ''] = set.split('~');
+  const [source, , ...rest] = terms.split('.');
+  const body = [format, mark, [source, version.toString(36), ...rest].join('.'), since].join('~');
+  return `${body}~${textChecksum(body).toString(36)}`;
+}
+
+/** Every group that fails takes one of the places of an answer, and what finds no place waits for the next pull. */
+function crowdingOutNews(calls: GroupCalls, { server, model }: World): Partial<GroupCalls> {
+  return {
+    pull: async (device, call) => {
+      const answer = await calls.pull(device, call);
+      const { failing } = server.backend;
+      const failed = model.groupsOf(device.user).filter((group) => failing.has(group)).length;
+      const places = Math.max(0, GROUP_PAGES_PER_PULL_MAX - failed);
+      return withPages(answer, 'Trip', (pages) => {
+        const news = pages.groups.filter(({ group }) => !failing.has(group));
+        const others = pages.groups.filter(({ group }) => failing.has(group));
+        return { ...pages, groups: [...others, ...news.slice(0, places)], more: pages.more || news.length > places };
+      });
+    },
+  };
+}
+
+function withPages(answer: DevicePull, source: string, change: (pages: GroupedPages) => GroupedPages): DevicePull {
+  const grouped = answer.grouped.map((one) => (one.source === source ? { ...one, pages: change(one.pages) } : one));
+  return { ...answer, grouped };
+}
+
+function showingAll(calls: GroupCalls, { server }: World): Partial<GroupCalls> {
+  return {
+    push: async (device, upload) => {
+      const outcome = await calls.push(device, upload);
+      if (outcome.status === 'applied') return outcome;
+      const objects = await server.objects(upload.source, upload.group ?? '');
+      return { ...outcome, current: objects.get(outcome.id) ?? null };
+    },
+  };
+}
+
+/** An object that was there when the move began is in the target at its end. */
+function losingDeletions(calls: GroupCalls, { server }: World): Partial<GroupCalls> {
+  return {
+    move: async (move) => {
+      const { source, group, to, ids } = move;
+      const before = await server.objects(source, group);
+      const moved = await calls.move(move);
+      const target = await server.objects(source, to);
+      const lost = ids.filter((id) => before.has(id) && !target.has(id));
+      const objects = Object.fromEntries(lost.map((id) => [id, before.get(id) ?? {}]));
+      if (lost.length > 0) await server.tidemark.pushObjects({ source, group: to, objects });
+      return moved;
+    },
+  };
+}
+
+/** An object that the device once held in its current version is `current` until it changes, whatever happens to the device. */
+function rememberingForEver(calls: GroupCalls, { model }: World): Partial<GroupCalls> {
+  const known = new Map<string, unknown>();
+  return {
+    verdict: async (client, place) => {
+      const [source, group, id] = place;
+      const key = JSON.stringify([client, ...place]);
+      const verdict = await calls.verdict(client, place);
+      const object = model.objects(source, group).get(id);
+      if (verdict === 'current') known.set(key, object);
+      return object !== undefined && known.get(key) === object ? 'current' : verdict;
+    },
+  };
+}
+
+function namingEarlierUploads(calls: GroupCalls): Partial<GroupCalls> {
+  const rejected = new Set<string>();
+  return {
+    pull: async (...call) => {
+      const answer = await calls.pull(...call);
+      rejected.clear();
+      return answer;
+    },
+    push: async (device, upload) => {
+      const outcome = await calls.push(device, upload);
+      const key = JSON.stringify([device.client, outcome.source, outcome.group, outcome.id]);
+      if (outcome.status !== 'applied') rejected.add(key);
+      return outcome;
+    },
+    verdict: async (client, place) =>
+      rejected.has(JSON.stringify([client, ...place])) ? 'upload_rejected' : calls.verdict(client, place),
+  };
+}

@@ -1,0 +1,192 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Store } from '@tidemark/core';
+import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { openMemoryStore, seededRandom, temporaryFolder } from '@tidemark/testing/kit';
+import type { Command } from '../runner/command.ts';
+import { failureOf, type Runner, type Simulation, type SimulationFailure } from '../runner/simulation.ts';
+import { runSimulation, simulationOptions } from '../runner/simulation-command.ts';
+import { demand } from '../runner/violation.ts';
+import { checkDelivery } from './check-delivery.ts';
+import { drawHistory } from './draw-history.ts';
+import { unionOf } from './group-device.ts';
+import type { GroupPlant } from './planted-bugs.ts';
+import { DEVICE_USERS, type GroupHistory, LARGE_PAGE, SOURCES, type Step } from './step.ts';
+import { World } from './world.ts';
+
+const STEP_MS = 1_000;
+/** After a failure the backend is not asked again for a while. */
+const REPAIR_MS = 3_600_000;
+/** Enough for every object of few groups one by one. */
+const PULLS_AT_END_MAX = 120;
+/** Enough for the pages of many groups with all their objects. */
+const LARGE_PULLS_AT_END_MAX = 10;
+const HISTORIES_DEFAULT = 2_000;
+const ENGINES = ['memory', 'embedded'] as const;
+type Engine = (typeof ENGINES)[number];
+
+/** Random histories of groups: members who come and go, wipes, moves, uploads and a backend that fails for some groups. */
+export function groupSimulation(engine: Engine): Simulation<GroupHistory> {
+  return {
+    name: `groups on ${engine}`,
+    drawHistory,
+    openRunners: async () => [engine === 'memory' ? memoryRunner() : await embeddedRunner()],
+    simplifyStep,
+  };
+}
+
+export function memoryRunner(plant?: GroupPlant): Runner<GroupHistory> {
+  return {
+    run: (history) => runHistory(openMemoryStore({ random: seededRandom(history.seed) }), history, plant),
+    close: async () => undefined,
+  };
+}
+
+/** Runs histories on a store that is emptied before each of them. */
+export function storeRunner(store: Store): Runner<GroupHistory> {
+  return {
+    run: async (history) => {
+      await store.reset([]);
+      return runHistory(store, history);
+    },
+    close: async () => undefined,
+  };
+}
+
+export async function embeddedRunner(): Promise<Runner<GroupHistory>> {
+  const folder = await temporaryFolder();
+  const store = await openEmbeddedStore({ folder: folder.path });
+  const close = async () => {
+    await store.close();
+    await folder.remove();
+  };
+  return { ...storeRunner(store), close };
+}
+
+/** Runs one history on an empty store. Returns the first failure; null: the history passed. */
+export function runHistory(
+  store: Store,
+  history: GroupHistory,
+  plant: GroupPlant = {},
+): Promise<SimulationFailure | null> {
+  return failureOf(history, `npm run sim -- groups --seed ${history.seed}`, async (progress) => {
+    const world = await World.open(store, history, plant);
+    for (const step of history.steps) {
+      progress.step++;
+      world.server.clock.advance(STEP_MS);
+      await perform(world, step);
+    }
+    progress.step++;
+    await end(world, history);
+  });
+}
+
+async function perform(world: World, step: Step): Promise<void> {
+  switch (step.kind) {
+    case 'move':
+      return world.move(step, 'meanwhile' in step ? step.meanwhile : null);
+    case 'push':
+      return world.push(step);
+    case 'pull':
+      return world.pull(step);
+    case 'sync_once':
+      await world.catchUp(step.device, LARGE_PAGE, LARGE_PULLS_AT_END_MAX);
+      return;
+    case 'acknowledge':
+      return world.acknowledge(step.device);
+    case 'join_many':
+      return world.joinMany(step.user);
+    case 'backend_put':
+      return world.putInBackend(step.group, step.id);
+    case 'backend_fails':
+      world.server.backend.failing = new Set(step.groups);
+      return;
+    case 'explain':
+      return checkDelivery(world, step.device);
+    default:
+      return world.change(step);
+  }
+}
+
+/** Every device gets all of its groups: of those whose backend works at once, of the others when it works again. */
+async function end(world: World, { objectsMax }: GroupHistory): Promise<void> {
+  for (const index of DEVICE_USERS.keys()) await checkDelivery(world, index);
+  world.server.clock.advance(REPAIR_MS);
+  for (const index of DEVICE_USERS.keys()) await catchUp(world, index, objectsMax);
+  await compare(world, world.server.backend.failing);
+  world.server.backend.failing = new Set();
+  world.server.clock.advance(REPAIR_MS);
+  for (const index of DEVICE_USERS.keys()) await catchUp(world, index, objectsMax);
+  await compare(world, new Set());
+  for (const index of DEVICE_USERS.keys()) await checkDelivery(world, index);
+}
+
+async function catchUp(world: World, index: number, objectsMax: number): Promise<void> {
+  const pullsMax = objectsMax === LARGE_PAGE ? LARGE_PULLS_AT_END_MAX : PULLS_AT_END_MAX;
+  const pulls = await world.catchUp(index, objectsMax, pullsMax);
+  demand(pulls !== null, 'SIM-900', () => `device ${index} pulls ${pullsMax} times and there is still more`);
+}
+
+async function compare(world: World, failing: ReadonlySet<string>): Promise<void> {
+  for (const [index, user] of DEVICE_USERS.entries()) {
+    const groups = world.model.groupsOf(user).filter((group) => !failing.has(group));
+    const device = world.device(index);
+    for (const source of SOURCES) {
+      const read = groups.map(async (group) => [group, await world.server.objects(source, group)] as const);
+      const wanted = unionOf(new Map(await Promise.all(read)));
+      const held = unionOf(new Map([...device.held(source)].filter(([group]) => !failing.has(group))));
+      demand(
+        isDeepStrictEqual(held, wanted),
+        failing.size > 0 ? 'SIM-900' : 'GROUP-23',
+        () => `device ${index} of ${user} holds ${JSON.stringify(held)} of ${source}, not ${JSON.stringify(wanted)}`,
+      );
+      if (source === 'Trip') checkRefreshed(world, groups, new Map(await Promise.all(read)));
+    }
+  }
+}
+
+/** The groups whose backend works have what the backend has. */
+function checkRefreshed(
+  world: World,
+  groups: readonly string[],
+  stored: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
+): void {
+  for (const group of groups) {
+    const wanted = Object.fromEntries(world.server.backend.objects(group));
+    const actual = Object.fromEntries(stored.get(group) ?? []);
+    demand(
+      isDeepStrictEqual(actual, wanted),
+      'SIM-900',
+      () => `Trip/${group} has ${JSON.stringify(actual)}, the backend has ${JSON.stringify(wanted)}`,
+    );
+  }
+}
+
+function simplifyStep(step: Step): readonly Step[] {
+  const simpler: Step[] = [];
+  if ('meanwhile' in step && step.meanwhile !== null) {
+    simpler.push({ ...step, meanwhile: null });
+    const { meanwhile } = step;
+    if (meanwhile.changes.length > 1) {
+      for (const at of meanwhile.changes.keys()) {
+        simpler.push({ ...step, meanwhile: { ...meanwhile, changes: meanwhile.changes.toSpliced(at, 1) } });
+      }
+    }
+  }
+  if (step.kind === 'move' && step.ids.length > 1) {
+    for (const at of step.ids.keys()) simpler.push({ ...step, ids: step.ids.toSpliced(at, 1) });
+  }
+  if (step.kind === 'pull' && step.times !== 1) simpler.push({ ...step, times: 1 });
+  return simpler;
+}
+
+export const groupsCommand: Command = {
+  name: 'groups',
+  summary:
+    'Random histories of groups: members come and go, moves, uploads, wipes, lost answers, a backend that fails per group.',
+  options: [
+    ...simulationOptions(HISTORIES_DEFAULT),
+    { name: 'engine', value: 'E', help: `${ENGINES.join(', ')} (default ${ENGINES[0]})` },
+  ],
+  run: (options) =>
+    runSimulation(groupSimulation(options.choice('engine', ENGINES)), options, HISTORIES_DEFAULT),
+};
