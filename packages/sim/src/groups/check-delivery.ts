@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { demand } from '../runner/violation.ts';
 import type { GroupDevice } from './group-device.ts';
-import type { Attributes, Objects } from './group-model.ts';
+import type { Objects } from './group-model.ts';
 import { GROUPS, PUSHED_SOURCES } from './step.ts';
 import type { World } from './world.ts';
 
@@ -47,12 +47,12 @@ async function checkVerdict(world: World, device: GroupDevice, place: Place): Pr
   if (device.wasSentAll(source, group) && !device.hasConfirmed(source, group) && current !== null) {
     demand(verdict !== 'never_synced', 'SIM-902', wrong('but it was sent everything'));
   }
-  if (current === null || isRejected || !surelyHas(device, place, current)) return;
+  if (current === null || isRejected || !surelyHas(world, device, place)) return;
   demand(verdict === 'current', 'SIM-902', wrong('but it has confirmed that it holds it'));
 }
 
-function surelyHas(device: GroupDevice, [source, group, id]: Place, current: Attributes): boolean {
-  return isDeepStrictEqual(device.surelyConfirmed(source, group)?.get(id), current);
+function surelyHas({ model }: World, device: GroupDevice, [source, group, id]: Place): boolean {
+  return device.surelyConfirmedMs(source, group) > model.changedAt(source, group, id);
 }
 
 async function checkWiped(world: World, { client }: GroupDevice, place: Place): Promise<void> {
@@ -68,13 +68,14 @@ async function checkWiped(world: World, { client }: GroupDevice, place: Place): 
 async function checkReceipt(world: World, source: string, group: string): Promise<void> {
   const objects = world.model.objects(source, group);
   if (world.model.idsEver(source, group).length === 0) return;
-  const members = world.devices.filter(
-    ({ user, life }) => world.model.isMember(user, group) && life.toMs === Number.POSITIVE_INFINITY,
-  );
+  const members = world.devices.filter(({ user, isForgotten }) => world.model.isMember(user, group) && !isForgotten);
   const most = members.filter(
     (device) => device.hasConfirmed(source, group) && isSame(device.held(source).get(group), objects),
   );
-  const least = members.filter((device) => isSame(device.surelyConfirmed(source, group), objects));
+  const changedAtMs = world.model.changedAt(source, group);
+  // A device that is to be wiped may count until it has erased everything.
+  const inUse = members.filter(({ life }) => life.toMs === Number.POSITIVE_INFINITY);
+  const least = inUse.filter((device) => device.surelyConfirmedMs(source, group) > changedAtMs);
   const { delivered } = await world.calls.receipt(source, group);
   demand(
     delivered >= least.length && delivered <= most.length,

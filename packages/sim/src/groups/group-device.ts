@@ -15,6 +15,8 @@ interface GroupAnswer {
 }
 
 export interface Answer {
+  /** When the device asked. */
+  readonly asOfMs: number;
   readonly sources: ReadonlyMap<string, GroupAnswer>;
   readonly outcomes: readonly Outcome[];
 }
@@ -25,6 +27,8 @@ interface HeldGroup {
   readonly objects: Objects;
   /** False: more pages follow, so it is not one state of the server. */
   readonly isComplete: boolean;
+  /** It includes everything that happened before. */
+  readonly asOfMs: number;
 }
 
 /** How the device differs from a right one. */
@@ -57,9 +61,9 @@ class HeldSource {
     };
   }
 
-  apply({ groups, gone, changed, setToken }: GroupAnswer): void {
+  apply({ groups, gone, changed, setToken }: GroupAnswer, asOfMs: number): void {
     for (const group of gone) this.#remove(group);
-    for (const [group, page] of groups) this.#applyPage(group, page);
+    for (const [group, page] of groups) this.#applyPage(group, page, asOfMs);
     for (const group of [...changed, ...groups.keys()]) this.#named.add(group);
     if (this.#set !== undefined && setToken !== undefined) {
       this.#set = setToken;
@@ -72,7 +76,7 @@ class HeldSource {
     if (this.#faults.trustsLostPages !== true || typeof this.#set !== 'string') return;
     for (const [group, { token }] of groups) {
       this.#named.delete(group);
-      const held = this.groups.get(group) ?? { objects: new Map(), isComplete: true };
+      const held = this.groups.get(group) ?? { objects: new Map(), isComplete: true, asOfMs: 0 };
       this.groups.set(group, { ...held, token });
     }
   }
@@ -86,7 +90,7 @@ class HeldSource {
     if (kept.size > 0) this.groups.set(group, { ...held, objects: kept });
   }
 
-  #applyPage(group: string, page: Page): void {
+  #applyPage(group: string, page: Page, asOfMs: number): void {
     const before = this.groups.get(group);
     const isMissed = this.#faults.missesGrants === true && before === undefined;
     const objects = new Map(page.reset === true ? [] : before?.objects);
@@ -97,7 +101,7 @@ class HeldSource {
       objects.set(id, Object.fromEntries(left));
     }
     for (const [id, patch] of Object.entries(page.patch ?? {})) objects.set(id, { ...objects.get(id), ...patch });
-    this.groups.set(group, { token: page.token, objects, isComplete: page.more !== true });
+    this.groups.set(group, { token: page.token, objects, isComplete: page.more !== true, asOfMs });
   }
 }
 
@@ -107,10 +111,11 @@ export class GroupDevice {
   readonly client: string;
   /** When it was registered, and when it lost all rights. */
   readonly life: Interval;
-  isWiped = false;
+  /** True: the server has deleted the device with its user. */
+  isForgotten = false;
   readonly #sources: ReadonlyMap<string, HeldSource>;
   /** By source and group: what the device held when it last presented a token of a complete catch-up. */
-  readonly #confirmed = new Map<string, Objects>();
+  readonly #confirmed = new Map<string, HeldGroup>();
   /** Those of which the server had no reason to forget it. */
   readonly #surelyConfirmed = new Set<string>();
   /** By source and group: what the server sent last, if that was everything. */
@@ -151,7 +156,7 @@ export class GroupDevice {
         const held = this.#sources.get(source)?.groups.get(group);
         this.#sent.delete(placeKey(source, group));
         if (held?.isComplete !== true) continue;
-        this.#confirmed.set(placeKey(source, group), held.objects);
+        this.#confirmed.set(placeKey(source, group), held);
         this.#surelyConfirmed.add(placeKey(source, group));
       }
     }
@@ -172,7 +177,7 @@ export class GroupDevice {
 
   apply(answer: Answer): void {
     for (const [name, source] of answer.sources) {
-      this.#sources.get(name)?.apply(source);
+      this.#sources.get(name)?.apply(source, answer.asOfMs);
       for (const group of source.gone) this.#confirmed.delete(placeKey(name, group));
     }
   }
@@ -199,10 +204,10 @@ export class GroupDevice {
     return new Map([...groups].map(([group, { objects }]) => [group, objects]));
   }
 
-  /** What the device certainly told the server that it holds; null: it may have told nothing. */
-  surelyConfirmed(source: string, group: string): Objects | null {
+  /** What the device certainly told the server that it holds is at least as new; 0: it may have told nothing. */
+  surelyConfirmedMs(source: string, group: string): number {
     const key = placeKey(source, group);
-    return this.#surelyConfirmed.has(key) ? (this.#confirmed.get(key) ?? null) : null;
+    return this.#surelyConfirmed.has(key) ? (this.#confirmed.get(key)?.asOfMs ?? 0) : 0;
   }
 
   hasConfirmed(source: string, group: string): boolean {
@@ -240,7 +245,7 @@ export function unionOf(groups: ReadonlyMap<string, Objects>): Readonly<Record<s
   return union;
 }
 
-export function answerOf({ grouped, outcomes }: DevicePull): Answer {
+export function answerOf({ grouped, outcomes }: DevicePull, asOfMs: number): Answer {
   const sources = grouped.map(({ source, pages }) => {
     const { groups, gone, changed, setToken, more } = pages;
     const read = groups.flatMap(({ group, page }) =>
@@ -248,7 +253,7 @@ export function answerOf({ grouped, outcomes }: DevicePull): Answer {
     );
     return [source, { groups: new Map(read), gone, changed, setToken, more }] as const;
   });
-  return { sources: new Map(sources), outcomes };
+  return { asOfMs, sources: new Map(sources), outcomes };
 }
 
 function placeKey(...parts: readonly string[]): string {

@@ -23,6 +23,7 @@ interface Version extends Interval {
 export class GroupModel {
   #now = 0;
   readonly #versions = new Map<string, Version[]>();
+  readonly #touched = new Map<string, number>();
   readonly #members = new Map<string, Interval[]>();
   readonly #state = new Map<string, Map<string, Map<string, Attributes>>>();
 
@@ -42,6 +43,18 @@ export class GroupModel {
 
   objects(source: string, group: string): Objects {
     return this.#state.get(source)?.get(group) ?? NOTHING;
+  }
+
+  /** When the object last changed; without an id, when any object of the group did. */
+  changedAt(source: string, group: string, id?: string): number {
+    const ids = id === undefined ? this.idsEver(source, group) : [id];
+    const versions = ids.flatMap((one) => this.#versions.get(keyOf(source, group, one)) ?? []);
+    return Math.max(this.#touched.get(keyOf(source, group)) ?? 0, ...versions.map(({ fromMs }) => fromMs));
+  }
+
+  /** The group may have changed now, and changed back. */
+  touch(source: string, group: string): void {
+    this.#touched.set(keyOf(source, group), this.tick());
   }
 
   /** Every id that an object of the group ever had. */

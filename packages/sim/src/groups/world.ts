@@ -161,10 +161,11 @@ export class World {
     const device = this.device(index);
     const call = device.call(objectsMax);
     const before = PUSHED_SOURCES.map((source) => [source, this.model.state(source)] as const);
+    const asOfMs = this.model.tick();
     const pulled = await this.#during(meanwhile, () => this.#forDevice(index, () => this.calls.pull(device, call)));
     for (const [source, state] of before) await this.#settle(source, state, null);
     if (pulled === null) return null;
-    const answered = answerOf(pulled);
+    const answered = answerOf(pulled, asOfMs);
     device.notePresented(call.sources as never);
     device.noteAcknowledged();
     device.noteSent(answered);
@@ -236,7 +237,6 @@ export class World {
   async #wipe(index: number): Promise<void> {
     const device = this.device(index);
     await this.server.tidemark.clients.confirmWipe(device.user, device.client, 0);
-    device.isWiped = true;
     this.wiped.push(device);
   }
 
@@ -257,7 +257,11 @@ export class World {
   async #replaceUser(user: string): Promise<void> {
     await this.server.replaceUser(user);
     for (const group of this.model.groupsOf(user)) this.#noteLeft(user, group);
-    for (const device of this.devices) if (device.user === user) this.#endLife(device);
+    for (const device of this.devices) {
+      if (device.user !== user) continue;
+      this.#endLife(device);
+      device.isForgotten = true;
+    }
     for (const device of [...this.wiped]) {
       if (device.user === user) this.wiped.splice(this.wiped.indexOf(device), 1);
     }
@@ -312,6 +316,10 @@ export class World {
       () => `${source} is ${text(actual)} after ${JSON.stringify(orders)}, it was ${text(before)}`,
     );
     for (const [group, objects] of actual) this.model.replace(source, group, objects);
+    for (const { write } of outer === null ? inner : [...inner, outer]) {
+      this.model.touch(source, write.group);
+      if ('to' in write) this.model.touch(source, write.to);
+    }
   }
 
   async #read(source: string): Promise<SourceState> {

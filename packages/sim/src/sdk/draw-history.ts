@@ -1,0 +1,177 @@
+import { Dice, seededRandom } from '@tidemark/testing/kit';
+import {
+  DEVICE_USERS,
+  GROUPS,
+  MOVED_IDS,
+  SHARED_IDS,
+  type SdkHistory,
+  type Step,
+  TABBED_DEVICE,
+  TABS,
+  USERS,
+  WRITTEN_SOURCES,
+} from './step.ts';
+
+const STEPS_MIN = 15;
+const STEPS_MAX = 40;
+/** In percent: how often a user joins many groups. */
+const WIDE_CHANCE = 5;
+
+/** In percent: how often steps that belong together are drawn, and how often one of them is left out. */
+const SCENE_CHANCE = 6;
+const OMISSION_CHANCE = 5;
+
+/** How often each kind of step is drawn. */
+const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
+  ['put', 14],
+  ['remove', 3],
+  ['move', 4],
+  ['join', 6],
+  ['leave', 4],
+  ['create', 6],
+  ['update', 16],
+  ['create_before_sync', 3],
+  ['follow', 6],
+  ['sync', 14],
+  ['offline', 5],
+  ['online', 6],
+  ['backend', 6],
+  ['events', 4],
+  ['run_jobs', 6],
+  ['open_tab', 4],
+  ['close_tab', 2],
+  ['kill_tab', 2],
+  ['freeze_tab', 2],
+  ['thaw_tab', 3],
+  ['restart', 3],
+  ['sync_once', 2],
+  ['wipe', 1],
+  ['replace_user', 2],
+  ['pass', 4],
+  ['look', 8],
+];
+
+/** Every history begins with some data, and with users who are members of a group. */
+const FIRST_STEPS: readonly Step[] = [
+  { kind: 'join', user: 'ada', group: 'a' },
+  { kind: 'join', user: 'ada', group: 'b' },
+  { kind: 'join', user: 'bob', group: 'a' },
+  { kind: 'put', source: 'Visit', group: 'a', id: 'u1' },
+  { kind: 'put', source: 'Visit', group: 'b', id: 'u1' },
+  { kind: 'put', source: 'Order', group: 'a', id: 'u1' },
+];
+
+export function drawHistory(seed: number): SdkHistory {
+  const dice = new Dice(seededRandom(seed));
+  const length = dice.between(STEPS_MIN, STEPS_MAX);
+  const drawn = Array.from({ length }, () =>
+    dice.chance(SCENE_CHANCE) ? drawScene(dice) : [drawStep(dice, dice.weighted(WEIGHTS))],
+  );
+  const steps: Step[] = [...FIRST_STEPS, ...drawn.flat()];
+  // At the end, because every pull after it is slow.
+  if (dice.chance(WIDE_CHANCE)) steps.splice(-2, 0, { kind: 'join_many', user: 'bob', failing: dice.pick([0, 20, 100]) });
+  return { seed, steps, areLive: DEVICE_USERS.map(() => dice.chance(60)) };
+}
+
+/** Steps that seldom follow each other by chance. */
+function drawScene(dice: Dice): readonly Step[] {
+  const of = { device: dice.below(DEVICE_USERS.length), tab: dice.below(TABS) };
+  const scene = dice.chance(50) ? writeToTwoGroups(dice, of) : hearOfOutcomeLate(dice, of);
+  return scene.filter(() => !dice.chance(OMISSION_CHANCE));
+}
+
+type OfDevice = { readonly device: number; readonly tab: number };
+
+/** Without a network, an object is changed in one group and then in another. */
+function writeToTwoGroups(dice: Dice, of: OfDevice): readonly Step[] {
+  const source = dice.pick(['Visit', 'Task'] as const);
+  const id = dice.pick(SHARED_IDS);
+  const [first, second] = dice.shuffle(GROUPS);
+  const update: Step = { kind: 'update', ...of, source, pick: dice.below(1_000) };
+  return [
+    ...[first, second].map((group = 'a'): Step => ({ kind: 'put', source, group, id })),
+    { kind: 'follow', ...of, source, groups: null },
+    { kind: 'sync', ...of },
+    { kind: 'offline', ...of },
+    update,
+    { kind: 'follow', ...of, source, groups: [second ?? 'b'] },
+    update,
+    { kind: 'online', ...of },
+  ];
+}
+
+/** The backend takes a change later, and the object changes again after the device has heard of that. */
+function hearOfOutcomeLate(dice: Dice, of: OfDevice): readonly Step[] {
+  const put: Step = { kind: 'put', source: 'Order', group: 'a', id: 'u1' };
+  return [
+    put,
+    { kind: 'sync', ...of },
+    { kind: 'backend', isDown: true },
+    { kind: 'update', ...of, source: 'Order', pick: 0 },
+    { kind: 'sync', ...of },
+    { kind: 'backend', isDown: false },
+    { kind: 'events', havePages: dice.chance(30) },
+    { kind: 'run_jobs' },
+    { kind: 'pass', ms: 1_000 },
+    { kind: 'events', havePages: true },
+    put,
+    { kind: 'look' },
+  ];
+}
+
+function drawStep(dice: Dice, kind: Step['kind']): Step {
+  const of = { device: dice.below(DEVICE_USERS.length), tab: dice.below(TABS) };
+  const user = dice.pick(USERS);
+  const group = dice.pick(GROUPS);
+  const source = dice.pick(WRITTEN_SOURCES);
+  switch (kind) {
+    case 'put':
+      return { kind, source, group, id: dice.pick([...SHARED_IDS, ...MOVED_IDS]) };
+    case 'remove':
+      return { kind, source, group, id: dice.pick(MOVED_IDS) };
+    case 'move': {
+      const to = dice.pick(GROUPS.filter((other) => other !== group));
+      return { kind, source: dice.pick(['Visit', 'Task']), group, to, id: dice.pick(MOVED_IDS) };
+    }
+    case 'join':
+    case 'leave':
+      return { kind, user, group };
+    case 'join_many':
+      return { kind, user, failing: 0 };
+    case 'create':
+    case 'update':
+      return { kind, ...of, source, pick: dice.below(1_000) };
+    case 'create_before_sync':
+      return { kind, device: dice.between(TABBED_DEVICE + 1, DEVICE_USERS.length - 1), source };
+    case 'follow': {
+      const groups = dice.chance(25) ? null : GROUPS.filter(() => dice.chance(60));
+      return { kind, ...of, source: dice.pick(['Visit', 'Task']), groups };
+    }
+    case 'sync':
+    case 'offline':
+    case 'online':
+      return { kind, ...of };
+    case 'backend':
+      return { kind, isDown: dice.chance(50) };
+    case 'events':
+      return { kind, havePages: dice.chance(60) };
+    case 'open_tab':
+    case 'close_tab':
+    case 'kill_tab':
+    case 'freeze_tab':
+    case 'thaw_tab':
+      return { kind, tab: of.tab };
+    case 'restart':
+      return { kind, device: of.device, isKilled: dice.chance(50) };
+    case 'sync_once':
+    case 'replace_user':
+      return { kind, user };
+    case 'wipe':
+      return { kind, device: of.device };
+    case 'pass':
+      return { kind, ms: dice.pick([1_000, 30_000, 120_000]) };
+    case 'run_jobs':
+    case 'look':
+      return { kind };
+  }
+}
