@@ -233,7 +233,8 @@ describe('npm test', () => {
 
   it('tests the simulations and random requests alone in the long run', async () => {
     expect((await run('test', ['--long', '--bail=1'])).code).toBe(0);
-    const folders = 'sim/src/histories/ sim/src/groups/ sim/src/sdk/ sim/src/uploads/ sim/src/devices/ server/src/fuzz.test';
+    const folders =
+      'sim/src/histories/ sim/src/groups/ sim/src/sdk/ sim/src/uploads/ sim/src/devices/ server/src/fuzz.test';
     expect(calls()).toEqual(['tsc -b', `vitest.mjs run ${folders} --bail=1`]);
   });
 

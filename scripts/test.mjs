@@ -3,7 +3,14 @@ import { installPrograms } from './programs.mjs';
 import { setup } from './setup.mjs';
 
 // The long run tries thousands of simulated histories and random requests where the everyday run tries hundreds.
-const LONG_TESTS = ['sim/src/histories/', 'sim/src/groups/', 'sim/src/sdk/', 'sim/src/uploads/', 'sim/src/devices/', 'server/src/fuzz.test'];
+const LONG_TESTS = [
+  'sim/src/histories/',
+  'sim/src/groups/',
+  'sim/src/sdk/',
+  'sim/src/uploads/',
+  'sim/src/devices/',
+  'server/src/fuzz.test',
+];
 const CHECKS = [
   ['biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '.'],
   ['knip', 'node_modules/knip/bin/knip.js'],

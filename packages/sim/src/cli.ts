@@ -7,6 +7,7 @@ import { goldenCommand } from './golden/make-golden.ts';
 import { groupsCommand } from './groups/simulate.ts';
 import { historiesCommand } from './histories/simulate.ts';
 import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
+import { sdkCommand } from './sdk/simulate.ts';
 import { serversCommand } from './servers/run-servers.ts';
 import { tornSocketsCommand } from './torn-sockets/run-torn-sockets.ts';
 import { uploadsCommand } from './uploads/simulate.ts';
@@ -19,6 +20,7 @@ const COMMANDS: readonly Command[] = [
   groupsCommand,
   uploadsCommand,
   httpCommand,
+  sdkCommand,
   crashStoreCommand,
   crashJobsCommand,
   crashUploadsCommand,

@@ -8,7 +8,13 @@ import type { World } from './world.ts';
 /** Verdicts that say that the device has what it should have. */
 const HELD: ReadonlySet<string> = new Set(['current', 'deleted']);
 /** Verdicts that promise something to the next pull of the device. */
-const PROMISES: ReadonlySet<string> = new Set(['behind', 'pending', 'deletion_pending', 'device_away', 'starting_over']);
+const PROMISES: ReadonlySet<string> = new Set([
+  'behind',
+  'pending',
+  'deletion_pending',
+  'device_away',
+  'starting_over',
+]);
 
 type Place = readonly [source: string, group: string, id: string];
 

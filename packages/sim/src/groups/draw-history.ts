@@ -16,7 +16,7 @@ import {
 } from './step.ts';
 
 const STEPS_MIN = 15;
-const STEPS_MAX = 45;
+const STEPS_MAX = 50;
 const SKIPS_MAX = 3;
 /** In percent: how often many groups are joined, which makes a history slow. */
 const WIDE_CHANCE = 4;
@@ -31,8 +31,8 @@ const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
   ['replace_user', 1],
   ['wipe', 2],
   ['push', 14],
-  ['pull', 24],
-  ['sync_once', 4],
+  ['pull', 32],
+  ['sync_once', 10],
   ['acknowledge', 3],
   ['backend_put', 4],
   ['backend_fails', 4],
@@ -77,6 +77,7 @@ function drawStep(dice: Dice, kind: Step['kind']): Step {
       return { kind, device, objectsMax: dice.between(1, 4), times, meanwhile: drawMeanwhile(dice) };
     }
     case 'sync_once':
+      return { kind, device, confirms: dice.chance(60) };
     case 'acknowledge':
     case 'explain':
       return { kind, device };

@@ -23,7 +23,8 @@ export interface Answer {
 
 /** What the device knows of one group. */
 interface HeldGroup {
-  readonly token: string;
+  /** Null: the device has been told that the group is gone. */
+  readonly token: string | null;
   readonly objects: Objects;
   /** False: more pages follow, so it is not one state of the server. */
   readonly isComplete: boolean;
@@ -52,11 +53,14 @@ class HeldSource {
     this.#faults = faults;
   }
 
+  tokens(): ReadonlyMap<string, string> {
+    return new Map([...this.groups].flatMap(([group, { token }]) => (token === null ? [] : [[group, token] as const])));
+  }
+
   presented(): GroupTokens {
     const isNamed = (group: string) => typeof this.#set !== 'string' || this.#named.has(group);
-    const named = [...this.groups].filter(([group]) => isNamed(group));
     return {
-      groups: new Map(named.map(([group, { token }]) => [group, token])),
+      groups: new Map([...this.tokens()].filter(([group]) => isNamed(group))),
       ...(this.#set === undefined ? {} : { set: this.#set }),
     };
   }
@@ -87,7 +91,7 @@ class HeldSource {
     if (held === undefined || this.#faults.keepsShared !== true) return;
     const others = new Set([...this.groups.values()].flatMap(({ objects }) => [...objects.keys()]));
     const kept = new Map([...held.objects].filter(([id]) => others.has(id)));
-    if (kept.size > 0) this.groups.set(group, { ...held, objects: kept });
+    if (kept.size > 0) this.groups.set(group, { ...held, token: null, objects: kept });
   }
 
   #applyPage(group: string, page: Page, asOfMs: number): void {
@@ -141,12 +145,7 @@ export class GroupDevice {
 
   /** The tokens of all groups that the device holds. */
   heldTokens(): ReadonlyMap<string, ReadonlyMap<string, string>> {
-    return new Map(
-      Array.from(this.#sources, ([name, { groups }]) => [
-        name,
-        new Map(Array.from(groups, ([group, { token }]) => [group, token])),
-      ]),
-    );
+    return new Map(Array.from(this.#sources, ([name, source]) => [name, source.tokens()]));
   }
 
   /** The server has taken these tokens, whether or not its answer arrives. */

@@ -28,9 +28,13 @@ async function expectToPass(runners: readonly Runner<GroupHistory>[], histories:
   expect(result.histories).toBe(seeds.size);
 }
 
-it(`${RULES} histories of groups that once failed, and ${IN_MEMORY} random ones, pass`, {
-  timeout: TIMEOUT_MS,
-}, () => expectToPass([memoryRunner()], IN_MEMORY));
+it(
+  `${RULES} histories of groups that once failed, and ${IN_MEMORY} random ones, pass`,
+  {
+    timeout: TIMEOUT_MS,
+  },
+  () => expectToPass([memoryRunner()], IN_MEMORY),
+);
 
 it(`${RULES} ${ON_EMBEDDED} histories of groups pass on the embedded store`, { timeout: TIMEOUT_MS }, async () => {
   const runners = await Promise.all(Array.from({ length: EMBEDDED_STORES }, embeddedRunner));

@@ -1,18 +1,13 @@
-import type { DevicePull, GroupedPages, Store } from '@tidemark/core';
+import { isDeepStrictEqual } from 'node:util';
+import type { DevicePull, GroupedPages } from '@tidemark/core';
 import { GROUP_PAGES_PER_PULL_MAX, textChecksum } from '@tidemark/protocol';
 import { replaced } from '../faults/replaced.ts';
 import type { GroupRule } from '../runner/violation.ts';
-import type { DeviceFaults } from './group-device.ts';
+import type { GroupDevice } from './group-device.ts';
+import type { GroupModel } from './group-model.ts';
 import type { GroupCalls } from './group-server.ts';
-import type { World } from './world.ts';
-
-/** Where a bug can be planted. */
-export interface GroupPlant {
-  readonly store?: (store: Store) => Store;
-  readonly device?: DeviceFaults;
-  /** Replaces calls. `calls` are those without the bug. */
-  readonly calls?: (calls: GroupCalls, world: World) => Partial<GroupCalls>;
-}
+import type { GroupPlant, PlantSeam } from './plant.ts';
+import { PUSHED_SOURCES } from './step.ts';
 
 /** A server or device with one bug. It shows that the simulation would notice a bug of that kind. */
 export interface PlantedBug extends GroupPlant {
@@ -78,12 +73,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
 ];
 
 /** The set token says that it was given for the memberships that the user has now. */
-function ignoringMemberships(calls: GroupCalls, { server }: World): Partial<GroupCalls> {
+function ignoringMemberships(calls: GroupCalls, { server }: PlantSeam): Partial<GroupCalls> {
   return {
     pull: async (device, call) => {
       const { version } = await server.tidemark.groups.of(device.user);
       const sources = Array.from(call.sources, ([source, tokens]) => {
-        if (tokens === null || typeof tokens === 'string' || typeof tokens.set !== 'string') return [source, tokens] as const;
+        if (tokens === null || typeof tokens === 'string' || typeof tokens.set !== 'string')
+          return [source, tokens] as const;
         return [source, { ...tokens, set: withMemberships(tokens.set, version) }] as const;
       });
       return calls.pull(device, { ...call, sources: new Map(sources) });
@@ -99,7 +95,7 @@ function withMemberships(set: string, version: number): string {
 }
 
 /** Every group that fails takes one of the places of an answer, and what finds no place waits for the next pull. */
-function crowdingOutNews(calls: GroupCalls, { server, model }: World): Partial<GroupCalls> {
+function crowdingOutNews(calls: GroupCalls, { server, model }: PlantSeam): Partial<GroupCalls> {
   return {
     pull: async (device, call) => {
       const answer = await calls.pull(device, call);
@@ -120,7 +116,7 @@ function withPages(answer: DevicePull, source: string, change: (pages: GroupedPa
   return { ...answer, grouped };
 }
 
-function showingAll(calls: GroupCalls, { server }: World): Partial<GroupCalls> {
+function showingAll(calls: GroupCalls, { server }: PlantSeam): Partial<GroupCalls> {
   return {
     push: async (device, upload) => {
       const outcome = await calls.push(device, upload);
@@ -132,7 +128,7 @@ function showingAll(calls: GroupCalls, { server }: World): Partial<GroupCalls> {
 }
 
 /** An object that was there when the move began is in the target at its end. */
-function losingDeletions(calls: GroupCalls, { server }: World): Partial<GroupCalls> {
+function losingDeletions(calls: GroupCalls, { server }: PlantSeam): Partial<GroupCalls> {
   return {
     move: async (move) => {
       const { source, group, to, ids } = move;
@@ -148,18 +144,34 @@ function losingDeletions(calls: GroupCalls, { server }: World): Partial<GroupCal
 }
 
 /** An object that the device once held in its current version is `current` until it changes, whatever happens to the device. */
-function rememberingForEver(calls: GroupCalls, { model }: World): Partial<GroupCalls> {
+function rememberingForEver(calls: GroupCalls, { model, devices }: PlantSeam): Partial<GroupCalls> {
   const known = new Map<string, unknown>();
   return {
+    pull: async (id, call) => {
+      const answer = await calls.pull(id, call);
+      const device = devices.find(({ client }) => client === id.client);
+      if (device !== undefined) for (const [key, held] of currentOn(device, model)) known.set(key, held);
+      return answer;
+    },
     verdict: async (client, place) => {
       const [source, group, id] = place;
-      const key = JSON.stringify([client, ...place]);
-      const verdict = await calls.verdict(client, place);
       const object = model.objects(source, group).get(id);
-      if (verdict === 'current') known.set(key, object);
-      return object !== undefined && known.get(key) === object ? 'current' : verdict;
+      const isKnown = isDeepStrictEqual(known.get(JSON.stringify([client, ...place])) ?? null, object);
+      return isKnown ? 'current' : calls.verdict(client, place);
     },
   };
+}
+
+/** The objects that the device holds in their current version. */
+function* currentOn(device: GroupDevice, model: GroupModel): Generator<readonly [key: string, held: unknown]> {
+  for (const source of PUSHED_SOURCES) {
+    for (const [group, objects] of device.held(source)) {
+      for (const [id, held] of objects) {
+        const isCurrent = isDeepStrictEqual(model.objects(source, group).get(id), held);
+        if (isCurrent) yield [JSON.stringify([device.client, source, group, id]), held];
+      }
+    }
+  }
 }
 
 function namingEarlierUploads(calls: GroupCalls): Partial<GroupCalls> {

@@ -9,7 +9,7 @@ import { demand } from '../runner/violation.ts';
 import { checkDelivery } from './check-delivery.ts';
 import { drawHistory } from './draw-history.ts';
 import { unionOf } from './group-device.ts';
-import type { GroupPlant } from './planted-bugs.ts';
+import type { GroupPlant } from './plant.ts';
 import { DEVICE_USERS, type GroupHistory, LARGE_PAGE, SOURCES, type Step } from './step.ts';
 import { World } from './world.ts';
 
@@ -90,6 +90,7 @@ async function perform(world: World, step: Step): Promise<void> {
       return world.pull(step);
     case 'sync_once':
       await world.catchUp(step.device, LARGE_PAGE, LARGE_PULLS_AT_END_MAX);
+      if (step.confirms) await world.catchUp(step.device, LARGE_PAGE, 1);
       return;
     case 'acknowledge':
       return world.acknowledge(step.device);
@@ -187,6 +188,5 @@ export const groupsCommand: Command = {
     ...simulationOptions(HISTORIES_DEFAULT),
     { name: 'engine', value: 'E', help: `${ENGINES.join(', ')} (default ${ENGINES[0]})` },
   ],
-  run: (options) =>
-    runSimulation(groupSimulation(options.choice('engine', ENGINES)), options, HISTORIES_DEFAULT),
+  run: (options) => runSimulation(groupSimulation(options.choice('engine', ENGINES)), options, HISTORIES_DEFAULT),
 };

@@ -79,8 +79,8 @@ export type Step =
   | (Move & { readonly meanwhile: Meanwhile | null })
   | PushStep
   | PullStep
-  /** Pulls until there is no more, and says nothing afterwards. */
-  | { readonly kind: 'sync_once'; readonly device: number }
+  /** Pulls until there is no more, and says nothing afterwards unless it `confirms` what it holds by another pull. */
+  | { readonly kind: 'sync_once'; readonly device: number; readonly confirms: boolean }
   | { readonly kind: 'acknowledge'; readonly device: number }
   | { readonly kind: 'join_many'; readonly user: string }
   | { readonly kind: 'backend_put'; readonly group: string; readonly id: string }

@@ -3,9 +3,9 @@ import type { Store } from '@tidemark/core';
 import { type Outcome, Refusal, type Upload } from '@tidemark/protocol';
 import { demand } from '../runner/violation.ts';
 import { type Answer, answerOf, type DeviceFaults, GroupDevice } from './group-device.ts';
-import { applied, type Attributes, GroupModel, type ModelWrite, type SourceState } from './group-model.ts';
+import { type Attributes, applied, GroupModel, type ModelWrite, type SourceState } from './group-model.ts';
 import { type GroupCalls, GroupServer } from './group-server.ts';
-import type { GroupPlant } from './planted-bugs.ts';
+import type { GroupPlant } from './plant.ts';
 import {
   type Change,
   DEVICE_USERS,
@@ -14,8 +14,8 @@ import {
   MANY_GROUPS,
   type Meanwhile,
   type Move,
-  type PullStep,
   PUSHED_SOURCES,
+  type PullStep,
   type PushedSource,
   type PushStep,
 } from './step.ts';

@@ -44,11 +44,12 @@ export class AppProcess {
     else callback();
   }
 
-  platform(shared: VirtualPlatform, tabs: TabFeatures | null): Platform {
+  /** `delayed` returns how long a timer takes that should take so long. */
+  platform(shared: VirtualPlatform, tabs: TabFeatures | null, delayed = (ms: number) => ms): Platform {
     return {
       nowMs: () => shared.nowMs(),
       randomBytes: (count) => shared.randomBytes(count),
-      after: (ms, callback) => shared.after(ms, () => this.run(callback)),
+      after: (ms, callback) => shared.after(delayed(ms), () => this.run(callback)),
       fetch: async (url, init) => {
         if (this.#isDead) return never();
         const response = await shared.fetch(url, init);
@@ -145,11 +146,14 @@ export class Browser {
 export class DeviceFiles {
   readonly #kept: LocalStore;
   readonly #sharedAs: string | null;
+  readonly #found: (rows: readonly LocalRow[]) => readonly LocalRow[];
   #owner: AppProcess | null = null;
 
-  constructor(sharedAs: string | null, rows: readonly LocalRow[] = []) {
+  /** `found` returns what the next process finds. */
+  constructor(sharedAs: string | null, found: (rows: readonly LocalRow[]) => readonly LocalRow[] = (rows) => rows) {
     this.#sharedAs = sharedAs;
-    this.#kept = memoryStore(rows);
+    this.#kept = memoryStore();
+    this.#found = found;
   }
 
   open(process: AppProcess): LocalStore {
@@ -157,7 +161,7 @@ export class DeviceFiles {
       ...(this.#sharedAs === null ? {} : { sharedAs: this.#sharedAs }),
       load: async () => {
         this.#owner = process;
-        return this.#kept.load();
+        return this.#found(await this.#kept.load());
       },
       commit: async (writes) => {
         if (process.isDead) return never();

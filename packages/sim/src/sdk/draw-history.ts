@@ -3,8 +3,8 @@ import {
   DEVICE_USERS,
   GROUPS,
   MOVED_IDS,
-  SHARED_IDS,
   type SdkHistory,
+  SHARED_IDS,
   type Step,
   TABBED_DEVICE,
   TABS,
@@ -69,7 +69,8 @@ export function drawHistory(seed: number): SdkHistory {
   );
   const steps: Step[] = [...FIRST_STEPS, ...drawn.flat()];
   // At the end, because every pull after it is slow.
-  if (dice.chance(WIDE_CHANCE)) steps.splice(-2, 0, { kind: 'join_many', user: 'bob', failing: dice.pick([0, 20, 100]) });
+  if (dice.chance(WIDE_CHANCE))
+    steps.splice(-2, 0, { kind: 'join_many', user: 'bob', failing: dice.pick([0, 20, 100]) });
   return { seed, steps, areLive: DEVICE_USERS.map(() => dice.chance(60)) };
 }
 

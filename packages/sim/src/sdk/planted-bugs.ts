@@ -1,19 +1,119 @@
-import type { SyncEvents } from '@tidemark/protocol';
+import type { LocalRow } from '@tidemark/client';
+import type { AckRequest, PullAnswer, PushRequest, SyncEvents } from '@tidemark/protocol';
 import type { SdkRule } from '../runner/violation.ts';
 
 type Change = SyncEvents['changed'];
 
-/** Where a bug can be planted: in what devices send and get. */
+/** Where a bug can be planted: in what devices send, get and find, and in their timers. */
 export interface SdkPlant {
   readonly request?: (host: string, path: string, init: RequestInit) => RequestInit;
   readonly answer?: (host: string, path: string, response: Response) => Promise<Response>;
   readonly event?: (change: Change, send: (change: Change) => void) => void;
+  readonly found?: (rows: readonly LocalRow[]) => readonly LocalRow[];
+  readonly delayed?: (ms: number) => number;
 }
 
 /** A device or server with one bug. It shows that the simulation would notice a bug of that kind. */
 export interface PlantedBug {
   readonly name: string;
+  /** The rule that the bug must break; some histories may show it in another way. */
   readonly breaks: SdkRule;
   /** Returns a new plant for each history, because it may keep state. */
   readonly plant: () => SdkPlant;
+}
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'a device pulls again without a pause when a pull brings nothing',
+    breaks: 'SIM-914',
+    plant: () => ({ delayed: () => 0, answer: onAnswer<PullAnswer>('/pull', withMore) }),
+  },
+  {
+    name: 'a create that names no group never gets its outcome when it was queued',
+    breaks: 'SIM-910',
+    plant: losingOutcomes,
+  },
+  {
+    name: 'a login does not tell which person has signed in',
+    breaks: 'SIM-912',
+    plant: () => ({ answer: onAnswer<Readonly<Record<string, unknown>>>('/login', withoutPerson) }),
+  },
+  {
+    name: 'updates of one object in two groups go to the group of the first',
+    breaks: 'SIM-910',
+    plant: () => ({ request: onRequest<PushRequest>('/push', inFirstGroup) }),
+  },
+  { name: 'a change is not shown until the next pull', breaks: 'SIM-911', plant: losingEvents },
+  {
+    name: 'a device does not confirm what it holds',
+    breaks: 'SIM-913',
+    plant: () => ({ request: onRequest<AckRequest>('/ack', (body) => ({ ...body, sources: {} })) }),
+  },
+  {
+    name: 'a tab that begins to lead loses a change that was stored',
+    breaks: 'SIM-910',
+    plant: () => ({ found: (rows) => rows.filter((row) => row !== rows.find(({ table }) => table === 'uploads')) }),
+  },
+];
+
+function onRequest<T>(path: string, change: (body: T) => T): NonNullable<SdkPlant['request']> {
+  return (_host, of, init) => {
+    if (of !== path || typeof init.body !== 'string') return init;
+    return { ...init, body: JSON.stringify(change(JSON.parse(init.body) as T)) };
+  };
+}
+
+function onAnswer<T>(path: string, change: (body: T) => T): NonNullable<SdkPlant['answer']> {
+  return async (_host, of, response) => {
+    if (of !== path || !response.ok) return response;
+    return new Response(JSON.stringify(change((await response.json()) as T)), { headers: response.headers });
+  };
+}
+
+/** Every pull of groups says that there is more. */
+function withMore(answer: PullAnswer): PullAnswer {
+  const sources = Object.entries(answer.sources).map(([name, page]) => {
+    return [name, 'groups' in page ? { ...page, more: true } : page];
+  });
+  return { ...answer, sources: Object.fromEntries(sources) as PullAnswer['sources'] };
+}
+
+function withoutPerson({ token, user_id, client_id, expires_at, wipe }: Readonly<Record<string, unknown>>) {
+  return { token, user_id, client_id, expires_at, ...(wipe === undefined ? {} : { wipe }) };
+}
+
+function inFirstGroup(push: PushRequest): PushRequest {
+  const changes = push.changes.map((upload) => {
+    const first = push.changes.find(
+      ({ source, id, op }) => source === upload.source && id === upload.id && op === 'update',
+    );
+    const group = upload.op === 'update' ? first?.group : undefined;
+    return group === undefined ? upload : { ...upload, group };
+  });
+  return { ...push, changes };
+}
+
+function losingOutcomes(): SdkPlant {
+  const lost = new Set<string>();
+  return {
+    request: onRequest<PushRequest>('/push', (push) => {
+      for (const { op, op_id, source, group } of push.changes) {
+        if (op === 'create' && source === 'Task' && group === undefined) lost.add(op_id);
+      }
+      return push;
+    }),
+    answer: onAnswer<PullAnswer>('/pull', (answer) => ({
+      ...answer,
+      outcomes: answer.outcomes.filter(({ op_id }) => !lost.has(op_id)),
+    })),
+  };
+}
+
+function losingEvents(): SdkPlant {
+  let count = 0;
+  return {
+    event: (change, send) => {
+      if (count++ % 3 !== 2) send(change);
+    },
+  };
 }

@@ -45,7 +45,9 @@ export class SdkDevice {
   /** The device of the tab, or of another one that runs; null: none does. */
   at(tab: number): Device | null {
     const chosen = this.#tabs[tab];
-    return chosen !== null && chosen !== undefined && !chosen.process.isFrozen ? chosen.device : (this.running[0] ?? null);
+    return chosen !== null && chosen !== undefined && !chosen.process.isFrozen
+      ? chosen.device
+      : (this.running[0] ?? null);
   }
 
   async open(tab = 0): Promise<void> {
@@ -54,7 +56,11 @@ export class SdkDevice {
     const opening = openDevice({
       url: `http://${this.host}`,
       store: this.#files.open(process),
-      platform: process.platform(this.#server.platform, this.#browser?.tabs(process) ?? null),
+      platform: process.platform(
+        this.#server.platform,
+        this.#browser?.tabs(process) ?? null,
+        this.#server.plant.delayed,
+      ),
       live: this.#options.isLive,
     });
     this.#tabs[tab] = { process, device: await this.#server.platform.finish(opening) };
@@ -140,6 +146,6 @@ export class SdkDevice {
   }
 
   #newFiles(): DeviceFiles {
-    return new DeviceFiles(this.#options.isTabbed ? 'app' : null);
+    return new DeviceFiles(this.#options.isTabbed ? 'app' : null, this.#server.plant.found);
   }
 }

@@ -1,11 +1,4 @@
-import {
-  type Adapter,
-  JobFailure,
-  type Jobs,
-  type LeasedJob,
-  Tidemark,
-  UPLOAD_QUEUE,
-} from '@tidemark/core';
+import { type Adapter, JobFailure, type Jobs, type LeasedJob, Tidemark, UPLOAD_QUEUE } from '@tidemark/core';
 import { type PushAnswer, type PushRequest, Refusal } from '@tidemark/protocol';
 import { InProcessSync, openMemoryJobs, openMemoryStore, seededRandom, VirtualPlatform } from '@tidemark/testing/kit';
 import { PLAIN_PASSWORDS, SILENT_LOG } from '../model/core-parts.ts';
@@ -42,14 +35,14 @@ export class SdkServer {
   /** Hosts of devices whose calls with these paths get lost. */
   readonly blocked = new Map<string, readonly string[]>();
   readonly #jobs: Jobs;
-  readonly #plant: SdkPlant;
+  readonly plant: SdkPlant;
   readonly #generations = new Map<string, number>(USERS.map((user) => [user, 1]));
   readonly #pulls = new Map<string, { nowMs: number; count: number }>();
   #idNext = 1;
 
   constructor(seed: number, plant: SdkPlant) {
     const random = seededRandom(seed);
-    this.#plant = plant;
+    this.plant = plant;
     this.platform = new VirtualPlatform((url, init) => this.#answer(url, init), seed);
     const clock = { nowMs: () => this.platform.nowMs() };
     this.#jobs = openMemoryJobs({ clock });
@@ -59,7 +52,7 @@ export class SdkServer {
     });
     this.sync = new InProcessSync(this.tidemark, () => this.platform.nowMs());
     this.sync.sendsPages = true;
-    this.sync.onChanged = (change, send) => (plant.event?.(change, send) ?? send(change));
+    this.sync.onChanged = (change, send) => (plant.event === undefined ? send(change) : plant.event(change, send));
   }
 
   async open(): Promise<void> {
@@ -142,11 +135,11 @@ export class SdkServer {
     const path = pathname.slice('/sync/v1'.length);
     if (this.blocked.get(host)?.includes(path) === true) throw new TypeError('the connection was refused');
     if (path === '/pull' && !this.#mayPull(host)) return this.platform.hang(given);
-    const init = this.#plant.request?.(host, path, given) ?? given;
+    const init = this.plant.request?.(host, path, given) ?? given;
     const persons = USERS.map((login) => this.person(login));
     const response = await this.sync.fetch(url, init);
     if (path === '/push') await this.#checkPush(init, response.clone(), persons);
-    return this.#plant.answer?.(host, path, response) ?? response;
+    return this.plant.answer?.(host, path, response) ?? response;
   }
 
   /** Notices a device that pulls again and again without a pause. */

@@ -10,7 +10,7 @@ import { ownerText } from './ledger.ts';
 import type { SdkPlant } from './planted-bugs.ts';
 import type { SdkDevice } from './sdk-device.ts';
 import type { Attributes } from './sdk-server.ts';
-import { SOURCES, type SdkHistory, type SourceName, type Step } from './step.ts';
+import { type SdkHistory, SOURCES, type SourceName, type Step } from './step.ts';
 import { World } from './world.ts';
 
 const HISTORIES_DEFAULT = 500;
@@ -82,7 +82,17 @@ async function perform(world: World, step: Step): Promise<void> {
 type DeviceStep = Exclude<
   Step,
   {
-    kind: 'put' | 'remove' | 'move' | 'join' | 'leave' | 'join_many' | 'create' | 'update' | 'create_before_sync' | 'follow';
+    kind:
+      | 'put'
+      | 'remove'
+      | 'move'
+      | 'join'
+      | 'leave'
+      | 'join_many'
+      | 'create'
+      | 'update'
+      | 'create_before_sync'
+      | 'follow';
   }
 >;
 
@@ -143,7 +153,7 @@ async function look(world: World): Promise<void> {
     for (const device of sdk.running) {
       const { mode, isLive, pendingUploads, userId } = device.status.getSnapshot();
       if (mode !== 'idle' || !isLive || pendingUploads > 0 || userId === null) continue;
-      await checkShown(world, sdk, device, 'Order', 'SIM-911');
+      await checkShown(world, { sdk, device }, 'Order', 'SIM-911');
     }
   }
 }
@@ -196,7 +206,7 @@ async function end(world: World): Promise<void> {
       demand(device.uploads.list().length === 0, 'SIM-910', () => {
         return `the queue of ${sdk.host} is ${JSON.stringify(device.uploads.list())}`;
       });
-      for (const source of SOURCES) await checkShown(world, sdk, device, source, 'SIM-910');
+      for (const source of SOURCES) await checkShown(world, { sdk, device }, source, 'SIM-910');
     }
   }
 }
@@ -226,12 +236,16 @@ function checkProblems(world: World, index: number, sdk: SdkDevice): void {
 
 async function checkShown(
   world: World,
-  sdk: SdkDevice,
-  device: Device,
+  { sdk, device }: { readonly sdk: SdkDevice; readonly device: Device },
   source: SourceName,
   rule: 'SIM-910' | 'SIM-911',
 ): Promise<void> {
-  const shown = Object.fromEntries(device.source(source).list().map(({ id, attributes }) => [id, { ...attributes }]));
+  const shown = Object.fromEntries(
+    device
+      .source(source)
+      .list()
+      .map(({ id, attributes }) => [id, { ...attributes }]),
+  );
   const wanted: Record<string, Attributes> = {};
   const owners =
     source === 'Order'

@@ -35,7 +35,13 @@ export type Step =
   /** Writes to the group, or to both users for a source of users. */
   | { readonly kind: 'put'; readonly source: WrittenSource; readonly group: string; readonly id: string }
   | { readonly kind: 'remove'; readonly source: WrittenSource; readonly group: string; readonly id: string }
-  | { readonly kind: 'move'; readonly source: GroupSource; readonly group: string; readonly to: string; readonly id: string }
+  | {
+      readonly kind: 'move';
+      readonly source: GroupSource;
+      readonly group: string;
+      readonly to: string;
+      readonly id: string;
+    }
   | { readonly kind: 'join' | 'leave'; readonly user: string; readonly group: string }
   | { readonly kind: 'join_many'; readonly user: string; readonly failing: number }
   | ({ readonly kind: 'create'; readonly source: WrittenSource; readonly pick: number } & OfDevice)

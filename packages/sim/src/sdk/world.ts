@@ -192,9 +192,7 @@ export class World {
   }
 
   #owner(index: number, source: WrittenSource, group: string | null): Owner {
-    return source === 'Order'
-      ? { source, group: null, user: this.device(index).user }
-      : { source, group, user: null };
+    return source === 'Order' ? { source, group: null, user: this.device(index).user } : { source, group, user: null };
   }
 
   async #create(index: number, device: Device, owner: Owner, options: { readonly group?: string }): Promise<void> {
