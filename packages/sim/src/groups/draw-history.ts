@@ -21,6 +21,9 @@ const SKIPS_MAX = 3;
 /** In percent: how often many groups are joined, which makes a history slow. */
 const WIDE_CHANCE = 4;
 
+/** In percent: how often steps that belong together are drawn. */
+const SCENE_CHANCE = 2;
+
 /** How often each kind of step is drawn. */
 const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
   ['put', 16],
@@ -42,7 +45,10 @@ const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
 export function drawHistory(seed: number): GroupHistory {
   const dice = new Dice(seededRandom(seed));
   const length = dice.between(STEPS_MIN, STEPS_MAX);
-  const steps: Step[] = Array.from({ length }, () => drawStep(dice, dice.weighted(WEIGHTS)));
+  const drawn = Array.from({ length }, () =>
+    dice.chance(SCENE_CHANCE) ? refusedThenApplied(dice) : [drawStep(dice, dice.weighted(WEIGHTS))],
+  );
+  const steps: Step[] = drawn.flat();
   const isWide = dice.chance(WIDE_CHANCE);
   if (isWide) {
     // At the end, because every pull after it is slow.
@@ -156,6 +162,19 @@ function drawPush(dice: Dice, device: number): PushStep {
     isAccepted: dice.chance(60),
   };
   return { ...push, meanwhile: dice.chance(50) ? duringPush(dice, push) : null };
+}
+
+/** An upload is refused because the object exists, and the next one to it is applied. */
+function refusedThenApplied(dice: Dice): readonly Step[] {
+  const device = dice.below(DEVICE_USERS.length);
+  const place = { source: 'Visit', group: dice.pick(GROUPS), id: dice.pick(IDS) } as const;
+  const push = { kind: 'push', device, ...place, isAccepted: true, meanwhile: null } as const;
+  return [
+    { kind: 'put', ...place, name: 'x' },
+    { ...push, op: 'create' },
+    { ...push, op: 'update' },
+    { kind: 'explain', device },
+  ];
 }
 
 /** The user loses the right to see the object, and then it changes. */

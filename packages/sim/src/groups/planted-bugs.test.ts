@@ -16,7 +16,6 @@ it.each(PLANTED_BUGS)('[SIM-11] the simulation of groups notices that $name', as
     withBug: memoryRunner(bug).run,
     withoutBug: memoryRunner().run,
   });
-  if (process.env.SHOW) console.log(bug.name, failure?.seed, failure?.message.slice(0, 300));
   expect(failure?.rule).toBe(bug.breaks);
 });
 

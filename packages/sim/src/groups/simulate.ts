@@ -14,8 +14,8 @@ import { DEVICE_USERS, type GroupHistory, LARGE_PAGE, SOURCES, type Step } from 
 import { World } from './world.ts';
 
 const STEP_MS = 1_000;
-/** After a failure the backend is not asked again for a while. */
-const REPAIR_MS = 3_600_000;
+/** After a failure the backend is not asked again for a while. Set tokens must outlast it, because devices start anew without them. */
+const REPAIR_MS = 900_000;
 /** Enough for every object of few groups one by one. */
 const PULLS_AT_END_MAX = 120;
 /** Enough for the pages of many groups with all their objects. */

@@ -21,7 +21,6 @@ it.each(PLANTED_BUGS)(
       withBug: (history) => runHistory(history, bug.plant()),
       withoutBug: (history) => runHistory(history),
     });
-    if (process.env.SHOW) console.log(bug.name, failure?.seed, failure?.message.slice(0, 300));
     expect(failure?.rule).toBe(bug.breaks);
   },
 );
