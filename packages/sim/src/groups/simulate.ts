@@ -63,7 +63,7 @@ export async function embeddedRunner(): Promise<Runner<GroupHistory>> {
 }
 
 /** Runs one history on an empty store. Returns the first failure; null: the history passed. */
-export function runHistory(
+function runHistory(
   store: Store,
   history: GroupHistory,
   plant: GroupPlant = {},
