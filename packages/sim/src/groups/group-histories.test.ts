@@ -9,7 +9,7 @@ import type { GroupHistory } from './step.ts';
 
 /** `npm run test:long` runs thousands of histories where `npm test` runs hundreds. */
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const IN_MEMORY = IS_LONG ? 5_000 : 100;
+const IN_MEMORY = IS_LONG ? 5_000 : 80;
 const ON_EMBEDDED = IS_LONG ? 1_000 : 12;
 const ON_VALKEY = IS_LONG ? 1_000 : 20;
 /** Histories side by side, each on a store of its own. */
