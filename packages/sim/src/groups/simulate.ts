@@ -63,11 +63,7 @@ export async function embeddedRunner(): Promise<Runner<GroupHistory>> {
 }
 
 /** Runs one history on an empty store. Returns the first failure; null: the history passed. */
-function runHistory(
-  store: Store,
-  history: GroupHistory,
-  plant: GroupPlant = {},
-): Promise<SimulationFailure | null> {
+function runHistory(store: Store, history: GroupHistory, plant: GroupPlant = {}): Promise<SimulationFailure | null> {
   return failureOf(history, `npm run sim -- groups --seed ${history.seed}`, async (progress) => {
     const world = await World.open(store, history, plant);
     for (const step of history.steps) {
