@@ -472,7 +472,7 @@ describe('moving between groups', () => {
     expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 1, b: 1 } });
   });
 
-  it('[GROUP-950] two moves of the same objects at the same time, as after a repeated call, lose none of them', async () => {
+  it('[GROUP-34] two moves of the same objects at the same time, as after a repeated call, lose none of them', async () => {
     const { tidemark, store, push } = await setUp();
     await push('north', { v1: { a: 1 }, v2: { a: 1 } });
     await push('south', { v2: { own: 1 } });
@@ -483,7 +483,7 @@ describe('moving between groups', () => {
     expect(await objectsOf(tidemark, 'north')).toEqual({});
   });
 
-  it('[GROUP-950] of two moves of the same objects, the one that has copied last takes nothing back from the other', async () => {
+  it('[GROUP-34] of two moves of the same objects, the one that has copied last takes nothing back from the other', async () => {
     const { tidemark, store, push } = await setUp();
     await push('north', { v1: { a: 1 } });
     const move = () => tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });

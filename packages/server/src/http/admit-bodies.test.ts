@@ -150,7 +150,7 @@ describe('bodies through sockets', () => {
     response.resume();
   });
 
-  it('[HARD-950] what arrives of a body after its request was answered counts for nothing', async () => {
+  it('[HARD-74] what arrives of a body after its request was answered counts for nothing', async () => {
     const outgoing = begin('anna', 500_000, 0, 'text/plain');
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     response.resume();
@@ -166,7 +166,7 @@ describe('bodies through sockets', () => {
     expect(app.bodiesInFlight.bytes).toBe(0);
   });
 
-  it('[HARD-950] a body that nobody reads does no harm when there is no room for it', async () => {
+  it('[HARD-74] a body that nobody reads does no harm when there is no room for it', async () => {
     const outgoing = begin('anna', 500_000, 0, 'text/plain');
     expect(await codeOf(outgoing)).toEqual([415, 'unsupported_media_type']);
     begin('anna', 9 * MB, 9 * MB - 1);

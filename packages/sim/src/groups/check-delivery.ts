@@ -44,17 +44,17 @@ async function checkVerdict(world: World, device: GroupDevice, place: Place): Pr
   if (!world.model.isMember(device.user, group)) {
     const hasLeft = world.model.wasMember(device.user, group) && current !== null && !isRejected;
     const isRight = hasLeft ? verdict === 'other_partition' : !PROMISES.has(verdict) && verdict !== 'current';
-    demand(isRight, 'SIM-902', wrong('and its user is not in the group'));
+    demand(isRight, 'SIM-16', wrong('and its user is not in the group'));
     return;
   }
   const isHeld = isDeepStrictEqual(held, current) && device.hasConfirmed(source, group);
-  if (HELD.has(verdict)) demand(isHeld, 'SIM-902', wrong(`but it has ${JSON.stringify(held)}`));
-  if (verdict === 'upload_rejected') demand(isRejected, 'SIM-902', wrong('but its last upload was not rejected'));
+  if (HELD.has(verdict)) demand(isHeld, 'SIM-16', wrong(`but it has ${JSON.stringify(held)}`));
+  if (verdict === 'upload_rejected') demand(isRejected, 'SIM-16', wrong('but its last upload was not rejected'));
   if (device.wasSentAll(source, group) && !device.hasConfirmed(source, group) && current !== null) {
-    demand(verdict !== 'never_synced', 'SIM-902', wrong('but it was sent everything'));
+    demand(verdict !== 'never_synced', 'SIM-16', wrong('but it was sent everything'));
   }
   if (current === null || isRejected || !surelyHas(world, device, place)) return;
-  demand(verdict === 'current', 'SIM-902', wrong('but it has confirmed that it holds it'));
+  demand(verdict === 'current', 'SIM-16', wrong('but it has confirmed that it holds it'));
 }
 
 function surelyHas({ model }: World, device: GroupDevice, [source, group, id]: Place): boolean {
@@ -65,7 +65,7 @@ async function checkWiped(world: World, { client }: GroupDevice, place: Place): 
   const verdict = await world.calls.verdict(client, place);
   demand(
     !HELD.has(verdict) && !PROMISES.has(verdict),
-    'SIM-902',
+    'SIM-16',
     () => `${place.join('/')} on ${client}, which has erased everything, is explained as ${verdict}`,
   );
 }
@@ -85,7 +85,7 @@ async function checkReceipt(world: World, source: string, group: string): Promis
   const { delivered } = await world.calls.receipt(source, group);
   demand(
     delivered >= least.length && delivered <= most.length,
-    'SIM-902',
+    'SIM-16',
     () => `the receipt of ${source}/${group} says ${delivered}, it is between ${least.length} and ${most.length}`,
   );
 }

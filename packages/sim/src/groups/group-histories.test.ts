@@ -18,7 +18,7 @@ const VALKEY_STORES = 20;
 /** Ends a test that hangs. Histories take as long as the machine needs. */
 const TIMEOUT_MS = 3_600_000;
 
-const RULES = '[GROUP-23] [SIM-900] [SIM-901] [SIM-902] [SIM-903]';
+const RULES = '[GROUP-23] [SIM-14] [SIM-15] [SIM-16] [SIM-17]';
 
 async function expectToPass(runners: readonly Runner<GroupHistory>[], histories: number): Promise<void> {
   const simulation = { ...groupSimulation('memory'), openRunners: async () => runners };

@@ -32,13 +32,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         },
       }),
   },
-  { name: 'groups that fail take the places of groups with news', breaks: 'SIM-900', calls: crowdingOutNews },
-  { name: 'an outcome shows an object to a user who has lost the right to it', breaks: 'SIM-901', calls: showingAll },
-  { name: 'a deletion during a move is lost', breaks: 'SIM-903', calls: losingDeletions },
-  { name: 'what a device once held counts after it was removed there', breaks: 'SIM-902', calls: rememberingForEver },
+  { name: 'groups that fail take the places of groups with news', breaks: 'SIM-14', calls: crowdingOutNews },
+  { name: 'an outcome shows an object to a user who has lost the right to it', breaks: 'SIM-15', calls: showingAll },
+  { name: 'a deletion during a move is lost', breaks: 'SIM-17', calls: losingDeletions },
+  { name: 'what a device once held counts after it was removed there', breaks: 'SIM-16', calls: rememberingForEver },
   {
     name: 'a user who has left is promised an object at the next pull',
-    breaks: 'SIM-902',
+    breaks: 'SIM-16',
     calls: (calls) => ({
       verdict: async (...asked) => {
         const verdict = await calls.verdict(...asked);
@@ -48,7 +48,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a receipt counts devices that were wiped',
-    breaks: 'SIM-902',
+    breaks: 'SIM-16',
     calls: (calls, world) => ({
       receipt: async (source, group) => {
         const receipt = await calls.receipt(source, group);
@@ -59,7 +59,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a device that was sent everything counts as one that never synchronised',
-    breaks: 'SIM-902',
+    breaks: 'SIM-16',
     calls: (calls, world) => ({
       verdict: async (client, place) => {
         const [source, group] = place;
@@ -69,7 +69,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     }),
   },
-  { name: 'an explanation names an upload before the last', breaks: 'SIM-902', calls: namingEarlierUploads },
+  { name: 'an explanation names an upload before the last', breaks: 'SIM-16', calls: namingEarlierUploads },
 ];
 
 /** The set token says that it was given for the memberships that the user has now. */

@@ -120,7 +120,7 @@ async function end(world: World, { objectsMax }: GroupHistory): Promise<void> {
 async function catchUp(world: World, index: number, objectsMax: number): Promise<void> {
   const pullsMax = objectsMax === LARGE_PAGE ? LARGE_PULLS_AT_END_MAX : PULLS_AT_END_MAX;
   const pulls = await world.catchUp(index, objectsMax, pullsMax);
-  demand(pulls !== null, 'SIM-900', () => `device ${index} pulls ${pullsMax} times and there is still more`);
+  demand(pulls !== null, 'SIM-14', () => `device ${index} pulls ${pullsMax} times and there is still more`);
 }
 
 async function compare(world: World, failing: ReadonlySet<string>): Promise<void> {
@@ -133,7 +133,7 @@ async function compare(world: World, failing: ReadonlySet<string>): Promise<void
       const held = unionOf(new Map([...device.held(source)].filter(([group]) => !failing.has(group))));
       demand(
         isDeepStrictEqual(held, wanted),
-        failing.size > 0 ? 'SIM-900' : 'GROUP-23',
+        failing.size > 0 ? 'SIM-14' : 'GROUP-23',
         () => `device ${index} of ${user} holds ${JSON.stringify(held)} of ${source}, not ${JSON.stringify(wanted)}`,
       );
       if (source === 'Trip') checkRefreshed(world, groups, new Map(await Promise.all(read)));
@@ -152,7 +152,7 @@ function checkRefreshed(
     const actual = Object.fromEntries(stored.get(group) ?? []);
     demand(
       isDeepStrictEqual(actual, wanted),
-      'SIM-900',
+      'SIM-14',
       () => `Trip/${group} has ${JSON.stringify(actual)}, the backend has ${JSON.stringify(wanted)}`,
     );
   }

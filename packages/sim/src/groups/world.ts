@@ -197,7 +197,7 @@ export class World {
   ): void {
     demand(
       attributes === null || this.model.wasVisible(device, place, attributes),
-      'SIM-901',
+      'SIM-15',
       () => `${what} shows ${device.user} ${JSON.stringify(attributes)} of ${place.join('/')}`,
     );
   }
@@ -312,7 +312,7 @@ export class World {
     const actual = await this.#read(source);
     demand(
       results.some((result) => isSame(result, actual)),
-      'SIM-903',
+      'SIM-17',
       () => `${source} is ${text(actual)} after ${JSON.stringify(orders)}, it was ${text(before)}`,
     );
     for (const [group, objects] of actual) this.model.replace(source, group, objects);

@@ -11,8 +11,8 @@ export type SyncRule =
   | 'SIM-9'
   | 'SIM-13';
 export type UploadRule = 'UPSIM-1' | 'UPSIM-2' | 'UPSIM-3' | 'UPSIM-4' | 'UPSIM-5';
-export type GroupRule = 'GROUP-23' | 'SIM-900' | 'SIM-901' | 'SIM-902' | 'SIM-903';
-export type SdkRule = 'SIM-910' | 'SIM-911' | 'SIM-912' | 'SIM-913' | 'SIM-914';
+export type GroupRule = 'GROUP-23' | 'SIM-14' | 'SIM-15' | 'SIM-16' | 'SIM-17';
+export type SdkRule = 'SIM-18' | 'SIM-19' | 'SIM-20' | 'SIM-21' | 'SIM-22';
 export type Rule = SyncRule | UploadRule | GroupRule | SdkRule;
 
 /** The server broke a rule. Any other error in a simulation is a bug as well, but of unknown kind. */

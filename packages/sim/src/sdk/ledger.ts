@@ -54,10 +54,10 @@ export class Ledger {
       if (id !== null) continue;
       const count = made.filter((other) => other === value).length;
       const isRight = count === 1 || (isOptional && count === 0);
-      demand(isRight, 'SIM-910', () => `the object ${value} is ${count} times in ${ownerText(owner)}`);
+      demand(isRight, 'SIM-18', () => `the object ${value} is ${count} times in ${ownerText(owner)}`);
     }
     const known = new Set<unknown>(writes.map(({ value }) => value));
-    for (const value of made) demand(known.has(value), 'SIM-910', () => `${value} is in ${ownerText(owner)}`);
+    for (const value of made) demand(known.has(value), 'SIM-18', () => `${value} is in ${ownerText(owner)}`);
   }
 
   #checkUpdated(owner: Owner, objects: Objects, writes: readonly MadeWrite[]): void {
@@ -77,7 +77,7 @@ export class Ledger {
     for (const [key, values] of allowed) {
       const [id = '', name = ''] = JSON.parse(key) as readonly string[];
       const actual = objects.get(id)?.[name];
-      demand(values.has(actual), 'SIM-910', () => {
+      demand(values.has(actual), 'SIM-18', () => {
         return `${name} of ${id} in ${ownerText(owner)} is ${actual}, should be ${[...values].join(' or ')}`;
       });
     }

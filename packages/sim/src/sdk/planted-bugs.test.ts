@@ -26,6 +26,6 @@ it.each(PLANTED_BUGS)(
 );
 
 it('[SIM-11] there is a planted bug against every rule of the simulation of SDK devices', () => {
-  const rules = ['SIM-910', 'SIM-911', 'SIM-912', 'SIM-913', 'SIM-914'];
+  const rules = ['SIM-18', 'SIM-19', 'SIM-20', 'SIM-21', 'SIM-22'];
   expect([...new Set(PLANTED_BUGS.map(({ breaks }) => breaks))].sort()).toEqual(rules);
 });

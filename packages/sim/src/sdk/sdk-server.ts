@@ -149,7 +149,7 @@ export class SdkServer {
     const count = before?.nowMs === nowMs ? before.count + 1 : 1;
     this.#pulls.set(host, { nowMs, count });
     if (count <= PULLS_WITHOUT_PAUSE_MAX) return true;
-    this.violations.push(new Violation('SIM-914', `${host} pulls ${count} times without a pause`));
+    this.violations.push(new Violation('SIM-22', `${host} pulls ${count} times without a pause`));
     return false;
   }
 
@@ -163,7 +163,7 @@ export class SdkServer {
       const of = attributes?.of;
       if (typeof of !== 'string' || !taken.has(op_id)) continue;
       if (persons.includes(of)) continue;
-      this.violations.push(new Violation('SIM-912', `what ${of} wrote is uploaded for one of ${persons.join(', ')}`));
+      this.violations.push(new Violation('SIM-20', `what ${of} wrote is uploaded for one of ${persons.join(', ')}`));
     }
   }
 }

@@ -153,7 +153,7 @@ async function look(world: World): Promise<void> {
     for (const device of sdk.running) {
       const { mode, isLive, pendingUploads, userId } = device.status.getSnapshot();
       if (mode !== 'idle' || !isLive || pendingUploads > 0 || userId === null) continue;
-      await checkShown(world, { sdk, device }, 'Order', 'SIM-911');
+      await checkShown(world, { sdk, device }, 'Order', 'SIM-19');
     }
   }
 }
@@ -175,7 +175,7 @@ async function syncOnce(world: World, user: string): Promise<void> {
     if (!isMine) continue;
     for (const id of (await server.objects(owner)).keys()) {
       const { verdict } = await server.explain(clientId, owner, id);
-      demand(CONFIRMED.has(verdict), 'SIM-913', () => `${id} of ${ownerText(owner)} is ${verdict} after one sync`);
+      demand(CONFIRMED.has(verdict), 'SIM-21', () => `${id} of ${ownerText(owner)} is ${verdict} after one sync`);
     }
   }
 }
@@ -198,15 +198,15 @@ async function end(world: World): Promise<void> {
     if (areDone) break;
     await server.platform.advance(ROUND_MS);
   }
-  demand((await server.jobsLeft()) === 0, 'SIM-910', () => 'jobs are left');
+  demand((await server.jobsLeft()) === 0, 'SIM-18', () => 'jobs are left');
   for (const [index, sdk] of world.devices.entries()) checkProblems(world, index, sdk);
   await world.ledger.check(world.owners(), (owner) => server.objects(owner));
   for (const sdk of world.devices) {
     for (const device of sdk.running) {
-      demand(device.uploads.list().length === 0, 'SIM-910', () => {
+      demand(device.uploads.list().length === 0, 'SIM-18', () => {
         return `the queue of ${sdk.host} is ${JSON.stringify(device.uploads.list())}`;
       });
-      for (const source of SOURCES) await checkShown(world, { sdk, device }, source, 'SIM-910');
+      for (const source of SOURCES) await checkShown(world, { sdk, device }, source, 'SIM-18');
     }
   }
 }
@@ -227,7 +227,7 @@ async function awaken(sdk: SdkDevice): Promise<void> {
 /** A change is refused only if its user was not in the group at some time. */
 function checkProblems(world: World, index: number, sdk: SdkDevice): void {
   for (const { source, group = null, id, attributes, error } of sdk.running[0]?.problems.list() ?? []) {
-    demand(world.mayRefuse(sdk.user, group), 'SIM-910', () => {
+    demand(world.mayRefuse(sdk.user, group), 'SIM-18', () => {
       return `a change of ${id} in ${source} of ${group} on ${sdk.host} is refused: ${error.detail}`;
     });
     world.ledger.excuse(index, source, id, attributes?.made);
@@ -238,7 +238,7 @@ async function checkShown(
   world: World,
   { sdk, device }: { readonly sdk: SdkDevice; readonly device: Device },
   source: SourceName,
-  rule: 'SIM-910' | 'SIM-911',
+  rule: 'SIM-18' | 'SIM-19',
 ): Promise<void> {
   const shown = Object.fromEntries(
     device
