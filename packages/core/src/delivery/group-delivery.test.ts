@@ -1,3 +1,4 @@
+import { Refusal } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 
@@ -97,6 +98,11 @@ it('[RECEIPT-8] a device that has erased itself is counted as one that never syn
   for (const read of [receipt, products, mine]) expect(await read()).toMatchObject({ devices: 1, delivered: 1 });
   await test.tidemark.clients.orderWipe('c1', 'root');
   for (const read of [receipt, products, mine]) expect(await read()).toMatchObject({ devices: 1, delivered: 1 });
+  // If what it had acknowledged cannot be voided, it is not recorded as erased, and confirms again.
+  const { noteTidemark } = test.store;
+  test.store.noteTidemark = () => Promise.reject(new Refusal('store_unavailable', 'the store is away'));
+  expect(await refusalOf(test.tidemark.clients.confirmWipe('ada', 'c1', 0))).toBe('store_unavailable');
+  test.store.noteTidemark = noteTidemark;
   await test.tidemark.clients.confirmWipe('ada', 'c1', 0);
   for (const read of [receipt, products, mine]) {
     expect(await read()).toMatchObject({ devices: 1, delivered: 0, behind: 0, never_synced: 1, behind_devices: [] });

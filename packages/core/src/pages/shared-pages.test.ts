@@ -2,6 +2,7 @@ import type { Page } from '@tidemark/protocol';
 import { HeldObjects, newTidemark, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { pageJson } from './render-page.ts';
+import { tokenText } from './token.ts';
 
 const PAGE = 10;
 const SIZE = 3 * PAGE;
@@ -60,4 +61,15 @@ describe('cached pages of a first sync', () => {
       expect(await (await newDevice(test)).pullAll()).toEqual(many('b'));
     },
   );
+
+  it('[PAGE-17] a cached page tells the head at which it is sent, not the one at which it was read', async () => {
+    const test = await newTidemark();
+    const { tidemark, store } = test;
+    await tidemark.pushObjects({ source: 'Product', objects: many('a') });
+    await (await newDevice(test)).pullAll();
+    await tidemark.pushObjects({ source: 'Product', objects: { b: { n: 0 } } });
+    const { epoch, head } = await store.partition({ source: 'Product', user: null });
+    const { token } = await (await newDevice(test)).pull();
+    expect(token).toBe(tokenText({ epoch, seq: PAGE, baseline: { kind: 'start', seq: head }, head }, 0));
+  });
 });

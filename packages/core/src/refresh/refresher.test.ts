@@ -360,6 +360,28 @@ describe('a refresh', () => {
     expect([await one.md(), one.backend.queries.length]).toEqual([{ 1: { a: 2 } }, 2]);
   });
 
+  it('[MANY-24] ending a lease that was left because the store was away does not disturb a refresh that has begun since', async () => {
+    const { control, store } = unreliable(openMemoryStore({ random: seededRandom(3) }));
+    const waiting: (() => void)[] = [];
+    const wait = () => new Promise<void>((resolve) => void waiting.push(resolve));
+    const server = { id: 'one', isGone: () => false };
+    const { backend, tidemark, md } = await setUp({ poll_interval: 0 }, { store, wait, server });
+    backend.answer = async () => {
+      control.isAway = true;
+      return { objects: { 1: { a: 1 } } };
+    };
+    expect(await refusalOf(tidemark.refresher.ensureFresh(SOURCE))).toBe('store_unavailable');
+    control.isAway = false;
+    const left = waiting.splice(0);
+    backend.answer = async () => {
+      for (const end of left) end();
+      for (let turn = 0; turn < TURNS; turn++) await Promise.resolve();
+      return { objects: { 1: { a: 2 } } };
+    };
+    expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect([await md(), backend.queries.length]).toEqual([{ 1: { a: 2 } }, 2]);
+  });
+
   it('[WRITE-9] a refresh does not undo what was committed while its query ran', async () => {
     const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
     await tidemark.pushObjects({ ...SOURCE, objects: { kept: { a: 1 }, changed: { a: 1 }, deleted: { a: 1 } } });

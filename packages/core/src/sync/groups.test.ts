@@ -461,6 +461,19 @@ describe('moving between groups', () => {
     expect(await objectsOf(tidemark, 'north')).toEqual({});
   });
 
+  it('[GROUP-33] an object that is changed and then deleted during a move leaves the target as it was before the first copy', async () => {
+    const { tidemark, store, push } = await setUp();
+    await push('north', { v1: { a: 1 } });
+    await push('south', { v1: { own: 1 } });
+    const call = { source: 'Visit', objects: ['v1'] };
+    afterCommitTo(store, 'south', async () => {
+      await push('north', { v1: { a: 2 } });
+      afterCommitTo(store, 'south', () => tidemark.pushDeletes({ ...call, group: 'north' }));
+    });
+    expect(await tidemark.moveObjects({ ...call, from: 'north', to: 'south' })).toMatchObject({ moved: 0, missing: 1 });
+    expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { own: 1 } });
+  });
+
   it('[GROUP-33] a copy that somebody changes before its original is deleted stays in the target', async () => {
     const { tidemark, store, push } = await setUp();
     await push('north', { v1: { a: 1 } });

@@ -89,6 +89,9 @@ describe('a snapshot', () => {
     await test.tidemark.pushObjects({ source, ...user, objects: many(5, 1_000) });
     await readAll(snapshot, held);
     await heldIs(held, test, source, user.user_id);
+    // What was sent of one epoch is not recorded as sent of the other.
+    const partition = { source, user: user.user_id ?? null };
+    expect(await test.store.readTidemark(partition, device.client)).toBeNull();
   });
 
   it.each(['Product', 'Order'])(

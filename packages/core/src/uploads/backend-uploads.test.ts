@@ -435,6 +435,20 @@ describe('uploads to a source with a queue', () => {
     ]);
   });
 
+  it('[EXPLAIN-8] an upload that is queued explains its object, also when an earlier one was applied after it was queued', async () => {
+    const { push, upload, backend, work, clock, tidemark, device } = await setUp({ cud_queue: 'office' });
+    backend.keepsIds = true;
+    backend.onCall = ({ op }) => {
+      if (op === 'update') down();
+    };
+    await push(upload('create', '1', { n: 1 }), upload('update', '1', { n: 2 }));
+    clock.advance(1);
+    expect(await work('office')).toEqual(['nobody there']);
+    expect(await tidemark.delivery.explain(device.client, 'Customer', '1')).toMatchObject({
+      ...{ verdict: 'upload_queued', evidence: { upload: { status: 'queued', error: null } } },
+    });
+  });
+
   it('[UPBACK-12] an upload under the new id does not overtake queued uploads under the temporary id', async () => {
     const { push, upload, backend, md, work, clock } = await setUp({ cud_queue: 'office' });
     backend.onCall = ({ op }) => {

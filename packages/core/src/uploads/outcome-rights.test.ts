@@ -123,6 +123,15 @@ describe('objects in the answer to a push', () => {
     expect(await push(scene, upload)).toEqual([rejected('Route', 'upload_rejected', { op_id: '2', id: 'x' })]);
   });
 
+  it('[UPLOAD-17] an outcome comes without the object when its source was dropped during a later upload to another source', async () => {
+    const scene = await setUp();
+    scene.whileAsked = () => scene.tidemark.sources.drop('Order');
+    expect(await push(scene, updateOf('Order', { op: 'create' }), updateOf('Mail'))).toEqual([
+      rejected('Order', 'object_exists'),
+      rejected('Mail', 'upload_rejected', { current: { n: 1 } }),
+    ]);
+  });
+
   it('[UPLOAD-17] a push is refused when its device is to be wiped before the answer', async () => {
     const scene = await setUp();
     scene.whileAsked = () => scene.tidemark.clients.orderWipe(scene.ada.client, 'admin');
