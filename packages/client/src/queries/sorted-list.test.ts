@@ -58,3 +58,15 @@ it('[QUERY-9] the first rows of many items are found without sorting all of them
   expect(comparisonsFor(mixed(sorted), places)).toBeLessThan(4);
   expect(comparisonsFor([...sorted], firstRows)).toBeLessThan(3);
 });
+
+it('[QUERY-6] items that are inserted while only some in the middle are sorted are at their places when all are', () => {
+  const list = new SortedList<number>(
+    (left, right) => left - right,
+    (item) => item,
+  );
+  const all = Array.from({ length: 8_000 }, (_, index) => index);
+  list.fill(mixed(all.filter((item) => item % 2 === 0)));
+  expect(list.rows(2_000, 2_003)).toEqual([4_000, 4_002, 4_004]);
+  for (const item of mixed(all.filter((one) => one % 2 === 1))) list.insert(item);
+  expect(list.rows(0, all.length)).toEqual(all);
+});

@@ -1,5 +1,5 @@
 import { IDBFactory } from 'fake-indexeddb';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { LocalStore, LocalWrite } from '../ports/local-store.ts';
 import { answered, type IndexedDb, type IndexedDbFactory } from './indexeddb.ts';
 import { openIndexedDbStore } from './indexeddb-store.ts';
@@ -8,11 +8,14 @@ import { openIndexedDbStore } from './indexeddb-store.ts';
 class Browser {
   readonly indexedDB = new IDBFactory() as unknown as IndexedDbFactory;
   readonly connections: IndexedDb[] = [];
+  /** The names of the databases that pages have opened. */
+  readonly opened: string[] = [];
 
   /** What one page sees of it. */
   page(): IndexedDbFactory {
     return {
       open: (name, version) => {
+        this.opened.push(name);
         const request = this.indexedDB.open(name, version);
         const { addEventListener } = request as unknown as EventTarget;
         addEventListener.call(request, 'success', () => this.connections.push(request.result));
@@ -20,6 +23,11 @@ class Browser {
       },
       deleteDatabase: (name) => this.indexedDB.deleteDatabase(name),
     };
+  }
+
+  /** How many logs pages have begun. */
+  get logs(): number {
+    return this.opened.filter((name) => name.startsWith('tidemark:empty:')).length;
   }
 
   closeConnections({ tellsPages = true } = {}): void {
@@ -70,14 +78,16 @@ it.each([true, false])(
   },
 );
 
-/** Closes the connections of the page in the middle of the next transaction. */
-function cutNext(browser: Browser, db: IndexedDb): void {
+/** Closes the connections of the page in the middle of the next transaction, and tells its failure after `wait`. */
+function cutNext(browser: Browser, db: IndexedDb, wait?: () => Promise<void>): void {
   const transaction = db.transaction.bind(db);
   db.transaction = (...given) => {
     const tx = transaction(...given);
     const objectStore = tx.objectStore.bind(tx);
     tx.objectStore = (name) => {
       tx.objectStore = objectStore;
+      const { onabort } = tx;
+      if (wait !== undefined) tx.onabort = () => wait().then(() => onabort?.call(tx, undefined as never));
       queueMicrotask(() => {
         tx.abort();
         browser.closeConnections();
@@ -93,6 +103,18 @@ it('[LOCAL-12] a commit that was under way when the browser closed the connectio
   const browser = new Browser();
   const { store, errors } = await newStore(browser);
   for (const db of browser.connections) cutNext(browser, db);
+  await store.commit([fact('after')]);
+  expect(await factsOf(store)).toEqual(['after', 'before']);
+  expect(errors).toEqual([]);
+  await store.close();
+});
+
+it('[LOCAL-12] a commit whose failure is told only when the connection is open again is made again', async () => {
+  const browser = new Browser();
+  const { store, errors } = await newStore(browser);
+  const [db] = browser.connections;
+  if (db === undefined) throw new Error('the store has a connection');
+  cutNext(browser, db, async () => void (await vi.waitFor(() => expect(browser.logs).toBe(2))));
   await store.commit([fact('after')]);
   expect(await factsOf(store)).toEqual(['after', 'before']);
   expect(errors).toEqual([]);
@@ -144,4 +166,29 @@ it('[LOCAL-12] a store that is closed opens nothing again', async () => {
   browser.closeConnections();
   await expect(store.load()).rejects.toMatchObject({ code: 'closed' });
   expect(errors).toEqual([]);
+});
+
+it('[LOCAL-12] a store that is closed while its connection is opened again leaves none open', async () => {
+  const browser = new Browser();
+  const { store, errors } = await newStore(browser);
+  browser.closeConnections();
+  await store.close();
+  const [again] = await vi.waitFor(() => {
+    const own = browser.connections.filter((db) => 'name' in db && db.name === 'tidemark');
+    expect(own).toHaveLength(1);
+    return own;
+  });
+  const begin = () => again?.transaction(['facts'], 'readonly');
+  await vi.waitFor(() => expect(begin).toThrow(expect.objectContaining({ name: 'InvalidStateError' })));
+  expect(errors).toEqual([]);
+});
+
+it('[LOCAL-12] a connection that is opened again begins a new log, as the first one did', async () => {
+  const browser = new Browser();
+  const { store } = await newStore(browser);
+  expect(browser.logs).toBe(1);
+  browser.closeConnections();
+  await store.commit([fact('after')]);
+  expect(browser.logs).toBe(2);
+  await store.close();
 });

@@ -3,6 +3,7 @@ import { IDBFactory } from 'fake-indexeddb';
 import { expect, it } from 'vitest';
 import {
   PACK_OBJECTS_MAX,
+  PACK_UNITS_MAX,
   PACKED_AGAIN_MIN,
   PACKS_FROM_OBJECTS,
   REWRITE_FROM_DELETES,
@@ -138,7 +139,8 @@ it('[LOCAL-10] a database of the version before packs is read, and its objects a
   expect(asMap(await store.load())).toEqual(expected);
 });
 
-it('[TABS-7] packs are made one by one, each when the one before is written', () => {
+/** The numbers of objects in the packs of these rows, which are written one by one. */
+function packsOf(rows: readonly LocalWrite[]): readonly number[] {
   const written: { readonly text: string; readonly request: { onsuccess: (() => void) | null } }[] = [];
   const put = (text: string) => {
     const request = { onsuccess: null };
@@ -146,8 +148,7 @@ it('[TABS-7] packs are made one by one, each when the one before is written', ()
     return request;
   };
   const tx = { objectStore: () => ({ put }) } as unknown as IndexedDbTransaction;
-  const count = 2 * PACK_OBJECTS_MAX + 1;
-  const entries = puts(count, { n: 1 }).map((row) => [row.key[1], row as LocalRow] as const);
+  const entries = rows.map((row) => [row.key[1], row as LocalRow] as const);
   writePacks(tx, new Map([['Order', new Map(entries)]]));
   const counts: number[] = [];
   for (const { text, request } of written) {
@@ -155,7 +156,17 @@ it('[TABS-7] packs are made one by one, each when the one before is written', ()
     expect(written).toHaveLength(counts.length);
     request.onsuccess?.();
   }
-  expect(counts).toEqual([PACK_OBJECTS_MAX, PACK_OBJECTS_MAX, 1]);
+  return counts;
+}
+
+it('[TABS-7] packs are made one by one, each when the one before is written', () => {
+  const rows = puts(2 * PACK_OBJECTS_MAX + 1, { n: 1 });
+  expect(packsOf(rows)).toEqual([PACK_OBJECTS_MAX, PACK_OBJECTS_MAX, 1]);
+});
+
+it('[LOCAL-10] an object that is larger than a pack has one of its own, and no pack is empty', () => {
+  const large = { text: 'x'.repeat(PACK_UNITS_MAX) };
+  expect(packsOf([put(0, large), put(1, { n: 1 }), put(2, large), put(3, { n: 1 })])).toEqual([1, 1, 1, 1]);
 });
 
 /** A browser that gives the site no more room after some packs. */

@@ -35,7 +35,7 @@ async function following(pause = () => Promise.resolve()) {
   await follower.takeSnapshotPart(part('first', 0, 1));
   await follower.takeSnapshotPart(end('first', 0));
   const rows = () => replica.reader.snapshot().slice(0, 10);
-  return { rows, follower, calls };
+  return { replica, rows, follower, calls };
 }
 
 it('[TABS-3] a tab asks again instead of showing an empty state when another tab begins to lead between two parts of an answer', async () => {
@@ -164,3 +164,43 @@ for (const { which, showsOther } of [
     }
   });
 }
+
+/** More than are worked on in one step. */
+const OBJECTS = STEP_ROWS + 2;
+const MANY: readonly LocalRow[] = [
+  { table: 'sources', key: ['', 'Order'], value: { description: { name: 'Order' }, staging: null } },
+  ...Array.from({ length: OBJECTS }, (_, n) => ({ ...rowOf(n), key: ['Order', `o${n}`] as const })),
+];
+
+const shown = (replica: Replica) => [...replica.view('Order').objects()].length;
+
+const manyOf = (term: string, number: number): SnapshotMessage => ({ type: 'rows', term, number, rows: MANY });
+
+it('[TABS-7] a tab that takes over a state in steps keeps all of it when the same state is sent once more meanwhile', async () => {
+  const pauses: (() => void)[] = [];
+  const { replica, follower, calls } = await following(() => new Promise((resolve) => pauses.push(resolve)));
+  follower.begin('second');
+  await follower.takeSnapshotPart(manyOf('second', 0));
+  void follower.takeSnapshotPart(end('second', 0, 0, MANY.length));
+  await vi.waitFor(() => expect(pauses).toHaveLength(1));
+  // The last objects of the state are not there yet when the second answer is compared with it, and are when it ends.
+  await follower.takeSnapshotPart(manyOf('second', 1));
+  pauses.shift()?.();
+  await vi.waitFor(() => expect(pauses).toHaveLength(1));
+  void follower.takeSnapshotPart(end('second', 1, 0, MANY.length));
+  await vi.waitFor(() => {
+    for (const resume of pauses.splice(0)) resume();
+    expect(calls).toEqual(['ready', 'ask', 'ready']);
+  });
+  expect([shown(replica), replica.reader.snapshot().count]).toEqual([OBJECTS, MANY.length]);
+});
+
+it('[TABS-7] the app sees the state of a tab that begins to lead at once, however many objects it changes', async () => {
+  const seen = new Set<number>();
+  const { replica, follower } = await following(async () => void seen.add(shown(replica)));
+  expect(shown(replica)).toBe(1);
+  await follower.takeSnapshotPart(manyOf('second', 0));
+  await follower.takeSnapshotPart(end('second', 0, 0, MANY.length));
+  seen.add(shown(replica));
+  expect(seen).toEqual(new Set([OBJECTS]));
+});

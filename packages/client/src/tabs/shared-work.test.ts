@@ -50,6 +50,8 @@ class SharedThread {
   readonly #channels = new Set<Channel>();
   readonly #waiting: (() => void)[] = [];
   mostRowsSent = 0;
+  /** How often a tab has sent its whole state. */
+  statesSent = 0;
 
   readonly platform: Partial<Platform> = {
     after: (delayMs, callback) => {
@@ -84,7 +86,9 @@ class SharedThread {
   }
 
   #post(from: Channel, message: unknown): void {
-    this.mostRowsSent = Math.max(this.mostRowsSent, (message as { readonly rows?: LocalRow[] }).rows?.length ?? 0);
+    const { type, rows = [] } = message as { readonly type: string; readonly rows?: LocalRow[] };
+    this.mostRowsSent = Math.max(this.mostRowsSent, rows.length);
+    if (type === 'snapshot') this.statesSent++;
     for (const channel of this.#channels) {
       if (channel !== from && channel.name === from.name) this.task(() => channel.onMessage(message));
     }
@@ -121,8 +125,12 @@ async function until(condition: () => boolean, thread: SharedThread): Promise<vo
   while (!condition()) await new Promise<void>((resolve) => thread.task(resolve));
 }
 
-const open = (thread: SharedThread, start: 'loaded' | 'last_results') =>
-  openDevice({ url: 'http://tidemark.test', store: sharedStore(thread), platform: thread.platform, start });
+async function pass(tasks: number, thread: SharedThread): Promise<void> {
+  for (let count = 0; count < tasks; count++) await new Promise<void>((resolve) => thread.task(resolve));
+}
+
+const open = (thread: SharedThread, start: 'loaded' | 'last_results', store = sharedStore(thread)) =>
+  openDevice({ url: 'http://tidemark.test', store, platform: thread.platform, start });
 
 const countOf = (device: Device) => device.source('Order').query().count();
 
@@ -153,3 +161,34 @@ for (const start of ['loaded', 'last_results'] as const) {
     await second.close();
   });
 }
+
+/** Far more tasks than a tab needs to load the store and to lead. */
+const ENOUGH_TASKS = 200;
+
+it('[TABS-2] a tab that gets the lead while it takes over a state is open when it leads, with what the store holds', async () => {
+  const thread = new SharedThread();
+  const first = await open(thread, 'loaded');
+  const store = sharedStore(thread);
+  const load = async () => {
+    await pass(ENOUGH_TASKS, thread);
+    return store.load();
+  };
+  const opening = open(thread, 'loaded', { ...store, load });
+  await until(() => thread.statesSent === 1, thread);
+  await first.close();
+  const second = await opening;
+  expect([second.status.getSnapshot().tab, countOf(second)]).toEqual(['leader', OBJECTS]);
+  await second.close();
+});
+
+it('[TABS-2] a tab that cannot load the store when it is to lead leaves that to another tab at once', async () => {
+  const thread = new SharedThread();
+  const load = () => Promise.reject(new Error('the disk is broken'));
+  const first = await open(thread, 'loaded');
+  const second = await open(thread, 'loaded', { ...sharedStore(thread), load });
+  const third = await open(thread, 'loaded');
+  await first.close();
+  await pass(ENOUGH_TASKS, thread);
+  expect([second, third].map(({ status }) => status.getSnapshot().tab)).toEqual(['follower', 'leader']);
+  await Promise.all([second.close(), third.close()]);
+});
