@@ -44,6 +44,13 @@ describe('bodies in flight', () => {
     expect(bodies.bytes).toBe(MB);
   });
 
+  it('[HARD-66] all devices of a user have one share together', () => {
+    const bodies = new BodiesInFlight();
+    const [phone, laptop] = ['phone', 'laptop'].map((client) => bodies.begin(bearer('anna', client)));
+    expect(phone?.add(free + IN_FLIGHT_BYTES_PER_USER_MAX)).toBe(null);
+    expect(laptop?.add(free + 1)).toMatchObject({ code: 'rate_limited' });
+  });
+
   it('[HARD-66] all callers together may fill the whole, and not a byte more', () => {
     const bodies = new BodiesInFlight();
     const counters = Array.from({ length: 4 }, (_, index) => bodies.begin(device(`user ${index}`)));
