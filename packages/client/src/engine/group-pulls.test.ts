@@ -96,6 +96,21 @@ it('[GROUP-20] an object that moves to a group whose page comes with a later ans
   expect(looks).toEqual([{ size: 121, hasMoved: true }]);
 });
 
+it('[GROUP-20] an object that moves out of a group that the user leaves is never missing when the other page comes later', async () => {
+  await world.tidemark.groups.set('ada', ['north', 'south']);
+  await push('north', { moved: { a: 1 } });
+  const device = await world.open({ sources: ['Visit'] });
+  await world.finish(device.sync());
+  await world.tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['moved'] });
+  await world.tidemark.groups.set('ada', ['south']);
+  const looks: (readonly string[])[] = [];
+  device.source('Visit').subscribe(() => looks.push(idsOn(device)));
+  const pulls = onPull((visit) => (pulls.length === 1 ? { groups: {}, gone: ['north'], more: true } : visit));
+  await world.finish(device.sync());
+  expect([pulls.length > 1, idsOn(device)]).toEqual([true, ['moved']]);
+  expect(looks.filter((ids) => !ids.includes('moved'))).toEqual([]);
+});
+
 it('[GROUP-31] following the same groups again does not extend the time for which others are kept', async () => {
   await world.tidemark.groups.set('ada', ['north', 'south']);
   await push('north', { n: { a: 1 } });

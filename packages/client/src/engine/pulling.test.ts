@@ -410,6 +410,22 @@ describe('many sources', () => {
     expect(world.platform.nowMs() - beganAtMs).toBeLessThan(10_000);
   });
 
+  it('[SDK-31] a list of sources whose answer was lost is read when the device tries again', async () => {
+    const world = await newDeviceWorld();
+    const device = await world.open();
+    await world.finish(device.sync());
+    await world.tidemark.sources.declare({ name: 'Later', partition_type: 'user' });
+    let isLost = false;
+    world.intercept = ({ path }) => {
+      if (path !== '/sources' || isLost) return undefined;
+      isLost = true;
+      return Promise.reject(new TypeError('the connection broke'));
+    };
+    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'unreachable' });
+    await world.platform.until(() => device.status.getSnapshot().mode === 'idle');
+    expect(device.sourceNames()).toEqual(['Later', 'Order', 'Product']);
+  });
+
   it('[SDK-31] an event of a source that is not known makes the device read the list of sources', async () => {
     const world = await newDeviceWorld();
     const device = await world.open({ live: true });

@@ -1,3 +1,4 @@
+import type { Outcome } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
 import { LocalState } from '../state/local-state.ts';
 import type { UploadRow } from '../state/rows.ts';
@@ -11,7 +12,7 @@ function leftAfterConflict(first: Partial<UploadRow>, second: Partial<UploadRow>
   tx.put('uploads', ['', 'a'], { ...update, order: 0, madeAtMs: 0, attributes: { a: 1, b: 1 }, ...first });
   tx.put('uploads', ['', 'b'], { ...update, order: 1, madeAtMs: 0, attributes: { b: 2 }, ...second });
   const { source, id } = update;
-  const outcome = { op_id: 'a', source, id, status: 'conflict', conflicting: ['a'], current: { a: 3 } } as const;
+  const outcome: Outcome = { op_id: 'a', source, id, status: 'conflict', conflicting: ['a'], current: { a: 3 } };
   settleOutcome(tx, outcome, { nowMs: 0, settled: 0, newOpId: () => 'rest' });
   return [...tx.entries('uploads', '')].map(([opId, { group, attributes }]) => [opId, group, attributes]);
 }
