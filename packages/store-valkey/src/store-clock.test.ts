@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { StoreClock, type Window } from './store-clock.ts';
 
 const HOUR_US = 3_600_000_000;
@@ -54,6 +54,22 @@ describe('the deadline of a write', () => {
     expect(store.windows).toEqual([[store.timeUs - 400_000 - SLACK_US, store.timeUs + 1_100_000]]);
   });
 
+  it('[VALKEY-35] a reply to a look at the clock that took longer than a second does not count', async () => {
+    const store = new Store();
+    let replyMs = 0;
+    const readTime = async () => {
+      const { timeUs } = store;
+      store.nowMs += replyMs;
+      return timeUs;
+    };
+    const clock = new StoreClock({ isOneNode: true, nowMs: () => store.nowMs, nodes: () => [readTime] });
+    await clock.sample();
+    replyMs = 1_001;
+    await clock.sample();
+    await clock.within(store.nowMs + 1_500, store.write);
+    expect(store.windows).toEqual([[store.timeUs - SLACK_US, store.timeUs + 1_500_000]]);
+  });
+
   it.each([HOUR_US, -HOUR_US])(
     '[VALKEY-35] after the clock of the store was set by %d µs, a write is tried again with its time, and the next one at once',
     async (byUs) => {
@@ -97,5 +113,27 @@ describe('the deadline of a write', () => {
     await clock.sample();
     await clock.within(store.nowMs + 1_500, store.write);
     expect(store.windows).toHaveLength(1);
+  });
+});
+
+describe('a write that fails', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('[VALKEY-35] a failure without a reply is told at the deadline, and a reply at once', async () => {
+    vi.useFakeTimers();
+    const store = new Store();
+    const clock = store.clock();
+    const told: string[] = [];
+    const fail = (error: Error) =>
+      clock.within(store.nowMs + 1_500, () => Promise.reject(error)).catch(({ message }: Error) => told.push(message));
+    const replied = Object.assign(new Error('READONLY'), { name: 'ReplyError' });
+    const done = Promise.all([fail(new Error('Connection is closed.')), fail(replied)]);
+    await vi.advanceTimersByTimeAsync(1_499);
+    expect(told).toEqual(['READONLY']);
+    await vi.advanceTimersByTimeAsync(1);
+    await done;
+    expect(told).toEqual(['READONLY', 'Connection is closed.']);
   });
 });
