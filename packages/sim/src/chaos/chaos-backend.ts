@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerJson, type BackendRequest, type Dice, type FakeBackend, openFakeBackend } from '@tidemark/testing/kit';
 import type { Attributes, ObjectsGiven } from '../model/write.ts';
+import { QueryChecker } from './query-checker.ts';
 
 export const BACKEND_SECRET = 'shared with the backend';
 const DELAY_MS_MAX = 200;
@@ -23,6 +24,7 @@ export class ChaosBackend {
   isDown = false;
   hasFaults = false;
   readonly problems: string[] = [];
+  readonly queries = new QueryChecker();
   readonly #backend: FakeBackend;
   readonly #dice: Dice;
   readonly #objects = new Map<string, Map<string, Attributes>>();
@@ -33,9 +35,12 @@ export class ChaosBackend {
     this.#backend = backend;
     this.#dice = dice;
     backend.on('authenticate', (_, response) => response.writeHead(404).end());
-    backend.on('query', ({ body }, response) =>
-      this.#answer(response, () => Object.fromEntries(this.#of(String(body.source), String(body.user_id)))),
-    );
+    backend.on('query', ({ body }, response) => {
+      const [source, user] = [String(body.source), String(body.user_id)];
+      // It closes with the answer, or with the death of the server that asked.
+      response.once('close', this.queries.begin(JSON.stringify([source, user])));
+      return this.#answer(response, () => Object.fromEntries(this.#of(source, user)));
+    });
     for (const call of ['create', 'update', 'delete']) {
       backend.on(call, (request, response) => this.#answer(response, () => this.#perform(request)));
     }

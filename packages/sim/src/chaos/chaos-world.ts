@@ -8,6 +8,7 @@ import { BACKEND_SECRET, ChaosBackend } from './chaos-backend.ts';
 import { ChaosCluster, type ChaosEngine } from './cluster.ts';
 import { type ConvergenceParts, differencesOf } from './convergence.ts';
 import { FieldDevice } from './field-devices.ts';
+import { checkHints } from './hints.ts';
 import { MembershipHistory } from './memberships.ts';
 import { Nemesis } from './nemesis.ts';
 import { GROUPS, USER_PASSWORD, USERS } from './partitions.ts';
@@ -24,6 +25,11 @@ export interface WorldOptions {
   readonly plant: PlantName | null;
   /** The only faults to inject. Absent: all. */
   readonly faults?: readonly string[];
+  /**
+   * True: there are no other faults; the network and the backend work. Then events alone must bring changes to devices.
+   * If servers are only killed, a partition has one query at a time and statistics are recorded once.
+   */
+  readonly isCalm?: boolean;
 }
 
 const DEVICES_PER_USER = 2;
@@ -57,6 +63,7 @@ export class ChaosWorld {
   readonly #dice: Dice;
   /** True: a failover may lose what was acknowledged. Then only what everything converges to is checked. */
   readonly #isLossy: boolean;
+  readonly #isCalm: boolean;
   readonly #convergence: ConvergenceParts;
 
   private constructor(
@@ -71,6 +78,7 @@ export class ChaosWorld {
     this.#networks = networks;
     this.#dice = dice(1);
     this.#isLossy = isLossy(options.engine);
+    this.#isCalm = options.isCalm ?? false;
     this.#admin = new AdminClient(() => networks.pushers.url, CALL_MS_MAX);
     this.#control = new AdminClient(() => networks.control.url, CALL_MS_MAX);
     const shared = { registers: this.#registers, memberships: this.#memberships };
@@ -82,7 +90,7 @@ export class ChaosWorld {
     this.nemesis = new Nemesis({ cluster, backend, deviceNetwork, folder, dice: dice(3), onProblem, faults });
     this.devices = USERS.flatMap((user) => new Array<string>(DEVICES_PER_USER).fill(user)).map((login, index) => {
       const pageObjects = PAGE_OBJECTS[index] ?? 10;
-      const live = index % 2 === 0;
+      const live = this.#isCalm || index % 2 === 0;
       const { seed } = options;
       const { url } = networks.devices;
       const process = new DeviceProcess({
@@ -131,7 +139,8 @@ export class ChaosWorld {
   async disturb(durationMs: number): Promise<void> {
     const endMs = performance.now() + durationMs;
     const isOver = () => performance.now() >= endMs || this.problems.length > 0;
-    this.#setFaults(true);
+    this.#setFaults(!this.#isCalm);
+    if (this.#isExact) this.backend.queries.watch();
     await Promise.all([
       this.nemesis.run(isOver),
       this.nemesis.run(isOver),
@@ -145,6 +154,28 @@ export class ChaosWorld {
       ...this.devices.map((device) => device.run(isOver)),
     ]);
     this.#setFaults(false);
+    // From now on clocks run ahead of the leases of queries.
+    this.backend.queries.pause();
+  }
+
+  /** Checks, before any fault, that events alone bring changes to devices. Clocks do not run ahead meanwhile. */
+  async checkHints(): Promise<void> {
+    const { pushers, devices } = this;
+    const until = (what: string, isDone: () => Promise<boolean>) => this.#untilDone(what, isDone, { stepMs: 0 });
+    await checkHints({ pushers, devices, memberships: this.#memberships, until });
+  }
+
+  /** Checks that statistics of the whole installation were recorded by one server at a time. */
+  async checkStatistics(): Promise<void> {
+    if (!this.#isExact) return;
+    const steps = (await this.#control.call('GET', '/rc/v1/system/stats?metric=users')) as { readonly count: number }[];
+    if (steps.length === 0) this.problems.push('no server counted the users');
+    for (const { count } of steps) if (count !== 1) this.problems.push(`users were counted ${count} times in a step`);
+  }
+
+  /** True: servers are only killed, so none is held up while another one does its work. */
+  get #isExact(): boolean {
+    return this.#isCalm && this.nemesis.faults.every((fault) => fault === 'kill_server');
   }
 
   /** Ends all faults and checks that everything converges, then that a change of groups does. Returns how long it took. */
@@ -154,7 +185,7 @@ export class ChaosWorld {
     if ((await this.#drain()) && (await this.#converge((user) => this.#memberships.groupsOf(user)))) {
       await this.#converge(() => GROUPS.filter(() => this.#dice.chance(50)));
     }
-    this.problems.push(...this.backend.problems);
+    this.problems.push(...this.backend.problems, ...this.backend.queries.problems);
     this.pushers.recent.length = 0;
     return performance.now() - startMs;
   }
@@ -200,6 +231,9 @@ export class ChaosWorld {
     await call('POST', '/rc/v1/sources', { name: 'Visit', partition_type: 'group' });
     await call('POST', '/rc/v1/sources', { name: 'Task', adapter: 'backend', poll_interval: 2 });
     await call('POST', '/rc/v1/sources', { name: 'Trip', adapter: 'backend', poll_interval: 2, cud_queue: 'trips' });
+    // Every pull queries it, so that servers must agree again and again on who does.
+    const stock = { name: 'Stock', partition_type: 'app', adapter: 'backend', poll_interval: 0 };
+    if (this.#isCalm) await call('POST', '/rc/v1/sources', stock);
     for (const login of USERS) {
       await call('POST', '/rc/v1/users', { attributes: { login, password: USER_PASSWORD } });
       await this.pushers.setGroups(login, GROUPS);
@@ -253,13 +287,17 @@ export class ChaosWorld {
     const isDrained = await this.#untilDone(
       'servers have answered every request',
       async () => this.#networks.pushers.openRequests + this.#networks.control.openRequests === 0,
-      DRAIN_MS_MAX,
+      { msMax: DRAIN_MS_MAX },
     );
     await sleep(SETTLE_MS);
     return isDrained;
   }
 
-  async #untilDone(what: string, isDone: () => Promise<boolean>, msMax = CONVERGE_MS_MAX): Promise<boolean> {
+  async #untilDone(
+    what: string,
+    isDone: () => Promise<boolean>,
+    { msMax = CONVERGE_MS_MAX, stepMs = HEAL_STEP_MS } = {},
+  ): Promise<boolean> {
     const startMs = performance.now();
     let nextStepMs = startMs + HEAL_EVERY_MS;
     let failure = '';
@@ -276,7 +314,7 @@ export class ChaosWorld {
         return false;
       }
       if (nowMs >= nextStepMs) {
-        this.cluster.setClock(this.cluster.clockMs + HEAL_STEP_MS);
+        this.cluster.setClock(this.cluster.clockMs + stepMs);
         nextStepMs = nowMs + HEAL_EVERY_MS;
       }
       await sleep(POLL_MS);

@@ -105,6 +105,11 @@ export class Nemesis {
     }
   }
 
+  /** The faults that it injects. */
+  get faults(): readonly FaultName[] {
+    return this.#weights.map(([name]) => name);
+  }
+
   async run(isOver: () => boolean): Promise<void> {
     const { dice } = this.#parts;
     while (!isOver()) {

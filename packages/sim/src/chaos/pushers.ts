@@ -113,6 +113,19 @@ export class Pushers {
     }
   }
 
+  /** Pushes one value. Throws when the call fails: everything must be healed. */
+  async pushOne(): Promise<{ readonly register: Register; readonly value: number }> {
+    const { control, dice, registers } = this.#parts;
+    const register = dice.pick(registers.all);
+    const { source, ...owner } = register.partition;
+    const value = registers.nextValue();
+    const write = register.history.begin(value, performance.now());
+    const objects = { [register.id]: body(register.partition, value) };
+    await control.call('POST', `/app/v1/${source}/push_objects`, { ...owner, objects });
+    write.endMs = performance.now();
+    return { register, value };
+  }
+
   async #push(register: Register): Promise<void> {
     const { admin, registers } = this.#parts;
     const value = registers.nextValue();

@@ -20,6 +20,8 @@ export interface ChaosReport {
   readonly pushes: { readonly acknowledged: number; readonly unanswered: number };
   readonly reads: number;
   readonly receipts: number;
+  /** How many queries the backend got. */
+  readonly queries: number;
   readonly uploads: { readonly made: number; readonly performedByBackend: number };
   readonly deviceKills: number;
   /** How long the last round took to converge. */
@@ -31,13 +33,15 @@ export interface ChaosReport {
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const world = await ChaosWorld.open(options);
   try {
+    if (options.isCalm) await world.checkHints();
     let report = reportOf(world, 0, 0);
-    for (let round = 1; round === 1 || !options.isEnough(round - 1); round++) {
+    for (let round = 1; report.problems.length === 0 && (round === 1 || !options.isEnough(round - 1)); round++) {
       await world.disturb(options.roundMs);
       report = reportOf(world, round, world.problems.length > 0 ? 0 : await world.heal());
       options.onRound?.(report);
-      if (report.problems.length > 0) break;
     }
+    if (report.problems.length === 0) await world.checkStatistics();
+    report = { ...report, problems: [...world.problems] };
     if (report.problems.length > 0) await world.cluster.keepLogs();
     return report;
   } finally {
@@ -54,6 +58,7 @@ function reportOf(world: ChaosWorld, rounds: number, healedMs: number): ChaosRep
     pushes: { acknowledged: pushers.acknowledged, unanswered: pushers.unanswered },
     reads: pushers.reads,
     receipts: world.receipts,
+    queries: backend.queries.count,
     uploads: { made: sum(devices.map(({ uploads }) => uploads)), performedByBackend: backend.performed },
     deviceKills: sum(devices.map(({ kills }) => kills)),
     healedMs,
@@ -89,26 +94,36 @@ export const chaosCommand: Command = {
     const seed = options.number('seed') ?? Date.now() % 1_000_000;
     const plant = options.text('plant') === undefined ? null : options.choice('plant', PLANT_NAMES);
     if (servers > SERVERS_MAX) throw new UsageError(`--servers: expected at most ${SERVERS_MAX}, got ${servers}`);
-    // An exit ends the servers and the store as well.
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-    process.stderr.write(`seed ${seed}: ${minutes} minutes, ${servers} servers on one ${engine} store\n`);
-    const folder = await temporaryFolder();
-    const endMs = performance.now() + minutes * 60_000;
-    const isEnough = () => performance.now() >= endMs;
     const faults = options.text('faults')?.split(',');
-    const world = { seed, engine, servers, plant, folder: folder.path, ...(faults === undefined ? {} : { faults }) };
-    const report = await runChaos({ ...world, roundMs: ROUND_MS, isEnough, onRound: printRound });
-    process.stdout.write(`${JSON.stringify({ seed, engine, servers, ...report, problems: report.problems.length })}\n`);
-    if (report.problems.length === 0) {
-      await folder.remove();
-      return 0;
-    }
-    await writeFile(join(folder.path, 'problems.txt'), `${report.problems.join('\n\n')}\n`);
-    for (const problem of report.problems) process.stdout.write(`${problem.slice(0, PROBLEM_UNITS_MAX)}\n`);
-    process.stdout.write(`the data, the logs of the servers and problems.txt are in ${folder.path}\n`);
-    return 1;
+    const world = { seed, engine, servers, plant, ...(faults === undefined ? {} : { faults }) };
+    const endMs = performance.now() + minutes * 60_000;
+    return runAndPrint(world, `${minutes} minutes`, () => performance.now() >= endMs);
   },
 };
+
+/** Runs in a folder of its own, which is kept if there are problems. Returns the exit code. */
+export async function runAndPrint(
+  options: Omit<WorldOptions, 'folder'>,
+  length: string,
+  isEnough: ChaosOptions['isEnough'],
+): Promise<number> {
+  const { seed, engine, servers } = options;
+  // An exit ends the servers and the store as well.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  process.stderr.write(`seed ${seed}: ${length}, ${servers} servers on one ${engine} store\n`);
+  const folder = await temporaryFolder();
+  const run = { ...options, folder: folder.path, roundMs: ROUND_MS, isEnough, onRound: printRound };
+  const report = await runChaos(run);
+  process.stdout.write(`${JSON.stringify({ seed, engine, servers, ...report, problems: report.problems.length })}\n`);
+  if (report.problems.length === 0) {
+    await folder.remove();
+    return 0;
+  }
+  await writeFile(join(folder.path, 'problems.txt'), `${report.problems.join('\n\n')}\n`);
+  for (const problem of report.problems) process.stdout.write(`${problem.slice(0, PROBLEM_UNITS_MAX)}\n`);
+  process.stdout.write(`the data, the logs of the servers and problems.txt are in ${folder.path}\n`);
+  return 1;
+}
 
 function printRound({ rounds, pushes, uploads, receipts, healedMs, problems }: ChaosReport): void {
   const load = `${pushes.acknowledged} pushes acknowledged, ${pushes.unanswered} not, ${uploads.made} uploads, ${receipts} receipts`;
