@@ -32,6 +32,7 @@ const ACTIONS: readonly (readonly [Action, number])[] = [
   ['kill', 3],
 ];
 const PAUSE_MS_MAX = 120;
+const PULL_PAUSE_MS = 20;
 /** Objects that a device has made in one source. */
 const OWN_OBJECTS_MAX = 12;
 
@@ -67,6 +68,19 @@ export class FieldDevice {
       if (device !== null) await this.#act(device, dice.weighted(ACTIONS));
     }
     this.process.device?.goOnline();
+  }
+
+  /** Pulls again and again. */
+  async runPulls(isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      await this.pull();
+      await sleep(PULL_PAUSE_MS);
+    }
+  }
+
+  /** It may fail because of faults. */
+  async pull(): Promise<void> {
+    await this.process.device?.sync().catch(() => undefined);
   }
 
   /** Returns what the device shows of a source. */

@@ -107,12 +107,20 @@ async function applyLateWrites(): Promise<void> {
   StoreClock.prototype.within = (_endMs: number, attempt: Attempt) => attempt([0, Number.MAX_SAFE_INTEGER]);
 }
 
+/** A server queries although another one holds the lease for it. */
+async function ignoreLeases(): Promise<void> {
+  const { RefreshLeases } = await fromCore('refresh/refresh-leases.js');
+  if (RefreshLeases === undefined) throw new Error('the core has no RefreshLeases');
+  RefreshLeases.prototype.isLeased = () => false;
+}
+
 const PLANTS: Readonly<Record<PlantName, () => Promise<void>>> = {
   'ack-before-commit': acknowledgeBeforeCommit,
   'token-before-delivery': advanceTokenBeforeDelivery,
   'revoked-group': keepRevokedGroups,
   'torn-batch': tearBatches,
   'late-write': applyLateWrites,
+  'ignored-lease': ignoreLeases,
 };
 
 if (isMainThread) {

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tidemark/testing/kit';
-import { type Command, UsageError } from '../runner/command.ts';
+import { type Command, type OptionValues, UsageError } from '../runner/command.ts';
 import { ChaosWorld, type WorldOptions } from './chaos-world.ts';
 import { CHAOS_ENGINES } from './cluster.ts';
-import { PLANT_NAMES } from './plants.ts';
+import { PLANT_NAMES, type PlantName } from './plants.ts';
 
 export interface ChaosOptions extends WorldOptions {
   /** How long faults are injected in each round. */
@@ -33,7 +33,7 @@ export interface ChaosReport {
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const world = await ChaosWorld.open(options);
   try {
-    if (options.isCalm) await world.checkHints();
+    if (options.isCalm) await world.checkCalm();
     let report = reportOf(world, 0, 0);
     for (let round = 1; report.problems.length === 0 && (round === 1 || !options.isEnough(round - 1)); round++) {
       await world.disturb(options.roundMs);
@@ -72,6 +72,16 @@ const SERVERS_MAX = 4;
 const ROUND_MS = 20_000;
 const PROBLEM_UNITS_MAX = 2_000;
 
+export const PLANT_OPTION = {
+  name: 'plant',
+  value: 'B',
+  help: `puts a bug into the servers, which the run must find: ${PLANT_NAMES.join(', ')}`,
+};
+
+export function plantOf(options: OptionValues): PlantName | null {
+  return options.text('plant') === undefined ? null : options.choice('plant', PLANT_NAMES);
+}
+
 export const chaosCommand: Command = {
   name: 'chaos',
   summary: 'Real servers, store, backend and devices under faults of every kind; fails when a promise is broken.',
@@ -81,18 +91,14 @@ export const chaosCommand: Command = {
     { name: 'servers', value: 'N', help: `how many servers, 1 to ${SERVERS_MAX} (default ${SERVERS_DEFAULT})` },
     { name: 'seed', value: 'S', help: 'the seed of the run (default: random)' },
     { name: 'faults', value: 'F,F', help: 'only these faults, such as stall_store,fail_over (default: all)' },
-    {
-      name: 'plant',
-      value: 'B',
-      help: `puts a bug into the servers, which the run must find: ${PLANT_NAMES.join(', ')}`,
-    },
+    PLANT_OPTION,
   ],
   run: async (options) => {
     const minutes = options.number('minutes', 1) ?? MINUTES_DEFAULT;
     const engine = options.choice('engine', CHAOS_ENGINES);
     const servers = options.number('servers', 1) ?? SERVERS_DEFAULT;
     const seed = options.number('seed') ?? Date.now() % 1_000_000;
-    const plant = options.text('plant') === undefined ? null : options.choice('plant', PLANT_NAMES);
+    const plant = plantOf(options);
     if (servers > SERVERS_MAX) throw new UsageError(`--servers: expected at most ${SERVERS_MAX}, got ${servers}`);
     const faults = options.text('faults')?.split(',');
     const world = { seed, engine, servers, plant, ...(faults === undefined ? {} : { faults }) };

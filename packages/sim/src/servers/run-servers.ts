@@ -1,5 +1,5 @@
 import { CHAOS_ENGINES } from '../chaos/cluster.ts';
-import { runAndPrint } from '../chaos/run-chaos.ts';
+import { PLANT_OPTION, plantOf, runAndPrint } from '../chaos/run-chaos.ts';
 import { type Command, UsageError } from '../runner/command.ts';
 
 const ROUNDS_DEFAULT = 5;
@@ -20,6 +20,7 @@ export const serversCommand: Command = {
     { name: 'store', value: 'S', help: `${CHAOS_ENGINES.join(', ')} (default ${CHAOS_ENGINES[0]})` },
     { name: 'seed', value: 'S', help: 'the seed of the run (default: random)' },
     { name: 'faults', value: 'F,F', help: `only these faults (default: ${FAULTS_DEFAULT.join(',')})` },
+    PLANT_OPTION,
   ],
   run: async (options) => {
     const rounds = options.number('rounds', 1) ?? ROUNDS_DEFAULT;
@@ -28,7 +29,7 @@ export const serversCommand: Command = {
     const seed = options.number('seed') ?? Date.now() % 1_000_000;
     const faults = options.text('faults')?.split(',') ?? FAULTS_DEFAULT;
     if (servers > SERVERS_MAX) throw new UsageError(`--servers: expected at most ${SERVERS_MAX}, got ${servers}`);
-    const world = { seed, engine, servers, faults, plant: null, isCalm: true };
+    const world = { seed, engine, servers, faults, plant: plantOf(options), isCalm: true };
     return runAndPrint(world, `${rounds} rounds`, (done) => done >= rounds);
   },
 };
