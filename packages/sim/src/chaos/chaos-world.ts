@@ -34,7 +34,7 @@ export interface WorldOptions {
 
 const DEVICES_PER_USER = 2;
 /** How often all devices pull at the same time before the first fault, at whichever servers. */
-const PULLS_AT_ONCE = 10;
+const PULLS_AT_ONCE = 5;
 const PAGE_OBJECTS = [1, 3, 10, 100, 5, 2];
 const CALL_MS_MAX = 5_000;
 const POLL_MS = 50;
