@@ -11,6 +11,7 @@ export * from './ports/create-jobs.ts';
 export { isCustomOwner } from './ports/custom-owner.ts';
 export * from './ports/jobs.ts';
 export { joinedSlice } from './ports/joined-slice.ts';
+export { KEPT_OVERHEAD_BYTES, keptBytes } from './ports/kept-bytes.ts';
 export type { Log, LogFields } from './ports/log.ts';
 export * from './ports/moving.ts';
 export * from './ports/notifier.ts';

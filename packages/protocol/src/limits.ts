@@ -28,9 +28,9 @@ export interface Limits {
   readonly userAttributesUnitsMax: number;
   /** Pings that one caller may send in a minute. Exceeded: `rate_limited`. */
   readonly pingsPerMinuteMax: number;
-  /** Stored bytes of the objects of one user in one source. Exceeded: `quota_exceeded`. */
+  /** Stored bytes of the objects of one user in one source, with tombstones and notes of uploads. Exceeded: `quota_exceeded`. */
   readonly userBytesMax: number;
-  /** Stored bytes of the objects of an `app` source or a custom partition. Exceeded: `quota_exceeded`. */
+  /** The same of an `app` source or a custom partition. Exceeded: `quota_exceeded`. */
   readonly sharedBytesMax: number;
   /** Objects in the answer to a query. Exceeded: `backend_error`. */
   readonly answerObjectsMax: number;

@@ -2,15 +2,17 @@ import {
   addCommitTime,
   type CommitResult,
   type Kept,
+  keptBytes,
   type PartitionKey,
   type PartitionState,
 } from '@tidemark/core/ports';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { numberedChange } from './changes.ts';
 import { missingGuard } from './guards.ts';
+import { changeKept, readKept } from './kept.ts';
 import { RecordAppender, RecordFinder, removeRecords } from './live-records.ts';
 import { newId, nextNumber } from './meta.ts';
-import { applyNotes, areNotesExpected, requireSoundNotes } from './notes.ts';
+import { applyNotes, planNotes, requireSoundNotes } from './notes.ts';
 import { encodeIndexEntry, type IndexEntry, readIndexEntry } from './object-index.ts';
 import { type PartitionRow, readPartition, stateOf, writePartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
@@ -34,10 +36,15 @@ export function applyCommit(tables: Tables, commit: WriterCommit): CommitResult 
   if (commit.expectHead !== undefined && commit.expectHead !== (partition?.head ?? 0)) return { status: 'conflict' };
   const changes = expectedChanges(tables, partition, commit);
   if (changes === null) return { status: 'conflict' };
-  if (notes !== undefined && !areNotesExpected(tables, commit.partition, notes)) return { status: 'conflict' };
-  if (isTooLarge(tables, partition, changes, commit.bytesMax)) return { status: 'too_large' };
-  if (notes !== undefined) applyNotes(tables, commit.partition, notes);
+  const notesPlan = notes === undefined ? undefined : planNotes(tables, commit.partition, notes);
+  if (notesPlan === null) return { status: 'conflict' };
   const effective = changes.filter(({ change, before }) => change.record !== null || before?.isLive === true);
+  const keptGrowth = tombstonesGrowth(effective) + (notesPlan?.growth ?? 0);
+  if (isTooLarge(tables, partition, commit, { effective, added: notesPlan?.added ?? 0, keptGrowth })) {
+    return { status: 'too_large' };
+  }
+  if (notes !== undefined && notesPlan !== undefined) applyNotes(tables, commit.partition, notes, notesPlan);
+  changeKept(tables, commit.partition, keptGrowth);
   if (effective.length === 0) return { status: 'committed', state: stateOf(tables, partition) };
   const before = timed(partition ?? newPartition(tables), commit.atMs);
   const next = applyChanges(tables, before, effective);
@@ -80,21 +87,40 @@ function isExpected(tables: Tables, partition: PartitionRow | null, { id, expect
   return expect === (entry?.seq ?? 0);
 }
 
-/** True: the changes make the partition larger, and larger than `bytesMax`. */
+/** What a commit does to the bytes that the quota counts, besides the records that it replaces. */
+interface Effect {
+  readonly effective: readonly IndexedChange[];
+  /** The bytes of the notes that are written. */
+  readonly added: number;
+  readonly keptGrowth: number;
+}
+
+/** By how many bytes the tombstones grow. */
+function tombstonesGrowth(effective: readonly IndexedChange[]): number {
+  let growth = 0;
+  for (const { change, before } of effective) {
+    if (change.record === null) growth += keptBytes(change.id);
+    else if (before?.isLive === false) growth -= keptBytes(change.id);
+  }
+  return growth;
+}
+
+/** True: the commit writes something, makes the partition larger, and larger than `bytesMax`. */
 function isTooLarge(
   tables: Tables,
   partition: PartitionRow | null,
-  changes: readonly IndexedChange[],
-  bytesMax: number | undefined,
+  { bytesMax, partition: key }: WriterCommit,
+  { effective, added: notesAdded, keptGrowth }: Effect,
 ): boolean {
   if (bytesMax === undefined) return false;
   let added = 0;
-  for (const { change } of changes) added += change.record?.length ?? 0;
-  const before = partition?.bytes ?? 0;
-  if (added === 0 || before + added <= bytesMax) return false;
+  for (const { change } of effective) added += change.record?.length ?? 0;
+  if (added + notesAdded === 0) return false;
+  const after = (partition?.bytes ?? 0) + readKept(tables, key) + added + keptGrowth;
+  if (after <= bytesMax) return false;
   // Only now the removed bytes matter: most commits are far from any bound.
-  const removed = partition === null ? 0 : replacedBytes(tables, partition.number, changes);
-  return added > removed && before + added - removed > bytesMax;
+  const removed = partition === null ? 0 : replacedBytes(tables, partition.number, effective);
+  return added + keptGrowth > removed && after - removed > bytesMax;
 }
 
 function replacedBytes(tables: Tables, partition: number, changes: readonly IndexedChange[]): number {
@@ -157,10 +183,13 @@ export function applyTrim(tables: Tables, key: PartitionKey, upTo: number, tombs
   const { number } = partition;
   const range = { start: [number, 0] as [number, number], end: [number, target + 1] as [number, number] };
   const due = [...tables.tombstones.getRange({ ...range, limit: tombstonesMax })];
+  let bytes = 0;
   for (const { key: tombstone, value: id } of due) {
     tables.tombstones.remove(tombstone);
     tables.index.remove([number, id]);
+    bytes += keptBytes(id);
   }
+  changeKept(tables, key, -bytes);
   const floor = due.length < tombstonesMax ? target : (due.at(-1)?.key[1] ?? target);
   const next = { ...partition, floor, tombstones: partition.tombstones - due.length };
   writePartition(tables, key, next);

@@ -1,8 +1,16 @@
-import type { MovableStore, PartitionKey, PartitionState, Piece, StoreHead } from '@tidemark/core/ports';
+import {
+  keptBytes,
+  type MovableStore,
+  type PartitionKey,
+  type PartitionState,
+  type Piece,
+  type StoreHead,
+} from '@tidemark/core/ports';
 import { migrationStateOf, type Opening, writeManifest } from './data-folder.ts';
 import { importDocument, importPart } from './documents.ts';
 import type { EngineContext } from './engine-context.ts';
 import { importJobs } from './jobs/move-jobs.ts';
+import { changeKept } from './kept.ts';
 import { keyOf } from './keys.ts';
 import { RecordAppender } from './live-records.ts';
 import { lastNumber, nextNumber, raiseNumber, setEpoch, storeEpoch } from './meta.ts';
@@ -76,6 +84,8 @@ interface OpenPartition {
   readonly key: PartitionKey;
   readonly records: RecordAppender;
   row: PartitionRow;
+  /** The bytes of the tombstones of this portion. */
+  kept: number;
 }
 
 class Importer {
@@ -124,6 +134,7 @@ class Importer {
     if (this.#open === null) return;
     this.#open.records.flush();
     writePartition(this.#tables, this.#open.key, this.#open.row);
+    changeKept(this.#tables, this.#open.key, this.#open.kept);
     this.#open = null;
   }
 
@@ -138,6 +149,7 @@ class Importer {
   #tombstone({ partition, seq, id }: Extract<Piece, { readonly what: 'tombstone' }>): void {
     const open = this.#at(partition);
     open.row = { ...open.row, tombstones: open.row.tombstones + 1 };
+    open.kept += keptBytes(id);
     this.#tables.tombstones.put([open.row.number, seq], id);
     this.#tables.index.put([open.row.number, id], encodeIndexEntry({ seq, isLive: false, checksum: 0 }));
   }
@@ -145,7 +157,7 @@ class Importer {
   #begin(key: PartitionKey, row: PartitionRow): OpenPartition {
     this.flush();
     // Records of this portion do not join the last run of the portion before: head 0 has none.
-    this.#open = { key, row, records: new RecordAppender(this.#tables, row.number, 0) };
+    this.#open = { key, row, kept: 0, records: new RecordAppender(this.#tables, row.number, 0) };
     return this.#open;
   }
 

@@ -14,6 +14,7 @@ import {
 import { type BorrowedBytes, viewOf } from './borrowed-bytes.ts';
 import { changedSince } from './changes.ts';
 import { type EngineContext, yieldAfterRead } from './engine-context.ts';
+import { readKept } from './kept.ts';
 import { type JournalKey, journalAfter, NUMBER_MAX } from './keys.ts';
 import { RecordFinder } from './live-records.ts';
 import { readIndexEntry } from './object-index.ts';
@@ -32,6 +33,11 @@ export function journal({ read, write }: EngineContext, trimStepMax: number): Jo
     },
 
     size: async (key) => readPartition(read(), key)?.size ?? 0,
+
+    async bytes(key) {
+      const tables = read();
+      return (readPartition(tables, key)?.bytes ?? 0) + readKept(tables, key);
+    },
 
     async readObjects(key, ids) {
       const found = readObjects(read(), key, ids);

@@ -1,15 +1,18 @@
-import type {
-  Note,
-  NoteKind,
-  NoteList,
-  NotePiece,
-  NoteRef,
-  NoteStore,
-  NotesWrite,
-  NoteWrite,
-  PartitionKey,
+import {
+  keptBytes,
+  type Note,
+  type NoteKind,
+  type NoteList,
+  type NotePiece,
+  type NoteRef,
+  type NoteStore,
+  type NotesWrite,
+  type NoteWrite,
+  type PartitionKey,
 } from '@tidemark/core/ports';
+import type { Transaction } from 'lmdb';
 import type { EngineContext } from './engine-context.ts';
+import { changeKept } from './kept.ts';
 import { behind, keyOf, lookUpKey, NUMBER_BYTES, textsOf } from './keys.ts';
 import { partitionKeyOf, partitionName, partitionParts } from './partitions.ts';
 import { removeRange, type Tables } from './tables.ts';
@@ -59,31 +62,79 @@ export function requireSoundNotes({ writes }: NotesWrite): void {
   if (names.size !== writes.length) throw new Error('a commit writes the same note twice');
 }
 
-export function areNotesExpected(tables: Tables, partition: PartitionKey, { client, writes }: NotesWrite): boolean {
-  const owner = ownerKey(partition, client);
-  return writes.every(({ expect, ...ref }) => expect === undefined || expect === textOf(tables, owner, ref));
+/** What a commit does to the notes of a device, read before anything is written. */
+export interface NotesPlan {
+  /** What each note that is written was before. */
+  readonly old: readonly (string | undefined)[];
+  /** The keys of notes that have expired, in the table of expiries. */
+  readonly expired: readonly Buffer[];
+  /** The bytes of all texts that are written. */
+  readonly added: number;
+  /** By how many bytes the notes of the partition grow. */
+  readonly growth: number;
 }
 
-export function applyNotes(tables: Tables, partition: PartitionKey, { client, writes, nowMs }: NotesWrite): void {
+/** Returns null when a note is not as it is expected. */
+export function planNotes(tables: Tables, partition: PartitionKey, notes: NotesWrite): NotesPlan | null {
+  const { client, writes, nowMs } = notes;
   const owner = ownerKey(partition, client);
-  for (const write of writes) applyNote(tables, owner, write);
-  removeExpired(tables, owner, nowMs);
+  const old = writes.map((write) => tables.notes.get(noteKey(owner, write)));
+  let added = 0;
+  let removed = 0;
+  for (const [index, { key, text, expect }] of writes.entries()) {
+    const value = old[index];
+    const before = value === undefined ? null : readNoteValue(value).text;
+    if (expect !== undefined && expect !== before) return null;
+    if (before !== null) removed += keptBytes(key, before);
+    if (text !== null) added += keptBytes(key, text);
+  }
+  const end = Buffer.concat([owner, keyOf(nowMs + 1)]);
+  const expired = [...tables.noteExpiry.getKeys({ start: owner, end, limit: EXPIRED_PER_WRITE_MAX })];
+  removed += expiredBytes(tables, owner, expired, writes);
+  return { old, expired, added, growth: added - removed };
+}
+
+/** Those that are written anyway are not counted again. */
+function expiredBytes(tables: Tables, owner: Buffer, expired: readonly Buffer[], writes: readonly NoteRef[]): number {
+  if (expired.length === 0) return 0;
+  const written = new Set(writes.map(({ kind, key }) => JSON.stringify([kind, key])));
+  let bytes = 0;
+  for (const ref of expired.map((key) => expiredRef(key, owner))) {
+    const value = tables.notes.get(noteKey(owner, ref));
+    if (value === undefined || written.has(JSON.stringify([ref.kind, ref.key]))) continue;
+    bytes += keptBytes(ref.key, readNoteValue(value).text);
+  }
+  return bytes;
+}
+
+function expiredRef(key: Buffer, owner: Buffer): NoteRef {
+  const [kind = '', name = ''] = textsOf(key, owner.length + NUMBER_BYTES);
+  return { kind: kind as NoteKind, key: name };
+}
+
+export function applyNotes(tables: Tables, partition: PartitionKey, { client, writes }: NotesWrite, plan: NotesPlan) {
+  const owner = ownerKey(partition, client);
+  for (const key of plan.expired) {
+    tables.noteExpiry.remove(key);
+    tables.notes.remove(noteKey(owner, expiredRef(key, owner)));
+  }
+  for (const [index, write] of writes.entries()) applyNote(tables, owner, write, plan.old[index]);
   tables.clientNotes.put(clientNotesKey(partition, client), '');
 }
 
 export function importNote(tables: Tables, { partition, client, note, endsAtMs }: NotePiece): void {
   const owner = ownerKey(partition, client);
-  applyNote(tables, owner, { ...note, ...(endsAtMs === null ? {} : { endsAtMs }) });
+  applyNote(tables, owner, { ...note, ...(endsAtMs === null ? {} : { endsAtMs }) }, undefined);
   tables.clientNotes.put(clientNotesKey(partition, client), '');
+  changeKept(tables, partition, keptBytes(note.key, note.text));
 }
 
-function applyNote(tables: Tables, owner: Buffer, write: NoteWrite): void {
+function applyNote(tables: Tables, owner: Buffer, write: NoteWrite, old: string | undefined): void {
   const key = noteKey(owner, write);
-  const old = tables.notes.get(key);
   if (old !== undefined) removeExpiry(tables, owner, write, readNoteValue(old).endsAtMs);
   const { text, endsAtMs = null } = write;
   if (text === null) {
-    tables.notes.remove(key);
+    if (old !== undefined) tables.notes.remove(key);
     return;
   }
   tables.notes.put(key, `${endsAtMs ?? ''} ${text}`);
@@ -94,21 +145,25 @@ function removeExpiry(tables: Tables, owner: Buffer, ref: NoteRef, endsAtMs: num
   if (endsAtMs !== null) tables.noteExpiry.remove(expiryKey(owner, endsAtMs, ref));
 }
 
-function removeExpired(tables: Tables, owner: Buffer, nowMs: number): void {
-  const end = Buffer.concat([owner, keyOf(nowMs + 1)]);
-  for (const key of [...tables.noteExpiry.getKeys({ start: owner, end, limit: EXPIRED_PER_WRITE_MAX })]) {
-    const [kind = '', name = ''] = textsOf(key, owner.length + NUMBER_BYTES);
-    tables.noteExpiry.remove(key);
-    tables.notes.remove(noteKey(owner, { kind: kind as NoteKind, key: name }));
-  }
-}
-
 /** Removes the notes of a device on all partitions. */
 export function removeNotesOf(tables: Tables, client: string): void {
   const prefix = keyOf(client);
   for (const key of [...tables.clientNotes.getKeys({ start: prefix, ...endAt(prefix) })]) {
-    removeAll(tables, Buffer.concat([key.subarray(prefix.length), prefix]));
+    const name = key.subarray(prefix.length);
+    const owner = Buffer.concat([name, prefix]);
+    let bytes = 0;
+    for (const size of noteSizes(tables, owner)) bytes += size;
+    changeKept(tables, partitionKeyOf(name), -bytes);
+    removeAll(tables, owner);
     tables.clientNotes.remove(key);
+  }
+}
+
+/** The bytes of each note on a partition, or of those of one device: `prefix` is the name of the partition, or its owner key. */
+export function* noteSizes(tables: Tables, prefix: Buffer, transaction?: Transaction): Iterable<number> {
+  const snapshot = transaction === undefined ? {} : { transaction };
+  for (const { key, value } of tables.notes.getRange({ start: prefix, ...endAt(prefix), ...snapshot })) {
+    yield keptBytes(textsOf(key).at(-1) ?? '', readNoteValue(value).text);
   }
 }
 
@@ -137,11 +192,6 @@ function removeAll(tables: Tables, prefix: Buffer): void {
   const end = behind(prefix) ?? Buffer.from([0xff]);
   removeRange(tables.notes, prefix, end);
   removeRange(tables.noteExpiry, prefix, end);
-}
-
-function textOf(tables: Tables, owner: Buffer, ref: NoteRef): string | null {
-  const value = tables.notes.get(noteKey(owner, ref));
-  return value === undefined ? null : readNoteValue(value).text;
 }
 
 export function readNoteValue(value: string): { readonly endsAtMs: number | null; readonly text: string } {

@@ -37,6 +37,8 @@ export interface Tables {
   readonly notes: Database<string, Buffer>;
   /** [client, …partition name]: the partitions on which a client has notes. */
   readonly clientNotes: TupleTable;
+  /** Partition name → bytes of its tombstones and notes (`kept.ts`). */
+  readonly kept: TupleTable;
   /** […partition name, client, expiry, kind, key]: the notes that expire, ordered by expiry. */
   readonly noteExpiry: Database<string, Buffer>;
   /** Document name → row as JSON text. */
@@ -110,6 +112,7 @@ export function openTables(file: string, options: { readonly mapBytes: number })
     acknowledgedCounts: root.openDB('acknowledgement_counts', texts),
     notes: root.openDB('notes', texts),
     clientNotes: root.openDB<string, Buffer>('client_notes', tuples) as TupleTable,
+    kept: root.openDB<string, Buffer>('kept', tuples) as TupleTable,
     noteExpiry: root.openDB('note_expiry', texts),
     documents: root.openDB('documents', texts),
     parts: root.openDB('parts', texts),

@@ -59,6 +59,10 @@ const DAMAGE: Record<string, { harm: (bench: Bench) => void; problems: Finding['
   'a wrong size': { harm: (bench) => rewrite(bench, { size: 3 }), problems: ['wrong_size'] },
   'a wrong number of bytes': { harm: (bench) => rewrite(bench, { bytes: 9 }), problems: ['wrong_size'] },
   'a wrong number of tombstones': { harm: (bench) => rewrite(bench, { tombstones: 9 }), problems: ['wrong_size'] },
+  'too many bytes of tombstones and notes': {
+    harm: ({ tables }) => void tables.kept.putSync(partitionName(shared), '999'),
+    problems: ['wrong_size'],
+  },
   'a wrong checksum': { harm: (bench) => rewrite(bench, { checksum: 1 }), problems: ['wrong_checksum'] },
   'a head that went back': { harm: (bench) => rewrite(bench, { head: 5 }), problems: ['seq_beyond_head'] },
   'a floor above a tombstone': { harm: (bench) => rewrite(bench, { floor: 6 }), problems: ['tombstone_below_floor'] },

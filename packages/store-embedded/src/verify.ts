@@ -1,4 +1,4 @@
-import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
+import { type Finding, keptBytes, type PartitionKey, type RecordReader } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
 import { acknowledgedKey } from './acknowledged-index.ts';
@@ -6,8 +6,9 @@ import type { DocumentRow } from './documents.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
 import { ALL_JOURNALS, ALL_OBJECTS, type JournalKey, journalAfter, keyOf, objectsOf, readNumber } from './keys.ts';
 import { type LiveRecord, liveRecordsOf, RecordFinder } from './live-records.ts';
+import { noteSizes } from './notes.ts';
 import { decodeIndexEntry, type IndexEntry } from './object-index.ts';
-import { type PartitionRow, partitionKeyOf } from './partitions.ts';
+import { type PartitionRow, partitionKeyOf, partitionName } from './partitions.ts';
 import type { Tables } from './tables.ts';
 import { decodeRow } from './tidemark-row.ts';
 import { tidemarkKeyOf } from './tidemarks.ts';
@@ -32,6 +33,11 @@ export async function* verifyTables(tables: Tables, reader: RecordReader): Async
 interface Totals {
   size: number;
   checksum: number;
+  bytes: number;
+}
+
+interface Tombstones {
+  count: number;
   bytes: number;
 }
 
@@ -62,7 +68,7 @@ class Check {
   async *#partition(partition: PartitionKey, row: PartitionRow): AsyncIterable<Finding> {
     const live = { size: 0, checksum: 0, bytes: 0 };
     for await (const finding of this.#live(row, live)) yield { partition, ...finding };
-    const tombstones = { count: 0 };
+    const tombstones = { count: 0, bytes: 0 };
     for await (const finding of this.#tombstones(row, tombstones)) yield { partition, ...finding };
     for await (const finding of this.#index(row)) yield { partition, ...finding };
     if (live.size !== row.size) {
@@ -80,9 +86,24 @@ class Check {
         detail: `${row.tombstones} tombstones noted, ${tombstones.count} found`,
       };
     }
+    if (tombstones.count === row.tombstones) yield* this.#kept(partition, tombstones.bytes);
     if (live.checksum !== row.checksum) {
       yield { partition, problem: 'wrong_checksum', detail: `${row.checksum} noted, ${live.checksum} computed` };
     }
+  }
+
+  /** Tombstones and notes of an earlier version were not counted, so there may be more than were. */
+  async *#kept(partition: PartitionKey, ofTombstones: number): AsyncIterable<Finding> {
+    const name = partitionName(partition);
+    const noted = Number(this.#tables.kept.get(name, { transaction: this.#transaction }) ?? 0);
+    let found = ofTombstones;
+    for (const bytes of noteSizes(this.#tables, name, this.#transaction)) {
+      await this.#pause();
+      found += bytes;
+    }
+    if (noted <= found) return;
+    const detail = `${noted} bytes of tombstones and notes noted, ${found} found`;
+    yield { partition, problem: 'wrong_size', detail };
   }
 
   async *#live(row: PartitionRow, totals: Totals): AsyncIterable<PartitionFinding> {
@@ -109,10 +130,11 @@ class Check {
     yield* this.#indexEntry(row, read.id, { seq, isLive: true, checksum: read.checksum });
   }
 
-  async *#tombstones(row: PartitionRow, totals: { count: number }): AsyncIterable<PartitionFinding> {
+  async *#tombstones(row: PartitionRow, totals: Tombstones): AsyncIterable<PartitionFinding> {
     for (const { key, value: id } of this.#tables.tombstones.getRange(this.#journalRange(row))) {
       await this.#pause();
       totals.count++;
+      totals.bytes += keptBytes(id);
       if (key[1] > row.head) yield { problem: 'seq_beyond_head', detail: `a tombstone at ${key[1]}, head ${row.head}` };
       if (key[1] <= row.floor) yield { problem: 'tombstone_below_floor', detail: `at ${key[1]}, floor ${row.floor}` };
       yield* this.#indexEntry(row, id, { seq: key[1], isLive: false, checksum: 0 });

@@ -21,6 +21,7 @@ import { headedRecord, RECORD_HEADER_BYTES } from './records.ts';
 import type { EngineContext } from './scope-access.ts';
 import { commitScript } from './scripts/commit.ts';
 import {
+  bytesScript,
   chunkScript,
   commitTimesScript,
   countScript,
@@ -102,6 +103,11 @@ export function journal(context: EngineContext, trimStepMax: number): JournalSto
 
     async size(key) {
       return (await partition(key)).size;
+    },
+
+    async bytes(key) {
+      const [, bytes] = await scopes.read({ scope: scopeOf(key), script: bytesScript, values: {} });
+      return numberOf(bytes);
     },
 
     async readObjects(key, ids) {

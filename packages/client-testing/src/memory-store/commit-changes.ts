@@ -1,9 +1,9 @@
-import { addCommitTime, type Change, type Commit, type CommitResult, isCustomOwner } from '@tidemark/core';
+import { addCommitTime, type Change, type Commit, type CommitResult, isCustomOwner, keptBytes } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { missingGuard } from './entries.ts';
 import { stateOf } from './journal.ts';
-import { type MemoryData, type MemoryPartition, newPartition, partitionOf } from './memory-data.ts';
-import { applyNotes, areNotesExpected, assertSoundNotes } from './notes.ts';
+import { type JournalEntry, type MemoryData, type MemoryPartition, newPartition, partitionOf } from './memory-data.ts';
+import { applyNotes, areNotesExpected, assertSoundNotes, bytesOfNotes, growthOfNotes } from './notes.ts';
 import { tupleKey } from './tuples.ts';
 
 /** Checks everything before it applies anything. */
@@ -16,7 +16,7 @@ export function commitChanges(data: MemoryData, commit: Commit, newWord: () => s
   if (conflicts(before, commit)) return { status: 'conflict' };
   const { notes } = commit;
   if (notes !== undefined && !areNotesExpected(data, commit.partition, notes)) return { status: 'conflict' };
-  if (isTooLarge(before, commit)) return { status: 'too_large' };
+  if (isTooLarge(data, before, commit)) return { status: 'too_large' };
   if (notes !== undefined) applyNotes(data, commit.partition, notes);
   const changes = commit.changes.filter((change) => takesSeq(before, change));
   if (changes.length === 0) return { status: 'committed', state: stateOf(before) };
@@ -42,17 +42,33 @@ function conflicts(partition: MemoryPartition, commit: Commit): boolean {
   });
 }
 
-function isTooLarge(
-  { journal, index }: MemoryPartition,
-  { changes, bytesMax = Number.POSITIVE_INFINITY }: Commit,
-): boolean {
-  const bytesOf = (record: string | null | undefined) => Buffer.byteLength(record ?? '');
-  let bytes = 0;
-  let growth = 0;
-  for (const { record } of journal.values()) bytes += bytesOf(record);
-  for (const { id, record } of changes)
-    growth += bytesOf(record) - bytesOf(journal.get(index.get(id)?.seq ?? 0)?.record);
-  return growth > 0 && bytes + growth > bytesMax;
+/** Deletions alone are never too large: they make room. */
+function isTooLarge(data: MemoryData, before: MemoryPartition, commit: Commit): boolean {
+  const { changes, notes, bytesMax = Number.POSITIVE_INFINITY } = commit;
+  const adds =
+    changes.some(({ record }) => record !== null) || notes?.writes.some(({ text }) => text !== null) === true;
+  if (!adds || bytesMax === Number.POSITIVE_INFINITY) return false;
+  let growth = notes === undefined ? 0 : growthOfNotes(data, commit.partition, notes);
+  for (const change of changes) {
+    if (takesSeq(before, change)) growth += entryBytes(change) - entryBytes(entryOf(before, change.id));
+  }
+  return growth > 0 && bytesOf(data, before) + growth > bytesMax;
+}
+
+/** The bytes of the live records, and those of tombstones and notes. */
+export function bytesOf(data: MemoryData, { key, journal }: MemoryPartition): number {
+  let bytes = bytesOfNotes(data, key);
+  for (const entry of journal.values()) bytes += entryBytes(entry);
+  return bytes;
+}
+
+function entryOf({ journal, index }: MemoryPartition, id: string): JournalEntry | undefined {
+  return journal.get(index.get(id)?.seq ?? 0);
+}
+
+function entryBytes(entry: JournalEntry | undefined): number {
+  if (entry === undefined) return 0;
+  return entry.record === null ? keptBytes(entry.id) : Buffer.byteLength(entry.record);
 }
 
 function takesSeq(partition: MemoryPartition, change: Change): boolean {

@@ -1,4 +1,4 @@
-import type { Note, NoteList, NoteRef, NotesWrite, PartitionKey } from '@tidemark/core';
+import { keptBytes, type Note, type NoteList, type NoteRef, type NotesWrite, type PartitionKey } from '@tidemark/core';
 import type { MemoryData, MemoryNote } from './memory-data.ts';
 import { compareUtf8, tupleKey } from './tuples.ts';
 
@@ -42,14 +42,41 @@ export function areNotesExpected(data: MemoryData, partition: PartitionKey, { cl
   });
 }
 
-export function applyNotes(data: MemoryData, partition: PartitionKey, { client, writes, nowMs }: NotesWrite): void {
+export function applyNotes(data: MemoryData, partition: PartitionKey, notes: NotesWrite): void {
+  const { client, writes } = notes;
+  for (const note of endedNotes(data, partition, notes)) data.notes.delete(mapKeyOf(partition, client, note));
   for (const { kind, key, text, endsAtMs = Number.POSITIVE_INFINITY } of writes) {
     const mapKey = mapKeyOf(partition, client, { kind, key });
     if (text === null) data.notes.delete(mapKey);
     else data.notes.set(mapKey, { partition, client, kind, key, text, endsAtMs });
   }
+}
+
+/** By how many bytes the notes of a partition grow. */
+export function growthOfNotes(data: MemoryData, partition: PartitionKey, notes: NotesWrite): number {
+  const { client, writes } = notes;
+  const gone = new Set<Note>(endedNotes(data, partition, notes));
+  let growth = 0;
+  for (const { kind, key, text } of writes) {
+    const old = data.notes.get(mapKeyOf(partition, client, { kind, key }));
+    if (old !== undefined) gone.add(old);
+    if (text !== null) growth += keptBytes(key, text);
+  }
+  for (const { key, text } of gone) growth -= keptBytes(key, text);
+  return growth;
+}
+
+export function bytesOfNotes(data: MemoryData, { source, user }: PartitionKey): number {
+  let bytes = 0;
+  for (const { partition, key, text } of data.notes.values()) {
+    if (partition.source === source && partition.user === user) bytes += keptBytes(key, text);
+  }
+  return bytes;
+}
+
+function endedNotes(data: MemoryData, partition: PartitionKey, { client, nowMs }: NotesWrite): readonly MemoryNote[] {
   const ended = notesOf(data, partition, client).filter(({ endsAtMs }) => endsAtMs <= nowMs);
-  for (const note of ended.slice(0, ENDED_PER_WRITE_MAX)) data.notes.delete(mapKeyOf(partition, client, note));
+  return ended.slice(0, ENDED_PER_WRITE_MAX);
 }
 
 function notesOf(data: MemoryData, { source, user }: PartitionKey, client: string): MemoryNote[] {

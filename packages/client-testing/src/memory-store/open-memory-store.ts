@@ -47,7 +47,7 @@ import {
   type WriteResult,
 } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
-import { commitChanges } from './commit-changes.ts';
+import { bytesOf, commitChanges } from './commit-changes.ts';
 import { readDocument, scopeTuple, writeDocument } from './documents.ts';
 import { listEntries, missingGuard, writeEntries } from './entries.ts';
 import { countRecords, sliceJournal, stateOf, trimGraves } from './journal.ts';
@@ -117,6 +117,11 @@ class MemoryStore implements MovableStore {
 
   async size(key: PartitionKey): Promise<number> {
     return stateOf(partitionOf(this.#data(), key)).size;
+  }
+
+  async bytes(key: PartitionKey): Promise<number> {
+    const data = this.#data();
+    return bytesOf(data, partitionOf(data, key));
   }
 
   async readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead> {

@@ -5,13 +5,15 @@ import { customNameOf } from './custom-partition.ts';
 
 export type QuotaLimits = Pick<Limits, 'userBytesMax' | 'sharedBytesMax'>;
 
-/** Returns the bytes allowed for the objects of a partition; shared partitions have a limit of their own. */
+/** Returns the bytes allowed for the objects, tombstones and upload notes of a partition; shared partitions have a limit of their own. */
 export function bytesMaxOf({ userBytesMax, sharedBytesMax }: QuotaLimits, { user }: PartitionKey): number {
   return user === null || customNameOf(user) !== null ? sharedBytesMax : userBytesMax;
 }
 
 export function quotaExceeded({ source, user }: PartitionKey, bytesMax: number): Refusal {
   const whose = user === null || customNameOf(user) !== null ? 'the shared objects' : 'the objects of one user';
-  const detail = `${whose} of ${quoted(source)} would take more than the ${bytesMax} bytes allowed; delete some first`;
+  const detail =
+    `${whose} of ${quoted(source)}, with what is kept of deletions and uploads, would take more than the ` +
+    `${bytesMax} bytes allowed; delete some first`;
   return new Refusal('quota_exceeded', detail);
 }

@@ -57,4 +57,20 @@ describe('the quota', () => {
       { status: 'applied' },
     ]);
   });
+
+  it('[UPLOAD-19] an upload that was rejected for the quota is decided anew when it comes again', async () => {
+    const { tidemark, store } = await newTidemark({ limits: { userBytesMax: 1_000 } });
+    const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+    await tidemark.pushObjects({ ...orders, objects: { 1: text(900) } });
+    const before = await store.bytes({ source: 'Order', user: 'ada' });
+    const changes = [{ op_id: 'a', source: 'Order', op: 'create', id: '2', attributes: text(500) }] as const;
+    expect(await tidemark.devices.push(device, { changes })).toMatchObject([
+      { status: 'rejected', error: { code: 'quota_exceeded' } },
+    ]);
+    expect(await store.bytes({ source: 'Order', user: 'ada' })).toBe(before);
+    await tidemark.pushDeletes({ ...orders, objects: ['1'] });
+    const applied = [{ op_id: 'a', source: 'Order', status: 'applied', id: '2' }];
+    expect(await tidemark.devices.push(device, { changes })).toEqual(applied);
+    expect(await tidemark.devices.push(device, { changes })).toEqual(applied);
+  });
 });

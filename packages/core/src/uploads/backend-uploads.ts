@@ -13,6 +13,7 @@ import type { Note } from '../ports/store.ts';
 import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-backend.ts';
 import { decideLocally, isOpen, mayAsk, type OpenUpload } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from './prepare-uploads.ts';
+import { commitRefusal } from './room.ts';
 import { readUploadJob } from './upload-job.ts';
 import { type KeptOutcome, outcomeRefs, readOutcome, uploadWrite } from './upload-notes.ts';
 import { roundsOf, type UploadLane } from './upload-order.ts';
@@ -155,7 +156,7 @@ export class BackendUploads {
   /** Writes what the backend has answered, unless the upload has come to its outcome meanwhile. */
   #writeAnswer(
     target: UploadTarget,
-    { upload: before, read: readBefore }: OpenUpload,
+    { upload: before, read: readBefore, job }: OpenUpload,
     answer: Answer,
   ): Promise<KeptOutcome> {
     const { store, clock } = this.#ports;
@@ -164,7 +165,8 @@ export class BackendUploads {
       if (upload.note !== null && !isOpen(upload.note)) return readOutcome(upload.note);
       if (answer.kind !== 'agreed') {
         const outcome: KeptOutcome = { status: answer.kind, id: upload.id, error: answer.error };
-        return (await commitPlan(this.#ports, target, planRefused(upload, outcome, clock.nowMs()))) ? outcome : null;
+        const plan = planRefused(upload, outcome, clock.nowMs());
+        return (await commitRefusal(this.#ports, target, plan, { job, note: upload.note })) ? outcome : null;
       }
       const { id } = answer;
       const read = isRetry || readBefore === null ? await store.readObjects(target.partition, [id]) : readBefore;

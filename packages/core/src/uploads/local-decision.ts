@@ -1,8 +1,9 @@
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note, ObjectsRead } from '../ports/store.ts';
 import { type PreparedUpload, rereadUpload } from './prepare-uploads.ts';
+import { commitRefusal } from './room.ts';
 import { type KeptOutcome, readOutcome } from './upload-notes.ts';
-import { type CommitPorts, commitPlan, decide, planRefused, retryOnConflict, seenIn } from './upload-plan.ts';
+import { type CommitPorts, decide, planRefused, retryOnConflict, seenIn } from './upload-plan.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 type AppliableUpload = PreparedUpload & { readonly refusal: null };
@@ -12,6 +13,8 @@ export interface OpenUpload {
   readonly kind: 'open';
   readonly upload: AppliableUpload;
   readonly read: ObjectsRead | null;
+  /** The job that asks; null: the request of the device does. */
+  readonly job: LeasedJob | null;
 }
 
 /** What can be said of an upload without its backend. */
@@ -31,12 +34,12 @@ export function decideLocally(
   return retryOnConflict(async (isRetry): Promise<LocalDecision | null> => {
     const upload = isRetry ? await rereadUpload(store, target, prepared) : prepared;
     if (upload.note !== null && !mayAsk(job, upload.note)) return { kind: 'done', outcome: readOutcome(upload.note) };
-    if (isAppliable(upload) && upload.admitted.op === 'create') return { kind: 'open', upload, read: null };
+    if (isAppliable(upload) && upload.admitted.op === 'create') return { kind: 'open', upload, read: null, job };
     const read = isAppliable(upload) ? await store.readObjects(target.partition, [upload.id]) : null;
     const { outcome, kept } = decide(target, upload, read);
-    if (isAppliable(upload) && outcome.status === 'applied') return { kind: 'open', upload, read };
+    if (isAppliable(upload) && outcome.status === 'applied') return { kind: 'open', upload, read, job };
     const plan = { ...planRefused(upload, outcome, clock.nowMs()), kept, ...seenIn(read) };
-    return (await commitPlan(ports, target, plan)) ? { kind: 'done', outcome } : null;
+    return (await commitRefusal(ports, target, plan, { job, note: upload.note })) ? { kind: 'done', outcome } : null;
   });
 }
 

@@ -99,7 +99,10 @@ export function seenIn(read: ObjectsRead | null): Pick<UploadPlan, 'seen'> {
   return read === null ? {} : { seen: read.state };
 }
 
-/** What is written for a round of uploads that need no backend; `index` counts the rounds of their push. */
+/**
+ * What is written for a round of uploads that need no backend; `index` counts the rounds of their push. In a full partition
+ * only deletions that have an effect are remembered: there cannot be more of them than objects.
+ */
 export function planRound(
   target: UploadTarget,
   decided: readonly DecidedUpload[],
@@ -107,10 +110,11 @@ export function planRound(
 ): UploadPlan {
   // Several rounds may fall into one millisecond.
   const atMs = nowMs + index / UPLOADS_PER_PUSH_MAX;
+  const remembered = target.isFull === undefined ? decided : decided.filter(({ change }) => change !== null);
   return {
     changes: decided.flatMap(({ change }) => change ?? []),
     kept: decided.flatMap(({ kept }) => kept),
-    writes: decided.flatMap(({ prepared, outcome, change }) => [
+    writes: remembered.flatMap(({ prepared, outcome, change }) => [
       ...outcomeWrites(prepared.opId, { ...outcome, atMs }, prepared.note),
       ...(change === null ? [] : footprintWrites(target, prepared, nowMs)),
     ]),
@@ -177,7 +181,7 @@ function footprintWrites(
   return [{ kind: 'footprint', key: id, text, expect: footprint?.text ?? null, endsAtMs }];
 }
 
-function refusedOutcome(id: string, { code, message }: Refusal): KeptOutcome {
+export function refusedOutcome(id: string, { code, message }: Refusal): KeptOutcome {
   return { status: 'rejected', id, error: { code, detail: message } };
 }
 

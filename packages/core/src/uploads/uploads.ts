@@ -19,6 +19,7 @@ import { NO_ADAPTER } from '../sources/source-record.ts';
 import { requireOpId } from './admit-upload.ts';
 import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
 import { firstOfEach, type PreparedUpload, prepareUploads, rereadNotes } from './prepare-uploads.ts';
+import { isQuotaRefusal, splitByRoom } from './room.ts';
 import { readUploadJob } from './upload-job.ts';
 import {
   includesCurrent,
@@ -223,7 +224,10 @@ export class Uploads {
   async #applyFresh(target: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
     const waiting = await this.#requireRoom(target, uploads.length);
     const prepared = await prepareUploads(this.#parts, target, uploads);
-    if (target.adapter !== null) return this.#backend.apply(target, prepared, new UploadLane(waiting));
+    if (target.adapter !== null) {
+      const { fitting, rejected } = await splitByRoom(this.#parts, target, prepared);
+      return new Map([...rejected, ...(await this.#backend.apply(target, fitting, new UploadLane(waiting)))]);
+    }
     const outcomes = new Map<string, KeptOutcome>();
     for (const [index, round] of roundsOf(prepared, ({ id }) => id).entries()) {
       // The round before has changed the notes of the same objects.
@@ -250,14 +254,14 @@ export class Uploads {
     try {
       return await this.#tryRound(target, round, index);
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'quota_exceeded') throw error;
+      if (!isQuotaRefusal(error)) throw error;
       return this.#tryRound({ ...target, isFull: error }, round, index);
     }
   }
 
   /** Applies a round in one commit. */
   #tryRound(target: UploadTarget, round: readonly PreparedUpload[], index: number): Promise<Outcomes> {
-    const bytesMax = bytesMaxOf(this.#parts.limits, target.partition);
+    const bound = target.isFull === undefined ? { bytesMax: bytesMaxOf(this.#parts.limits, target.partition) } : {};
     return retryOnConflict(async (isRetry) => {
       const current = isRetry ? await rereadNotes(this.#store, target, round) : round;
       const known = current.flatMap(({ opId, note }) => (note === null ? [] : [[opId, readOutcome(note)] as const]));
@@ -267,7 +271,7 @@ export class Uploads {
       const read = ids.length === 0 ? null : await this.#store.readObjects(target.partition, ids);
       const decided = fresh.map((prepared) => decide(target, prepared, read));
       const plan = planRound(target, decided, { nowMs: this.#parts.clock.nowMs(), index });
-      if (!(await commitPlan(this.#parts, target, { ...plan, ...seenIn(read), bytesMax }))) return null;
+      if (!(await commitPlan(this.#parts, target, { ...plan, ...seenIn(read), ...bound }))) return null;
       return new Map([...known, ...decided.map(({ prepared, outcome }) => [prepared.opId, outcome] as const)]);
     });
   }

@@ -70,7 +70,10 @@ const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, descr
   userAttributesMax: [1_000_000, 'Attributes of one user.'],
   userAttributesUnitsMax: [TEXT_MAX, 'All attributes of one user, in UTF-16 units of JSON text.'],
   pingsPerMinuteMax: [1_000_000, 'Pings one caller may send in a minute.'],
-  userBytesMax: [Number.MAX_SAFE_INTEGER, 'Bytes of the objects of one user in one source, as they are kept.'],
+  userBytesMax: [
+    Number.MAX_SAFE_INTEGER,
+    'Bytes of the objects of one user in one source, as they are kept, with deletions and uploads.',
+  ],
   sharedBytesMax: [
     Number.MAX_SAFE_INTEGER,
     'Bytes of objects that many users share: those of an `app` source, or of a custom partition.',

@@ -2,7 +2,7 @@ import { COMMIT_INTERVAL_S, COMMIT_INTERVALS_MAX } from '@tidemark/protocol';
 import { DIGITS } from '../keys.ts';
 import { SCOPE_KEYS } from '../layout.ts';
 import { RECORD_HEADER_BYTES } from '../records.ts';
-import { EARLIER_IDS_MAX, HEADERS, WRITING, writingScript } from './scope.ts';
+import { BYTES, EARLIER_IDS_MAX, HEADERS, WRITING, writingScript } from './scope.ts';
 import { CHUNK, lua } from './script.ts';
 
 /** Expired notes that one commit deletes. */
@@ -80,15 +80,13 @@ local function bytes_added(values, effective)
   return bytes
 end
 
--- Adds up the bytes once in a partition that was imported, which has no count.
-local function bytes_before(state)
-  if not state or not state.is_partition then return 0 end
-  if state.bytes then return state.bytes end
-  local bytes = 0
-  for _, id in ipairs(redis.call('HKEYS', RECORDS)) do
-    bytes = bytes + redis.call('HSTRLEN', RECORDS, id) - ${RECORD_HEADER_BYTES}
+local function tombstones_growth(ids, effective, dead)
+  local growth = 0
+  for _, index in ipairs(effective) do
+    if values[index] == '' then growth = growth + tombstone_bytes(ids[index])
+    elseif dead[index] then growth = growth - tombstone_bytes(ids[index]) end
   end
-  return bytes
+  return growth
 end
 
 local function call_in_chunks(command, key, list)
@@ -175,15 +173,31 @@ const NOTES = lua`
 local DIGITS = ${DIGITS}
 local NEVER = string.rep('-', DIGITS)
 
-local function notes_are_as_expected(is_outdated)
+local function field_of(end_member) return notes.client .. string.sub(end_member, #notes.client + DIGITS + 1) end
+
+-- Returns nil if a note is not as expected; otherwise the bytes written, the growth, and the notes that have expired.
+local function plan_notes(is_outdated)
+  local added, growth, written, expired = 0, 0, {}, {}
   for _, write in ipairs(notes.writes) do
+    local stored = not is_outdated and redis.call('HGET', NOTES, write.field)
     if write.expect ~= '' then
-      local stored = not is_outdated and redis.call('HGET', NOTES, write.field)
       local found = stored and '=' .. string.sub(stored, DIGITS + 1) or '-'
-      if found ~= write.expect then return false end
+      if found ~= write.expect then return nil end
     end
+    written[write.field] = true
+    if stored then growth = growth - note_bytes(write.field, #stored) end
+    if write.value ~= '' then added = added + note_bytes(write.field, #write.value) end
   end
-  return true
+  if not is_outdated then
+    expired = redis.call('ZRANGEBYLEX', NOTE_ENDS, '[' .. notes.client, '(' .. notes.expired_before, 'LIMIT', 0,
+      ${EXPIRED_PER_COMMIT_MAX})
+  end
+  for _, member in ipairs(expired) do
+    local field = field_of(member)
+    local length = written[field] and 0 or redis.call('HSTRLEN', NOTES, field)
+    if length > 0 then growth = growth - note_bytes(field, length) end
+  end
+  return added, growth + added, expired
 end
 
 local function end_member(field, value)
@@ -196,7 +210,11 @@ local function delete_note(field)
   redis.call('ZREM', NOTE_NAMES, field)
 end
 
-local function apply_notes()
+local function apply_notes(expired)
+  for _, member in ipairs(expired) do
+    redis.call('ZREM', NOTE_ENDS, member)
+    delete_note(field_of(member))
+  end
   for _, write in ipairs(notes.writes) do
     local stored = redis.call('HGET', NOTES, write.field)
     local old_end = stored and end_member(write.field, stored)
@@ -209,12 +227,6 @@ local function apply_notes()
       local new_end = end_member(write.field, write.value)
       if new_end then redis.call('ZADD', NOTE_ENDS, 0, new_end) end
     end
-  end
-  local expired = redis.call('ZRANGEBYLEX', NOTE_ENDS, '[' .. notes.client, '(' .. notes.expired_before, 'LIMIT', 0,
-    ${EXPIRED_PER_COMMIT_MAX})
-  for _, member in ipairs(expired) do
-    redis.call('ZREM', NOTE_ENDS, member)
-    delete_note(notes.client .. string.sub(member, #notes.client + DIGITS + 1))
   end
 end`;
 
@@ -255,7 +267,7 @@ export const commitScript = writingScript('commit', {
       writes: ['field', 'value', 'expect'],
     },
   },
-  uses: [WRITING, HEADERS, SEQS, REPLICATION_ID, CHANGED_OBJECTS, COMMIT_TIMES, ORDER_OF_CHANGES, NOTES],
+  uses: [WRITING, HEADERS, BYTES, SEQS, REPLICATION_ID, CHANGED_OBJECTS, COMMIT_TIMES, ORDER_OF_CHANGES, NOTES],
   body: lua`
 local refusal, epoch, version, erased = admitted(CLIENT_FENCE)
 if refusal then return refusal end
@@ -271,16 +283,26 @@ if seen_head ~= head then
   local unchanged_live, unchanged_dead = seqs_of(unchanged, state)
   if not are_as_expected(unchanged, unchanged_expected, unchanged_live, unchanged_dead) then return { 'conflict' } end
 end
-if notes and not notes_are_as_expected(is_outdated) then return { 'conflict' } end
+local notes_added, kept_growth, expired = 0, 0, {}
+if notes then notes_added, kept_growth, expired = plan_notes(is_outdated) end
+if not notes_added then return { 'conflict' } end
 
 local effective = effective_of(values, live)
 if #effective == 0 and not notes then return { 'committed', state_text(state, epoch) } end
 local replaced = totals_of_replaced(ids, effective, live)
-local added, before = bytes_added(values, effective), #effective > 0 and bytes_before(state) or 0
-if bytes_max and added > replaced.bytes and before + added - replaced.bytes > bytes_max then return { 'too_large' } end
+local added, kept = bytes_added(values, effective), kept_before(state)
+local before = (bytes_max or #effective > 0) and bytes_before(state) or 0
+kept_growth = kept_growth + tombstones_growth(ids, effective, dead)
+local growth = added - replaced.bytes + kept_growth
+-- Deletions alone are never too large: they make room.
+if bytes_max and added + notes_added > 0 and growth > 0 and before + kept + growth > bytes_max then
+  return { 'too_large' }
+end
 
 begin_writing(epoch, is_outdated, version)
-if notes then apply_notes() end
+if notes then apply_notes(expired) end
+local kept_after = math.max(kept + kept_growth, 0)
+if kept_after ~= (state and state.kept) then redis.call('HSET', STATE, 'k', whole(kept_after)) end
 if #effective > 0 then
   if not state or not state.is_partition then
     state = { epoch = epoch, id = new_id, replication_id = '', earlier = '', head = 0, floor = 0, size = 0,

@@ -1,7 +1,7 @@
 import { SCOPE_KEYS } from '../layout.ts';
 import { ADMIT, EXPIRY, FENCE_S } from './admission.ts';
 import { ACKNOWLEDGED_INDEX } from './devices.ts';
-import { maintenanceScript, STATE, WIPE } from './scope.ts';
+import { KEPT_BYTES, maintenanceScript, STATE, WIPE } from './scope.ts';
 import { CHUNK, lua, registryScript } from './script.ts';
 
 // The words of this file are explained in admission.ts.
@@ -96,13 +96,13 @@ return { 'erased' }`,
  */
 export const eraseClientScript = maintenanceScript('erase_client', {
   effect: 'frees',
-  keys: ['tidemarks', 'acknowledged', 'notes', 'note_names', 'note_ends'],
+  keys: ['state', 'tidemarks', 'acknowledged', 'notes', 'note_names', 'note_ends'],
   extraKey: 'client_fence',
   parameters: {
     ...{ version: 'text', readAtUs: 'number' },
     ...{ tidemarkMin: 'text', tidemarkMax: 'text', noteMin: 'text', noteMax: 'text' },
   },
-  uses: [EXPIRY, ACKNOWLEDGED_INDEX],
+  uses: [EXPIRY, ACKNOWLEDGED_INDEX, KEPT_BYTES],
   body: lua`
 if is_expired(read_at_us) then return { 'stale', whole(now_us()) } end
 local fence = redis.call('GET', CLIENT_FENCE)
@@ -110,7 +110,12 @@ if fence and tonumber(fence) >= tonumber(version) then return { 'erased' } end
 remove_acknowledged(tidemark_min, tidemark_max)
 redis.call('ZREMRANGEBYLEX', TIDEMARKS, tidemark_min, tidemark_max)
 local fields = redis.call('ZRANGEBYLEX', NOTE_NAMES, note_min, note_max, 'LIMIT', 0, ${CHUNK})
+local kept = redis.call('HGET', STATE, 'k')
 if #fields > 0 then
+  if kept then
+    for _, field in ipairs(fields) do kept = kept - note_bytes(field, redis.call('HSTRLEN', NOTES, field)) end
+    redis.call('HSET', STATE, 'k', whole(math.max(kept, 0)))
+  end
   redis.call('HDEL', NOTES, unpack(fields))
   redis.call('ZREM', NOTE_NAMES, unpack(fields))
 end

@@ -1,5 +1,5 @@
 import { RECORD_HEADER_BYTES } from '../records.ts';
-import { HEADERS, readingScript } from './scope.ts';
+import { BYTES, HEADERS, KEPT_BYTES, readingScript } from './scope.ts';
 import { CHUNK, lua } from './script.ts';
 
 // RECORDS holds id → record with its header; LIVE and TOMBSTONES hold the ids by seq.
@@ -22,6 +22,22 @@ export const stateScript = readingScript('state', {
 local refusal, state, epoch = readable()
 if refusal then return refusal end
 return { 'state', state_text(state, epoch) }`,
+});
+
+/**
+ * Reads the bytes of a partition that the quota counts.
+ *
+ * Reply  {'bytes', number} or a refusal to read
+ */
+export const bytesScript = readingScript('bytes', {
+  effect: 'reads',
+  keys: ['state', 'records', 'tombstones', 'notes'],
+  parameters: {},
+  uses: [BYTES],
+  body: lua`
+local refusal, state = readable()
+if refusal then return refusal end
+return { 'bytes', whole(bytes_before(state) + kept_before(state)) }`,
 });
 
 /**
@@ -257,16 +273,21 @@ export const trimScript = readingScript('trim', {
   effect: 'frees',
   keys: ['state', 'tombstones'],
   parameters: { upTo: 'number', tombstonesMax: 'number' },
+  uses: [KEPT_BYTES],
   body: lua`
 local refusal, state, epoch = readable()
 if refusal then return refusal end
 local target = state and math.min(up_to, state.head) or 0
 if not state or not state.is_partition or target <= state.floor then return { 'state', state_text(state, epoch) } end
 local due = redis.call('ZRANGEBYSCORE', TOMBSTONES, '-inf', whole(target), 'WITHSCORES', 'LIMIT', 0, tombstones_max)
-local ids = {}
-for index = 1, #due, 2 do ids[#ids + 1] = due[index] end
+local ids, bytes = {}, 0
+for index = 1, #due, 2 do
+  ids[#ids + 1] = due[index]
+  bytes = bytes + tombstone_bytes(due[index])
+end
 in_chunks(ids, ${CHUNK}, function(first, last) redis.call('ZREM', TOMBSTONES, unpack(ids, first, last)) end)
 state.floor = #ids < tombstones_max and target or tonumber(due[#due])
 redis.call('HSET', STATE, 'f', whole(state.floor))
+if state.kept then redis.call('HSET', STATE, 'k', whole(math.max(state.kept - bytes, 0))) end
 return { 'state', state_text(state, epoch) }`,
 });

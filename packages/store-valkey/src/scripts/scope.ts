@@ -1,3 +1,5 @@
+import { KEPT_OVERHEAD_BYTES } from '@tidemark/core/ports';
+import { DIGITS } from '../keys.ts';
 import type { RegistryKeyName, ScopeKeyName } from '../layout.ts';
 import { CHECKSUM_DIGITS, RECORD_HEADER_BYTES, UNITS_DIGITS } from '../records.ts';
 import { ADMISSION, ADMISSION_KEYS, ADMITTED, PERMIT } from './admission.ts';
@@ -77,16 +79,18 @@ const CHECKSUM_MODULUS = '4503599627370496';
  *   e  epoch of the store        w  random id of this partition    r  replication id of the node at the last commit
  *   h  head                      f  floor                          n  number of objects
  *   c  checksum                  b  bytes of all records           v  version of the registry at the last write
+ *   k  bytes of all tombstones and notes
  *   t  when its changes were committed (`addCommitTime` of the core)
  *   p  earlier replication ids, each with the head up to which it is valid: "id:seq,…"
- * A scope that holds only documents or notes has only e and v.
+ * A scope that holds only documents or notes has only e, v and k. One that was imported has neither b nor k until it is
+ * written to.
  *
  * A node gets another replication id with every restart and every failover. These are the moments at which acknowledged
  * writes can be lost, so the first commit under another id notes up to which seq the older ids are valid.
  */
 export const STATE = lua`
 local function read_state()
-  local stored = redis.call('HMGET', STATE, 'e', 'w', 'r', 'h', 'f', 'n', 'c', 'p', 'v', 'b')
+  local stored = redis.call('HMGET', STATE, 'e', 'w', 'r', 'h', 'f', 'n', 'c', 'p', 'v', 'b', 'k')
   if not stored[1] then return nil end
   local state = { epoch = stored[1], is_partition = stored[4] and true or false }
   state.id, state.replication_id, state.earlier = stored[2] or '', stored[3] or '', stored[8] or ''
@@ -94,6 +98,7 @@ local function read_state()
   state.size, state.checksum = tonumber(stored[6] or 0), tonumber(stored[7] or 0)
   state.version = tonumber(stored[9] or 0)
   state.bytes = stored[10] and tonumber(stored[10]) or nil
+  state.kept = stored[11] and tonumber(stored[11]) or nil
   return state
 end
 
@@ -177,3 +182,38 @@ local function units_of_part(value) return digits_of(value, 1, ${UNITS_DIGITS}) 
 
 local function add_checksums(a, b) return (a + b) % ${CHECKSUM_MODULUS} end
 local function subtract_checksums(a, b) return (a - b + ${CHECKSUM_MODULUS}) % ${CHECKSUM_MODULUS} end`;
+
+/**
+ * The bytes with which the quota counts tombstones and notes (`keptBytes` of the core). NOTES holds field → digits of the
+ * time at which the note expires, and its text. A field is the client, the kind and the key, each followed by a zero byte.
+ */
+export const KEPT_BYTES = lua`
+local function tombstone_bytes(id) return #id + ${KEPT_OVERHEAD_BYTES} end
+
+local function note_bytes(field, length)
+  return #string.match(field, '^[^%z]*%z[^%z]*%z([^%z]*)%z$') + length - ${DIGITS} + ${KEPT_OVERHEAD_BYTES}
+end`;
+
+/** The bytes of a partition. One that was imported has no counts: they are made once, by the next commit. */
+export const BYTES = lua`
+${KEPT_BYTES}
+local function bytes_before(state)
+  if not state or not state.is_partition then return 0 end
+  if state.bytes then return state.bytes end
+  local bytes = 0
+  for _, id in ipairs(redis.call('HKEYS', RECORDS)) do
+    bytes = bytes + redis.call('HSTRLEN', RECORDS, id) - ${RECORD_HEADER_BYTES}
+  end
+  return bytes
+end
+
+local function kept_before(state)
+  if not state then return 0 end
+  if state.kept then return state.kept end
+  local bytes = 0
+  for _, id in ipairs(redis.call('ZRANGE', TOMBSTONES, 0, -1)) do bytes = bytes + tombstone_bytes(id) end
+  for _, field in ipairs(redis.call('HKEYS', NOTES)) do
+    bytes = bytes + note_bytes(field, redis.call('HSTRLEN', NOTES, field))
+  end
+  return bytes
+end`;

@@ -8,6 +8,8 @@ export interface JournalStore {
   partition(key: PartitionKey): Promise<PartitionState>;
   /** Returns only the size, which costs less. */
   size(key: PartitionKey): Promise<number>;
+  /** The bytes that `bytesMax` bounds: of the live records, and `keptBytes` of every tombstone and of every note. */
+  bytes(key: PartitionKey): Promise<number>;
   /** Looks up objects, live or deleted. Ids the partition does not know are missing from the answer. */
   readObjects(key: PartitionKey, ids: readonly string[]): Promise<ObjectsRead>;
   readJournal(key: PartitionKey, range: JournalRange): Promise<JournalSlice>;
@@ -132,8 +134,8 @@ export interface Commit {
    */
   readonly seen?: Pick<PartitionState, 'epoch' | 'head'>;
   /**
-   * The bytes allowed for all live records of the partition, as UTF-8. A commit that would exceed it is refused, unless it
-   * makes the partition smaller. Absent: no limit.
+   * The `bytes` allowed for the partition. A commit that would exceed it is refused, unless it makes them fewer, or writes
+   * neither records nor notes: deletions make room, though a tombstone may take more than a small record. Absent: no limit.
    */
   readonly bytesMax?: number;
   /** The time of the commit, for `commitTimes`. Absent: its changes get the time of the commit before. */

@@ -102,6 +102,7 @@ export const movingCases: readonly MovingCase[] = [
       assert.deepEqual(await differencesOf(source, target), []);
       assert.equal(await target.readTidemark(ORDERS, 'c1'), null);
       assert.deepEqual(await target.listNotes(ORDERS, 'c1', { kind: 'outcome', limit: 10 }), []);
+      assert.equal(await target.bytes(ORDERS), await source.bytes(ORDERS));
     },
   },
   {

@@ -17,6 +17,7 @@ export interface ObservedPartition {
   readonly key: PartitionKey;
   /** The whole journal with its state. */
   readonly journal: JournalSlice;
+  readonly bytes: number;
   readonly tidemarks: readonly DeviceTidemark[];
 }
 
@@ -57,7 +58,8 @@ export async function observeStore(
 
 async function observePartition(store: Store, key: PartitionKey): Promise<ObservedPartition> {
   const journal = await wholeJournal(store, key);
-  return { key, journal, tidemarks: await store.listTidemarks(key, { limit: LIMIT }) };
+  const bytes = await store.bytes(key);
+  return { key, journal, bytes, tidemarks: await store.listTidemarks(key, { limit: LIMIT }) };
 }
 
 async function observeScope(store: Store, scope: DocumentScope): Promise<ObservedDocument[]> {

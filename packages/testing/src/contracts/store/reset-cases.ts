@@ -92,6 +92,7 @@ function everyCall(store: Store): Readonly<Record<string, () => Promise<unknown>
     epoch: () => store.epoch(),
     partition: () => store.partition(ORDERS),
     size: () => store.size(ORDERS),
+    bytes: () => store.bytes(ORDERS),
     readObjects: () => store.readObjects(ORDERS, ['1']),
     readJournal: () => store.readJournal(ORDERS, WHOLE),
     commit: () => store.commit({ partition: ORDERS, changes: [put('1'), remove('2')], guards: [] }),

@@ -21,6 +21,16 @@ export const brokenCommits: readonly BrokenStore[] = [
     }),
   },
   {
+    flaw: 'does not bound the notes of a commit',
+    caughtBy: 'STORE-82',
+    breaks: (store) => ({
+      commit: ({ bytesMax, ...commit }) => {
+        const isBounded = bytesMax !== undefined && commit.notes === undefined;
+        return store.commit({ ...commit, ...(isBounded ? { bytesMax } : {}) });
+      },
+    }),
+  },
+  {
     flaw: 'ignores objects that a commit read but does not change',
     caughtBy: 'STORE-65',
     breaks: (store) => ({
