@@ -35,7 +35,7 @@ it.each(['valkey-sentinel', 'valkey-cluster'] as const)(
   },
 );
 
-/** Failovers after which at least one must have lost a write: the replica may connect again just before the kill. */
+/** Failovers after which at least one must have lost a write: on a slow machine none may be acknowledged just before one. */
 const FAILOVERS_MAX = 5;
 
 it('[CHAOS-5] a failover of the lossy store loses writes that were acknowledged just before it', async () => {

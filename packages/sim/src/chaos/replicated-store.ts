@@ -20,9 +20,8 @@ interface Pair {
 /** How long a primary may be silent. On a busy machine nothing but a kill may be taken for a death. */
 const SILENT_MS_MAX = 5_000;
 
-/** How long a replica is cut off before its primary is killed, and how often it is. It connects again within a second. */
+/** How long a replica gets nothing before its primary is killed. */
 const CUT_OFF_MS = 500;
-const CUT_OFF_EVERY_MS = 20;
 const KEYS_PER_MOVE = 10;
 const MOVE_MS_MAX = 5_000;
 
@@ -38,21 +37,28 @@ export function isLossy(engine: string): boolean {
 }
 
 export async function openReplicatedStore(engine: ReplicatedEngine): Promise<ReplicatedStore> {
-  const prepare = isLossy(engine) ? cutOff : async () => undefined;
-  return engine.startsWith('valkey-sentinel') ? openWithSentinel(prepare) : openAsCluster(prepare);
+  const kill = isLossy(engine) ? killAhead : ({ primary }: Pair) => primary.kill();
+  return engine.startsWith('valkey-sentinel') ? openWithSentinel(kill) : openAsCluster(kill);
 }
 
-/** Keeps the replicas of a primary from getting what it acknowledges. */
-async function cutOff(primary: ValkeyServer): Promise<void> {
-  for (let waitedMs = 0; waitedMs < CUT_OFF_MS; waitedMs += CUT_OFF_EVERY_MS) {
+/**
+ * Kills a primary that has acknowledged writes which its replica does not have. The replica is stopped before its connection
+ * is cut, so that it can neither read what was sent nor connect again.
+ */
+async function killAhead({ primary, replica }: Pair): Promise<void> {
+  process.kill(replica.pid, 'SIGSTOP');
+  try {
     await primary.call('CLIENT', 'KILL', 'TYPE', 'replica');
-    await sleep(CUT_OFF_EVERY_MS);
+    await sleep(CUT_OFF_MS);
+    await primary.kill();
+  } finally {
+    process.kill(replica.pid, 'SIGCONT');
   }
 }
 
-type Prepare = (primary: ValkeyServer) => Promise<void>;
+type Kill = (pair: Pair) => Promise<void>;
 
-async function openWithSentinel(prepare: Prepare): Promise<ReplicatedStore> {
+async function openWithSentinel(kill: Kill): Promise<ReplicatedStore> {
   const sentinel = await startValkeySentinel(1, {}, SILENT_MS_MAX);
   const [replica] = sentinel.replicas;
   if (replica === undefined) throw new Error('there is no replica');
@@ -61,7 +67,7 @@ async function openWithSentinel(prepare: Prepare): Promise<ReplicatedStore> {
     address: sentinel.address,
     failOver: (_, lasting) =>
       failOver(pair, {
-        ...{ prepare, lasting },
+        ...{ kill, lasting },
         async rejoin(dead, primary) {
           await until(
             'the sentinel names the new primary',
@@ -75,32 +81,31 @@ async function openWithSentinel(prepare: Prepare): Promise<ReplicatedStore> {
   };
 }
 
-async function openAsCluster(prepare: Prepare): Promise<ReplicatedStore> {
+async function openAsCluster(kill: Kill): Promise<ReplicatedStore> {
   const cluster = await startValkeyCluster({ 'cluster-node-timeout': String(SILENT_MS_MAX) });
   const pairs: Pair[] = [];
   for (const primary of cluster.servers) pairs.push({ primary, replica: await cluster.addReplica(primary) });
   return {
     address: cluster.address,
     // A node of a cluster remembers the others, and learns from them that its slots have moved.
-    failOver: (dice, lasting) => failOver(dice.pick(pairs), { prepare, lasting, rejoin: (dead) => dead.restart() }),
+    failOver: (dice, lasting) => failOver(dice.pick(pairs), { kill, lasting, rejoin: (dead) => dead.restart() }),
     reshard: (dice) => reshard(pairs, dice),
     remove: cluster.remove,
   };
 }
 
 interface FailOver {
-  readonly prepare: Prepare;
+  readonly kill: Kill;
   readonly lasting: () => Promise<void>;
   readonly rejoin: (dead: ValkeyServer, primary: ValkeyServer) => Promise<void>;
 }
 
-async function failOver(pair: Pair, { prepare, lasting, rejoin }: FailOver): Promise<void> {
+async function failOver(pair: Pair, { kill, lasting, rejoin }: FailOver): Promise<void> {
   const { primary: dead, replica: primary } = pair;
   if ((await roleOf(dead)) !== 'master') {
     throw new Error('a replica took over though no primary was killed: this machine is too busy for the run');
   }
-  await prepare(dead);
-  await dead.kill();
+  await kill(pair);
   await until('the replica has taken over', async () => (await roleOf(primary)) === 'master');
   await lasting();
   await rejoin(dead, primary);
