@@ -106,11 +106,18 @@ describe('check', () => {
     const { token, id } = await tokens.issue({ user: 'root', scopes: ['push', 'admin', 'push'], expiresAtMs });
     const tokenHash = expect.stringMatching(`^${id}[0-9a-f]{48}$`) as string;
     const rights = { user: 'root', scopes: ['admin', 'push'], client: null, expiresAtMs };
-    const bearer = { tokenId: id, tokenHash, name: null, ...rights };
+    const bearer = { tokenId: id, tokenHash, name: null, isByRole: false, ...rights };
     expect(await tokens.check(token, clock.nowMs())).toEqual(bearer);
     expect(await tokens.check(token, expiresAtMs - 1)).toEqual(bearer);
     expect(await tokens.check(token, expiresAtMs)).toBeNull();
     expect(await tokens.check(newTokenText(seededRandom(99)), clock.nowMs())).toBeNull();
+  });
+
+  it('[TOKEN-13] a check tells whether a role at an identity provider gave the scopes', async () => {
+    const { tokens, clock } = await setUp();
+    const call = { user: 'root', scopes: ['admin'], expiresAtMs: clock.nowMs() + 1_000 };
+    const { token } = await tokens.issue({ ...call, isByRole: true });
+    expect(await tokens.check(token, clock.nowMs())).toMatchObject({ isByRole: true });
   });
 });
 
