@@ -1,9 +1,12 @@
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { temporaryFolder } from '@tidemark/testing';
-import { describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommitOptions, LocalStore, LocalWrite } from '../ports/local-store.ts';
+import { openFileStore } from './file-store.ts';
 
 /** Counts the calls to the file system, and lets one of them fail before it does anything. */
-const disk = vi.hoisted(() => {
+const disk = (() => {
   const counted = new Set([
     'open',
     'rename',
@@ -46,14 +49,21 @@ const disk = vi.hoisted(() => {
       return [...calls];
     },
   };
+})();
+
+// The functions themselves are replaced, because another test may have loaded the file store before this one.
+const { open, rename, rm } = fs;
+
+beforeAll(() => {
+  const wrapped = disk.wrap({ open, rename, rm });
+  Object.assign(fs, { open: wrapped.open, rename: wrapped.rename, rm: wrapped.rm });
+  syncBuiltinESMExports();
 });
 
-vi.mock('node:fs/promises', async (original) => {
-  const real = await original<typeof import('node:fs/promises')>();
-  const { open, rename, rm } = disk.wrap(real);
-  return { ...real, open, rename, rm };
+afterAll(() => {
+  Object.assign(fs, { open, rename, rm });
+  syncBuiltinESMExports();
 });
-const { openFileStore } = await import('./file-store.ts');
 
 /** More than any commit here makes. */
 const CALLS_MAX = 40;

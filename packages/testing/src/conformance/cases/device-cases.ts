@@ -1,5 +1,5 @@
 import type { ConformanceCase, Sent } from '../conformance-case.ts';
-import { ANY_TEXT, keep, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_ID } from '../matcher.ts';
+import { ANY_TEXT, keep, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
 import { del, each, events, get, json, lines, path, post, put, refused, withoutToken } from '../requests.ts';
 import { byDevice, kept, page, pull, pulled, signsIn } from './device-requests.ts';
 import { aSource, aUser, clientView, PASSWORD, push } from './fixtures.ts';
@@ -37,7 +37,13 @@ const signingIn: readonly ConformanceCase[] = [
       signsIn(name('bob'), '_b'),
       [
         withoutToken(post('/sync/v1/login', { login: name('anna'), password: PASSWORD, client: '{client}' })),
-        json({ token: TOKEN, user_id: name('anna'), client_id: same('client'), expires_at: MOMENT }),
+        json({
+          token: TOKEN,
+          user_id: name('anna'),
+          client_id: same('client'),
+          expires_at: MOMENT,
+          generation: wholeNumber(1),
+        }),
       ],
       [
         withoutToken(post('/sync/v1/login', { login: name('anna'), password: PASSWORD, client: '{client_b}' })),
@@ -46,6 +52,7 @@ const signingIn: readonly ConformanceCase[] = [
           user_id: name('anna'),
           client_id: new Matcher('a new id', (id, known) => id !== known.get('client') && id !== known.get('client_b')),
           expires_at: MOMENT,
+          generation: wholeNumber(1),
         }),
       ],
     ],
@@ -76,7 +83,13 @@ const signingIn: readonly ConformanceCase[] = [
       signsIn(name('anna')),
       [
         byDevice(post('/sync/v1/token', {})),
-        json({ token: keep('device_2', TOKEN), user_id: name('anna'), client_id: same('client'), expires_at: MOMENT }),
+        json({
+          token: keep('device_2', TOKEN),
+          user_id: name('anna'),
+          client_id: same('client'),
+          expires_at: MOMENT,
+          generation: wholeNumber(1),
+        }),
       ],
       [byDevice(put('/sync/v1/clients/{client}', {})), json({ client_id: same('client') })],
       [byDevice(put('/sync/v1/clients/{client}', {}), '_2'), json({ client_id: same('client') })],

@@ -12,6 +12,7 @@ export function signsIn(user: string, as = ''): Exchange {
       user_id: user,
       client_id: keep(`client${as}`, ANY_TEXT),
       expires_at: MOMENT,
+      generation: wholeNumber(1),
     }),
   ];
 }

@@ -1,5 +1,5 @@
 import type { ConformanceCase } from '../conformance-case.ts';
-import { ANY_TEXT, keep, listWith, listWithout, Matcher, MOMENT, TOKEN } from '../matcher.ts';
+import { ANY_TEXT, keep, listWith, listWithout, Matcher, MOMENT, TOKEN, wholeNumber } from '../matcher.ts';
 import { del, each, get, json, path, post, put, refused, withoutToken } from '../requests.ts';
 import { aSource, aUser, mdOf, PASSWORD, push, userView } from './fixtures.ts';
 
@@ -42,7 +42,13 @@ const inviting: readonly ConformanceCase[] = [
         [post(invite, { expires_in_s: 600 }), json(answer)],
         [
           withoutToken(post('/sync/v1/login', { invite: '{invite}' })),
-          json({ token: TOKEN, user_id: name('anna'), client_id: ANY_TEXT, expires_at: MOMENT }),
+          json({
+            token: TOKEN,
+            user_id: name('anna'),
+            client_id: ANY_TEXT,
+            expires_at: MOMENT,
+            generation: wholeNumber(1),
+          }),
         ],
         [post(invite, { expires_in_s: 1 }), refused('invalid_value', '/expires_in_s')],
         [post(`${user(name('nobody'))}/invite`, {}), refused('user_not_found')],
