@@ -6,6 +6,8 @@ import { PATIENCE_MS } from './patience.ts';
 
 // The browser can reach this machine only.
 const LOOPBACK_ONLY = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1';
+// Without these it tries to reach services of its maker at every start.
+const NO_SERVICES = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 // Chromium refuses to run its sandbox as root.
 const IS_ROOT = process.getuid?.() === 0;
 
@@ -26,9 +28,22 @@ export async function launchChromium(): Promise<Browser> {
   });
 }
 
+/** Chromium sometimes accepts a connection when it starts, and never answers it. Then it is started again. */
+const LAUNCHES_MAX = 3;
+
 /** Starts Chromium with the profile in this folder, so that the next one finds what it has stored. */
 export async function launchKillableChromium(folder: string): Promise<KillableBrowser> {
-  const flags = ['--headless', '--remote-debugging-port=0', '--no-first-run', LOOPBACK_ONLY];
+  for (let launch = 1; ; launch++) {
+    try {
+      return await launchOnce(folder);
+    } catch (error) {
+      if (launch === LAUNCHES_MAX) throw error;
+    }
+  }
+}
+
+async function launchOnce(folder: string): Promise<KillableBrowser> {
+  const flags = ['--headless', '--remote-debugging-port=0', '--no-first-run', ...NO_SERVICES, LOOPBACK_ONLY];
   const args = [`--user-data-dir=${folder}`, ...flags, ...(IS_ROOT ? ['--no-sandbox'] : [])];
   const { address, kill } = await startBrowserProcess({
     program: programPath(),
@@ -38,7 +53,9 @@ export async function launchKillableChromium(folder: string): Promise<KillableBr
   });
   try {
     const { chromium } = await import('playwright-core');
-    const browser = await chromium.connectOverCDP(`ws://127.0.0.1:${address}`, { timeout: PATIENCE_MS });
+    const browser = await chromium.connectOverCDP(`ws://127.0.0.1:${address}`, {
+      timeout: PATIENCE_MS / LAUNCHES_MAX,
+    });
     const [context] = browser.contexts();
     if (context === undefined) throw new Error('the browser has no profile');
     context.setDefaultTimeout(PATIENCE_MS);
