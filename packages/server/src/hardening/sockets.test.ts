@@ -7,6 +7,7 @@ import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildHttp } from '../http/app.ts';
+import { IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../limits.ts';
 
 /** Both ends are in this process, so twice as many files are open. */
 const IDLE_SOCKETS = 5_000;
@@ -198,6 +199,11 @@ describe('large bodies', () => {
     `POST /rc/v1/store/large HTTP/1.1\r\nhost: x\r\nx-sync-api-token: ${server.token}\r\n` +
     `content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: ${BYTES}\r\n\r\n`;
 
+  const bytesInFlight = async () => {
+    const { text } = await admin.get('/metrics');
+    return Number(/^tidemark_http_body_bytes (\d+)$/m.exec(text)?.[1]);
+  };
+
   it('[HARD-66] large bodies of a token are bounded together, and release their share however they end', async () => {
     const sockets = Array.from({ length: 5 }, () => openRaw(server.port));
     onTestFinished(() => {
@@ -209,9 +215,9 @@ describe('large bodies', () => {
       socket.write(' '.repeat(BYTES - 1));
     }
     const body = JSON.stringify({ data: 'x'.repeat(BYTES) });
-    let refused = await admin.postText('/rc/v1/store/large', body);
-    // The bodies are on their way.
-    while (refused.status === 200) refused = await admin.postText('/rc/v1/store/large', body);
+    const arrived = sockets.length * (BYTES - 1 - IN_FLIGHT_UNCOUNTED_BYTES_MAX);
+    await expect.poll(bytesInFlight).toBe(arrived);
+    const refused = await admin.postText('/rc/v1/store/large', body);
     expect([refused.status, refused.code, refused.headers['retry-after']]).toEqual([429, 'rate_limited', '1']);
     expect((await admin.post('/rc/v1/store/small', { data: 'x' })).status).toBe(200);
     const stranger = new Caller(server.url, null);
