@@ -18,18 +18,22 @@ export type Task =
   | { readonly kind: 'trim'; readonly partition: PartitionKey; readonly upTo: number; readonly tombstonesMax: number }
   | { readonly kind: 'document'; readonly write: DocumentWrite }
   | { readonly kind: 'entries'; readonly batch: EntryBatch }
-  | {
-      readonly kind: 'tidemark';
-      readonly partition: PartitionKey;
-      readonly mark: DeviceTidemark;
-      readonly guards: readonly Guard[];
-    }
+  | TidemarkTask
   | { readonly kind: 'stats'; readonly rows: readonly StatRow[] }
   | { readonly kind: 'trim_stats'; readonly beforeS: number; readonly rowsMax: number }
   | { readonly kind: 'jobs'; readonly task: JobsTask }
   | { readonly kind: 'head'; readonly head: StoreHead }
   | { readonly kind: 'import'; readonly pieces: readonly Piece[] }
   | { readonly kind: 'reset'; readonly keep: readonly EntryRef[] };
+
+export interface TidemarkTask {
+  readonly kind: 'tidemark';
+  readonly partition: PartitionKey;
+  readonly mark: DeviceTidemark;
+  readonly guards: readonly Guard[];
+  /** The tidemark that must be stored until now; null: none. Undefined: not checked. */
+  readonly expect: DeviceTidemark | null | undefined;
+}
 
 /** A task as the writer applies it. */
 export type WriterTask = Exclude<Task, { readonly kind: 'commit' }> | CommitTask;

@@ -1,4 +1,4 @@
-import type { DeviceTidemark, Guard, NoteStore, PartitionKey, TidemarkList, WriteResult } from '@tidemark/core/ports';
+import type { DeviceTidemark, NoteStore, PartitionKey, TidemarkList, WriteResult } from '@tidemark/core/ports';
 import type { Transaction } from 'lmdb';
 import { acknowledgedKey, clientIn, indexAcknowledged, removeAcknowledgedOn } from './acknowledged-index.ts';
 import type { EngineContext } from './engine-context.ts';
@@ -6,6 +6,7 @@ import { missingGuard } from './guards.ts';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber, textsOf } from './keys.ts';
 import { readPartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
+import type { TidemarkTask } from './tasks.ts';
 import { decodeRow, encodeRow, type NumberedPartition, tidemarkOf, tidemarkRow } from './tidemark-row.ts';
 
 export function tidemarks({
@@ -15,7 +16,7 @@ export function tidemarks({
   return {
     readTidemark: async (key, client) => readTidemark(read(), key, client),
     listTidemarks: async (key, list) => listTidemarks(read(), key, list),
-    noteTidemark: (partition, mark, guards) => write({ kind: 'tidemark', partition, mark, guards }),
+    noteTidemark: (partition, mark, guards, expect) => write({ kind: 'tidemark', partition, mark, guards, expect }),
   };
 }
 
@@ -61,16 +62,15 @@ export function tidemarkKeyOf(key: Uint8Array): { readonly client: string; reado
 
 // Writing: these run in the writer's transaction
 
-export function applyTidemark(
-  tables: Tables,
-  key: PartitionKey,
-  mark: DeviceTidemark,
-  guards: readonly Guard[],
-): WriteResult {
+export function applyTidemark(tables: Tables, { partition: key, mark, guards, expect }: TidemarkTask): WriteResult {
   const guard = missingGuard(tables, guards);
   if (guard !== null) return { status: 'gone', guard };
   const partition = readPartition(tables, key);
   if (partition === null) return { status: 'written' };
+  if (expect !== undefined) {
+    const expected = expect === null ? undefined : encodeRow(tidemarkRow(tables, partition, expect));
+    if (tables.tidemarks.get(keyOf(mark.client, partition.number)) !== expected) return { status: 'conflict' };
+  }
   putTidemark(tables, partition, mark);
   return { status: 'written' };
 }

@@ -156,7 +156,7 @@ function applyTask(tables: Tables, task: WriterTask): unknown {
     case 'entries':
       return applyEntries(tables, task.batch);
     case 'tidemark':
-      return applyTidemark(tables, task.partition, task.mark, task.guards);
+      return applyTidemark(tables, task);
     case 'stats':
       return applyStats(tables, task.rows);
     case 'trim_stats':

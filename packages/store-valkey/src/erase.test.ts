@@ -197,7 +197,7 @@ describe.each(['one node', 'a cluster'])('erasing on %s', (where) => {
       const keys = layout.scope(scope);
       const note = async (client: string, permit: Permit) => {
         const member = tidemarkMember({ ...MARK, client });
-        const args = noteTidemarkScript.args({ ...tidemarkRange(client), member });
+        const args = noteTidemarkScript.args({ ...tidemarkRange(client), expect: 'any', member });
         const all = [...keys.all(noteTidemarkScript.keys), keys.clientFence(client)];
         const reply = await connection.run(noteTidemarkScript, all, [...encoderOf(PERMIT)(permit), ...args]);
         return textOf(listOf(reply)[0]);

@@ -1,4 +1,6 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { startValkey } from '@tidemark/testing';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { script } from './scripts/script.ts';
 import { StoreClock, type Window } from './store-clock.ts';
 
 const HOUR_US = 3_600_000_000;
@@ -113,6 +115,23 @@ describe('the deadline of a write', () => {
     await clock.sample();
     await clock.within(store.nowMs + 1_500, store.write);
     expect(store.windows).toHaveLength(1);
+  });
+});
+
+describe('a script that writes', () => {
+  it('[VALKEY-35] a script does not run before the start of its window or after its end', async () => {
+    const server = await startValkey();
+    onTestFinished(() => server.remove());
+    const { text } = script('add', { effect: 'writes', parameters: {}, body: `return redis.call('INCR', KEYS[1])` });
+    const run = (earliestUs: number, latestUs: number) =>
+      server.call('EVAL', text, 1, 'runs', earliestUs, latestUs).catch(({ message }: Error) => message);
+    const [seconds] = (await server.call('TIME')) as readonly [string, string];
+    const nowUs = Number(seconds) * 1e6;
+    const hour = (count: number) => nowUs + count * HOUR_US;
+    expect(await run(hour(-1), hour(1))).toBe(1);
+    expect(await run(hour(1), hour(2))).toMatch(/^LATE \d{16}/);
+    expect(await run(hour(-2), hour(-1))).toMatch(/^LATE \d{16}/);
+    expect(await run(hour(-1), hour(1))).toBe(2);
   });
 });
 

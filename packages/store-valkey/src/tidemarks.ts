@@ -20,14 +20,15 @@ export function tidemarks({
       return members.map((member) => tidemarkFrom(textOf(member)));
     },
 
-    async noteTidemark(key, mark, guards) {
+    async noteTidemark(key, mark, guards, expect) {
       const { client } = mark;
       const written = await scopes.write({
         ...{ scope: scopeOf(key), client, guards, script: noteTidemarkScript },
         extraKey: (keys) => keys.clientFence(client),
-        values: { ...tidemarkRange(client), member: tidemarkMember(mark) },
+        values: { ...tidemarkRange(client), expect: expectedMember(expect), member: tidemarkMember(mark) },
       });
-      return written.gone === null ? { status: 'written' } : { status: 'gone', guard: written.gone };
+      if (written.gone !== null) return { status: 'gone', guard: written.gone };
+      return { status: textOf(written.reply[0]) === 'conflict' ? 'conflict' : 'written' };
     },
   };
 }
@@ -56,6 +57,11 @@ export function tidemarkFrom(member: string): DeviceTidemark {
     ...(sent === undefined ? {} : { sent: long(sent) ?? 0 }),
     seenAtMs: long(seen) ?? 0,
   };
+}
+
+function expectedMember(expect: DeviceTidemark | null | undefined): string {
+  if (expect === undefined) return 'any';
+  return expect === null ? 'none' : tidemarkMember(expect);
 }
 
 /** The start of the range after the member of a client. */

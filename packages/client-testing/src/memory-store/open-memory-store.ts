@@ -232,11 +232,20 @@ class MemoryStore implements MovableStore {
       .map((mark) => ({ ...mark }));
   }
 
-  async noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult> {
+  async noteTidemark(
+    key: PartitionKey,
+    mark: DeviceTidemark,
+    guards: readonly Guard[],
+    expect?: DeviceTidemark | null,
+  ): Promise<WriteResult> {
     const guard = missingGuard(this.#data(), guards);
     if (guard !== null) return { status: 'gone', guard };
     // A tidemark of a partition without any write is dropped.
-    partitionOf(this.#data(), key).tidemarks.set(mark.client, { ...mark });
+    const { head, tidemarks } = partitionOf(this.#data(), key);
+    if (head === 0) return { status: 'written' };
+    const stored = tidemarks.get(mark.client) ?? null;
+    if (expect !== undefined && !isSameTidemark(stored, expect)) return { status: 'conflict' };
+    tidemarks.set(mark.client, { ...mark });
     return { status: 'written' };
   }
 
@@ -320,6 +329,13 @@ class MemoryStore implements MovableStore {
 }
 
 type AcknowledgedBy = Pick<DeviceTidemark, 'client' | 'base'>;
+
+function isSameTidemark(left: DeviceTidemark | null, right: DeviceTidemark | null): boolean {
+  if (left === null || right === null) return left === right;
+  return (['client', 'epoch', 'seq', 'base', 'start', 'sent', 'seenAtMs'] as const).every(
+    (name) => left[name] === right[name],
+  );
+}
 
 function compareAcknowledged(left: AcknowledgedBy, right: AcknowledgedBy): number {
   return acknowledgedSeq(left) - acknowledgedSeq(right) || compareUtf8(left.client, right.client);

@@ -77,23 +77,34 @@ export interface RecordTidemarkParts {
   readonly onAcknowledged: (acknowledgement: Acknowledgement) => void;
 }
 
+/** Another server records a tidemark of the same device at the same time. More often than this in a row it never does. */
+const ATTEMPTS_MAX = 5;
+
 /**
  * Records a tidemark, which trimming must not pass and receipts are counted from. Every acknowledgement of a device comes
- * through here. Returns what is recorded then.
+ * through here. Returns what is recorded then. What is about to be recorded late must not undo what another server has
+ * recorded meanwhile of a later visit of the device.
  */
 export async function recordTidemark(
   { store, onAcknowledged }: RecordTidemarkParts,
   partition: PartitionKey,
   mark: DeviceTidemark,
 ): Promise<DeviceTidemark> {
-  const known = await store.readTidemark(partition, mark.client);
-  if (known !== null && !isWorthRecording(known, mark)) return known;
   const guards: readonly EntryRef[] = [{ kind: 'client', key: [mark.client] }];
-  // A client that was deleted meanwhile needs no tidemark.
-  const { status } = await store.noteTidemark(partition, mark, guards);
-  const acknowledgement = acknowledgementIn(partition, known, mark);
-  if (status === 'written' && acknowledgement !== null) onAcknowledged(acknowledgement);
-  return mark;
+  let known = await store.readTidemark(partition, mark.client);
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (known !== null && !isWorthRecording(known, mark)) return known;
+    const { status } = await store.noteTidemark(partition, mark, guards, known);
+    if (status !== 'conflict') {
+      const acknowledgement = acknowledgementIn(partition, known, mark);
+      // A client that was deleted meanwhile needs no tidemark.
+      if (status === 'written' && acknowledgement !== null) onAcknowledged(acknowledgement);
+      return mark;
+    }
+    known = await store.readTidemark(partition, mark.client);
+    if (known !== null && known.seenAtMs > mark.seenAtMs) return known;
+  }
+  return known ?? mark;
 }
 
 function acknowledgementIn(

@@ -242,7 +242,7 @@ function hasNews(found: FoundSource): boolean {
   return found.kind === 'groups' && (found.told.length > 0 || found.gone.length > 0 || found.changed.length > 0);
 }
 
-/** What the device has presented: of a group without news, that it holds everything. */
+/** What the device has presented, also of a group that gets no page: because it has no news, or because others come first. */
 function presentedIn(sources: readonly FoundSource[], pages: Pages): readonly BuiltPage[] {
   const positions = sources.flatMap((found) =>
     found.kind === 'groups' ? found.all.map(({ position }) => position) : toldPositions(found),
@@ -250,7 +250,7 @@ function presentedIn(sources: readonly FoundSource[], pages: Pages): readonly Bu
   return positions.flatMap((position) => {
     const page = pages.get(position);
     if (page !== undefined) return sentPosition(page);
-    return position.hasNews ? [] : emptyPage(position);
+    return position.start.kind === 'reset' ? [] : emptyPage(position);
   });
 }
 

@@ -1,8 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildHttp } from './app.ts';
+import type { Route } from './route.ts';
 
 let app: FastifyInstance;
 let base: string;
@@ -111,6 +112,21 @@ describe('a known path with another method', () => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"torn' };
     expect(await problem('/healthz', init)).toMatchObject({ code: 'method_not_allowed' });
   });
+});
+
+it('[HARD-71] the body of a device has bounds of its own', async () => {
+  const parse = { objectMembersMax: 10, depthMax: 10 };
+  const bodyBounds = { device: { ...parse, containersMax: 2 }, other: { ...parse, containersMax: 3 } };
+  const bounded = await buildHttp({ bodyBytesMax: 1_000, bodyBounds }, (to) => {
+    const operation = { scope: 'device' } as Route;
+    to.post('/device', { config: { operation } }, () => ({ stored: true }));
+    to.post('/other', () => ({ stored: true }));
+  });
+  onTestFinished(() => bounded.close());
+  const statusOf = async (url: string, payload: unknown) =>
+    (await bounded.inject({ method: 'POST', url, payload: payload as object })).statusCode;
+  expect([await statusOf('/device', [[]]), await statusOf('/device', [[], []])]).toEqual([200, 413]);
+  expect([await statusOf('/other', [[], []]), await statusOf('/other', [[], [], []])]).toEqual([200, 413]);
 });
 
 describe('other refusals', () => {

@@ -29,8 +29,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   // Bugs in the engine
   inStore('a receipt counts a token presented before the last page', 'SIM-13', (store) =>
     replaced(store, {
-      noteTidemark: (key, mark, guards) =>
-        store.noteTidemark(key, mark.base === null ? mark : { ...mark, base: mark.seq }, guards),
+      noteTidemark: (key, mark, ...rest) =>
+        store.noteTidemark(key, mark.base === null ? mark : { ...mark, base: mark.seq }, ...rest),
     }),
   ),
   inStore('receipts and verdicts ignore the epoch of what a device has acknowledged', 'SIM-13', (store) =>
@@ -43,10 +43,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ),
   inStore('a device that starts over keeps what it had acknowledged', 'SIM-13', (store) =>
     replaced(store, {
-      noteTidemark: async (key, mark, guards) => {
+      noteTidemark: async (key, mark, ...rest) => {
         const before = await store.readTidemark(key, mark.client);
         const base = mark.base ?? before?.base ?? null;
-        return store.noteTidemark(key, base === null ? mark : { ...mark, base, start: null }, guards);
+        return store.noteTidemark(key, base === null ? mark : { ...mark, base, start: null }, ...rest);
       },
     }),
   ),

@@ -20,16 +20,17 @@ end`;
 
 /**
  * Records the tidemark of a client, unless the partition was never written to. A tidemark is one member of TIDEMARKS: the
- * encoded client and the mark as text. `min` and `max` are the range that contains the client's member.
+ * encoded client and the mark as text. `min` and `max` are the range that contains the client's member, and `expect` is
+ * the member that must be there, 'none' or 'any'.
  *
  * Extra key  the fence of the client
- * Reply      {'written'} or a refusal of admission
+ * Reply      {'written'} · {'conflict'} · a refusal of admission
  */
 export const noteTidemarkScript = writingScript('note_tidemark', {
   effect: 'writes',
   keys: ['state', 'tidemarks', 'acknowledged', 'fence'],
   extraKey: 'client_fence',
-  parameters: { min: 'text', max: 'text', member: 'text' },
+  parameters: { min: 'text', max: 'text', expect: 'text', member: 'text' },
   uses: [STATE, ACKNOWLEDGED_INDEX],
   body: lua`
 local refusal, epoch, _, erased = admitted(CLIENT_FENCE)
@@ -37,6 +38,9 @@ if refusal then return refusal end
 local state = read_state()
 if not state or state.epoch ~= epoch or not state.is_partition or state.version < tonumber(erased) then
   return { 'written' }
+end
+if expect ~= 'any' and (redis.call('ZRANGEBYLEX', TIDEMARKS, min, max)[1] or 'none') ~= expect then
+  return { 'conflict' }
 end
 remove_acknowledged(min, max)
 redis.call('ZREMRANGEBYLEX', TIDEMARKS, min, max)

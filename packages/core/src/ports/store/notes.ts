@@ -8,8 +8,16 @@ export interface NoteStore {
   readTidemark(key: PartitionKey, client: string): Promise<DeviceTidemark | null>;
   /** The tidemarks of a partition, in an order of the engine. `after` is the last one of the previous listing. */
   listTidemarks(key: PartitionKey, list: TidemarkList): Promise<readonly DeviceTidemark[]>;
-  /** A tidemark of a partition that was never written to is not stored, because there is nothing to trim. */
-  noteTidemark(key: PartitionKey, mark: DeviceTidemark, guards: readonly Guard[]): Promise<WriteResult>;
+  /**
+   * A tidemark of a partition that was never written to is not stored, because there is nothing to trim. `expect` is the
+   * one that must be stored until now, null: none; otherwise it is a conflict. Absent: not checked.
+   */
+  noteTidemark(
+    key: PartitionKey,
+    mark: DeviceTidemark,
+    guards: readonly Guard[],
+    expect?: DeviceTidemark | null,
+  ): Promise<WriteResult>;
 
   // What devices have acknowledged: an index over the tidemarks of a partition
 

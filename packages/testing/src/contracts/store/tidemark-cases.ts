@@ -7,6 +7,7 @@ import { assertPaging, committed, ORDERS, trimFully } from './store-assertions.t
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const WRITTEN = { status: 'written' };
+const GHOST = { kind: 'user', key: ['ghost'] } as const;
 
 /** Cases about tidemarks: the last token of each device. */
 export const tidemarkCases: readonly StoreCase[] = [
@@ -27,6 +28,37 @@ export const tidemarkCases: readonly StoreCase[] = [
     }
     assert.equal(await store.readTidemark(ORDERS, 'c2'), null);
     assert.equal(await store.readTidemark({ source: 'Order', user: null }, 'c1'), null);
+  }),
+  storeCase('[STORE-83] a tidemark is a conflict when the stored one is not the expected one', async ({ store }) => {
+    await committed(store, [put('1'), put('2')]);
+    const first = tidemark('c1', 1);
+    const second: DeviceTidemark = { ...first, base: null, start: 2, sent: 2 };
+    const { sent: _, ...unsent } = second;
+    const others: readonly DeviceTidemark[] = [
+      unsent,
+      { ...second, sent: 1 },
+      { ...second, start: 1 },
+      { ...second, base: 1 },
+      { ...second, seq: second.seq + 1 },
+      { ...second, epoch: 'another' },
+      { ...second, seenAtMs: second.seenAtMs + 1 },
+    ];
+    assert.deepEqual(await store.noteTidemark(ORDERS, first, [], second), { status: 'conflict' });
+    assert.equal(await store.readTidemark(ORDERS, 'c1'), null);
+    assert.deepEqual(await store.noteTidemark(ORDERS, first, [], null), WRITTEN);
+    assert.deepEqual(await store.noteTidemark(ORDERS, second, [], null), { status: 'conflict' });
+    assert.deepEqual(await store.readTidemark(ORDERS, 'c1'), first);
+    assert.deepEqual(await store.noteTidemark(ORDERS, second, [], first), WRITTEN);
+    for (const expect of [first, ...others]) {
+      assert.deepEqual(await store.noteTidemark(ORDERS, first, [], expect), { status: 'conflict' });
+    }
+    assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), [second]);
+    assert.deepEqual(await store.noteTidemark(ORDERS, first, [], second), WRITTEN);
+    assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), [first]);
+    assert.deepEqual(await store.noteTidemark(ORDERS, tidemark('c2'), [GHOST], first), {
+      status: 'gone',
+      guard: GHOST,
+    });
   }),
   storeCase('[STORE-49] recording a tidemark does not change the partition', async ({ store }) => {
     await populateStore(store);

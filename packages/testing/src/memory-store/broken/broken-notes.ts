@@ -5,15 +5,20 @@ export const brokenNotes: readonly BrokenStore[] = [
   {
     flaw: 'ignores the guards of a tidemark',
     caughtBy: 'STORE-19',
-    breaks: (store) => ({ noteTidemark: (key, mark) => store.noteTidemark(key, mark, []) }),
+    breaks: (store) => ({ noteTidemark: (key, mark, _guards, expect) => store.noteTidemark(key, mark, [], expect) }),
+  },
+  {
+    flaw: 'replaces a tidemark whatever is expected',
+    caughtBy: 'STORE-83',
+    breaks: (store) => ({ noteTidemark: (key, mark, guards) => store.noteTidemark(key, mark, guards) }),
   },
   {
     flaw: 'keeps the highest tidemark instead of the last',
     caughtBy: 'STORE-49',
     breaks: (store) => ({
-      noteTidemark: async (key, mark, guards) => {
+      noteTidemark: async (key, mark, guards, expect) => {
         const old = await store.readTidemark(key, mark.client);
-        return store.noteTidemark(key, old !== null && old.seq > mark.seq ? old : mark, guards);
+        return store.noteTidemark(key, old !== null && old.seq > mark.seq ? old : mark, guards, expect);
       },
     }),
   },
