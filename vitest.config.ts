@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { CostReporter } from './scripts/test-cost/reporter.mjs';
 
 const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
 const packages = [
@@ -75,6 +76,8 @@ export default defineConfig({
     // Loading everything anew for each file took a seventh of the time. So a test leaves nothing behind: what it starts,
     // it ends, and what it changes of the process, it changes back.
     isolate: false,
+    setupFiles: ['scripts/test-cost/measure.mjs'],
+    reporters: ['default', new CostReporter()],
     sequence: { sequencer: LongestFirst },
     // Many tests wait for the disk, for timers or for child processes: two workers more than there are cores.
     maxWorkers: availableParallelism() + 2,
