@@ -243,7 +243,7 @@ export class Tokens {
     return { token, hash };
   }
 
-  /** Returns the tokens of a device that were issued before `sinceMs`, and the oldest ones beyond the limit. */
+  /** Deletes the tokens of a device that were issued before `sinceMs`, and the oldest ones beyond the limit; never those of `hashes`. */
   async #forgetOlder(
     user: string,
     client: string,

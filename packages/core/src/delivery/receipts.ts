@@ -156,7 +156,7 @@ export class Receipts {
     return { ...(await this.read({ ...call, seq })), active_delivered: isDelivered };
   }
 
-  /** The devices of these users that have acknowledged the heads of all these sources. */
+  /** Whether the device has acknowledged the heads of all partitions that its user reads of these sources. */
   async isCaughtUp(user: string, client: string, sources: readonly string[]): Promise<boolean> {
     for (const name of sources) {
       const { sources: registry, store } = this.#parts;
