@@ -271,6 +271,8 @@ export class World {
     const { source } = change;
     const made = await this.#make(change);
     this.#made.push({ source, made });
+    // A move that came too late has moved nothing, although the model still shows what a call under way has moved.
+    if (made.changed === 0) return;
     const after = applied(this.model.state(source), made.write);
     // It is the truth unless a call is under way, whose end settles what is true then.
     for (const [group, objects] of after?.state ?? []) this.model.replace(source, group, objects);

@@ -10,6 +10,8 @@ interface MadeWrite {
   readonly value: string;
   /** True: it need not reach the server, for example because the device was wiped before it was sent. */
   isOptional: boolean;
+  /** True: the device has begun a new life since. What it had sent before may wait for the backend, and be applied late. */
+  mayBeLate: boolean;
 }
 
 /** What apps have written, and where it must be in the end. Each device writes an attribute of its own. */
@@ -21,13 +23,17 @@ export class Ledger {
     return `w${this.#next++}`;
   }
 
-  add(write: Omit<MadeWrite, 'isOptional'>): void {
-    this.#writes.push({ ...write, isOptional: false });
+  add(write: Omit<MadeWrite, 'isOptional' | 'mayBeLate'>): void {
+    this.#writes.push({ ...write, isOptional: false, mayBeLate: false });
   }
 
   /** The changes of a device may be lost from now on, because somebody else uses it or nobody. */
   excuseDevice(device: number): void {
-    for (const write of this.#writes) if (write.device === device) write.isOptional = true;
+    for (const write of this.#writes) {
+      if (write.device !== device) continue;
+      write.isOptional = true;
+      write.mayBeLate = true;
+    }
   }
 
   /** The server has refused a change. */
@@ -67,6 +73,9 @@ export class Ledger {
       const key = JSON.stringify([id, attributeOf(device)]);
       const before = isOptional ? (allowed.get(key) ?? new Set([undefined])) : new Set<unknown>();
       allowed.set(key, before.add(value));
+    }
+    for (const { device, id, value, mayBeLate } of writes) {
+      if (id !== null && mayBeLate) allowed.get(JSON.stringify([id, attributeOf(device)]))?.add(value);
     }
     for (const [id, attributes] of objects) {
       for (const name of Object.keys(attributes).filter((one) => one.startsWith(ATTRIBUTE))) {

@@ -26,6 +26,8 @@ export class ModelBackend implements Adapter {
   readonly #dice: Dice;
   readonly #partitions = new Map<string, Map<string, Attributes>>();
   readonly #answers = new Map<string, Answer>();
+  /** Objects that were deleted at least once; they may be there again. */
+  readonly #deleted = new Set<string>();
   /** The newest upload that was performed, by device and object. */
   readonly #newest = new Map<string, number>();
   #held: Held[] = [];
@@ -64,6 +66,11 @@ export class ModelBackend implements Adapter {
     return this.#partition(partition);
   }
 
+  /** Whether the object was deleted at some time. It may be there again. */
+  wasDeleted(partition: PartitionKey, id: string): boolean {
+    return this.#deleted.has(objectKey(partition, id));
+  }
+
   /** Returns the id of the object that a create made; null: the create was not performed. */
   madeBy({ client, upload }: ModelUpload): string | null {
     const answer = this.#answers.get(`${client}:${upload.op_id}`);
@@ -91,7 +98,7 @@ export class ModelBackend implements Adapter {
   async edit(partition: PartitionKey, id: string, attributes: Attributes | null, isPushed: boolean): Promise<void> {
     await this.#pushing;
     const objects = this.#partition(partition);
-    if (attributes === null) objects.delete(id);
+    if (attributes === null) this.#delete(partition, id);
     else objects.set(id, { ...objects.get(id), ...attributes });
     if (isPushed) await this.#pushObject(partition, id);
   }
@@ -155,9 +162,13 @@ export class ModelBackend implements Adapter {
       return `upload ${call.opId} (number ${made.number}) of ${partitionText(partition)} ${id} came after a newer one of its device`;
     });
     this.#newest.set(newestKey(made, id), made.number);
-    if (op === 'delete') objects.delete(id);
+    if (op === 'delete') this.#delete(partition, id);
     else objects.set(id, { ...objects.get(id), ...attributes });
     return { id };
+  }
+
+  #delete(partition: PartitionKey, id: string): void {
+    if (this.#partition(partition).delete(id)) this.#deleted.add(objectKey(partition, id));
   }
 
   #isLate({ opId, id }: UploadCall, made: ModelUpload): boolean {
@@ -200,6 +211,10 @@ export class ModelBackend implements Adapter {
     this.#partitions.set(partitionText(partition), known);
     return known;
   }
+}
+
+function objectKey(partition: PartitionKey, id: string): string {
+  return JSON.stringify([partitionText(partition), id]);
 }
 
 function newestKey({ client, upload }: ModelUpload, id: string): string {

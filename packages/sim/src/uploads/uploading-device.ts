@@ -135,8 +135,9 @@ export class UploadingDevice {
       if (op !== 'delete') this.applied.push({ partition, id, upload: made });
       return;
     }
+    // The backend has applied the update, and somebody has deleted the object before the server could commit it.
     const isGone =
-      op === 'update' && error?.code === 'object_not_found' && !this.#backend.objects(partition).has(done ?? '');
+      op === 'update' && error?.code === 'object_not_found' && this.#backend.wasDeleted(partition, done ?? '');
     const isRight = done === null || isAbandoned(outcome) || isGone;
     this.#ledger.demand(
       isRight,
