@@ -84,6 +84,7 @@ async function pullMeanwhile(world: World, device: SimulatedDevice, size: PageSi
   const asked = device.model.token;
   const issue = recordToken(world, device, asked);
   const text = await world.server.pull(pullRequest(device, { token: asked, size }));
+  world.tokens.recordMaybeSent(device.partition, device.spec.client);
   return { device, asked, issue, size, text };
 }
 

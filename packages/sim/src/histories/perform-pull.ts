@@ -47,7 +47,7 @@ export function recordToken(
   } else {
     world.tokens.forgetClient(partition, spec.client);
     // The server may accept the token all the same, and know that it has sent this device everything.
-    if (token !== null) world.tokens.recordSent(partition, spec.client, Number.POSITIVE_INFINITY);
+    if (token !== null) world.tokens.recordMaybeSent(partition, spec.client);
   }
   return issue;
 }

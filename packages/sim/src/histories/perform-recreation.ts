@@ -68,6 +68,7 @@ async function pullAndDiscard(world: World, devices: readonly number[]): Promise
       if (!(error instanceof Refusal)) throw error;
     }
     world.tokens.forgetClient(device.partition, device.spec.client);
+    world.tokens.recordMaybeSent(device.partition, device.spec.client);
   });
   await Promise.all(pulls);
 }

@@ -70,6 +70,11 @@ export class TokenLedger {
     within(this.#sent, partition).set(client, time);
   }
 
+  /** Records that the device may have been sent everything, by an answer that nobody has looked at. */
+  recordMaybeSent(partition: PartitionKey, client: string): void {
+    this.recordSent(partition, client, Number.POSITIVE_INFINITY);
+  }
+
   /** The oracle time as of which the device was last sent everything; undefined: it never was in this generation. */
   sent(partition: PartitionKey, client: string): number | undefined {
     return within(this.#sent, partition).get(client);
