@@ -67,16 +67,7 @@ export class Ledger {
   }
 
   #checkUpdated(owner: Owner, objects: Objects, writes: readonly MadeWrite[]): void {
-    const allowed = new Map<string, Set<unknown>>();
-    for (const { device, id, value, isOptional } of writes) {
-      if (id === null) continue;
-      const key = JSON.stringify([id, attributeOf(device)]);
-      const before = isOptional ? (allowed.get(key) ?? new Set([undefined])) : new Set<unknown>();
-      allowed.set(key, before.add(value));
-    }
-    for (const { device, id, value, mayBeLate } of writes) {
-      if (id !== null && mayBeLate) allowed.get(JSON.stringify([id, attributeOf(device)]))?.add(value);
-    }
+    const allowed = allowedValues(writes);
     for (const [id, attributes] of objects) {
       for (const name of Object.keys(attributes).filter((one) => one.startsWith(ATTRIBUTE))) {
         const key = JSON.stringify([id, name]);
@@ -91,6 +82,19 @@ export class Ledger {
       });
     }
   }
+}
+
+/** The values that each attribute may have in the end, by object and attribute. */
+function allowedValues(writes: readonly MadeWrite[]): Map<string, Set<unknown>> {
+  const allowed = new Map<string, Set<unknown>>();
+  const updates = writes.filter(({ id }) => id !== null);
+  const keyOf = ({ device, id }: MadeWrite) => JSON.stringify([id, attributeOf(device)]);
+  for (const write of updates) {
+    const before = write.isOptional ? (allowed.get(keyOf(write)) ?? new Set([undefined])) : new Set<unknown>();
+    allowed.set(keyOf(write), before.add(write.value));
+  }
+  for (const write of updates) if (write.mayBeLate) allowed.get(keyOf(write))?.add(write.value);
+  return allowed;
 }
 
 const ATTRIBUTE = 'by_device_';
