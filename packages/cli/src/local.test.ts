@@ -267,5 +267,7 @@ describe('on a data folder', () => {
     writeFileSync(join(folder, 'photos', 'holiday.jpg'), '');
     const foreign = await runCli(['doctor', '--data', 'photos']);
     expect(foreign).toMatchObject({ code: 1, out: expect.stringContaining("holds something that is not Tidemark's") });
+    const file = await runCli(['doctor', '--data', join('photos', 'holiday.jpg')]);
+    expect(file).toMatchObject({ code: 1, out: expect.stringContaining('holiday.jpg is a file, not a folder') });
   });
 });

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
@@ -54,6 +56,33 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
     expect(await server.end(signal)).toEqual({ code: 0, killedBy: null, stderr: '' });
   },
 );
+
+it('[LOG-21] the log says which signal stops the server, and that it has stopped', async () => {
+  const server = start({ TIDEMARK_HOST: '127.0.0.1', TIDEMARK_PORT: '0', TIDEMARK_LOG_LEVEL: 'info' });
+  await server.firstLine();
+  const { code, stderr } = await server.end('SIGTERM');
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { event: string });
+  expect({ code, lines: lines.filter(({ event }) => event !== 'config_warning') }).toEqual({
+    code: 0,
+    lines: [
+      { level: 'info', time: expect.any(String), event: 'server_stopping', signal: 'SIGTERM' },
+      { level: 'info', time: expect.any(String), event: 'server_stopped' },
+    ],
+  });
+});
+
+it('[CLI-60] a data folder that is a file is told in one line', async () => {
+  const file = join(folder.path, 'file');
+  writeFileSync(file, '');
+  expect(await start({ TIDEMARK_DATA: file }).end()).toEqual({
+    code: 1,
+    killedBy: null,
+    stderr: `tidemark: ${file} is a file; the data needs a folder: choose another path\n`,
+  });
+});
 
 it('an invalid port is reported in one line as an error of the configuration', async () => {
   expect(await start({ TIDEMARK_PORT: 'many' }).end()).toEqual({

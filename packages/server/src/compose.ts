@@ -70,7 +70,7 @@ export interface Running extends AdminInfo {
 }
 
 /** The log of the core, and the logger for errors of HTTP requests. */
-type HttpLog = Log & Partial<Pick<ServerLog, 'logger' | 'requests'>>;
+type HttpLog = Log & Partial<Pick<ServerLog, 'logger' | 'requests' | 'outage'>>;
 
 /** The name by which a source refers to the backend at `adapter_url`. */
 const BACKEND = 'backend';
@@ -96,7 +96,7 @@ export async function compose(
   log: HttpLog,
   { extraRoutes = [], channel = null, passwords }: ComposeOptions = {},
 ): Promise<Running> {
-  const engines = await openEngines(config, log);
+  const engines = await openEngines(config, log.outage);
   const { store } = engines;
   for (const warning of store.engine.warnings ?? []) log.warn('store_warning', { detail: warning });
   const routes = [...allRoutes, ...extraRoutes];

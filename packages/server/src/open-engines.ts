@@ -3,6 +3,7 @@ import { errorMessage } from '@tidemark/protocol';
 import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/store-embedded';
 import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
 import type { Config } from './config/config.ts';
+import type { ServerLog } from './logging/open-log.ts';
 import { systemClock as clock } from './primitives/clocks.ts';
 
 export type { Opening };
@@ -19,19 +20,20 @@ const MOVING_ANSWER_MS = 60_000;
 /** Opens the store as the source or the target of a migration. */
 export function openMovable(config: Config, opening: Opening): Promise<MovableStore> {
   if (config.store === 'embedded') return openEmbeddedStore({ folder: config.dataFolder, opening });
-  return openValkey(config, null, { opening, answerMs: MOVING_ANSWER_MS });
+  return openValkey(config, undefined, { opening, answerMs: MOVING_ANSWER_MS });
 }
 
 /** Opens the store without job queues, for commands that work on the data. */
 export function openStore(config: Config): Promise<Store & { jobs(parts: { readonly clock: Clock }): Jobs }> {
-  return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config, null);
+  return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config);
 }
 
-export async function openEngines(config: Config, log: Log): Promise<Engines> {
+/** `outage` is told when the store is lost, and when it is back. */
+export async function openEngines(config: Config, outage?: ServerLog['outage']): Promise<Engines> {
   const store =
     config.store === 'embedded'
       ? await openEmbeddedStore({ folder: config.dataFolder })
-      : await openValkey(config, log);
+      : await openValkey(config, outage);
   return { store, jobs: store.jobs({ clock }) };
 }
 
@@ -61,7 +63,11 @@ function valkeyAccess({ store, valkey: { login, password, sentinelLogin, sentine
 /** Loads the Valkey engine on first use, so that a server on the embedded store starts without it. */
 const valkeyEngine = () => import('@tidemark/store-valkey');
 
-async function openValkey(config: Config, log: Log | null, more: Partial<ValkeyOptions> = {}): Promise<ValkeyStore> {
+async function openValkey(
+  config: Config,
+  outage?: ServerLog['outage'],
+  more: Partial<ValkeyOptions> = {},
+): Promise<ValkeyStore> {
   const { openValkeyStore } = await valkeyEngine();
   const { isDurabilityRequired, valkey } = config;
   return openValkeyStore({
@@ -70,6 +76,9 @@ async function openValkey(config: Config, log: Log | null, more: Partial<ValkeyO
     confirmReplicas: valkey.confirmReplicas,
     isConfirmedOnDisk: valkey.isConfirmedOnDisk,
     isDurabilityRequired,
-    onEvent: ({ kind, reason }) => log?.info(`store_connection_${kind}`, reason === '' ? {} : { reason }),
+    onEvent: (event) => {
+      if (event.kind === 'lost') outage?.begin(event.reason);
+      if (event.kind === 'back') outage?.end(event.failures);
+    },
   });
 }

@@ -70,6 +70,15 @@ async function refusalOf(folder: string): Promise<string> {
 }
 
 describe('data folders', () => {
+  it('[CLI-60] a path that is a file, or below one, is refused as such', async () => {
+    const file = await newFolder();
+    writeFileSync(file, '');
+    const messageOf = (folder: string) => openEmbeddedStore({ folder }).catch((error: UnusableFolder) => error.message);
+    expect(await messageOf(file)).toBe(`${file} is a file; the data needs a folder: choose another path`);
+    const below = join(file, 'x');
+    expect(await messageOf(below)).toBe(`${below} lies below a file; the data needs a folder: choose another path`);
+  });
+
   it('[FOLDER-7] data folders and backups are readable by their owner alone, also when their files were open before', async () => {
     const folder = await filledFolder();
     const backup = await newFolder();

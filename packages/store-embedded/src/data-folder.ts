@@ -66,7 +66,7 @@ export async function prepareFolder(folder: string, opening: Opening = { as: 'se
   if (opening.as === 'source' && !existsSync(join(folder, MANIFEST_FILE))) {
     throw new UnusableFolder(`${folder} is not a Tidemark data folder`);
   }
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  createFolder(folder);
   const manifest = readManifest(folder);
   if (manifest === null) return claimFolder(folder);
   if (manifest.state === 'new') return manifest;
@@ -75,6 +75,19 @@ export async function prepareFolder(folder: string, opening: Opening = { as: 'se
   // The format is written before anything is converted, so that no earlier version opens a folder that is half converted.
   if (manifest.format < FORMAT) writeManifest(folder, manifest.state, manifest.movedTo);
   return manifest;
+}
+
+function createFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST')
+      throw new UnusableFolder(`${folder} is a file; the data needs a folder: choose another path`);
+    if (code === 'ENOTDIR')
+      throw new UnusableFolder(`${folder} lies below a file; the data needs a folder: choose another path`);
+    throw error;
+  }
 }
 
 /** The files of LMDB. */
@@ -124,7 +137,7 @@ function requireOpenable(folder: string, { state, movedTo = 'elsewhere' }: Manif
 
 /** Marks the folder as incomplete before anything is written, so that no server opens it after a crash. */
 function prepareTarget(folder: string, isCleaned: boolean): Manifest {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  createFolder(folder);
   const manifest = readManifest(folder);
   const isLeft = manifest?.state === 'incomplete' || manifest?.state === 'moved';
   if (manifest === null) claimFolder(folder);

@@ -1,3 +1,4 @@
+import { Refusal } from '@tidemark/protocol';
 import { failureOf, unavailable } from './failure.ts';
 
 /** A large command gets one more millisecond for each of these bytes. */
@@ -11,6 +12,7 @@ export class CallsInFlight {
   readonly #answerMs: number;
   readonly #onLate: () => void;
   #count = 0;
+  #failures = 0;
   #bytes = 0;
 
   /** `onLate` is called whenever a reply did not come in time. */
@@ -24,6 +26,11 @@ export class CallsInFlight {
     return this.#bytes / BYTES_PER_MS;
   }
 
+  /** How many calls have failed because the server did not serve. */
+  get failures(): number {
+    return this.#failures;
+  }
+
   /** Calls `send` with the moment, by the monotonic clock, at which the caller is told that the call has failed. */
   async run<T>(bytes: number, send: (endMs: number) => Promise<T>): Promise<T> {
     if (this.#count >= COUNT_MAX || this.#bytes + bytes > BYTES_MAX) {
@@ -34,7 +41,9 @@ export class CallsInFlight {
     try {
       return await this.#withTimeout(this.#answerMs + bytes / BYTES_PER_MS, send);
     } catch (error) {
-      throw failureOf(error);
+      const failure = failureOf(error);
+      if (failure instanceof Refusal) this.#failures += 1;
+      throw failure;
     } finally {
       this.#count -= 1;
       this.#bytes -= bytes;

@@ -2,6 +2,7 @@ import { Cluster, Redis } from 'ioredis';
 import type { Address, Node } from './address.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import { type Confirmation, ConfirmedWrites, confirmed, isRequested } from './confirmed-writes.ts';
+import { type ConnectionEvent, reportConnection } from './connection-events.ts';
 import { ANSWER_MS, type CreatedClient, createClient, RECONNECT_MS_MAX, silenceSentinels } from './create-client.ts';
 import { unavailable } from './failure.ts';
 import type { Layout } from './layout.ts';
@@ -19,13 +20,8 @@ export interface ConnectionOptions {
   readonly answerMs?: number;
   /** What must be confirmed before a write is acknowledged. Default: that the primary has applied it. */
   readonly confirmation?: Confirmation;
-  /** Called when the connection is lost, and when it is back. */
+  /** Called when the connection is open, when it is lost, and when it is back. */
   readonly onEvent?: (event: ConnectionEvent) => void;
-}
-
-export interface ConnectionEvent {
-  readonly kind: 'lost' | 'ready';
-  readonly reason: string;
 }
 
 /** A connection, and the names of the keys of one store there. */
@@ -75,11 +71,8 @@ export class Connection {
       nodes: () => this.#primaries().map((node) => () => readTimeUs(node)),
     });
     const { onEvent = () => undefined } = options;
-    client.on('error', (error: Error) => onEvent({ kind: 'lost', reason: error.message }));
-    client.on('ready', () => {
-      this.#clock.sample().catch(() => undefined);
-      onEvent({ kind: 'ready', reason: '' });
-    });
+    reportConnection(client, { onEvent, failures: () => this.#calls.failures, isClosed: () => this.#isClosed });
+    client.on('ready', () => void this.#clock.sample().catch(() => undefined));
     this.#reconnectAfterEnd(client);
     if (this.#confirmed !== null) this.#reconnectAfterEnd(this.#confirmed.client);
   }

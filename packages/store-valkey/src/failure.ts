@@ -1,3 +1,4 @@
+import { STORE_DOWN } from '@tidemark/core/ports';
 import { Refusal } from '@tidemark/protocol';
 
 /** The server cannot be used with its current settings, version or data. */
@@ -31,7 +32,7 @@ export function failureOf(error: unknown): Error {
 }
 
 export function unavailable(reason: string): Refusal {
-  return new Refusal('store_unavailable', `the store does not serve: ${reason}`, [], RETRY_AFTER_S);
+  return new Refusal('store_unavailable', `${STORE_DOWN}: ${reason}`, [], RETRY_AFTER_S);
 }
 
 /** The error for writes to a store that was moved, or that is the target of a migration. */

@@ -1,7 +1,7 @@
 import type { Change, EntryBatch, PartitionKey, Store } from '@tidemark/core';
 import { refusalOf, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ConnectionEvent } from './connection.ts';
+import type { ConnectionEvent } from './connection-events.ts';
 import { UnusableServer } from './failure.ts';
 import { openValkeyStore, openValkeyStores, type ValkeyOptions } from './open-store.ts';
 
@@ -18,7 +18,7 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<V
 async function open(server: ValkeyServer, options: Partial<ValkeyOptions> = {}) {
   const waiting: (() => void)[] = [];
   const onEvent = ({ kind }: ConnectionEvent) => {
-    if (kind === 'ready') for (const tell of waiting.splice(0)) tell();
+    if (kind === 'back') for (const tell of waiting.splice(0)) tell();
   };
   const store = await openValkeyStore({ address: server.address, onEvent, ...options });
   onTestFinished(() => store.close());
@@ -52,6 +52,19 @@ describe('a server that is away', () => {
     expect(await store.partition(ORDERS)).toEqual(before);
     expect(await recordsOf(store)).toEqual(['1', '2']);
     expect(await commit(store, put('3'))).toMatchObject({ status: 'committed', state: { head: 3, size: 3 } });
+  });
+
+  it('[LOG-20] a lost connection is reported once, and its return with the number of calls that failed', async () => {
+    const server = await start();
+    const events: ConnectionEvent[] = [];
+    const { store } = await open(server, { onEvent: (event) => events.push(event) });
+    await server.kill();
+    await expect.poll(() => events.length).toBe(2);
+    for (let call = 0; call < 3; call++) await refusalOf(store.partition(ORDERS));
+    await server.restart();
+    await expect.poll(() => events.length).toBe(3);
+    const lost = { kind: 'lost', reason: 'the connection was closed' };
+    expect(events).toEqual([{ kind: 'ready' }, lost, { kind: 'back', failures: 3 }]);
   });
 
   it('[VALKEY-1] calls to a server that hangs fail after a timeout, and succeed when it replies again', async () => {

@@ -15,7 +15,7 @@ it('[VALKEY-5] [PAGE-17] after a loss of writes the devices that had seen them s
   let ready = () => undefined as undefined;
   const store = await openValkeyStore({
     address: server.address,
-    onEvent: ({ kind }) => (kind === 'ready' ? ready() : undefined),
+    onEvent: ({ kind }) => (kind === 'back' ? ready() : undefined),
   });
   onTestFinished(async () => {
     await store.close();

@@ -1,7 +1,8 @@
 import type { EngineDescription, Jobs, MovableStore } from '@tidemark/core/ports';
 import { acknowledged } from './acknowledged.ts';
 import { ADDRESS_RULE, type Address, readAddress, shownAddress } from './address.ts';
-import { Connection, type ConnectionEvent, type Keyspace } from './connection.ts';
+import { Connection, type Keyspace } from './connection.ts';
+import type { ConnectionEvent } from './connection-events.ts';
 import { documents } from './documents.ts';
 import { assessDurability, type Durability, readSetups, unusableReason } from './durability.ts';
 import { entries } from './entries.ts';

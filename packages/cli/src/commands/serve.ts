@@ -59,7 +59,7 @@ async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
   if (config.workers > 1) return superviseWorkers(cli, config, log);
   await reloadOnHangUp(loaded, load, log);
   const running = await start(config, log);
-  const stopped = untilSignal(running);
+  const stopped = untilSignal(running, log);
   tellReady(cli, running);
   await stopped;
 }
@@ -88,7 +88,7 @@ async function serveAsWorker(cli: Cli, load: () => LoadedConfig, worker: number)
   await reloadOnHangUp(loaded, load, log);
   try {
     const running = await start(config, log, channel);
-    const stopped = untilSignal(running);
+    const stopped = untilSignal(running, log);
     channel.ready(running);
     await stopped;
   } catch (error) {
@@ -171,13 +171,17 @@ function endWithParent(): void {
 }
 
 /** Ignores a second signal: a terminal and npm may both deliver the same Ctrl-C. */
-function untilSignal(running: Running): Promise<void> {
+function untilSignal(running: Running, log: ServerLog): Promise<void> {
   return new Promise((resolve, reject) => {
     let isStopping = false;
-    const stop = () => {
+    const stop = (signal: NodeJS.Signals) => {
       if (isStopping) return;
       isStopping = true;
-      running.close().then(resolve, reject);
+      log.info('server_stopping', { signal });
+      running.close().then(() => {
+        log.info('server_stopped');
+        resolve();
+      }, reject);
     };
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
   });

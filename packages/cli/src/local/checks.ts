@@ -68,6 +68,9 @@ export function checkOwner(folder: string): readonly Check[] {
 
 async function lookAtFolder(folder: string): Promise<Check> {
   const name = 'data';
+  if (statSync(folder, { throwIfNoEntry: false })?.isFile() === true) {
+    return { name, status: 'failed', detail: `${folder} is a file, not a folder` };
+  }
   const there = existing(folder);
   if (!(await isWritable(there))) {
     return { name, status: 'failed', detail: `${folder} cannot be written to: ${ownershipOf(there)}` };

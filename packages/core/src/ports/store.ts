@@ -13,6 +13,9 @@ export type * from './store/notes.ts';
 export type * from './store/partition.ts';
 export type * from './store/stats.ts';
 
+/** How the detail of the refusals of an engine begins that has lost its server. */
+export const STORE_DOWN = 'the store does not serve';
+
 /**
  * The store: partitions with their journals, named documents, the registry, tidemarks and statistics.
  *

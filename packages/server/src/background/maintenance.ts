@@ -36,6 +36,7 @@ export class Maintenance {
   readonly #parts: MaintenanceParts;
   readonly #lease: ServerLease;
   #timers: readonly NodeJS.Timeout[] = [];
+  #isStopped = false;
 
   constructor(parts: MaintenanceParts) {
     const serverId = randomBytes(LEASE_ID_BYTES).toString('base64url');
@@ -59,6 +60,7 @@ export class Maintenance {
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all([this.#flush(), this.#attempt('lease', () => this.#lease.release())]);
+    this.#isStopped = true;
   }
 
   #flush(): Promise<void> {
@@ -86,10 +88,8 @@ export class Maintenance {
     try {
       await work();
     } catch (error) {
-      this.#parts.log.warn('maintenance_failed', {
-        task,
-        reason: errorMessage(error),
-      });
+      // A task that began before the stop finds the store closed; the next server does its work.
+      if (!this.#isStopped) this.#parts.log.warn('maintenance_failed', { task, reason: errorMessage(error) });
     }
   }
 }

@@ -3,11 +3,11 @@ import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BuiltFiles, securePage, sendFile } from '../http/built-files.ts';
 import { VIEWER_PATH } from '../http/description.ts';
+import { shownPath } from '../http/shown-path.ts';
 
 /** Where the build puts the site; the same place for the sources and the compiled server. */
 const FOLDER = new URL('../../docs/', import.meta.url);
 const ROOT = '/docs/';
-const SHOWN_PATH_UNITS_MAX = 200;
 
 const NOT_BUILT = `<!doctype html>
 <html lang="en">
@@ -35,7 +35,7 @@ export function addDocs(app: FastifyInstance, folder: URL = FOLDER): void {
     }
     throw new Refusal(
       'not_found',
-      `the documentation has no page ${JSON.stringify(path.slice(0, SHOWN_PATH_UNITS_MAX))}; it begins at ${ROOT}`,
+      `the documentation has no page ${JSON.stringify(shownPath(path))}; it begins at ${ROOT}`,
     );
   };
   app.get('/docs', { schema: { hide: true } }, (_request, reply) => void reply.redirect(ROOT, 302));

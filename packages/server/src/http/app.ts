@@ -32,12 +32,12 @@ import { ALLOWED_METHODS } from './refuse-on.ts';
 import { repeatAnswers } from './repeated-answers.ts';
 import { requireUnambiguous } from './require-unambiguous.ts';
 import { ALWAYS_ANSWERED } from './route-refusals.ts';
+import { shownPath } from './shown-path.ts';
 import { answerSocketError, openHttpServer, unknownMethod } from './sockets.ts';
 import { EndedListeners, watchAnswers } from './watch-answers.ts';
 
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'] as const;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
-const SHOWN_PATH_UNITS_MAX = 200;
 
 /** The routes for devices, the only ones that scripts of other sites may call. */
 const DEVICE_PREFIX = '/sync/v1/';
@@ -238,21 +238,17 @@ function refuseUnmatched(request: FastifyRequest, reply: FastifyReply, methods: 
   request.refusedPath = known.url;
   const allowed = known.methods;
   reply.header('allow', allowed.join(', '));
-  throw new Refusal('method_not_allowed', `${shownPath(request)} takes ${allowed.join(', ')}, not ${request.method}`);
+  const path = JSON.stringify(shownPath(request.url));
+  throw new Refusal('method_not_allowed', `${path} takes ${allowed.join(', ')}, not ${request.method}`);
 }
 
 function noRoute(request: FastifyRequest): Refusal {
-  return new Refusal('not_found', `there is no route ${shownPath(request)}`);
+  return new Refusal('not_found', `there is no route ${JSON.stringify(shownPath(request.url))}`);
 }
 
 /** Returns the path without its query, which may hold secrets. */
 function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0] ?? '';
-}
-
-function shownPath(request: FastifyRequest): string {
-  const path = pathOf(request);
-  return JSON.stringify(path.length > SHOWN_PATH_UNITS_MAX ? `${path.slice(0, SHOWN_PATH_UNITS_MAX)}…` : path);
 }
 
 type ErrorAnswerer = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;

@@ -40,6 +40,7 @@ describe('logged requests', () => {
       request_id: answer.headers.get('x-request-id'),
       method: 'POST',
       route: '/rc/v1/users',
+      path: null,
       status: 200,
       aborted: false,
       code: null,
@@ -82,6 +83,25 @@ describe('logged requests', () => {
       expect.objectContaining({ route: null, status: 404, code: 'not_found', ...nobody }),
       expect.objectContaining({ route: '/rc/v1/users', status: 401, code: 'token_missing', ...nobody }),
       expect.objectContaining({ route: '/rc/v1/users/:user_id', status: 405, code: 'method_not_allowed', ...nobody }),
+    ]);
+  });
+
+  it('[LOG-22] a request that finds nothing is logged with its path, without query and secrets; other requests are not', async () => {
+    const { server, lines, call } = await startLogged(EVERYTHING);
+    const token = server.token;
+    await fetch(`${server.url}/nowhere/${token}/password=geheim?colour=ultramarine`);
+    await fetch(`${server.url}/docs/no-such-page`);
+    await fetch(`${server.url}/${'x'.repeat(300)}`);
+    await call('/rc/v1/users/nobody', { method: 'DELETE' });
+    await call('/rc/v1/users/ada', { method: 'PATCH' });
+    await expect.poll(lines).toHaveLength(6);
+    expect(lines().map(({ status, path, route }) => [status, path, route])).toEqual([
+      [200, null, '/rc/v1/system/login'],
+      [404, '/nowhere/***/password=***', null],
+      [404, '/docs/no-such-page', '/docs/*'],
+      [404, `/${'x'.repeat(199)}…`, null],
+      [404, null, '/rc/v1/users/:user_id'],
+      [405, null, '/rc/v1/users/:user_id'],
     ]);
   });
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { RequestFacts, RequestLog } from '../logging/request-log.ts';
 import { announcedBytes } from './http-connection.ts';
+import { shownPath } from './shown-path.ts';
 import { bytesWrittenOf, type EndedRequest, templateOf } from './watch-answers.ts';
 
 /** Logs the requests of the app when they are over. */
@@ -8,7 +9,7 @@ export function logRequests(app: FastifyInstance, log: Pick<RequestLog, 'ended'>
   app.onEnded((ended) => {
     const { request, status, elapsedMs } = ended;
     const isStream = request.servedBy?.streams !== undefined;
-    log.ended({ status, elapsedMs, isStream }, () => factsOf(ended));
+    log.ended({ status, code: request.refusedWith, elapsedMs, isStream }, () => factsOf(ended));
   });
 }
 
@@ -20,6 +21,7 @@ function factsOf({ request, response, status, isAnswered, elapsedMs, bytesBefore
     request_id: id,
     method,
     route: url ?? null,
+    path: isFound(url, status) ? null : shownPath(raw.url ?? ''),
     status: response.headersSent ? status : null,
     aborted: !isAnswered && !isStream,
     code: request.refusedWith,
@@ -30,4 +32,9 @@ function factsOf({ request, response, status, isAnswered, elapsedMs, bytesBefore
     client_id: bearer?.client ?? null,
     token_id: bearer?.tokenId ?? null,
   };
+}
+
+/** The template of a route says which ids a request named badly, without naming them; `/docs/*` says nothing. */
+function isFound(template: string | undefined, status: number): boolean {
+  return template !== undefined && !(status === 404 && template.endsWith('*'));
 }

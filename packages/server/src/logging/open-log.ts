@@ -1,10 +1,10 @@
-import { createRequire } from 'node:module';
 import type { Log, LogFields } from '@tidemark/core';
 import { destination, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
-import type PinoPretty from 'pino-pretty';
 import type { LogFormat, LogLevel } from '../config/config.ts';
 import { maskSecrets } from './mask-secrets.ts';
+import { prettyLine } from './pretty-line.ts';
 import { RequestLog } from './request-log.ts';
+import { StoreOutage } from './store-outage.ts';
 
 export interface LogOptions {
   readonly level: LogLevel;
@@ -21,6 +21,7 @@ export interface LogOptions {
 export interface ServerLog extends Log {
   readonly logger: Logger;
   readonly requests: Pick<RequestLog, 'configure' | 'ended'>;
+  readonly outage: Pick<StoreOutage, 'begin' | 'end'>;
 }
 
 const STDERR = 2;
@@ -39,13 +40,16 @@ export function openLog(options: LogOptions): ServerLog {
     },
     streamOf(options),
   );
+  const outage = new StoreOutage(logger);
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
-    (event: string, fields: LogFields = {}): void =>
-      logger[level](fields, event);
+    (event: string, fields: LogFields = {}): void => {
+      if (!outage.explains(fields.reason)) logger[level](fields, event);
+    };
   return {
     logger,
-    requests: new RequestLog(logger),
+    outage,
+    requests: new RequestLog(logger, outage),
     debug: at('debug'),
     info: at('info'),
     warn: at('warn'),
@@ -58,15 +62,8 @@ function streamOf({ format, stream, isTerminal, hasColour }: LogOptions): { writ
   // Synchronous, so that the last line before a crash is not lost.
   const out = stream ?? destination({ dest: STDERR, sync: true });
   if (!isPretty) return out;
-  // Loaded here, because servers whose log is JSON need none of it.
-  const { build } = createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
-  return build({
-    destination: out as NodeJS.WritableStream,
-    messageKey: 'event',
-    colorize: hasColour ?? !process.env.NO_COLOR,
-    translateTime: 'SYS:HH:MM:ss.l',
-    sync: true,
-  });
+  const isColoured = hasColour ?? !process.env.NO_COLOR;
+  return { write: (line) => out.write(prettyLine(line, isColoured)) };
 }
 
 /** Omits headers and query, which may hold secrets. */

@@ -7,6 +7,7 @@ const FACTS: RequestFacts = {
   request_id: 'r1',
   method: 'GET',
   route: '/rc/v1/users',
+  path: null,
   status: 200,
   aborted: false,
   code: null,
@@ -22,11 +23,16 @@ function newLog() {
   const chunks: string[] = [];
   const { logger } = openLog({ level: 'info', format: 'json', stream: { write: (text) => chunks.push(text) } });
   const clock = { nowMs: 0 };
-  const log = new RequestLog(logger, () => clock.nowMs);
+  const outage = { causes: () => isStoreLost };
+  let isStoreLost = false;
+  const loseStore = () => {
+    isStoreLost = true;
+  };
+  const log = new RequestLog(logger, outage, () => clock.nowMs);
   const end = (status: number, elapsedMs: number, isStream = false) =>
-    log.ended({ status, elapsedMs, isStream }, () => FACTS);
+    log.ended({ status, code: null, elapsedMs, isStream }, () => FACTS);
   const lines = () => chunks.map((text) => JSON.parse(text) as Record<string, unknown>);
-  return { log, clock, end, lines };
+  return { log, clock, end, lines, loseStore };
 }
 
 describe('the request log', () => {
@@ -54,6 +60,17 @@ describe('the request log', () => {
       ['warn', 'request'],
       ['warn', 'request'],
     ]);
+  });
+
+  it('[LOG-20] while the store is lost requests that fail for it have lines with log.requests only', () => {
+    const { log, end, lines, loseStore } = newLog();
+    loseStore();
+    log.configure({ isComplete: false, slowMs: 100 });
+    end(503, 1);
+    expect(lines()).toEqual([]);
+    log.configure({ isComplete: true, slowMs: 100 });
+    end(503, 1);
+    expect(lines()).toHaveLength(1);
   });
 
   it('[LOG-6] lines about failed requests are bounded per second, and the others are counted', () => {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { REQUEST_LINES_PER_S_MAX } from '../limits.ts';
+import type { StoreOutage } from './store-outage.ts';
 
 export interface RequestLogRules {
   /** True if every request is logged; otherwise only failed and slow ones are. */
@@ -14,6 +15,8 @@ export interface RequestFacts {
   readonly method: string;
   /** The template of the route; null for unknown paths. */
   readonly route: string | null;
+  /** The path of a request that found nothing at it; null if the template of the route says enough. */
+  readonly path: string | null;
   /** Null: the caller hung up before the answer began. */
   readonly status: number | null;
   /** True if the caller hung up before the answer was complete; never for streams, which have no end. */
@@ -33,6 +36,8 @@ export interface RequestFacts {
 /** What decides whether a line is written. */
 export interface RequestResult {
   readonly status: number;
+  /** The code of the refusal, if the request was refused. */
+  readonly code: string | null;
   readonly elapsedMs: number;
   /** True if the request lasts as long as the caller likes: it is never slow. */
   readonly isStream: boolean;
@@ -44,14 +49,16 @@ const NOTHING: RequestLogRules = { isComplete: false, slowMs: Number.POSITIVE_IN
 /** Logs one line per request: of all requests, or only of those that failed or were slow. */
 export class RequestLog {
   readonly #logger: Logger;
+  readonly #outage: Pick<StoreOutage, 'causes'>;
   readonly #nowMs: () => number;
   #rules = NOTHING;
   #windowStartMs = Number.NEGATIVE_INFINITY;
   #lines = 0;
   #omitted = 0;
 
-  constructor(logger: Logger, nowMs = () => performance.now()) {
+  constructor(logger: Logger, outage: Pick<StoreOutage, 'causes'>, nowMs = () => performance.now()) {
     this.#logger = logger;
+    this.#outage = outage;
     this.#nowMs = nowMs;
   }
 
@@ -61,10 +68,10 @@ export class RequestLog {
   }
 
   /** Logs a request. `describe` is only called if a line is written, so that other requests cost two comparisons. */
-  ended({ status, elapsedMs, isStream }: RequestResult, describe: () => RequestFacts): void {
+  ended({ status, code, elapsedMs, isStream }: RequestResult, describe: () => RequestFacts): void {
     const isRemarkable = status >= 500 || (elapsedMs > this.#rules.slowMs && !isStream);
     if (this.#rules.isComplete) this.#logger[isRemarkable ? 'warn' : 'info'](describe(), 'request');
-    else if (isRemarkable && this.#hasRoom()) this.#logger.warn(describe(), 'request');
+    else if (isRemarkable && !this.#outage.causes(code) && this.#hasRoom()) this.#logger.warn(describe(), 'request');
   }
 
   /** An overloaded server refuses thousands of requests in a second; logging all of them would add to its load. */

@@ -38,7 +38,7 @@ export async function runWorkers(parts: WorkersParts): Promise<void> {
   process.on('SIGHUP', () => {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGHUP');
   });
-  const signalled = untilSignal();
+  const signalled = untilSignal(log);
   try {
     await Promise.race([supervisor.start().then(onReady), signalled]);
     await Promise.race([signalled, supervisor.failed]);
@@ -60,8 +60,14 @@ function processOf(worker: Worker): WorkerProcess {
 }
 
 /** A terminal and npm may both deliver the same Ctrl-C; the second is ignored. */
-function untilSignal(): Promise<void> {
+function untilSignal(log: Log): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
+    let isStopping = false;
+    const stop = (signal: NodeJS.Signals) => {
+      if (!isStopping) log.info('server_stopping', { signal });
+      isStopping = true;
+      resolve();
+    };
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
   });
 }
