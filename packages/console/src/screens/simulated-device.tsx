@@ -78,8 +78,7 @@ function Running({ login, password, onRefused }: RunningProps) {
       const { openDevice } = await import('@tidemark/client');
       opened = await openDevice({ url: SERVER_URL });
       if (!isOver) await opened.signIn({ login, password });
-      // So that pings reach it, through its open connection.
-      if (!isOver) await opened.describe({ device_type: 'live', device_app_id: 'console' });
+      if (!isOver) await opened.describe({ device_app_id: 'console' });
       if (isOver) await close();
       else setDevice(opened);
     };

@@ -43,6 +43,23 @@ describe('the devices a ping goes to', () => {
     ]);
   });
 
+  it('[PING-60] devices without an address are reached while they listen, and those that want no pings are not', () => {
+    const devices = [
+      device('typeless', { device_type: null }),
+      device('pinless', { device_pin: null }),
+      device('away', { device_pin: null }),
+      device('off', { device_type: 'none', device_pin: null }),
+    ];
+    const { chosen, skipped } = chooseDevices(devices, new Set(['typeless', 'pinless', 'off']));
+    expect([chosen.map(({ client }) => client).sort(), skipped]).toEqual([
+      ['pinless', 'typeless'],
+      [
+        { client_id: 'away', reason: 'no_device_pin' },
+        { client_id: 'off', reason: 'device_type_none' },
+      ],
+    ]);
+  });
+
   it('[PING-7] of several registrations of one phone and app, the one that synced last gets the ping', () => {
     const same = { phone_id: 'p', device_app_id: 'a' };
     const devices = [

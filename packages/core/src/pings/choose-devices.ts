@@ -29,14 +29,18 @@ export interface DeviceChoice {
 /**
  * Chooses the devices of a ping, each piece of hardware once. Two registrations are of the same device when they name the
  * same phone and app; where one of them names none, when they have the same address. The one that synced last is chosen:
- * the others are left over from reinstalled apps.
+ * the others are left over from reinstalled apps. Devices without an address are chosen if they are `listening`.
  */
-export function chooseDevices(devices: readonly PingDevice[]): DeviceChoice {
+export function chooseDevices(
+  devices: readonly PingDevice[],
+  listening: ReadonlySet<string> = new Set(),
+): DeviceChoice {
   const chosen: PingDevice[] = [];
   const skipped: SkippedDevice[] = [];
   const seen = new SeenDevices();
   for (const device of [...devices].sort(byLastSync)) {
-    const reason = unreachable(device) ?? (seen.has(device) ? 'duplicate' : null);
+    const isListening = isWithoutAddress(device) && listening.has(device.client);
+    const reason = (isListening ? null : unreachable(device)) ?? (seen.has(device) ? 'duplicate' : null);
     if (reason !== null) skipped.push({ client_id: device.client, reason });
     else {
       seen.add(device);
@@ -46,6 +50,13 @@ export function chooseDevices(devices: readonly PingDevice[]): DeviceChoice {
   return { chosen, skipped };
 }
 
+/** True if only an open connection can bring the device a ping. Devices of the type `none` want no pings at all. */
+export function isWithoutAddress(device: PingDevice): boolean {
+  const reason = unreachable(device);
+  return reason === 'no_device_type' || reason === 'no_device_pin';
+}
+
+/** Why the device cannot be reached by its push service; null: it can. */
 export function unreachable({ record: { device } }: PingDevice): SkipReason | null {
   const type = pushTypeOf(device);
   if (type === null) return 'no_device_type';

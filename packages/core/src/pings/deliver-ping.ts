@@ -6,10 +6,11 @@ import { JobFailure, type JobHandler, type LeasedJob } from '../ports/jobs.ts';
 import type { Notifier, PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
 import type { Entry, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
-import { unreachable } from './choose-devices.ts';
+import { isWithoutAddress, unreachable } from './choose-devices.ts';
 import { type PingPayload, readPingPayload } from './ping-payload.ts';
 import { isFinal, type PingedHead, type ResultRecord, type ResultStatus } from './ping-record.ts';
 import type { PingResults } from './ping-results.ts';
+import { pingQueue } from './pings.ts';
 import type { RecentPings } from './recent-pings.ts';
 
 /** The result of one attempt to deliver a ping to a device. */
@@ -67,7 +68,7 @@ class Delivery {
     if (before !== null && isFinal(before.status)) return;
     this.#isSecondTime = this.#isGap(before);
     const { store, told, notifier, clock, steadyClock = clock } = this.#ports;
-    const target = targetIn(await store.readEntry(refs.client(this.#payload.client)), this.#payload);
+    const target = targetIn(await store.readEntry(refs.client(this.#payload.client)), this.#payload, this.#job);
     if (target === null) return this.#keep('gone', 'the device was deleted or has no address any more');
     this.#service = pushServiceOf(target.pushType);
     this.#deviceType = target.deviceType;
@@ -142,13 +143,22 @@ function failedBy(error: unknown): PingOutcome {
   return { status: 'failed', reason: `the notifier broke: ${name}`, retryAfterMs: null, isFinal: false };
 }
 
-/** Returns the current address of the device; null when it was deleted, registered again or has no address. */
-function targetIn(entry: Entry | null, { client, user, createdAtMs }: PingPayload): PingTarget | null {
+/**
+ * Returns the current address of the device; null when it was deleted, registered again or has no address. A ping that is
+ * meant for an open connection needs none.
+ */
+function targetIn(
+  entry: Entry | null,
+  { client, user, createdAtMs }: PingPayload,
+  { queue }: LeasedJob,
+): PingTarget | null {
   const record = entry === null ? null : readClientRecord(entry.value);
   if (record === null || record.user !== user || record.createdAtMs !== createdAtMs) return null;
   const { device } = record;
-  const pushType = pushTypeOf(device);
-  if (pushType === null || pushType === 'none' || unreachable({ client, record }) !== null) return null;
+  const isLive = queue === pingQueue('live') && isWithoutAddress({ client, record });
+  const pushType = isLive ? 'live' : pushTypeOf(device);
+  if (pushType === null || pushType === 'none') return null;
+  if (!isLive && unreachable({ client, record }) !== null) return null;
   return {
     client,
     deviceType: device.device_type ?? pushType,

@@ -20,7 +20,13 @@ import type { Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
 import { newestFirstKey } from '../primitives/time.ts';
 import { admitPing, type PingCall } from './admit-ping.ts';
-import { chooseDevices, type DeviceChoice, type PingDevice, type SkippedDevice } from './choose-devices.ts';
+import {
+  chooseDevices,
+  type DeviceChoice,
+  isWithoutAddress,
+  type PingDevice,
+  type SkippedDevice,
+} from './choose-devices.ts';
 import { type PingPayload, pingPayloads } from './ping-payload.ts';
 import { PingQuota } from './ping-quota.ts';
 import { NO_RESULTS, type PingRecord } from './ping-record.ts';
@@ -42,6 +48,8 @@ export interface PingsPorts {
   readonly pace?: Pace;
   /** Whether a device has acknowledged the heads of all these sources. Absent: no device has. */
   readonly isCaughtUp?: (user: string, client: string, sources: readonly string[]) => Promise<boolean>;
+  /** Whether a device has an open connection, at any server. Absent: no device has. */
+  readonly isListening?: (client: string) => boolean | Promise<boolean>;
   /** Called with the caller of every ping that was counted here. */
   readonly onCounted?: (caller: string) => void;
 }
@@ -69,6 +77,8 @@ interface Addressees {
   readonly users: number;
   readonly unknown: readonly string[];
   readonly devices: readonly PingDevice[];
+  /** Devices without an address that have an open connection. */
+  readonly listening?: ReadonlySet<string>;
 }
 
 /** Look-ups between two pauses. */
@@ -90,7 +100,9 @@ export class Pings {
     this.#quota.take(caller);
     this.#ports.onCounted?.(caller);
     await this.#requireSources(ping);
-    return this.#dispatch(ping, { actor: caller, cause: 'call' });
+    const addressees = await this.#addressees(ping);
+    const listening = await this.#listeningOf(addressees.devices);
+    return this.#sendTo({ ...addressees, listening }, ping, { actor: caller, cause: 'call' });
   }
 
   /** Counts a ping that the caller has sent through another server. */
@@ -98,9 +110,13 @@ export class Pings {
     this.#quota.note(caller);
   }
 
-  /** Pings users because a source with `push_notify` has changed. The quota does not apply. */
-  announce(source: string, users: readonly string[]): Promise<PingReport> {
-    return this.#dispatch({ users, onlyBehind: false, content: { sources: [source] } }, { actor: null, cause: 'push' });
+  /**
+   * Pings users because a source with `push_notify` has changed. The quota does not apply. Devices without an address are
+   * left out: those that are connected have got the change itself.
+   */
+  async announce(source: string, users: readonly string[]): Promise<PingReport> {
+    const ping = { users, onlyBehind: false, content: { sources: [source] } };
+    return this.#sendTo(await this.#addressees(ping), ping, { actor: null, cause: 'push' });
   }
 
   /** Pings devices that are still behind after `announce`. Returns how many; those without an address are left out. */
@@ -121,12 +137,23 @@ export class Pings {
     return sent;
   }
 
-  async #dispatch(ping: PingCall, origin: Origin): Promise<PingReport> {
-    return this.#sendTo(await this.#addressees(ping), ping, origin);
+  /** Returns which of the devices without an address have an open connection. */
+  async #listeningOf(devices: readonly PingDevice[]): Promise<ReadonlySet<string>> {
+    const { isListening } = this.#ports;
+    const listening = new Set<string>();
+    if (isListening === undefined) return listening;
+    const clients = devices.filter(isWithoutAddress).map(({ client }) => client);
+    // With several servers each look-up asks the others, so many are made at once.
+    for (let start = 0; start < clients.length; start += LOOKUPS_PER_PAUSE) {
+      const some = clients.slice(start, start + LOOKUPS_PER_PAUSE);
+      const answers = await Promise.all(some.map((client) => isListening(client)));
+      for (const [index, client] of some.entries()) if (answers[index] === true) listening.add(client);
+    }
+    return listening;
   }
 
-  async #sendTo({ users, unknown, devices }: Addressees, ping: PingCall, origin: Origin): Promise<PingReport> {
-    const { chosen, skipped } = await this.#withoutCaughtUp(ping, chooseDevices(devices));
+  async #sendTo({ users, unknown, devices, listening }: Addressees, ping: PingCall, origin: Origin): Promise<PingReport> {
+    const { chosen, skipped } = await this.#withoutCaughtUp(ping, chooseDevices(devices, listening));
     const { results, clock, random } = this.#ports;
     const atMs = clock.nowMs();
     const id = `${newestFirstKey(atMs)}${randomId(random)}`;
@@ -263,7 +290,7 @@ export class Pings {
 function byService(devices: readonly PingDevice[]): ReadonlyMap<PushService, readonly PingDevice[]> {
   const services = new Map<PushService, PingDevice[]>(PUSH_SERVICES.map((service) => [service, []]));
   for (const device of devices) {
-    const type = pushTypeOf(device.record.device);
+    const type = isWithoutAddress(device) ? 'live' : pushTypeOf(device.record.device);
     if (type !== null && type !== 'none') services.get(pushServiceOf(type))?.push(device);
   }
   return new Map([...services].filter(([, members]) => members.length > 0));

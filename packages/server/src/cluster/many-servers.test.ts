@@ -219,6 +219,20 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     }
   });
 
+  it('[PING-60] a ping reaches a connected device that has named no type, at whichever server it listens', async () => {
+    const login = await newUser();
+    const device = await openDevice(at(fleet.first), login);
+    const ping = async (server: ServerProcess) =>
+      (await adminAt(server).post('/rc/v1/users/ping', { user_id: [login], message: `from ${server.url}` })).body;
+    const skipped = [{ client_id: device.id, reason: 'no_device_type' }];
+    expect(await ping(fleet.first)).toMatchObject({ devices: 0, skipped });
+    const events = await listenAt(fleet.second, device);
+    for (const server of [fleet.first, fleet.second]) {
+      expect(await ping(server)).toMatchObject({ devices: 1, skipped: [] });
+      expect(await events.next()).toMatchObject({ name: 'ping', data: { message: `from ${server.url}` } });
+    }
+  });
+
   it('[MANY-4] a device listens at one server: connecting to another ends the older stream', async () => {
     const device = await openDevice(at(fleet.first), await newUser());
     const older = await listenAt(fleet.first, device);

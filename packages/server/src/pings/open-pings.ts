@@ -11,6 +11,7 @@ import {
   RecentPings,
   type Tidemark,
 } from '@tidemark/core';
+import type { ClusterDevices } from '../cluster/cluster-devices.ts';
 import type { Config } from '../config/config.ts';
 import type { LiveDevices } from '../events/event-hub.ts';
 import type { JobRunner } from '../jobs/job-runner.ts';
@@ -24,7 +25,7 @@ export interface PingsParts {
   readonly tidemark: Tidemark;
   readonly jobs: Jobs;
   /** Null: this server has no event streams. */
-  readonly live: LiveDevices | null;
+  readonly live: (LiveDevices & Pick<ClusterDevices, 'isListening'>) | null;
   /** Called for every ping that this server has counted against the limit of its caller. */
   readonly onCounted?: (caller: string) => void;
   /** Called with the result of each attempt to deliver a ping. */
@@ -65,7 +66,8 @@ export async function openPings(parts: PingsParts): Promise<PingService> {
   const by = randomUUID();
   const isCaughtUp = (user: string, client: string, sources: readonly string[]) =>
     tidemark.receipts.isCaughtUp(user, client, sources);
-  const pings = new Pings({ ...parts, store, limits, results, by, spreadPerS, isCaughtUp });
+  const isListening = (client: string) => live?.isListening(client) ?? false;
+  const pings = new Pings({ ...parts, store, limits, results, by, spreadPerS, isCaughtUp, isListening });
   let running: { readonly delivery: JobRunner; readonly notices: RunningNotices } | null = null;
   return {
     pings,
