@@ -222,11 +222,6 @@ it('[CONSOLE-10] reviews, answers and refusals within dialogs have no serious ac
   await check('a typed confirmation');
 
   await open(`users/${NAME}`, 'Simulate a device');
-  await dialog.getByLabel(`Password of ${NAME}`).fill('wrong');
-  await button('Start the device').click();
-  await button('Try again').click();
-  await dialog.getByLabel(`Password of ${NAME}`).fill(PASSWORD);
-  await button('Start the device').click();
   await dialog
     .getByRole('list', { name: `Objects of ${NAME}` })
     .getByRole('listitem')

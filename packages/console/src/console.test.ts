@@ -45,7 +45,7 @@ it('[CONSOLE-6] the first load is at most 300 kB, compressed', () => {
 describe('on an empty server', () => {
   const browser = useBrowser();
 
-  it('[CONSOLE-18] a newcomer makes a source and a user, pushes by the shown curl, sees it arrive, learns why an object is missing, and pings', async () => {
+  it('[CONSOLE-18] [CONSOLE-90] [CONSOLE-91] a newcomer makes a sample, a source and a user, pushes by the shown curl, sees it arrive, learns why an object is missing, and pings', async () => {
     const fresh = await startTestServer();
     onTestFinished(() => fresh.close());
     const page = await browser.openPage(`${fresh.url}/`);
@@ -53,9 +53,18 @@ describe('on an empty server', () => {
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
     // Whoever copies the command gets a user with this password.
     expect(await page.locator('pre', { hasText: '/rc/v1/users' }).textContent()).toContain('"password":"lovelace"');
+    const [sampleY = 0, curlY = 0] = await Promise.all(
+      [page.getByRole('button', { name: 'Make a sample' }), page.locator('pre').first()].map(
+        async (element) => (await element.boundingBox())?.y,
+      ),
+    );
+    expect(sampleY).toBeLessThan(curlY);
+    await page.getByText('This server is empty').waitFor();
     await page.getByRole('button', { name: 'Make a sample' }).click();
     const sample = page.getByRole('region', { name: 'Simulated device' });
     await sample.getByRole('list', { name: 'Objects of Example' }).getByText('Hello').waitFor();
+    await page.getByRole('link', { name: /^Sources 1/ }).waitFor();
+    expect(await page.getByText('This server is empty').count()).toBe(0);
 
     await page.getByRole('link', { name: 'Sources' }).first().click();
     await page.getByRole('button', { name: 'New source' }).click();
@@ -77,8 +86,6 @@ describe('on an empty server', () => {
     await heading(page, 'ada');
 
     await page.getByRole('button', { name: 'Simulate a device' }).click();
-    await page.getByLabel('Password of ada').fill('sea-urchin-4410');
-    await page.getByRole('button', { name: 'Start the device' }).click();
     const device = page.getByRole('region', { name: 'Simulated device' });
     await device.getByText('live', { exact: true }).waitFor();
     await runShell(curl, token);
@@ -103,7 +110,7 @@ describe('on an empty server', () => {
       .waitFor();
     await verdict.getByRole('button', { name: 'Ping' }).click();
     await inspector.getByRole('button', { name: 'Send ping' }).click();
-    await inspector.getByText('To 1 device. Skipped: 0.').waitFor();
+    await inspector.getByText('To 0 devices. Skipped: 1 (not connected, without a push address).').waitFor();
     await inspector.getByRole('button', { name: 'Done' }).click();
     await device.getByRole('button', { name: 'Go online' }).click();
     await device.getByRole('list', { name: 'Objects of Order' }).getByText('2', { exact: true }).waitFor();
@@ -659,7 +666,7 @@ describe('in a browser', () => {
     expect(await page.locator('img[src="x"]').count()).toBe(0);
   });
 
-  it('[CONSOLE-30] an invite is shown once, with a QR code that a reader decodes and a device signs in with', async () => {
+  it('[CONSOLE-30] [CONSOLE-92] an invite is shown once, with a QR code that a reader decodes and a device signs in with', async () => {
     const inviting = await startTestServer({ publicUrl: 'https://sync.example/base' });
     onTestFinished(() => inviting.close());
     const page = await browser.openPage(`${inviting.url}/console/users/admin`);
@@ -679,9 +686,14 @@ describe('in a browser', () => {
       expect(text).toMatch(/^https:\/\/sync\.example\/base\/invite#tmi_\w{22}$/);
       expect(text).toBe(await link.textContent());
       read.push(text);
+      expect(await dialog.getByRole('button', { name: 'Make invite' }).count()).toBe(0);
       await dialog.getByRole('button', { name: 'Done' }).click();
       await dialog.waitFor({ state: 'detached' });
     }
+    // A device that the console simulates leaves the invite valid.
+    await page.getByRole('button', { name: 'Simulate a device' }).click();
+    await dialog.getByRole('region', { name: 'Simulated device' }).waitFor();
+    await page.keyboard.press('Escape');
     const device = await openDevice({ url: inviting.url });
     const [replaced = '', invite = ''] = read.map((text) => new URL(text).hash.slice(1));
     await expect(device.signIn({ invite: replaced })).rejects.toMatchObject({ code: 'invite_invalid' });

@@ -21,6 +21,8 @@ interface ActionProps {
   readonly onDone?: (answer: unknown) => unknown;
   /** Shows the answer of the server in the dialog, which then stays open and forgets the answer when it closes; null: it closes. */
   readonly showAnswer?: (answer: unknown) => ReactNode;
+  /** True if the call is not to be made again while its answer is shown. */
+  readonly isOnce?: boolean;
   readonly children?: ReactNode;
   /** What must be typed before something is destroyed. */
   readonly typedName?: string;
@@ -66,6 +68,7 @@ export function ActionForm({
   curl,
   onDone,
   showAnswer,
+  isOnce = false,
   children,
   typedName,
   isDisabled = false,
@@ -106,17 +109,20 @@ export function ActionForm({
         {shown}
         <AsCurl text={() => curl ?? curlOf(call)} />
         <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
+          <Button variant={shown === null ? 'default' : 'filled'} onClick={onClose}>
             {closeVerb ?? (shown === null ? 'Cancel' : 'Done')}
           </Button>
-          <Button
-            type="submit"
-            loading={isBusy}
-            disabled={isDisabled || (typedName !== undefined && typed !== typedName)}
-            color={typedName === undefined ? 'blue' : 'red'}
-          >
-            {verb}
-          </Button>
+          {!(isOnce && shown !== null) && (
+            <Button
+              type="submit"
+              variant={shown === null ? 'filled' : 'default'}
+              loading={isBusy}
+              disabled={isDisabled || (typedName !== undefined && typed !== typedName)}
+              {...(shown === null ? { color: typedName === undefined ? 'blue' : 'red' } : {})}
+            >
+              {verb}
+            </Button>
+          )}
         </Group>
       </Stack>
     </form>

@@ -1,5 +1,6 @@
-import { Button, Group, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { curlOf, pushCurl, sampleCurl } from '../api/curl.ts';
@@ -35,19 +36,26 @@ const STEPS = [
   },
 ] as const;
 
-/** The first steps on an empty server, and a sample that shows all of them at once. */
+/** The first steps on an empty server: a sample that shows all of them at once, and the calls with which an app begins. */
 export function FirstRun() {
-  const [password, setPassword] = useState<string | null>(null);
+  const [isMade, setMade] = useState(false);
   return (
     <div className="card">
       <Stack gap="md">
         <Title order={2} size="h4">
           First steps
         </Title>
-        <Text size="sm" c="dimmed" className="long">
-          This server is empty. Three calls fill it. TOKEN is a token: the screen Tokens makes one, and so does the
-          command <code>tidemark --url {SERVER_URL} login</code>.
-        </Text>
+        <Sample isMade={isMade} onMade={() => setMade(true)} />
+        {isMade && <LazySimulatedDevice login={SAMPLE_USER} />}
+        <Stack gap={6}>
+          <Title order={3} size="h5">
+            With your own data
+          </Title>
+          <Text size="sm" c="dimmed" className="long">
+            Three calls from a backend or a shell. TOKEN is a token: the screen Tokens makes one, and so does the command{' '}
+            <code>tidemark --url {SERVER_URL} login</code>.
+          </Text>
+        </Stack>
         {STEPS.map(({ title, about, curl }) => (
           <Stack key={title} gap={6}>
             <Text fw={600}>{title}</Text>
@@ -57,20 +65,18 @@ export function FirstRun() {
             <Command label={title} text={curl} />
           </Stack>
         ))}
-        <TryIt onReady={setPassword} isStarted={password !== null} />
-        {password !== null && <LazySimulatedDevice login={SAMPLE_USER} password={password} />}
       </Stack>
     </div>
   );
 }
 
-interface TryItProps {
-  readonly onReady: (password: string) => void;
-  readonly isStarted: boolean;
+interface SampleProps {
+  readonly isMade: boolean;
+  readonly onMade: () => void;
 }
 
-/** Makes a sample source and a sample user, starts a device, and pushes objects to it. */
-function TryIt({ onReady, isStarted }: TryItProps) {
+/** Makes a sample source and a sample user, and pushes objects to a device of the user. */
+function Sample({ isMade, onMade }: SampleProps) {
   const cache = useQueryClient();
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
@@ -78,36 +84,42 @@ function TryIt({ onReady, isStarted }: TryItProps) {
     setBusy(true);
     setError(null);
     try {
-      const password = randomPassword();
       await client.sources.declare({ name: SAMPLE_SOURCE, partition_type: 'user' });
-      await client.users.create({ login: SAMPLE_USER, password });
-      onReady(password);
+      await client.users.create({ login: SAMPLE_USER, password: randomPassword() });
       await client.push.objects(SAMPLE_SOURCE, SAMPLE_OBJECTS, { user: SAMPLE_USER });
-      await cache.invalidateQueries({ queryKey: ['users'] });
+      onMade();
+      // Everything on the screen counts what was made.
+      await cache.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
     } catch (failure) {
       setError(failure);
     } finally {
       setBusy(false);
     }
   };
+  if (isMade) {
+    return (
+      <Text size="sm" className="long">
+        Made: the source <NameLink kind="source" name={SAMPLE_SOURCE} />, the user{' '}
+        <NameLink kind="user" name={SAMPLE_USER} />, and a device in this page. It got three objects; change one in{' '}
+        <Anchor component={Link} to="/data" size="sm">
+          Data
+        </Anchor>{' '}
+        and see it arrive.
+      </Text>
+    );
+  }
   return (
     <Stack gap="sm">
+      <Text size="sm" c="dimmed" className="long">
+        This server is empty. A sample shows in a few seconds what it does: a source, a user, and a device in this page
+        that gets objects.
+      </Text>
       {error !== null && <Failure error={error} />}
-      {isStarted ? (
-        <Text size="sm">
-          Made: the source <NameLink kind="source" name={SAMPLE_SOURCE} />, the user{' '}
-          <NameLink kind="user" name={SAMPLE_USER} />, and a device in this page. It got three objects:
-        </Text>
-      ) : (
-        <Group gap="sm">
-          <Button onClick={run} loading={isBusy}>
-            Make a sample
-          </Button>
-          <Text size="sm" c="dimmed">
-            It makes a source, a user, and a device in this page that shows the objects arriving.
-          </Text>
-        </Group>
-      )}
+      <Group gap="sm">
+        <Button onClick={run} loading={isBusy}>
+          Make a sample
+        </Button>
+      </Group>
     </Stack>
   );
 }

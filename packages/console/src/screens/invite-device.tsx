@@ -22,6 +22,7 @@ export function InviteDevice({ login }: { readonly login: string }) {
       verb="Make invite"
       button={{ variant: 'default' }}
       call={(api) => api.users.invite(login, { expiresInS: Number(expiresInS) })}
+      isOnce
       showAnswer={(answer) => <InviteCode invite={answer as Invite} />}
     >
       <Stack gap="md">

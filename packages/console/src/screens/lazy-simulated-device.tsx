@@ -1,6 +1,5 @@
 import { lazy, Suspense } from 'react';
 import { Waiting } from '../components/loaded.tsx';
-import type { SimulatedDeviceProps } from './simulated-device.tsx';
 
 const SimulatedDevice = lazy(async () => {
   const { SimulatedDevice: component } = await import('./simulated-device.tsx');
@@ -8,10 +7,10 @@ const SimulatedDevice = lazy(async () => {
 });
 
 /** A simulated device, whose code is loaded when somebody uses it. */
-export function LazySimulatedDevice(props: SimulatedDeviceProps) {
+export function LazySimulatedDevice({ login }: { readonly login: string }) {
   return (
     <Suspense fallback={<Waiting />}>
-      <SimulatedDevice {...props} />
+      <SimulatedDevice login={login} />
     </Suspense>
   );
 }

@@ -40,9 +40,16 @@ export function PingUser({ login, sources = [], button = { variant: 'default' } 
   );
 }
 
+/** Why a device got no ping, in words. */
+const SKIPPED: Readonly<Record<string, string>> = {
+  no_device_type: 'not connected, without a push address',
+  no_device_pin: 'not connected, without a push address',
+  device_type_none: 'wants no pings',
+};
+
 /** Says where a ping went, and leads to its results. */
 export function PingSent({ report: { ping_id, devices, skipped } }: { readonly report: PingReport }) {
-  const reasons = [...new Set(skipped.map(({ reason }) => reason.replaceAll('_', ' ')))];
+  const reasons = [...new Set(skipped.map(({ reason }) => SKIPPED[reason] ?? reason.replaceAll('_', ' ')))];
   return (
     <Alert color="blue" title="Sent" role="status">
       To {counted(devices, 'device')}. Skipped: {skipped.length}

@@ -1,68 +1,24 @@
-import { Alert, Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import type { Device, SyncedObject } from '@tidemark/client';
-import { type FormEvent, useCallback, useEffect, useState, useSyncExternalStore } from 'react';
-import { SERVER_URL } from '../api/client.ts';
+import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
+import { client, SERVER_URL } from '../api/client.ts';
 import { Failure, Waiting } from '../components/loaded.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 
 const SHOWN_MAX = 50;
 
-export interface SimulatedDeviceProps {
-  readonly login: string;
-  /** Absent: the person is asked for it. */
-  readonly password?: string;
-}
+/** The invite is used at once. */
+const INVITE_S = 60;
 
 /** A device that runs in this page: a real client with its data in memory. It is signed out when it is closed. */
-export function SimulatedDevice({ login, password }: SimulatedDeviceProps) {
-  const [given, setGiven] = useState(password);
-  if (given === undefined) return <AskPassword login={login} onGiven={setGiven} />;
-  return <Running login={login} password={given} onRefused={() => setGiven(password)} />;
+export function SimulatedDevice({ login }: { readonly login: string }) {
+  // Another number starts another device.
+  const [attempt, setAttempt] = useState(1);
+  return <Running key={attempt} login={login} onAgain={() => setAttempt(attempt + 1)} />;
 }
 
-interface AskPasswordProps {
-  readonly login: string;
-  readonly onGiven: (password: string) => void;
-}
-
-function AskPassword({ login, onGiven }: AskPasswordProps) {
-  const [typed, setTyped] = useState('');
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    onGiven(typed);
-  };
-  return (
-    <form onSubmit={submit}>
-      <Stack gap="md">
-        <Text size="sm" className="long">
-          A device of {login} runs in this page and shows what arrives. It signs in as an app would.
-        </Text>
-        <PasswordInput
-          label={`Password of ${login}`}
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-          autoComplete="off"
-          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
-          data-autofocus
-        />
-        <Group justify="flex-end">
-          <Button type="submit" disabled={typed === ''}>
-            Start the device
-          </Button>
-        </Group>
-      </Stack>
-    </form>
-  );
-}
-
-interface RunningProps {
-  readonly login: string;
-  readonly password: string;
-  readonly onRefused: () => void;
-}
-
-function Running({ login, password, onRefused }: RunningProps) {
+function Running({ login, onAgain }: { readonly login: string; readonly onAgain: () => void }) {
   const [device, setDevice] = useState<Device | null>(null);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => {
@@ -77,7 +33,9 @@ function Running({ login, password, onRefused }: RunningProps) {
       // The client is only loaded when somebody uses it.
       const { openDevice } = await import('@tidemark/client');
       opened = await openDevice({ url: SERVER_URL });
-      if (!isOver) await opened.signIn({ login, password });
+      // An invite that was handed over to the user stays valid.
+      const invite = isOver ? null : await client.users.invite(login, { expiresInS: INVITE_S, keepEarlier: true });
+      if (invite !== null) await opened.signIn({ invite: invite.code });
       if (!isOver) await opened.describe({ device_app_id: 'console' });
       if (isOver) await close();
       else setDevice(opened);
@@ -89,13 +47,13 @@ function Running({ login, password, onRefused }: RunningProps) {
       isOver = true;
       void close();
     };
-  }, [login, password]);
+  }, [login]);
   if (error !== null) {
     return (
       <Stack gap="sm">
         <Failure error={error} />
         <Group>
-          <Button size="compact-sm" variant="default" onClick={onRefused}>
+          <Button size="compact-sm" variant="default" onClick={onAgain}>
             Try again
           </Button>
         </Group>

@@ -82,6 +82,7 @@ function NewToken() {
       call={(api) => api.tokens.create({ name, scopes: scopes as TokenRequest['scopes'][number][] })}
       isDisabled={name === '' || scopes.length === 0}
       onDone={() => setName('')}
+      isOnce
       showAnswer={(answer) => (
         <Alert color="green" title="Copy the token now: it is never shown again" role="status">
           <Command label="token" text={(answer as NewTokenAnswer).token} />

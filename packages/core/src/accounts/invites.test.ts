@@ -18,13 +18,13 @@ async function setUp() {
 
 it('[INVITE-4] an expired invite is refused, and is deleted when it is trimmed', async () => {
   const { clock, invites, invitesLeft } = await setUp();
-  const { code } = await invites.issue('ada', INVITE_S_MIN);
+  const { code } = await invites.issue('ada', { lifetimeS: INVITE_S_MIN });
   clock.advance(INVITE_S_MIN * 1_000 - 1);
   await invites.trim();
   expect(await invitesLeft()).toBe(1);
   clock.advance(1);
   expect(await invites.redeem(code)).toBeNull();
-  await invites.issue('ada', INVITE_S_MIN);
+  await invites.issue('ada', { lifetimeS: INVITE_S_MIN });
   clock.advance(INVITE_S_MIN * 1_000);
   await invites.trim();
   expect(await invitesLeft()).toBe(0);

@@ -6,7 +6,7 @@ import { ownerTouched } from '../entries/owner-index.ts';
 import { INVITE, refs } from '../entries/refs.ts';
 import { type Clock, isAhead } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
-import type { EntryWrite, Store } from '../ports/store.ts';
+import type { EntryRef, EntryWrite, Store } from '../ports/store.ts';
 import { isBase62, randomId } from '../primitives/base62.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { sha256 } from '../primitives/sha256.ts';
@@ -32,7 +32,15 @@ export interface InvitedUser {
   readonly generation: number;
 }
 
+export interface InviteOptions {
+  readonly lifetimeS?: number | undefined;
+  /** True: the invite that was made without this option stays valid. */
+  readonly keepsEarlier?: boolean | undefined;
+}
+
 interface InviteRecord extends InvitedUser {
+  /** Absent: false. */
+  readonly keepsEarlier?: boolean;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
 }
@@ -48,8 +56,11 @@ export class Invites {
     this.#ports = ports;
   }
 
-  /** Makes a code for a user. An earlier one of the same user ends. */
-  async issue(user: unknown, lifetimeS: number = INVITE_S_DEFAULT): Promise<IssuedInvite> {
+  /** Makes a code for a user. An earlier one of the same user that was made with the same `keepsEarlier` ends. */
+  async issue(
+    user: unknown,
+    { lifetimeS = INVITE_S_DEFAULT, keepsEarlier = false }: InviteOptions = {},
+  ): Promise<IssuedInvite> {
     const login = admitName('login', user, pointer('user_id'));
     if (!Number.isSafeInteger(lifetimeS) || lifetimeS < INVITE_S_MIN || lifetimeS > INVITE_S_MAX) {
       const detail = `must be a whole number from ${INVITE_S_MIN} to ${INVITE_S_MAX}`;
@@ -61,12 +72,14 @@ export class Invites {
     return retryOnConflict(async () => {
       const generation = (await store.readEntry(refs.generation(login)))?.version;
       if (generation === undefined) throw new Refusal('user_not_found', `there is no user ${quoted(login)}`);
-      const before = await store.readEntry(refs.inviteOf(login));
       const createdAtMs = clock.nowMs();
-      const record: InviteRecord = { login, generation, createdAtMs, expiresAtMs: createdAtMs + lifetimeS * 1_000 };
+      const expiresAtMs = createdAtMs + lifetimeS * 1_000;
+      const record: InviteRecord = { login, generation, keepsEarlier, createdAtMs, expiresAtMs };
+      const index = indexOf(record);
+      const before = await store.readEntry(index);
       const writes: EntryWrite[] = [
         { ...refs.invite(hash), value: JSON.stringify(record) },
-        { ...refs.inviteOf(login), value: hash, expect: before?.version ?? 0 },
+        { ...index, value: hash, expect: before?.version ?? 0 },
         ...(before === null ? [] : [{ ...refs.invite(before.value), value: null }]),
         // A deletion of the user and a change of the password must see this new entry.
         ownerTouched('user', login),
@@ -89,13 +102,14 @@ export class Invites {
     const hash = sha256(code, 'hex');
     const entry = await store.readEntry(refs.invite(hash));
     if (entry === null) return null;
-    const { login, generation, createdAtMs, expiresAtMs } = parseJson(entry.value) as InviteRecord;
+    const record = parseJson(entry.value) as InviteRecord;
+    const { login, generation, createdAtMs, expiresAtMs } = record;
     const nowMs = clock.nowMs();
     const user = expiresAtMs <= nowMs || isAhead(createdAtMs, nowMs) ? null : { login, generation };
     if (user !== null && (await keepsFor(login))) return user;
     const writes: EntryWrite[] = [
       { ...refs.invite(hash), value: null, expect: entry.version },
-      { ...refs.inviteOf(login), value: null },
+      { ...indexOf(record), value: null },
     ];
     // Of several devices that use it at the same time, one succeeds.
     return (await store.writeEntries({ writes, guards: [] })).status === 'written' ? user : null;
@@ -106,20 +120,25 @@ export class Invites {
     const { store, clock } = this.#ports;
     const nowMs = clock.nowMs();
     for await (const { key, value, version } of allEntries(store, 'setting', [INVITE])) {
-      const { login, createdAtMs, expiresAtMs } = parseJson(value) as InviteRecord;
-      if (expiresAtMs > nowMs && !isAhead(createdAtMs, nowMs)) continue;
+      const record = parseJson(value) as InviteRecord;
+      if (record.expiresAtMs > nowMs && !isAhead(record.createdAtMs, nowMs)) continue;
       const writes = [{ kind: 'setting' as const, key, value: null, expect: version }];
-      await store.writeEntries({ writes: [...writes, { ...refs.inviteOf(login), value: null }], guards: [] });
+      await store.writeEntries({ writes: [...writes, { ...indexOf(record), value: null }], guards: [] });
     }
   }
 }
 
-/** The removal of a user's invite, to be deleted with the user or when the password changes. */
+/** Returns the entry that names an invite by its user. */
+function indexOf({ login, keepsEarlier = false }: Pick<InviteRecord, 'login' | 'keepsEarlier'>): EntryRef {
+  return keepsEarlier ? refs.secondInviteOf(login) : refs.inviteOf(login);
+}
+
+/** The removals of a user's invites, to be deleted with the user or when the password changes. */
 export async function inviteRemovals(store: Store, login: string): Promise<readonly EntryWrite[]> {
-  const entry = await store.readEntry(refs.inviteOf(login));
-  if (entry === null) return [];
-  return [
-    { ...refs.invite(entry.value), value: null },
-    { ...refs.inviteOf(login), value: null },
-  ];
+  const removals: EntryWrite[] = [];
+  for (const index of [refs.inviteOf(login), refs.secondInviteOf(login)]) {
+    const entry = await store.readEntry(index);
+    if (entry !== null) removals.push({ ...refs.invite(entry.value), value: null }, { ...index, value: null });
+  }
+  return removals;
 }

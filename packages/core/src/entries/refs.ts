@@ -73,6 +73,8 @@ export const refs = {
   /** An invite by the hash of its code, and the hash by the user. */
   invite: (hash: string): EntryRef => ({ kind: 'setting', key: [INVITE, hash] }),
   inviteOf: (login: string): EntryRef => ({ kind: 'setting', key: ['invite_of', login] }),
+  /** The hash of an invite that was made beside another, by the user. */
+  secondInviteOf: (login: string): EntryRef => ({ kind: 'setting', key: ['second_invite_of', login] }),
   /** Why the token of this hash has ended. */
   endedToken: (hash: string): EntryRef => ({ kind: 'setting', key: [ENDED_TOKEN, hash] }),
   /** The lease of the server that does a task only one server needs to do. */

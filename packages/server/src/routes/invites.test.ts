@@ -72,6 +72,19 @@ it('[INVITE-3] a new invite, a new password and the deletion of the user end an 
   await other.close();
 });
 
+it('[INVITE-9] an invite with keep_earlier leaves the one that was handed over valid, and ends as all do', async () => {
+  await makeUser(server, 'emil');
+  const handedOver = await invite('emil');
+  const replaced = await invite('emil', { keep_earlier: true });
+  const beside = await invite('emil', { keep_earlier: true });
+  expect((await signIn(replaced.code)).code).toBe('invite_invalid');
+  for (const { code } of [beside, handedOver]) expect((await signIn(code)).status).toBe(200);
+  expect((await signIn(beside.code)).code).toBe('invite_invalid');
+  const ended = await invite('emil', { keep_earlier: true });
+  await admin.put('/rc/v1/users/emil', { attributes: { password: USER_PASSWORD } });
+  expect((await signIn(ended.code)).code).toBe('invite_invalid');
+});
+
 it('[INVITE-4] the lifetime of an invite is bounded', async () => {
   await makeUser(server, 'dora');
   for (const expires_in_s of [INVITE_S_MIN, INVITE_S_MAX]) await invite('dora', { expires_in_s });

@@ -140,14 +140,24 @@ const invite = route({
       expires_in_s: Type.Optional(
         Type.Integer({ description: 'How long the code counts, in seconds. Absent: a day.', examples: [3_600] }),
       ),
+      keep_earlier: Type.Optional(
+        Type.Boolean({
+          description:
+            'True: an invite that was made without it stays valid; only an earlier one that was made with it ends.',
+          examples: [true],
+        }),
+      ),
     },
-    { ...closed, title: 'InviteRequest', description: 'How long an invite counts.' },
+    { ...closed, title: 'InviteRequest', description: 'How long an invite counts, and what it ends.' },
   ),
   answer: Invite,
   audit: 'user.invite',
   handle: async ({ context: { tidemark, publicUrl }, params, body, bearer }) => {
     await requireRightOverUser(tidemark, bearer, params.user_id);
-    const invite = await tidemark.invites.issue(params.user_id, body.expires_in_s);
+    const invite = await tidemark.invites.issue(params.user_id, {
+      lifetimeS: body.expires_in_s,
+      keepsEarlier: body.keep_earlier,
+    });
     return { ...invite, link: publicUrl === null ? null : inviteLink(publicUrl, invite.code) };
   },
 });

@@ -37,6 +37,11 @@ export interface Ping {
   readonly only_behind?: boolean;
 }
 
+interface InviteTerms {
+  readonly expiresInS?: number;
+  readonly keepEarlier?: boolean;
+}
+
 /** Users, their devices, and pings to them. */
 export class UserCalls {
   readonly #api: Transport;
@@ -69,10 +74,13 @@ export class UserCalls {
 
   /**
    * Makes a code with which a device of the user signs in once, without a password. It counts for a day unless
-   * `expiresInS` says otherwise, and ends the code before.
+   * `expiresInS` says otherwise, and ends the code before; with `keepEarlier` only one that was made with it.
    */
-  invite(login: string, { expiresInS, ...options }: CallOptions & { readonly expiresInS?: number } = {}) {
-    const body = expiresInS === undefined ? {} : { expires_in_s: expiresInS };
+  invite(login: string, { expiresInS, keepEarlier, ...options }: CallOptions & InviteTerms = {}) {
+    const body = {
+      ...(expiresInS === undefined ? {} : { expires_in_s: expiresInS }),
+      ...(keepEarlier === undefined ? {} : { keep_earlier: keepEarlier }),
+    };
     return this.#api.post<Invite>(path`/rc/v1/users/${login}/invite`, body, 'harmful', options);
   }
 

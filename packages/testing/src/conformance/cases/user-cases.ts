@@ -50,6 +50,7 @@ const inviting: readonly ConformanceCase[] = [
             generation: wholeNumber(1),
           }),
         ],
+        [post(invite, { keep_earlier: 'yes' }), refused('invalid_request', '/keep_earlier')],
         [post(invite, { expires_in_s: 1 }), refused('invalid_value', '/expires_in_s')],
         [post(`${user(name('nobody'))}/invite`, {}), refused('user_not_found')],
       ];
