@@ -15,6 +15,12 @@ export const PROGRAMS = [
     debian: 'chromium',
     variable: 'TIDEMARK_CHROMIUM',
   },
+  // The reverse proxies of deploy/nginx and deploy/caddy.
+  { names: ['nginx'], debian: 'nginx-light', variable: 'TIDEMARK_NGINX' },
+  { names: ['caddy'], debian: 'caddy', variable: 'TIDEMARK_CADDY' },
+  // The shells that `tidemark completion` writes for, besides bash.
+  { names: ['zsh'], debian: 'zsh', variable: 'TIDEMARK_ZSH' },
+  { names: ['fish'], debian: 'fish', variable: 'TIDEMARK_FISH' },
 ];
 
 /** The program that `npm run tabs -- --firefox` needs as well. */

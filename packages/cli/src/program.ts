@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { Cli } from './cli.ts';
 import { addBackups } from './commands/backups.ts';
 import { addClients } from './commands/clients.ts';
+import { addCompletion } from './commands/completion.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
 import { addExplain } from './commands/explain.ts';
@@ -70,7 +71,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       { name: 'doctor', load: async () => (await import('./commands/doctor.ts')).addDoctor },
     ],
   ],
-  ['This program:', [addBench, addVersion]],
+  ['This program:', [(program, cli) => addCompletion(program, cli, () => buildProgram(cli)), addBench, addVersion]],
 ];
 
 /** Builds the program with all commands. With a command line, it loads heavy commands only if that line may name them. */

@@ -97,7 +97,11 @@ describe('a real server', () => {
       err: expect.stringMatching(/\(invalid_credentials\)\n(.*\n)* {2}request: \S+\n$/),
     });
     expect(await answer(['login', '--password-stdin'], PASSWORD)).toMatchObject({ url: server.url, login: 'admin' });
-    expect(await runBuilt(['users', 'list'])).toEqual({ code: 0, out: 'admin\n', err: '' });
+    expect(await runBuilt(['users', 'list'])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^LOGIN .*\nadmin /),
+      err: '',
+    });
     expect(await answer(['whoami'])).toMatchObject({ user: 'admin', scopes: ['admin', 'admin:reset'] });
   });
 
@@ -111,7 +115,7 @@ describe('a real server', () => {
       login: 'ada',
       attributes: { team: 'north', level: 3 },
     });
-    expect(await answer(['users', 'list'])).toEqual(['ada', 'admin']);
+    expect(await answer(['users', 'list'])).toMatchObject([{ login: 'ada', clients: 0 }, { login: 'admin' }]);
     expect(await answer(['users', 'clients', 'ada'])).toEqual([]);
     const objects = '{"1":{"name":"Compass","price":12.50},"2":{"name":"Chart"}}';
     expect(await answer(['push', 'objects', 'Product'], objects)).toMatchObject({ source: 'Product', changed: 2 });
@@ -129,6 +133,74 @@ describe('a real server', () => {
     expect(await runCli(['docs', 'get', 'motd'])).toEqual({ code: 0, out: 'ahoy\nsailor', err: '' });
     await answer(['docs', 'set', 'x', '--source', 'Order', '--user', 'ada'], '{"a":{"b":1}}');
     expect(await answer(['docs', 'list', '--source', 'Order', '--user', 'ada'])).toContain('x');
+  });
+
+  it('[CLI-62] users list prints a page of users with their devices and dates, and says how to go on', async () => {
+    const [header, ada] = (await runCli(['users', 'list', '--limit', '1'])).out.split('\n');
+    expect(header).toMatch(/^LOGIN +DEVICES +CREATED +UPDATED +ATTRIBUTES$/);
+    expect(ada).toMatch(/^ada +0 +\d{4}-\S+Z +\d{4}-\S+Z +\{"team":"north","level":3\}$/);
+    const { err } = await runCli(['users', 'list', '--limit', '1']);
+    expect(err).toBe('there may be more: tidemark users list --after "ada"\n');
+    expect(await answer(['users', 'list', '--after', 'ada'])).toMatchObject([{ login: 'admin' }]);
+    expect(await runCli(['users', 'list', '--limit', '0'])).toMatchObject({ code: 1 });
+  });
+
+  it('[PRIVACY-1] users export writes everything about one person as JSON lines, and nothing of others', async () => {
+    await answer(['sources', 'declare', 'Diary']);
+    for (const login of ['eve', 'mallory']) {
+      await answer(['users', 'create', login, '--password-stdin'], 'open sesame');
+      await answer(
+        ['push', 'objects', 'Diary', '--user', login],
+        JSON.stringify({ 1: { text: `secret of ${login}` } }),
+      );
+    }
+    await answer(['docs', 'set', 'notes', '--source', 'Diary', '--user', 'eve'], '{"a":{"b":1}}');
+    await answer(['docs', 'set', 'words', '--text', '--source', 'Diary', '--user', 'eve'], 'in her own words');
+    await answer(['groups', 'add', 'eve', 'crew']);
+    const invite = (await answer(['users', 'invite', 'eve'])) as { readonly code: string };
+    const signedIn = await fetch(`${server.url}/sync/v1/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ invite: invite.code }),
+    });
+    const { client_id } = (await signedIn.json()) as { readonly client_id: string };
+
+    expect(await runCli(['users', 'export', 'eve', '--output', 'eve.jsonl'])).toMatchObject({ code: 0, out: '' });
+    const text = readFileSync(join(folder.path, 'eve.jsonl'), 'utf8');
+    const facts = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const of = (kind: string) => facts.filter((fact) => fact.kind === kind);
+    expect(of('user')).toMatchObject([{ user: { login: 'eve' } }]);
+    expect(of('groups')).toEqual([{ kind: 'groups', groups: ['crew'] }]);
+    expect(of('device')).toMatchObject([{ device: { client_id, user_id: 'eve' } }]);
+    expect(of('token')).toMatchObject([{ token: { user: 'eve', client: client_id } }]);
+    expect(of('object')).toMatchObject([
+      { source: 'Diary', object: { id: '1', attributes: { text: 'secret of eve' } } },
+    ]);
+    expect(of('document')).toEqual([
+      { kind: 'document', source: 'Diary', name: 'notes', content: { a: { b: 1 } } },
+      { kind: 'document', source: 'Diary', name: 'words', content: 'in her own words' },
+    ]);
+    expect(of('receipt').map(({ receipt }) => (receipt as { source: string }).source)).toContain('Diary');
+    const actions = of('audit').map(({ fact }) => (fact as { action: string }).action);
+    expect(actions).toEqual(expect.arrayContaining(['user.invite']));
+    expect(text).not.toMatch(/mallory|open sesame|tm[ki]_/);
+    expect(await runCli(['users', 'export', 'eve', '--output', 'eve.jsonl'])).toMatchObject({ code: 2 });
+    expect(await runCli(['users', 'export', 'nobody'])).toMatchObject({ code: 1, out: '' });
+  });
+
+  it('[PRIVACY-2] after users delete nothing about the person is left but audit entries', async () => {
+    await answer(['users', 'delete', 'eve', '--yes']);
+    await answer(['users', 'create', 'eve', '--password-stdin'], 'open sesame');
+    const { out } = await runCli(['users', 'export', 'eve']);
+    const kinds = out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { kind: string }).kind);
+    expect([...new Set(kinds)].sort()).toEqual(['audit', 'groups', 'receipt', 'user']);
+    expect(out).not.toContain('secret of eve');
   });
 
   it('[CLI-17] commands show licence, backend, statistics, audit trail and when a source is due', async () => {
@@ -151,7 +223,7 @@ describe('a real server', () => {
       token: string;
     };
     const env = { TIDEMARK_TOKEN: issued.token };
-    expect(await answer(['users', 'list'], '', env)).toEqual(['ada', 'admin']);
+    expect(await answer(['users', 'list', '--limit', '1'], '', env)).toMatchObject([{ login: 'ada' }]);
     expect(await runCli(['users', 'delete', 'ada', '--yes'], '', env)).toMatchObject({ code: 77 });
     expect(await answer(['tokens', 'revoke', issued.id, '--yes'])).toEqual({ revoked: issued.id });
     expect(await runCli(['users', 'list'], '', env)).toMatchObject({ code: 77 });

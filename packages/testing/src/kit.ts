@@ -42,6 +42,7 @@ export { OIDC_ADMIN, OIDC_CLIENT, OIDC_RESOURCE, type OidcServer, openOidcServer
 export { launchChromium, launchKillableChromium } from './kit/chromium.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
+export { findProgram } from './kit/find-program.ts';
 export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';

@@ -1,11 +1,14 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { UserView } from '@tidemark/core';
-import { type ChangedUser, type Invite, parseJson } from '@tidemark/protocol';
+import { type ChangedUser, type Invite, LIST_MAX, parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { listAll, path } from '../api-client.ts';
+import { type ApiClient, path } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { attributeOf, confirm, readJsonText, readPassword } from '../input.ts';
+import { factsAbout } from './export-user.ts';
 import { printKeptTokens } from './tokens.ts';
 
 interface AttributeOptions {
@@ -33,11 +36,7 @@ export function addUsers(program: Command, cli: Cli): void {
     'tidemark users invite ada',
     'tidemark users delete ada',
   );
-  users
-    .command('list')
-    .description('List the logins of all users')
-    .addHelpText('before', examples('tidemark users list', 'tidemark users list --json'))
-    .action(cli.remote(list));
+  addList(users, cli);
   addCreate(users, cli);
   users
     .command('show')
@@ -48,6 +47,7 @@ export function addUsers(program: Command, cli: Cli): void {
   addSet(users, cli);
   addInvite(users, cli);
   addDelete(users, cli);
+  addExport(users, cli);
   users
     .command('clients')
     .description('List the ids of the devices of a user')
@@ -56,9 +56,58 @@ export function addUsers(program: Command, cli: Cli): void {
     .action(cli.remote(clients));
 }
 
-const list: CommandAction<[object]> = async ({ api, print }) => {
-  print.names(await listAll<string>(api, '/rc/v1/users', (login) => login));
-};
+interface ListOptions {
+  readonly limit: string;
+  readonly after?: string;
+}
+
+function addList(users: Command, cli: Cli): void {
+  const command = users
+    .command('list')
+    .description('List users by login, with their devices and when they were created')
+    .option('--limit <count>', `how many at most, up to ${LIST_MAX}`, '100')
+    .option('--after <login>', 'only those whose login comes after this one')
+    .action(
+      cli.remote(async ({ api, print }, { limit, after }: ListOptions) => {
+        const query = { limit, ...(after === undefined ? {} : { after }) };
+        const logins = await api.get<readonly string[]>('/rc/v1/users', query);
+        const rows: UserView[] = [];
+        for (const login of logins) rows.push(await api.get<UserView>(path`/rc/v1/users/${login}`));
+        const shown = rows.map(({ clients: devices, created_at: created, updated_at: updated, ...user }) => ({
+          ...user,
+          devices,
+          created,
+          updated,
+        }));
+        print.table(print.isJson ? rows : shown, ['login', 'devices', 'created', 'updated', 'attributes']);
+        const last = logins.at(-1);
+        if (logins.length === Number(limit) && last !== undefined) {
+          cli.terminal.say(`there may be more: tidemark users list --after ${JSON.stringify(last)}`);
+        }
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark users list',
+    'tidemark users list --limit 1000 --json',
+    'tidemark users list --after lovelace',
+  );
+}
+
+function addExport(users: Command, cli: Cli): void {
+  const command = users
+    .command('export')
+    .description('Write everything that the server holds about a user, as JSON lines')
+    .argument('<login>')
+    .option('--output <file>', 'write to this new file, which only you can read, instead of the standard output')
+    .action(
+      cli.remote(async ({ api }, login: string, { output }: { readonly output?: string }) => {
+        if (output === undefined) for await (const line of linesAbout(api, login)) cli.terminal.out(line);
+        else await writeLines(resolve(cli.folder, output), linesAbout(api, login));
+      }),
+    );
+  withExamples(command, 'tidemark users export ada', 'tidemark users export ada --output ada.jsonl');
+}
 
 const show: CommandAction<[string, object]> = async ({ api, print }, login) => {
   print.record(await api.get<UserView>(path`/rc/v1/users/${login}`));
@@ -84,6 +133,25 @@ function addInvite(users: Command, cli: Cli): void {
       }),
     );
   withExamples(command, 'tidemark users invite ada', 'tidemark users invite ada --expires-in-s 3600');
+}
+
+async function* linesAbout(api: ApiClient, login: string): AsyncGenerator<string> {
+  for await (const fact of factsAbout(api, login)) yield `${JSON.stringify(fact)}\n`;
+}
+
+/** Writes a new file, but none before the first line is there: the user may not exist. */
+async function writeLines(file: string, lines: AsyncGenerator<string>): Promise<void> {
+  const { value: first } = await lines.next();
+  const all = async function* () {
+    yield String(first);
+    yield* lines;
+  };
+  try {
+    await writeFile(file, all(), { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw usageFailure(`${file} exists already`);
+    throw error;
+  }
 }
 
 function addCreate(users: Command, cli: Cli): void {

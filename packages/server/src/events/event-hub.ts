@@ -29,6 +29,11 @@ export interface LiveDevices {
   ping(client: string, ping: SyncEvents['ping']): boolean | Promise<boolean>;
 }
 
+/** The same, and which of them listen. */
+export interface ListeningDevices extends LiveDevices {
+  isListening(client: string): boolean | Promise<boolean>;
+}
+
 /** The first change is announced at once. Those within this time after it are announced together. */
 const BATCH_MS = 20;
 /** Connections that are written to in one turn of the event loop. */

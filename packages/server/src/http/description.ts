@@ -10,6 +10,7 @@ import { exchangeOf } from './exchange.ts';
 import { finishDocument } from './finish-document.ts';
 import type { Operation } from './route.ts';
 import { operationSchema } from './route-schema.ts';
+import { VIEWER_ICON, VIEWER_PAGE, VIEWER_SCRIPT, VIEWER_STYLE } from './viewer-page.ts';
 
 /** The sections of the API description, in order. */
 const TAGS = [
@@ -33,6 +34,12 @@ const TAGS = [
 
 /** The path of the viewer. */
 export const VIEWER_PATH = '/docs/api';
+/**
+ * Everything comes from this server. There is no `upgrade-insecure-requests`: the server speaks plain HTTP, so a browser
+ * that is told to use HTTPS would show an empty page.
+ */
+const VIEWER_POLICY =
+  "default-src 'self'; base-uri 'none'; frame-ancestors 'self'; img-src 'self' data:; object-src 'none'; script-src 'self'; style-src 'self'";
 
 /** Describes every route that is added afterwards, at `/openapi.json`, with a viewer at `/docs/api/` that needs no network. */
 export async function addDescription(app: FastifyInstance): Promise<void> {
@@ -75,14 +82,19 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
   const described = operationSchema(DESCRIPTION);
   await app.register(swaggerUi, {
     routePrefix: VIEWER_PATH,
-    staticCSP: true,
-    // The server speaks plain HTTP, so a browser that is told to upgrade to HTTPS would show an empty page.
-    transformStaticCSP: (policy) => policy.replace(/\s*upgrade-insecure-requests;?/, ''),
+    staticCSP: VIEWER_POLICY,
     // The viewer loads the description from its own path, where the framework would generate it for every request.
+    theme: {
+      css: [{ filename: 'viewer.css', content: VIEWER_STYLE }],
+      js: [{ filename: 'viewer.js', content: VIEWER_SCRIPT }],
+      favicon: [{ filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: VIEWER_ICON }],
+    },
     uiHooks: {
       onRequest: (request, reply, done) => {
         secureViewer(reply);
-        if (request.routeOptions.url === `${VIEWER_PATH}/json`) send(request, reply);
+        const { url } = request.routeOptions;
+        if (url === VIEWER_PATH || url === `${VIEWER_PATH}/`) sendViewer(request, reply);
+        else if (url === `${VIEWER_PATH}/json`) send(request, reply);
         else done();
       },
     },
@@ -94,7 +106,13 @@ export async function addDescription(app: FastifyInstance): Promise<void> {
   );
 }
 
-/** The viewer sets a content security policy of its own. */
+/** Sends our own page instead of the one of the framework, which has a bar of its own. Its addresses need the `/`. */
+function sendViewer({ url }: FastifyRequest, reply: FastifyReply): void {
+  if (!url.split('?', 1)[0]?.endsWith('/')) reply.redirect(`${VIEWER_PATH}/`, 302);
+  else reply.header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(VIEWER_PAGE);
+}
+
+/** The framework adds the content security policy. */
 function secureViewer(reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'same-origin');
 }

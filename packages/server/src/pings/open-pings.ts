@@ -11,9 +11,8 @@ import {
   RecentPings,
   type Tidemark,
 } from '@tidemark/core';
-import type { ClusterDevices } from '../cluster/cluster-devices.ts';
 import type { Config } from '../config/config.ts';
-import type { LiveDevices } from '../events/event-hub.ts';
+import type { ListeningDevices } from '../events/event-hub.ts';
 import type { JobRunner } from '../jobs/job-runner.ts';
 import { openNotifiers } from './notifiers/open-notifiers.ts';
 import { loadVapidKeys } from './notifiers/vapid.ts';
@@ -25,7 +24,7 @@ export interface PingsParts {
   readonly tidemark: Tidemark;
   readonly jobs: Jobs;
   /** Null: this server has no event streams. */
-  readonly live: (LiveDevices & Pick<ClusterDevices, 'isListening'>) | null;
+  readonly live: ListeningDevices | null;
   /** Called for every ping that this server has counted against the limit of its caller. */
   readonly onCounted?: (caller: string) => void;
   /** Called with the result of each attempt to deliver a ping. */
