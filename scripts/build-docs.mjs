@@ -70,6 +70,7 @@ async function writeSite(root, output) {
     if (!/^decisions\/\d/.test(page.path)) write(page.path, pages.get(page.path));
   }
   write('llms.txt', llmsText(rendered, sidebar));
+  write('llms-full.txt', llmsFullText(pages, sidebar));
   const dead = deadLinksOf(written, (file) => existsSync(join(output, file)));
   if (dead.length > 0) throw new Error(`these links lead nowhere:\n${dead.join('\n')}`);
 }
@@ -79,7 +80,7 @@ function writeAssets(root, write, index) {
   const own = (name) => readFileSync(join(root, 'scripts/site', name));
   const files = {
     css: ['site.css', own('site.css')],
-    js: ['site.js', own('site.js')],
+    js: ['site.js', `${String(own('search.mjs')).replaceAll(/^export /gm, '')}\n${own('site.js')}`],
     theme: ['theme.js', own('theme.js')],
     icon: ['icon.svg', readFileSync(join(root, 'packages/console/src/icon.svg'))],
     search: ['search.json', JSON.stringify(index)],
@@ -94,7 +95,7 @@ function writeAssets(root, write, index) {
 }
 
 /** What the search reads: one entry for each section of each page. */
-function searchIndex(rendered) {
+export function searchIndex(rendered) {
   return rendered.flatMap(({ path, title, sections }) =>
     sections.map(({ heading, id, text }, index) => [
       `${pageOf(path)}${index === 0 ? '' : `#${id}`}`,
@@ -118,7 +119,17 @@ function llmsText(rendered, sidebar) {
   const line = ([path, name]) => `- [${name}](/docs/${path}): ${descriptionOf(byPath.get(path))}`;
   const groups = sidebar.map(({ title, pages }) => `## ${title}\n\n${pages.map(line).join('\n')}\n`);
   const summary = descriptionOf(byPath.get('README.md'));
-  return `# Tidemark\n\n> ${summary}\n\n${groups.join('\n')}\n## API\n\n- [OpenAPI description](/openapi.json): every REST route and every device route\n`;
+  return `# Tidemark\n\n> ${summary}\n\n${groups.join('\n')}\n## API\n\n- [All pages in one file](/llms-full.txt)\n- [OpenAPI description](/openapi.json): every REST route and every device route\n`;
+}
+
+/** What only people who change Tidemark read. */
+const LEFT_OUT_OF_LLMS_FULL = ['rules.md', 'decisions/README.md'];
+
+/** The pages of the sidebar as one Markdown file, for language models. */
+function llmsFullText(pages, sidebar) {
+  const listed = sidebar.flatMap(({ pages: own }) => own.map(([path]) => path));
+  const paths = listed.filter((path) => !LEFT_OUT_OF_LLMS_FULL.includes(path));
+  return paths.map((path) => `<!-- /docs/${path} -->\n\n${pages.get(path).trim()}\n`).join('\n');
 }
 
 /** The links of the site that lead nowhere. `written` are its pages; `exists` says whether it has another file. */

@@ -43,6 +43,8 @@ export const SIDEBAR = [
     title: 'Guides: operating',
     pages: [
       ['operating/production.md', 'Production checklist'],
+      ['operating/reverse-proxy.md', 'nginx, Caddy and TLS'],
+      ['operating/kubernetes.md', 'Kubernetes'],
       ['operating/backup.md', 'Backup and restore'],
       ['operating/monitoring.md', 'Monitoring and freshness'],
       ['operating/valkey.md', 'Valkey or Redis'],
@@ -51,6 +53,7 @@ export const SIDEBAR = [
       ['operating/receipts.md', 'Delivery receipts'],
       ['operating/explain.md', 'Why is it not there?'],
       ['operating/lost-devices.md', 'Lost devices'],
+      ['operating/privacy.md', 'Privacy and GDPR'],
       ['operating/rate-limits.md', 'Rate limits'],
       ['operating/sizing.md', 'Sizing'],
       ['guides/upgrading.md', 'Upgrading'],

@@ -1,4 +1,4 @@
-const RESULTS_MAX = 20;
+// `search.mjs` stands before this file in the script that pages load.
 const EXCERPT_UNITS = 140;
 const root = document.documentElement;
 const self = document.currentScript;
@@ -99,43 +99,6 @@ function setUpSearch() {
     const next = at + (event.key === 'ArrowDown' ? 1 : -1);
     (links[next] ?? (next < 0 ? input : links.at(-1)))?.focus();
   });
-}
-
-function wordsOf(text) {
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
-}
-
-/** The sections that have every word, the best first: a word counts most in a title, then in a heading, then in the text. */
-function search(sections, words) {
-  const scored = sections.map((section) => ({ section, score: scoreOf(section, words) }));
-  return scored
-    .filter(({ score }) => score > 0)
-    .sort((one, other) => other.score - one.score)
-    .slice(0, RESULTS_MAX)
-    .map(({ section }) => section);
-}
-
-function scoreOf([path, title, heading, text], words) {
-  // Records of decisions and the catalogue of rules mention every word; guides are what most people look for.
-  let score = /^(?:decisions\/|rules)/.test(path) ? 0.4 : 1;
-  for (const word of words) {
-    const points =
-      pointsOf(heading === '' ? title : heading, word) * 10 +
-      pointsOf(heading === '' ? '' : title, word) * 3 +
-      pointsOf(text, word);
-    if (points === 0) return 0;
-    score *= points;
-  }
-  return score;
-}
-
-function pointsOf(text, word) {
-  const at = text.toLowerCase().indexOf(word);
-  if (at === -1) return 0;
-  return at === 0 || /[^\p{L}\p{N}]/u.test(text[at - 1]) ? 2 : 1;
 }
 
 function resultItem([path, title, heading, text], words) {

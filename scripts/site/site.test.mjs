@@ -128,6 +128,26 @@ describe('in the browser', () => {
     await page.waitForURL('**/sdk/guide.html#rejected-changes-and-conflicts');
   });
 
+  it.each([
+    ['light', { width: 1280, height: 800 }],
+    ['dark', { width: 1280, height: 800 }],
+    ['light', { width: 390, height: 844 }],
+  ])(
+    '[DOCS-42] the viewer of the API leads back to the documentation, and violates no policy, %s, %o',
+    async (colorScheme, viewport) => {
+      // The page fails the test when the browser reports an error.
+      const page = await browser.openPage(`${server.url}/docs/api`, { colorScheme, viewport });
+      await page.getByRole('heading', { name: /Tidemark administration and push API/ }).waitFor();
+      await page.getByRole('link', { name: /^users/ }).click();
+      await page.getByText('/rc/v1/users', { exact: true }).first().click();
+      await page.getByText('Parameters', { exact: true }).first().waitFor();
+      expect(await page.evaluate('document.documentElement.scrollWidth > innerWidth')).toBe(false);
+      expect(await page.locator('.topbar').count()).toBe(0);
+      await page.getByRole('link', { name: 'Documentation' }).click();
+      await page.waitForURL('**/docs/');
+    },
+  );
+
   it('[SITE-6] the choice of dark stays on the next page', async () => {
     const page = await browser.openPage(`${server.url}/docs/`, { colorScheme: 'light' });
     await page.getByRole('button', { name: 'Dark mode' }).click();

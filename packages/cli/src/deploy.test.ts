@@ -1,10 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Metrics } from '@tidemark/server';
 import { loadConfig } from '@tidemark/server/config/load-config';
 import { SETTINGS } from '@tidemark/server/config/settings';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { temporaryFolder } from '@tidemark/testing';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
 import { Cli } from './cli.ts';
 import { buildProgram } from './program.ts';
 import { Terminal } from './terminal.ts';
@@ -67,6 +70,21 @@ describe('units', () => {
       }
     },
   );
+});
+
+it('[DEPLOY-21] systemd-analyze, where there is one, finds nothing wrong with the units', async () => {
+  const { path: folder, remove } = await temporaryFolder();
+  onTestFinished(remove);
+  const files = filesIn('systemd/').map((name) => {
+    // The program that a unit starts must exist where it is verified.
+    writeFileSync(join(folder, name), read(`systemd/${name}`).replaceAll('/usr/bin/node', process.execPath));
+    return join(folder, name);
+  });
+  const { error, stderr } = spawnSync('systemd-analyze', ['verify', ...files], { encoding: 'utf8' });
+  // Words about other units of the machine are none of ours.
+  const about = (stderr ?? '').split('\n').filter((line) => line.includes('tidemark'));
+  if (error === undefined) expect(about).toEqual([]);
+  else expect(error).toMatchObject({ code: 'ENOENT' });
 });
 
 /** Returns what is wrong with the command and flags of a command line. */
@@ -143,6 +161,57 @@ it('[DEPLOY-2] the compose file refers only to existing services, secrets, setti
   const variables = Object.fromEntries((own ?? '').split(' ').map((pair) => pair.split('=') as [string, string]));
   expect(problemsOf(variables)).toEqual([]);
   expect(image).toContain(`EXPOSE ${env.TIDEMARK_PORT}`);
+});
+
+interface Manifest {
+  readonly kind: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+interface Pod {
+  readonly containers: readonly {
+    readonly env: readonly { readonly name: string; readonly value: string }[];
+    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+    readonly readinessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
+    readonly livenessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
+    readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  }[];
+  readonly volumes: readonly { readonly name: string }[];
+  readonly terminationGracePeriodSeconds: number;
+}
+
+it('[DEPLOY-22] the Kubernetes manifests name only settings, ports and volumes that exist, and give a server time to stop', () => {
+  const manifests = parseAllDocuments(read('kubernetes/tidemark.yaml')).map((one) => one.toJS() as Manifest);
+  expect(manifests.map(({ kind }) => kind)).toEqual(['Service', 'StatefulSet', 'Ingress']);
+  const { template, volumeClaimTemplates, replicas } = (manifests[1]?.spec ?? {}) as {
+    readonly replicas: number;
+    readonly template: { readonly spec: Pod };
+    readonly volumeClaimTemplates: readonly { readonly metadata: { readonly name: string } }[];
+  };
+  const pod = template.spec;
+  const [server] = pod.containers;
+  if (server === undefined) throw new Error('there is no container');
+  const env = Object.fromEntries(server.env.map(({ name, value }) => [name, value]));
+  expect(problemsOf(env)).toEqual([]);
+  expect(replicas).toBe(1);
+  expect(server.ports).toEqual([{ name: 'http', containerPort: Number(env.TIDEMARK_PORT) }]);
+  expect([server.readinessProbe.httpGet, server.livenessProbe.httpGet]).toEqual([
+    { path: '/readyz', port: 'http' },
+    { path: '/healthz', port: 'http' },
+  ]);
+  const volumes = [
+    ...pod.volumes.map(({ name }) => name),
+    ...volumeClaimTemplates.map(({ metadata }) => metadata.name),
+  ];
+  expect(server.volumeMounts.map(({ name }) => name).sort()).toEqual(volumes.sort());
+  const isMounted = (file = '') => server.volumeMounts.some(({ mountPath }) => file.startsWith(`${mountPath}/`));
+  expect([env.TIDEMARK_DATA, env.TIDEMARK_ADMIN_PASSWORD_FILE].map(isMounted)).toEqual([true, true]);
+  const { config } = loadConfig({
+    env: { TIDEMARK_SHUTDOWN_DRAIN_MS: env.TIDEMARK_SHUTDOWN_DRAIN_MS ?? '' },
+    userId: 1_000,
+  });
+  const stopMs = config.shutdownDrainMs + 2 * config.shutdownGraceMs;
+  expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(stopMs);
 });
 
 describe('monitoring', () => {

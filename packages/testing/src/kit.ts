@@ -57,6 +57,7 @@ export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts
 export { untilServed } from './kit/until-served.ts';
 export { startValkeySentinel, type ValkeySentinel } from './kit/valkey-sentinel.ts';
 export {
+  freePort,
   startValkey,
   startValkeyCluster,
   until,
@@ -82,7 +83,7 @@ export {
   openFcmStandIn,
 } from './push-services/fcm-stand-in.ts';
 export { newAccountKey, newApnsKey } from './push-services/test-keys.ts';
-export { TEST_ONLY_CERTIFICATE } from './push-services/test-only-certificate.ts';
+export { TEST_ONLY_CERTIFICATE, TEST_ONLY_PRIVATE_KEY } from './push-services/test-only-certificate.ts';
 export {
   openWebPushStandIn,
   type WebPushBehaviour,

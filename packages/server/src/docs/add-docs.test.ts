@@ -15,6 +15,7 @@ const BUILT = {
   'decisions/index.html': HTML,
   'assets/site-1a2b.js': 'text/javascript; charset=utf-8',
   'llms.txt': 'text/plain; charset=utf-8',
+  'llms-full.txt': 'text/plain; charset=utf-8',
 };
 
 async function openDocs() {
@@ -53,6 +54,7 @@ it.each([
   ['/docs/assets/site-1a2b.js', 'assets/site-1a2b.js'],
   ['/docs/llms.txt', 'llms.txt'],
   ['/llms.txt', 'llms.txt'],
+  ['/llms-full.txt', 'llms-full.txt'],
 ] as const)('[SITE-1] %s answers %s with its type', async (url, name) => {
   const { statusCode, headers, body } = await (await openBuiltDocs()).inject({ url });
   expect([statusCode, headers['content-type'], body]).toEqual([200, BUILT[name], `content of ${name}`]);

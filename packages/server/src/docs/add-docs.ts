@@ -42,7 +42,9 @@ export function addDocs(app: FastifyInstance, folder: URL = FOLDER): void {
   app.get(`${ROOT}*`, { schema: { hide: true } }, (request, reply) =>
     send(request, reply, (request.params as { readonly '*': string })['*']),
   );
-  app.get('/llms.txt', { schema: { hide: true } }, (request, reply) => send(request, reply, 'llms.txt'));
+  for (const name of ['llms.txt', 'llms-full.txt']) {
+    app.get(`/${name}`, { schema: { hide: true } }, (request, reply) => send(request, reply, name));
+  }
 }
 
 /** Returns the file of a path: itself, the index of a folder, or a page without its ending. */
