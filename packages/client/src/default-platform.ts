@@ -49,6 +49,7 @@ function randomBytes(count: number): Uint8Array {
 
 interface BrowserWindow {
   readonly navigator?: { readonly onLine?: boolean };
+  readonly location?: { readonly origin?: string };
   addEventListener?(type: string, listener: () => void): void;
   removeEventListener?(type: string, listener: () => void): void;
 }
@@ -58,6 +59,7 @@ function browserHints(): NetworkHints | null {
   const window = globalThis as unknown as BrowserWindow;
   if (typeof window.navigator?.onLine !== 'boolean' || window.addEventListener === undefined) return null;
   return {
+    pageOrigin: window.location?.origin,
     isOnline: () => window.navigator?.onLine !== false,
     onChange: (listener) => {
       for (const type of ['online', 'offline']) window.addEventListener?.(type, listener);

@@ -33,6 +33,8 @@ export type RequestLock = (
 ) => () => void;
 
 export interface NetworkHints {
+  /** The origin of the page whose scripts run. Undefined: the platform has no pages, and asks servers for no permission. */
+  readonly pageOrigin?: string | undefined;
   isOnline(): boolean;
   /** Returns the unsubscribe function. */
   onChange(listener: () => void): () => void;

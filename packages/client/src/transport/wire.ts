@@ -1,7 +1,8 @@
 import { parseJson, retryAfterMs } from '@tidemark/protocol';
-import { asClientError, ClientError, clientError } from '../client-error.ts';
+import { ClientError, clientError } from '../client-error.ts';
 import { REQUEST_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
+import { explainFailure, noAnswer } from './explain-failure.ts';
 import type { ReadAnswer } from './read-answer.ts';
 
 export interface WireCall<T> {
@@ -19,11 +20,12 @@ export type OpenCall = Pick<WireCall<never>, 'path' | 'token' | 'signal'> & { re
 /** Sends requests and reads answers, with one time-out and one kind of error. It does not know the calls themselves. */
 export class Wire {
   readonly #platform: Platform;
-  readonly #base: string;
+  readonly #url: string;
+  #isAnswered = false;
 
   constructor(platform: Platform, url: string) {
     this.#platform = platform;
-    this.#base = `${url.replace(/\/+$/, '')}/sync/v1`;
+    this.#url = url.replace(/\/+$/, '');
   }
 
   /** Makes a request and reads the whole answer. */
@@ -34,7 +36,7 @@ export class Wire {
       const text = await response.text();
       return call.read(parsed(text));
     } catch (error) {
-      throw this.#explained(error, call.signal);
+      throw await this.#explained(error, call.signal, limit.signal);
     } finally {
       limit.end();
     }
@@ -46,7 +48,7 @@ export class Wire {
     try {
       return await this.#send({ ...call, method: 'GET' }, call.accept, limit.signal);
     } catch (error) {
-      throw this.#explained(error, call.signal);
+      throw await this.#explained(error, call.signal, limit.signal);
     } finally {
       limit.disarm();
     }
@@ -60,7 +62,7 @@ export class Wire {
     const headers: Record<string, string> = { accept };
     if (token !== undefined) headers.authorization = `Bearer ${token}`;
     if (body !== undefined) headers['content-type'] = 'application/json';
-    const response = await this.#platform.fetch(`${this.#base}${path}`, {
+    const response = await this.#platform.fetch(`${this.#url}/sync/v1${path}`, {
       method,
       headers,
       signal,
@@ -69,15 +71,20 @@ export class Wire {
       credentials: 'omit',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+    this.#isAnswered = true;
     if (!response.ok) throw await refusalOf(response, this.#platform.nowMs());
     return response;
   }
 
-  #explained(error: unknown, signal: AbortSignal): ClientError {
+  async #explained(error: unknown, signal: AbortSignal, limit: AbortSignal): Promise<ClientError> {
     // The abort reason tells a time-out from a cancellation.
     if (signal.aborted && signal.reason instanceof ClientError) return signal.reason;
     if (signal.aborted) return clientError('aborted', 'the caller cancelled the request', error);
-    return asClientError(error, 'unreachable');
+    if (error instanceof ClientError) return error;
+    const detail = this.#isAnswered
+      ? noAnswer(this.#url, error)
+      : await explainFailure(this.#platform, this.#url, error, limit);
+    return clientError('unreachable', detail, error);
   }
 }
 

@@ -369,18 +369,27 @@ describe('invalid values', () => {
     'https://a.example https://b.example',
     'https://u:p@a.example',
     'file:///x',
+    '["https://app.example/"]',
+    '["https://app.example", 5]',
+    '["https://app.example"',
   ])('[CONF-4] TIDEMARK_DEVICES_ORIGINS=%s is refused, because no browser sends such an origin', (value) => {
     const [problem, ...more] = problemsOf({ env: { TIDEMARK_DEVICES_ORIGINS: value } });
     expect(problem).toMatch(/^TIDEMARK_DEVICES_ORIGINS must be origins such as https:\/\/app.example/);
     expect(more).toEqual([]);
   });
 
-  it('[CONF-3] origins are a list separated by commas', () => {
-    const value = 'https://app.example, http://localhost:5173,capacitor://localhost';
-    expect(load({ env: { TIDEMARK_DEVICES_ORIGINS: value } }).config.devices.origins).toEqual([
-      'https://app.example',
-      'http://localhost:5173',
-      'capacitor://localhost',
+  it('[CONF-3] origins are a JSON list or separated by commas, in the environment and in the file', () => {
+    const origins = ['https://app.example', 'http://localhost:5173', 'capacitor://localhost'];
+    const separated = 'https://app.example, http://localhost:5173,capacitor://localhost';
+    for (const value of [separated, JSON.stringify(origins)])
+      expect(load({ env: { TIDEMARK_DEVICES_ORIGINS: value } }).config.devices.origins).toEqual(origins);
+    for (const value of [separated, origins]) {
+      write('tidemark.config.json', { devices: { origins: value } });
+      expect(load().config.devices.origins).toEqual(origins);
+    }
+    write('tidemark.config.json', { devices: { origins: ['https://app.example/'] } });
+    expect(problemsOf({})).toEqual([
+      'devices.origins in tidemark.config.json must be origins such as https://app.example, as a JSON list or separated by commas, without a slash at the end, not ["https://app.example/"]',
     ]);
   });
 

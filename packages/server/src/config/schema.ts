@@ -4,6 +4,7 @@ import {
   type Limits,
   nameProblem,
   PASSWORD_BYTES_MAX,
+  parseJson,
   utf8Bytes,
 } from '@tidemark/protocol';
 import { type Static, type TObject, type TSchema, Type } from '@tidemark/protocol/typebox';
@@ -34,18 +35,38 @@ const WORKERS_MAX = 64;
 const SLOW_MS_MAX = 3_600_000;
 
 /** Origins are compared exactly with what browsers send, so they must be written in the same form. */
-function areOrigins(value: string): boolean {
-  return originsIn(value).every((origin) =>
-    /^https?:/.test(origin) ? isPlainUrl(origin) && new URL(origin).origin === origin : APP_ORIGIN.test(origin),
-  );
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) ? isPlainUrl(text) && new URL(text).origin === text : APP_ORIGIN.test(text);
 }
 
 /** Origins of web views in apps, such as `capacitor://localhost`. */
 const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+$/;
 
-/** Splits a list of origins. */
-export function originsIn(value: string): readonly string[] {
-  return value.split(',').map((origin) => origin.trim());
+const ORIGINS_MAX = 1_000;
+
+/** The file has a list; variables and flags have it as JSON or separated by commas. */
+function originsSetting() {
+  const about = {
+    description: 'The web pages whose scripts may call the routes of devices.',
+    rule: 'must be origins such as https://app.example, as a JSON list or separated by commas, without a slash at the end',
+    default: null,
+  };
+  const list = Type.Array(Type.Refine(Type.String(), isOrigin), { maxItems: ORIGINS_MAX });
+  const separated = text(about, (value) =>
+    originsIn(value).every((origin) => typeof origin === 'string' && isOrigin(origin)),
+  );
+  return Type.Union([list, separated, Type.Null()], about);
+}
+
+/** Reads a list of origins; a text that is no JSON list is separated by commas. */
+export function originsIn(value: string | readonly string[]): readonly string[] {
+  if (typeof value !== 'string') return value;
+  if (!value.startsWith('[')) return value.split(',').map((origin) => origin.trim());
+  try {
+    return parseJson(value) as readonly string[];
+  } catch {
+    return [value];
+  }
 }
 
 const STORE_RULE =
@@ -364,13 +385,7 @@ export const ConfigSchema = Type.Object(
           30 * DAY_S,
           'How long a device stays signed in without renewing its token, in seconds.',
         ),
-        origins: optionalText(
-          {
-            description: 'The web pages whose scripts may call the routes of devices.',
-            rule: 'must be origins such as https://app.example, separated by commas',
-          },
-          areOrigins,
-        ),
+        origins: originsSetting(),
         streams_max: integer(
           1,
           STREAMS_MAX,

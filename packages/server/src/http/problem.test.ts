@@ -1,5 +1,7 @@
 import { Refusal } from '@tidemark/protocol';
-import { expect, it } from 'vitest';
+import { Caller } from '@tidemark/testing';
+import { startTestServer } from '@tidemark/testing/server';
+import { expect, it, onTestFinished } from 'vitest';
 import { prefersText } from './negotiate.ts';
 import { problemOf } from './problem.ts';
 
@@ -25,6 +27,19 @@ it('a problem contains advice where it follows from the code', () => {
     code: 'not_found',
     hint: 'check the path for typing errors, and for a prefix that a proxy added or removed',
     request_id: 'r-1',
+  });
+});
+
+it('[REST-21] a refusal names the field that is unknown, with a pointer to it', async () => {
+  const server = await startTestServer();
+  onTestFinished(() => server.close());
+  const admin = new Caller(server.url, server.token);
+  onTestFinished(() => admin.close());
+  const refused = await admin.post('/rc/v1/users', { attributes: { login: 'ada', password: 'lovelace' }, gruops: [] });
+  expect(refused.body).toMatchObject({
+    status: 400,
+    detail: 'the body at /gruops is an unknown field',
+    errors: [{ pointer: '/gruops', detail: 'is an unknown field' }],
   });
 });
 

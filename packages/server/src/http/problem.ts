@@ -77,6 +77,7 @@ function flawOf({ instancePath, message, params }: SchemaFlaw): Flaw {
   const { missingProperty, additionalProperty } = params;
   if (typeof missingProperty === 'string')
     return { pointer: `${instancePath}/${missingProperty}`, detail: 'is missing' };
-  if (typeof additionalProperty === 'string') return { pointer: instancePath, detail: 'has an unknown field' };
+  if (typeof additionalProperty === 'string')
+    return { pointer: `${instancePath}/${additionalProperty}`, detail: 'is an unknown field' };
   return { pointer: instancePath, detail: message ?? 'does not fit' };
 }

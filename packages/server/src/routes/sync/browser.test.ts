@@ -110,6 +110,31 @@ it('[SDK-15] in a real browser offline changes survive the page, and are sent wh
   expect(await page.evaluate('device.uploads.list().length')).toBe(0);
 });
 
+it('[SDK-40] in a real browser the first error tells an origin that is not listed from a server that is down', async () => {
+  await makeUser(server, 'zoe');
+  const unlisted = appUrl.replace('localhost', '127.0.0.1');
+  // The browser connects to no server at this port.
+  const nowhere = 'http://127.0.0.1:9';
+  const expectedErrors = [/CORS policy/, /ERR_FAILED/, /ERR_UNSAFE_PORT/];
+  const page = await browser.openPage(unlisted, { expectedErrors });
+  const failure = (url: string) =>
+    page.evaluate(`(async () => {
+      const { openDevice } = await import('@tidemark/client');
+      const device = await openDevice({ url: ${JSON.stringify(url)}, live: false });
+      const error = await device.signIn({ login: 'zoe', password: 'x' }).catch((error) => error);
+      await device.close();
+      return [error.code, error.message];
+    })()`);
+  expect(await failure(server.url)).toEqual([
+    'unreachable',
+    `the server at ${server.url} is there, but does not list the origin of this page: add ${unlisted} to its setting devices.origins`,
+  ]);
+  expect(await failure(nowhere)).toEqual([
+    'unreachable',
+    `no answer from ${nowhere}: the server is down, or cannot be reached from here (Failed to fetch)`,
+  ]);
+});
+
 it('[SDK-27] in a real browser a device whose network part could not be loaded says so, and loads it when it can', async () => {
   await makeUser(server, 'eva');
   await admin.post('/app/v1/Order/push_objects', { user_id: 'eva', objects: { o1: { total: 1 } } });
