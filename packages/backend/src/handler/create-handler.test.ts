@@ -404,7 +404,19 @@ describe('verdicts', () => {
 
   it.each([undefined, {}, { id: '' }, { id: 1.5 }, 'seven'])('[BSDK-13] create must say the id: %j', async (made) => {
     const sources = { Product: { create: () => made as { id: string } } };
-    expect((await handler({ sources })(call('create', create))).status).toBe(500);
+    expect(await shown(handler({ sources })(call('create', create)))).toMatchObject({
+      status: 502,
+      body: { code: 'wrong_answer', detail: 'create must return { id }, a text that is not empty or a whole number' },
+    });
+    expect(reported.length).toBe(1);
+  });
+
+  it('[BSDK-50] a wrong answer of authenticate is 502 with the reason', async () => {
+    const answer = handler({ authenticate: () => undefined as never });
+    expect(await shown(answer(call('authenticate', { login: 'a', password: 'b' })))).toMatchObject({
+      status: 502,
+      body: { code: 'wrong_answer', detail: 'authenticate must return { user_id }, or null to refuse the login' },
+    });
   });
 });
 
@@ -436,7 +448,7 @@ describe('objects', () => {
   });
 
   it('[BSDK-14] a query that forgets to answer has failed; it has not found nothing', async () => {
-    for (const given of [undefined, null, 7]) expect((await objects(given)).status).toBe(500);
+    for (const given of [undefined, null, 7]) expect((await objects(given)).status).toBe(502);
   });
 
   it('[BSDK-14] null stays null, and a number that is not finite does not become it', async () => {
@@ -444,7 +456,39 @@ describe('objects', () => {
       status: 200,
       body: { 1: { a: null, b: 'null' } },
     });
-    await expect((await objects({ 1: { a: Number.NaN } })).text()).rejects.toThrow('could not be read to the end');
+    expect((await objects({ 1: { a: Number.NaN } })).status).toBe(502);
+  });
+
+  const many = (last: unknown) => [...Array.from({ length: 5_000 }, (_, n) => [n, { text: 'x'.repeat(50) }]), last];
+
+  it.each([
+    ['a query without a result', undefined, 'query and search must return objects'],
+    ['a list of objects', [{ id: 1 }], 'a list of objects must have entries of the form [id, attributes]'],
+    ['an object without attributes', { 7: 'Compass' }, 'the object "7" must have an object of attributes'],
+    ['an id that is none', [[1.5, {}]], 'an object id must be a text that is not empty, or a whole number'],
+    ['a number that is not finite', { 7: { a: Number.NaN } }, 'the object "7" has a number that is not finite'],
+    ['a value that is not JSON', { 7: { a: 7n } }, 'the object "7" has a value that is not JSON'],
+    ['a list with a wrong end', many(['z', 'Compass']), 'the object "z" must have an object of attributes'],
+  ])('[BSDK-50] %s is answered with 502 and the reason, and reported', async (_, given, detail) => {
+    expect(await shown(objects(given))).toEqual({
+      status: 502,
+      body: {
+        type: 'urn:tidemark:backend-problem:wrong_answer',
+        title: 'The code of the backend has returned a wrong answer',
+        status: 502,
+        detail,
+        code: 'wrong_answer',
+      },
+    });
+    expect(reported).toEqual([[expect.objectContaining({ message: detail }), { name: 'query', source: 'Product' }]]);
+  });
+
+  it('[BSDK-50] an error before the first piece of an answer is 500 without a word of it', async () => {
+    async function* broken(): AsyncGenerator<ObjectEntry, void> {
+      yield [1, { a: 1 }];
+      throw new Error('SELECT password FROM people');
+    }
+    expect(await shown(objects(broken()))).toMatchObject({ status: 500, body: { detail: 'the backend failed' } });
   });
 
   it('[BSDK-14] the objects of a query are asked for as the answer is read', async () => {
@@ -469,7 +513,7 @@ describe('objects', () => {
     ['that are none', undefined],
   ])('[BSDK-14] %s break off', async (_, error) => {
     async function* broken(): AsyncGenerator<unknown, void> {
-      yield ['1', { a: 1 }];
+      yield ['1', { a: 'x'.repeat(100_000) }];
       if (error !== undefined) throw error;
       yield ['2', 'no attributes'];
     }

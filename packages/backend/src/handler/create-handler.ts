@@ -1,4 +1,4 @@
-import { idText } from '../push/objects.ts';
+import { idText, ObjectFlaw } from '../push/objects.ts';
 import { systemWorld } from '../world.ts';
 import {
   inProcessOperations,
@@ -8,7 +8,7 @@ import {
   type ReplayMemory,
 } from './memory.ts';
 import { objectsAnswer } from './objects-answer.ts';
-import { problemAnswer, problemBody } from './problem-answer.ts';
+import { PROBLEMS, problemAnswer, problemBody } from './problem-answer.ts';
 import { CallFlaw, type CallName, isCallName, type ReadCall, readBody, readCall } from './read-call.ts';
 import { SignatureAlarm, SignatureError, signatureDetail } from './signature-alarm.ts';
 import type { Authenticate, CallContext, SourceHandlers, UploadCall } from './source-handlers.ts';
@@ -31,7 +31,7 @@ export interface HandlerOptions {
   readonly replays?: ReplayMemory;
   readonly operations?: OperationMemory;
   /**
-   * Called with every error that was answered as 500, with errors of answers that broke off, and with calls whose signature
+   * Called with every error that was answered as 500 or 502, with errors of answers that broke off, and with calls whose signature
    * is not accepted (a `SignatureError`, at most one a minute for each reason). Absent: errors go to the console.
    */
   readonly onError?: (error: unknown, call: { readonly name: CallName; readonly source: string | null }) => void;
@@ -128,7 +128,7 @@ class CallHandler {
       const objects = await (read.name === 'query'
         ? handlers.query?.(read.call, context)
         : handlers.search?.(read.call, context));
-      return objectsAnswer(given(objects), (error) => this.#report(error, read.name, source));
+      return await objectsAnswer(given(objects), (error) => this.#report(error, read.name, source));
     } catch (error) {
       if (error instanceof Rejected) return problemAnswer('rejected', error.message);
       return this.#failed(error, read.name, source);
@@ -141,6 +141,8 @@ class CallHandler {
     try {
       const user = await authenticate(call, context);
       if (user === null) return problemAnswer('invalid_credentials', 'login or password is wrong');
+      if (typeof user !== 'object')
+        throw new ObjectFlaw('authenticate must return { user_id }, or null to refuse the login');
       return Response.json({ user_id: user.user_id, groups: user.groups });
     } catch (error) {
       return this.#failed(error, name, null);
@@ -175,7 +177,8 @@ class CallHandler {
       else {
         this.#report(error, read.name, source);
         // A temporary failure is not remembered, because Tidemark tries again.
-        return { status: 500, body: problemBody('internal', 'the backend failed') };
+        const { code, detail } = failureOf(error);
+        return { status: PROBLEMS[code].status, body: problemBody(code, detail) };
       }
     }
     try {
@@ -189,7 +192,8 @@ class CallHandler {
 
   #failed(error: unknown, name: CallName, source: string | null): Response {
     this.#report(error, name, source);
-    return problemAnswer('internal', 'the backend failed');
+    const { code, detail } = failureOf(error);
+    return problemAnswer(code, detail);
   }
 
   #report(error: unknown, name: CallName, source: string | null): void {
@@ -215,7 +219,7 @@ async function effectOf(read: UploadRead, handlers: SourceHandlers, context: Cal
     case 'create': {
       if (handlers.create === undefined) throw cannot();
       const id = idText((await handlers.create(read.call, context))?.id);
-      if (id === null) throw new TypeError('create must answer { id }, a text that is not empty or a whole number');
+      if (id === null) throw new ObjectFlaw('create must return { id }, a text that is not empty or a whole number');
       return JSON.stringify({ id });
     }
     case 'update':
@@ -232,7 +236,13 @@ async function effectOf(read: UploadRead, handlers: SourceHandlers, context: Cal
 /** A query that forgot to return is a mistake; taken for an empty answer it would empty all devices. */
 function given<T>(objects: T | undefined): T {
   if (typeof objects === 'object' && objects !== null) return objects;
-  throw new TypeError('query and search must answer objects');
+  throw new ObjectFlaw('query and search must return objects');
+}
+
+/** What is wrong with a returned value helps the operator; any other error may hold internals. */
+function failureOf(error: unknown): { readonly code: 'wrong_answer' | 'internal'; readonly detail: string } {
+  if (error instanceof ObjectFlaw) return { code: 'wrong_answer', detail: error.message };
+  return { code: 'internal', detail: 'the backend failed' };
 }
 
 function sayOnConsole(error: unknown, { name, source }: { readonly name: CallName; readonly source: string | null }) {

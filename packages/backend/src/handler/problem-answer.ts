@@ -14,6 +14,7 @@ export const PROBLEMS = {
   rejected: { status: 422, title: 'The backend does not accept the change' },
   internal: { status: 500, title: 'Something is wrong in the backend' },
   source_not_handled: { status: 501, title: 'The backend does not know the source, or not this call for it' },
+  wrong_answer: { status: 502, title: 'The code of the backend has returned a wrong answer' },
   replayed: { status: 503, title: 'The call was made before' },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;
 

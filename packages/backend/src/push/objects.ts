@@ -17,6 +17,9 @@ export type ObjectsGiven<A = Attributes> =
 
 export type IdsGiven = Iterable<string | number> | AsyncIterable<string | number>;
 
+/** Objects or an id that are not what they should be. The message holds nothing of them but an id. */
+export class ObjectFlaw extends TypeError {}
+
 /** Returns the objects as entries, whatever their form. */
 export function entriesOf<A>(given: ObjectsGiven<A>): Iterable<ObjectEntry<A>> | AsyncIterable<ObjectEntry<A>> {
   return isIterable(given) ? given : Object.entries(given);
@@ -39,14 +42,23 @@ export function idText(id: unknown): string | null {
  */
 export function memberText(id: string, attributes: unknown): string {
   if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) {
-    throw new TypeError(`the object ${JSON.stringify(id)} has no attributes`);
+    throw new ObjectFlaw(`the object ${JSON.stringify(id)} has no attributes`);
   }
-  const text = JSON.stringify(attributes);
+  const text = jsonText(id, attributes);
   // Only objects whose text contains a null have to be checked.
   if (text.includes('null') && hasInfiniteNumber(attributes)) {
-    throw new TypeError(`the object ${JSON.stringify(id)} has a number that is not finite`);
+    throw new ObjectFlaw(`the object ${JSON.stringify(id)} has a number that is not finite`);
   }
   return `${JSON.stringify(id)}:${text}`;
+}
+
+/** Values such as a BigInt, and objects that contain themselves, have no JSON. */
+function jsonText(id: string, attributes: object): string {
+  try {
+    return JSON.stringify(attributes);
+  } catch (error) {
+    throw new ObjectFlaw(`the object ${JSON.stringify(id)} has a value that is not JSON`, { cause: error });
+  }
 }
 
 function hasInfiniteNumber(value: unknown): boolean {

@@ -7,7 +7,7 @@ import {
   SplitError,
   type SplitProblem,
 } from '@tidemark/protocol';
-import type { ObjectsAnswer } from '../ports/adapter.ts';
+import { type ArrivingAnswer, LoggedFailure, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitAttributes, admitManyObjects, type ObjectLimits } from './admit-objects.ts';
@@ -23,7 +23,7 @@ const FIELD = 'answer';
 export async function admitAnswer(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<DocumentObjects> {
   const { answerObjectsMax, answerUnitsMax } = limits;
   const bounds = { ...limits, objectsPerWriteMax: answerObjectsMax, writeUnitsMax: answerUnitsMax };
-  if ('chunks' in answer) return splitAnswer(answer.chunks, bounds, limits.writeUnitsMax);
+  if ('chunks' in answer) return splitAnswer(answer, bounds, limits.writeUnitsMax);
   try {
     return DocumentObjects.parsed(await admitManyObjects(answer.objects, bounds, FIELD, pace));
   } catch (error) {
@@ -42,12 +42,18 @@ const SPLIT_PROBLEMS: Readonly<Record<SplitProblem, string>> = {
 };
 
 async function splitAnswer(
-  chunks: AsyncIterable<string>,
+  answer: ArrivingAnswer,
   limits: ObjectLimits,
   objectUnitsMax: number,
 ): Promise<DocumentObjects> {
   const { objectsPerWriteMax: objectsMax, writeUnitsMax: unitsMax } = limits;
-  const objects = new DocumentObjects((id, text) => admitText(id, text, limits));
+  const objects = new DocumentObjects((id, text) => {
+    try {
+      return admitText(id, text, limits);
+    } catch (error) {
+      throw recorded(answer, error);
+    }
+  });
   const splitter = new JsonSplitter({
     opening: '{',
     elementUnitsMax: objectUnitsMax,
@@ -56,7 +62,7 @@ async function splitAnswer(
   });
   let units = 0;
   try {
-    for await (const chunk of chunks) {
+    for await (const chunk of answer.chunks) {
       units += chunk.length;
       if (units > unitsMax) throw unusable(`it is longer than ${unitsMax} characters`);
       splitter.push(chunk);
@@ -64,9 +70,15 @@ async function splitAnswer(
     }
     splitter.finish();
   } catch (error) {
-    throw error instanceof SplitError ? unusable(SPLIT_PROBLEMS[error.problem]) : error;
+    throw recorded(answer, error instanceof SplitError ? unusable(SPLIT_PROBLEMS[error.problem]) : error);
   }
   return objects;
+}
+
+/** A connection that breaks is recorded by the adapter itself. */
+function recorded(answer: ArrivingAnswer, error: unknown): unknown {
+  if (!(error instanceof Refusal) || error instanceof LoggedFailure) return error;
+  return answer.onUnusable?.(error) ?? error;
 }
 
 function addObject(objects: DocumentObjects, id: string, text: string): void {

@@ -40,7 +40,13 @@ export type LoginAnswer =
   | { readonly kind: 'not_handled'; readonly status: number };
 
 /** A hash of hashes: as a value, or as JSON text that is still arriving. */
-export type ObjectsAnswer = { readonly objects: unknown } | { readonly chunks: AsyncIterable<string> };
+export type ObjectsAnswer = { readonly objects: unknown } | ArrivingAnswer;
+
+export interface ArrivingAnswer {
+  readonly chunks: AsyncIterable<string>;
+  /** Called when the text is not what was asked for. The adapter records that, and returns the error for the caller. */
+  onUnusable?(failure: Refusal): Refusal;
+}
 
 export interface QueryCall {
   readonly source: string;

@@ -1,4 +1,12 @@
-import { answerJson, type BackendAnswer, Caller, type FakeBackend, openFakeBackend } from '@tidemark/testing';
+import {
+  answerJson,
+  type BackendAnswer,
+  Caller,
+  type FakeBackend,
+  makeUser,
+  openDevice,
+  openFakeBackend,
+} from '@tidemark/testing';
 import { type Outcome, runInProcess, startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
@@ -105,4 +113,21 @@ it('[CLI-28] appserver check and doctor show the checks, and exit with 1 if one 
   ]);
   const doctor = await cli('doctor', '--data', server.folder);
   expect([doctor.code, doctor.out.includes('failed   backend reachable:')]).toEqual([1, true]);
+});
+
+it.each([
+  ['an object without attributes', '{"2":"x"}', 'object "2": expected an object of attributes, got a string'],
+  ['an answer that breaks off', '{"2":{"a":1}', 'it ends too early'],
+  ['an attribute that is not allowed', '{"2":{"":1}}', '(object "2"): the attribute name "" is empty'],
+])('[BACK-50] the refresh of a device is among the last failures of the backend: %s', async (_, text, problem) => {
+  await admin.put('/rc/v1/sources/Stock', { poll_interval: 0 });
+  fake.on('query', (_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end(text));
+  fake.on('authenticate', (_request, response) => answerJson(response, {}, 404));
+  await makeUser(server, 'ada');
+  const { api, id } = await openDevice(server, 'ada');
+  await api.post('/sync/v1/pull', { client_id: id, sources: { Stock: {} } });
+  const { body } = await admin.get('/rc/v1/system/appserver/failures');
+  const { failures } = body as { failures: readonly Record<string, unknown>[] };
+  expect(failures).toEqual([expect.objectContaining({ call: 'query', source: 'Stock', status: 200, detail: null })]);
+  expect(failures[0]?.reason).toContain(problem);
 });

@@ -171,7 +171,13 @@ export class HttpBackend implements Adapter, Authenticator {
       exchange.release();
       throw this.#end(posted, error);
     }
-    return { chunks: textChunks(exchange, (failure) => this.#end(posted, failure)) };
+    return {
+      chunks: textChunks(exchange, (failure) => this.#end(posted, failure)),
+      onUnusable: (failure) => {
+        this.#recordFailure(posted, failure, failure);
+        return new LoggedFailure(failure);
+      },
+    };
   }
 
   /** Returns a small answer, read to the end. `authenticate` also reads refusals, which are answers to it. */
