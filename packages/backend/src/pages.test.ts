@@ -21,12 +21,19 @@ interface Sample {
   readonly printed: string | null;
 }
 
-function samplesOf(page: string): readonly Sample[] {
+function blocksOf(page: string): readonly { readonly language: string; readonly code: string }[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
-  const blocks = [...text.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(([, language = '', code = '']) => ({
-    language,
-    code,
-  }));
+  return [...text.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(([, language = '', code = '']) => ({ language, code }));
+}
+
+/** Returns the commands of a page, each block as one script. */
+function scriptsOf(page: string): readonly string[] {
+  const blocks = blocksOf(page).filter(({ language }) => language === 'console');
+  return blocks.map(({ code }) => [...code.matchAll(/^\$ (.*)$/gm)].map(([, command]) => command).join('\n'));
+}
+
+function samplesOf(page: string): readonly Sample[] {
+  const blocks = blocksOf(page).filter(({ language }) => language !== 'console');
   return blocks.flatMap(({ language, code }, index) => {
     if (language === 'text') return [];
     const next = blocks[index + 1];
@@ -44,9 +51,11 @@ function isInstalled(command: string): boolean {
   return spawnSync(command, ['--version']).status === 0;
 }
 
+/** The pages whose language is there. The others are held against these: see the test of their statuses. */
 const run = OTHER_PAGES.filter(({ command }) => isInstalled(command));
 for (const { page, command } of OTHER_PAGES) {
-  const fate = run.some((other) => other.page === page) ? 'run' : `NOT run: there is no ${command} on this machine`;
+  const missing = `NOT run: there is no ${command} on this machine; its commands and statuses are compared with the other page`;
+  const fate = run.some((other) => other.page === page) ? 'run' : missing;
   process.stdout.write(`${page} is ${fate}\n`);
 }
 
@@ -71,7 +80,8 @@ beforeAll(async () => {
 
 afterEach(async () => {
   for (const child of children.splice(0)) {
-    child.kill('SIGKILL');
+    // With what a shell has started.
+    if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), 'SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   }
 });
@@ -87,17 +97,30 @@ function written(sample: Sample, name: string): string {
   return path;
 }
 
+/** Runs commands of a page as they stand, but for the address of the server and the port. */
+function shellOf(script: string, port = 0): { readonly command: string; readonly args: readonly string[] } {
+  const placed = script.replace('http://127.0.0.1:9292', server.url).replaceAll('8080', String(port));
+  const program = join(ROOT, 'packages/cli/bin/tidemark.mjs');
+  const tidemarkCommand = `tidemark() { '${process.execPath}' '${program}' "$@"; }`;
+  return { command: 'bash', args: ['-c', `set -e\n${tidemarkCommand}\n${placed}`] };
+}
+
+function printedByShell(script: string, port?: number): string {
+  const { command, args } = shellOf(script, port);
+  return execFileSync(command, args, { cwd: folder, env, encoding: 'utf8', timeout: 500_000 });
+}
+
 function printedBy(command: string, path: string): string {
   return execFileSync(command, [path], { cwd: folder, env, encoding: 'utf8', timeout: 500_000 });
 }
 
 /** Starts a sample that listens, and waits until it says that it does. */
-async function listening(command: string, path: string): Promise<string> {
-  const port = await freePort();
-  const child = spawn(command, [path], {
+async function listening(command: string, args: readonly string[], port: number): Promise<string> {
+  const child = spawn(command, args, {
     cwd: folder,
     env: { ...env, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
   });
   children.push(child);
   const lines = createInterface({ input: child.stdout });
@@ -151,7 +174,7 @@ describe.each(['docs/backend-sdk.md', 'packages/backend/README.md'])('%s', (page
     '[BSDK-17] %s answers calls',
     async (name, sample) => {
       for (const other of samples) if (other.file === 'backend.mjs') written(other, other.file);
-      const url = await listening(process.execPath, written(sample, String(name)));
+      const url = await listening(process.execPath, [written(sample, String(name))], await freePort());
       const target = { source: 'WorkOrder', user_id: 'ada' };
       expect(await call(`${url}/query`, { ...target, partition: 'ada' })).toEqual({
         status: 200,
@@ -185,26 +208,73 @@ it('[BSDK-18] the pages for other languages push, answer, and say which files th
   }
 });
 
+it('[BSDK-51] the pages for other languages have the same commands, and answer with the same statuses and codes', () => {
+  const told = OTHER_PAGES.map(({ page, language, command, source }) => {
+    const [, answer] = samplesOf(page);
+    return {
+      scripts: scriptsOf(page).map((script) =>
+        script
+          .replaceAll(source, 'SOURCE')
+          .replaceAll(/\.(?:py|rb)/g, '')
+          .replaceAll(new RegExp(`${command} (?=push|answer)`, 'g'), '')
+          .replaceAll(`--name ${language}`, ''),
+      ),
+      statuses: [...new Set(answer?.code.match(/\b(?:200|4\d\d|50\d)\b/g))].sort(),
+      codes: [...new Set(answer?.code.match(/signature_invalid|rejected|source_not_handled/g))].sort(),
+    };
+  });
+  expect(told[1]).toEqual(told[0]);
+  expect(told[0]?.statuses).toEqual(['200', '401', '413', '422', '501']);
+});
+
 // Registered only where it can run; above it is said which pages that leaves out.
 for (const { page, command, source } of run) {
   describe(page, () => {
     const [push, answer] = samplesOf(page) as [Sample, Sample];
 
-    it('[BSDK-18] pushes, and prints what the page says', async () => {
-      await tidemark.sources.declare({ name: source, partition_type: 'app' });
-      expect(printedBy(command, written(push, 'push'))).toBe(push.printed);
+    const [toPush = '', toAnswer = '', toConnect = ''] = scriptsOf(page);
+
+    it('[BSDK-18] pushes by the commands of the page, and prints what it says', async () => {
+      written(push, 'push');
+      // The first command prints what was declared.
+      const [declare = '', ...others] = toPush.split('\n');
+      expect(printedByShell(declare)).toContain(source);
+      expect(printedByShell(others.join('\n'))).toBe(push.printed);
       const owner = { source, shared: true } as const;
       expect(await tidemark.documents.read(owner, 'md')).toEqual({ 1: { name: 'Möwe', berths: 4 } });
     });
 
+    it('[BSDK-51] started by the commands of the page, it passes the check, and devices still sign in by password', async () => {
+      written(answer, 'answer');
+      const port = await freePort();
+      const { command: shell, args } = shellOf(toAnswer, port);
+      await listening(shell, args, port);
+      const checked = printedByShell(toConnect, port);
+      expect(checked).toContain('are checked by the stored passwords: the backend answers 501');
+      const login = `${source}-driver`;
+      await tidemark.users.create({ login, password: 'lovelace-1815' });
+      const signedIn = await fetch(`${server.url}/sync/v1/login`, {
+        method: 'POST',
+        body: JSON.stringify({ login, password: 'lovelace-1815' }),
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(signedIn.status).toBe(200);
+      await tidemark.system.setAppserver(null);
+      await tidemark.sources.drop(source);
+    });
+
     it('[BSDK-18] answers calls that are signed, and no others', async () => {
-      const url = await listening(command, written(answer, 'answer'));
+      const url = await listening(command, [written(answer, 'answer')], await freePort());
       const query = { source, user_id: null, partition: null };
       expect(await call(`${url}/query`, query)).toEqual({ status: 200, body: { 1: { name: 'Möwe', berths: 4 } } });
       const update = { source, user_id: 'ada', op_id: 'a', id: '1', attributes: { name: 'Lachmöwe 😀' } };
       expect(await call(`${url}/update`, update)).toEqual({ status: 200, body: {} });
       expect(await call(`${url}/query`, query)).toMatchObject({ body: { 1: { name: 'Lachmöwe 😀', berths: 4 } } });
       expect(await call(`${url}/delete`, update)).toMatchObject({ status: 422, body: { code: 'rejected' } });
+      const notHandled = { status: 501, body: { code: 'source_not_handled' } };
+      expect(await call(`${url}/authenticate`, { login: 'ada', password: 'x' })).toMatchObject(notHandled);
+      expect(await call(`${url}/query`, { ...query, source: 'Car' })).toMatchObject(notHandled);
+      expect(await call(`${url}/search`, { source, user_id: 'ada', params: {} })).toMatchObject(notHandled);
       const refused = { status: 401, body: { code: 'signature_invalid' } };
       expect(await call(`${url}/query`, query, { secret: OTHER_SECRET })).toMatchObject(refused);
       expect(await call(`${url}/query`, query, { ageS: 302 })).toMatchObject(refused);
