@@ -1,13 +1,16 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { TidemarkClient } from '@tidemark/backend';
+import { useBrowser } from '@tidemark/testing';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { filesBelow, packAll, publishedPackages } from './pack.mjs';
 import { ROOT } from './processes.mjs';
 import { checksumsIn, copyOtherwise } from './reproducible.mjs';
@@ -17,6 +20,10 @@ const PACKAGES = publishedPackages().map((path) => path.replace('packages/', '')
 // The packages are ECMAScript modules: neither CommonJS nor TypeScript's resolution before `exports` can load them.
 const UNSUPPORTED_RESOLUTIONS = ['node10', 'node16-cjs'];
 
+// Strict: a dependency that does not run on this version of Node.js is a failure, not a warning.
+const INSTALL = ['install', '--engine-strict', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
+
+const browser = useBrowser();
 let folder;
 let installed;
 
@@ -27,9 +34,7 @@ beforeAll(async () => {
   installed = join(folder, 'user');
   mkdirSync(installed);
   writeFileSync(join(installed, 'package.json'), '{ "name": "user", "private": true, "type": "module" }\n');
-  // Strict: a dependency that does not run on this version of Node.js is a failure, not a warning.
-  const options = ['--engine-strict', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
-  const { status, output } = run('npm', ['install', ...options, ...tarballs]);
+  const { status, output } = run('npm', [...INSTALL, ...tarballs]);
   if (status !== 0) throw new Error(`npm install failed:\n${output}`);
 });
 
@@ -111,7 +116,8 @@ describe('packages installed from tarballs', () => {
   it('[PACK-4] tidemark init makes an app, tidemark dev serves it, and a device reads its data', async () => {
     const made = run('npx', ['--no-install', 'tidemark', 'init', 'app']);
     expect([made.status, made.output]).toEqual([0, expect.stringMatching(/app is an app\. In it, npm install/)]);
-    expect(made.output).not.toContain('not published');
+    const { dependencies } = JSON.parse(readFileSync(join(installed, 'app/package.json'), 'utf8'));
+    expect(Object.values(dependencies).filter((from) => !from.startsWith(`file:${folder}/tarballs/`))).toEqual([]);
     const server = await startDev(join(installed, 'app'));
     try {
       writeFileSync(join(installed, 'device.mjs'), DEVICE);
@@ -121,7 +127,81 @@ describe('packages installed from tarballs', () => {
       await server.stop();
     }
   });
+
+  it('[INIT-20] a web app of tidemark init installs from the tarballs that it was started from, is built and synchronises', async () => {
+    const made = run('npx', ['--no-install', 'tidemark', 'init', '../web', '--template', 'web']);
+    const app = join(folder, 'web');
+    expect([made.status, made.output]).toEqual([0, expect.stringContaining(`${app} is an app. In it, npm install`)]);
+    expect(run('npm', INSTALL, app)).toMatchObject({ status: 0 });
+    expect(run('npm', ['run', 'build'], app)).toMatchObject({ status: 0 });
+    expect(readFileSync(join(app, 'dist/index.html'), 'utf8')).toContain('<script type="module"');
+    const { url, appUrl } = await startWebApp(app);
+    const page = await browser.openPage(appUrl);
+    await page.getByLabel('Login').fill('ada');
+    await page.getByLabel('Password').fill('lovelace-1815');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('New note').fill('Buy a compass');
+    await page.getByRole('button', { name: 'Add' }).click();
+    const admin = await TidemarkClient.logIn({ url, login: 'admin', password: PASSWORD });
+    const notes = async () => Object.values(await admin.documents.read({ source: 'Note', user: 'ada' }, 'md'));
+    await expect.poll(notes, { timeout: 60_000 }).toEqual([expect.objectContaining({ text: 'Buy a compass' })]);
+    await admin.push.objects('Note', { office: { text: 'From the office', done: true, at: '' } }, { user: 'ada' });
+    await page.getByText('From the office').waitFor();
+  });
+
+  it('[INIT-21] npm run dev of an app ends with its parent', async () => {
+    for (const [app, script] of [
+      [join(installed, 'app'), 'tidemark dev'],
+      [join(folder, 'web'), 'node dev.mjs'],
+    ]) {
+      const { scripts } = JSON.parse(readFileSync(join(app, 'package.json'), 'utf8'));
+      expect(scripts.dev).toBe(script);
+    }
+    const { url, appUrl, npm } = await startWebApp(join(folder, 'web'));
+    const answers = () =>
+      Promise.all(
+        [url, appUrl].map((one) =>
+          fetch(one).then(
+            () => true,
+            () => false,
+          ),
+        ),
+      );
+    expect(await answers()).toEqual([true, true]);
+    npm.kill('SIGKILL');
+    await expect.poll(answers, { timeout: 60_000 }).toEqual([false, false]);
+  });
 });
+
+/** Runs `npm run dev` of a web app on free ports. */
+async function startWebApp(cwd) {
+  const port = await freePort();
+  const appUrl = `http://localhost:${port}`;
+  const places = { PORT: port, TIDEMARK_PORT: '0', TIDEMARK_DEVICES_ORIGINS: JSON.stringify([appUrl]) };
+  const npm = spawn('npm', ['run', 'dev'], { cwd, env: { ...userEnvironment(), ...places }, detached: true });
+  onTestFinished(() => {
+    if (npm.exitCode === null && npm.signalCode === null) process.kill(-npm.pid, 'SIGTERM');
+  });
+  let said = '';
+  npm.stderr.on('data', (text) => {
+    said += text;
+  });
+  let url;
+  for await (const line of createInterface({ input: npm.stdout })) {
+    url ??= /is ready at (http:\S+)/.exec(line)?.[1];
+    if (line.startsWith('The app is at')) return { url, appUrl, npm };
+  }
+  throw new Error(`the app did not start:\n${said}`);
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, 'localhost');
+  await once(probe, 'listening');
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
 
 async function startDev(cwd) {
   const program = join(installed, 'node_modules/.bin/tidemark');

@@ -1,73 +1,68 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseJson } from '@tidemark/protocol';
-import { readVersion } from '@tidemark/server/version';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
 import { appFiles } from '../scaffold/app-files.ts';
+import { dependenciesOf, findPackages, tarballsIn } from '../scaffold/find-packages.ts';
+import { webFiles } from '../scaffold/web-files.ts';
+
+/** What `init` can make: the files, the packages of Tidemark they need, and what to do next. */
+const TEMPLATES = {
+  modules: { files: appFiles, packages: ['cli', 'server'], next: 'npm test; npm run dev starts the server' },
+  web: {
+    files: webFiles,
+    packages: ['backend', 'cli', 'client', 'react'],
+    next: 'npm run dev, which starts the server and the app and says where they are',
+  },
+} as const;
+
+export type Template = keyof typeof TEMPLATES;
+
+interface InitOptions {
+  readonly template?: Template;
+  readonly tarballs?: string;
+}
 
 export function addInit(program: Command, cli: Cli): void {
   const command = program
     .command('init')
-    .description('Create an app folder with two sources and their tests')
+    .description('Create an app: source modules for the server, or a web app with Vite and React')
     .argument('[folder]', 'by default the working folder')
-    .action(async (folder = '.') => {
+    .addOption(
+      new Option('--template <template>', 'modules: sources in the server; web: a web app with Vite and React').choices(
+        Object.keys(TEMPLATES),
+      ),
+    )
+    .option('--tarballs <folder>', 'install Tidemark from the tarballs in this folder')
+    .action(async (folder = '.', { template, tarballs }: InitOptions = {}) => {
       const root = resolve(cli.folder, folder);
-      const checkout = findCheckout();
-      await makeApp(
-        root,
-        checkout === null
-          ? { '@tidemark/cli': readVersion(), '@tidemark/server': readVersion() }
-          : tarballsOf(checkout),
-      );
-      cli.terminal.out(`${root} is an app. In it, npm install and then npm test; npm run dev starts the server.\n`);
-      if (checkout !== null) cli.terminal.out(adviceFor(checkout));
+      const origin = tarballs === undefined ? findPackages() : tarballsIn(resolve(cli.folder, tarballs));
+      const { files, packages, next } = TEMPLATES[template ?? (await askTemplate(cli))];
+      await makeApp(root, files(dependenciesOf(packages, origin)));
+      cli.terminal.out(`${root} is an app. In it, npm install and then ${next}.\n`);
+      if (origin.advice !== null) cli.terminal.out(`${origin.advice}\n`);
     });
-  withExamples(command, 'tidemark init my-app', 'tidemark init');
+  withExamples(command, 'tidemark init my-app --template web', 'tidemark init my-sources --template modules');
+}
+
+/** Asks only where somebody can answer. */
+async function askTemplate({ terminal }: Cli): Promise<Template> {
+  if (!terminal.isInteractive) return 'modules';
+  const answer = await terminal.ask('Make a web app with Vite and React? (Otherwise sources for the server) [y/N] ');
+  return /^y/i.test(answer.trim()) ? 'web' : 'modules';
 }
 
 /** Creates the files of an app. It never overwrites a file. */
-export async function makeApp(root: string, dependencies: Readonly<Record<string, string>>): Promise<void> {
+export async function makeApp(root: string, files: ReadonlyMap<string, string>): Promise<void> {
   if (existsSync(root) && (await readdir(root)).length > 0) {
     throw new CliFailure(`${root} is not empty; name a folder that is new or empty`);
   }
-  for (const [name, text] of appFiles(dependencies)) {
+  for (const [name, text] of files) {
     const file = join(root, name);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text, { flag: 'wx' });
   }
-}
-
-function adviceFor(checkout: string): string {
-  const packed = existsSync(tarballFolder(checkout)) ? '' : `; run npm run pack in ${checkout} first`;
-  return `Tidemark's packages are not published yet, so it installs them from ${tarballFolder(checkout)}${packed}.\n`;
-}
-
-/** The CLI, the server and the packages they depend on. An app that installs from tarballs must list all of them. */
-const PACKAGES = ['protocol', 'core', 'store-embedded', 'store-valkey', 'client', 'backend', 'server', 'cli'];
-
-/** Returns the root of the checkout that this program runs from; null when it was installed as a package. */
-function findCheckout(): string | null {
-  const root = resolve(fileURLToPath(import.meta.url), '../../../../..');
-  const manifest = join(root, 'package.json');
-  if (!existsSync(manifest) || !existsSync(join(root, 'packages/server'))) return null;
-  const { name } = parseJson(readFileSync(manifest, 'utf8')) as { readonly name?: unknown };
-  return name === 'tidemark' ? root : null;
-}
-
-/** Returns where `npm run pack` puts the tarballs of a checkout. */
-function tarballFolder(checkout: string): string {
-  return join(checkout, 'tarballs');
-}
-
-/** Returns the dependencies of an app that uses the tarballs of a checkout. */
-function tarballsOf(checkout: string): Readonly<Record<string, string>> {
-  const entries = PACKAGES.map((name) => {
-    return [`@tidemark/${name}`, `file:${join(tarballFolder(checkout), `tidemark-${name}-${readVersion()}.tgz`)}`];
-  });
-  return Object.fromEntries(entries);
 }

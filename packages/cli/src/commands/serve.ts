@@ -9,6 +9,7 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure, type ExitCode } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
+import { endWithParent } from '../end-with-parent.ts';
 import { withExamples } from '../examples.ts';
 import { permissionFailure } from '../local/ownership.ts';
 import { storeFailure } from '../local/with-store.ts';
@@ -38,6 +39,7 @@ export function addDev(program: Command, cli: Cli): void {
     .command('dev')
     .description('Run the server for development; it reloads source modules when they change')
     .action(async (_options: object, self: Command) => {
+      endWithParent(() => process.kill(process.pid, 'SIGTERM'));
       await serve(cli, () => {
         const loaded = configOf(self, cli);
         const { appFolder } = loaded.config;
@@ -55,7 +57,7 @@ async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
   const { config } = loaded;
   const log = await openServerLog(cli, config);
   for (const { setting, detail } of loaded.warnings) log.warn('config_warning', { setting, detail });
-  endWithParent();
+  endWithChannel();
   if (config.workers > 1) return superviseWorkers(cli, config, log);
   await reloadOnHangUp(loaded, load, log);
   const running = await start(config, log);
@@ -164,7 +166,7 @@ async function reloadOnHangUp(loaded: LoadedConfig, load: () => LoadedConfig, lo
 }
 
 /** A program that starts the server with an IPC channel may be killed without a word; the server then ends as well. */
-function endWithParent(): void {
+function endWithChannel(): void {
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   // Otherwise the listener would keep the process alive after the server has closed.
   process.channel?.unref();

@@ -165,7 +165,7 @@ describe('tidemark init', () => {
   it('[MODULE-5] init changes no existing file', async () => {
     mkdirSync(root);
     writeFileSync(join(root, 'package.json'), 'mine');
-    await expect(makeApp(root, {})).rejects.toThrow('not empty');
+    await expect(makeApp(root, new Map())).rejects.toThrow('not empty');
     expect(readFileSync(join(root, 'package.json'), 'utf8')).toBe('mine');
   });
 });
