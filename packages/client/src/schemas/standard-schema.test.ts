@@ -46,6 +46,27 @@ describe('schemas of sources', () => {
     });
   });
 
+  it('[SDK-41] an update of an object that does not match its schema is refused only for attributes that it changes', async () => {
+    const device = await world.open();
+    // As an earlier version of the app, or the backend, has written it.
+    const id = await world.finish(device.source('Order').create({ total: 7, address: { street: 'Kai 1' } }));
+    const strict = Order.refine(({ note }) => note !== 'never', 'no such note');
+    const orders = device.source('Order', { schema: strict });
+    await world.finish(orders.update(id.id, { note: 'late', total: 8 }));
+    expect(orders.get(id.id)?.attributes).toEqual({ total: 8, address: { street: 'Kai 1' }, note: 'late' });
+    await expect(world.finish(orders.update(id.id, { total: 'many' } as never))).rejects.toMatchObject({
+      message: expect.stringMatching(/^Order: total: [^;]*$/),
+    });
+    await expect(world.finish(orders.update(id.id, { address: { lane: 2 } } as never))).rejects.toMatchObject({
+      message: expect.stringMatching(/^Order: address\.city: [^;]*$/),
+    });
+    await world.finish(orders.update(id.id, { customer: 'Ada', address: { city: 'Kiel' } }));
+    // A rule about the object as a whole counts for every update.
+    await expect(world.finish(orders.update(id.id, { note: 'never' }))).rejects.toMatchObject({
+      message: 'Order: no such note',
+    });
+  });
+
   it('[SCHEMA-1] an asynchronous schema is refused, because writes show at once', async () => {
     const device = await world.open();
     const slow: StandardSchema<{ a: number }> = {

@@ -34,29 +34,32 @@ export class Schemas {
   }
 
   /**
-   * Returns what to write. An update is checked as the whole object it would make, because a schema cannot check a part;
-   * of that, only the changed attributes are written.
+   * Returns what to write. An update is checked as the whole object it would make, because a schema cannot check a part.
+   * Only issues of changed attributes, or of the object as a whole, refuse it: objects of an earlier version of the app, or of
+   * the backend, stay editable. Only changed attributes are written, as given if something else does not match.
    */
   admit(source: string, changes: object, current?: object): object {
     const schema = this.#bySource.get(source);
     if (schema === undefined) return changes;
-    const whole = validated(schema, source, { ...current, ...changes }) as Readonly<Record<string, unknown>>;
-    if (current === undefined) return whole;
-    return Object.fromEntries(Object.keys(changes).map((name) => [name, whole[name]]));
+    const result = schema['~standard'].validate({ ...current, ...changes });
+    if (result instanceof Promise) {
+      throw new ClientError('invalid_request', `the schema of ${source} is asynchronous: writes are not`);
+    }
+    const issues = result.issues?.filter((issue) => {
+      const [name] = namesOf(issue);
+      return !current || !name || name in changes;
+    });
+    if (issues?.length) throw new ClientError('invalid_value', `${source}: ${issues.map(textOf).join('; ')}`);
+    const whole = (result.issues ? changes : result.value) as Readonly<Record<string, unknown>>;
+    return current ? Object.fromEntries(Object.keys(changes).map((name) => [name, whole[name]])) : whole;
   }
 }
 
-/** Returns the attributes as the schema gives them back. Throws `invalid_value` if they do not match it. */
-function validated(schema: StandardSchema, source: string, attributes: object): object {
-  const result = schema['~standard'].validate(attributes);
-  if (result instanceof Promise) {
-    throw new ClientError('invalid_request', `the schema of ${source} is asynchronous: writes are not`);
-  }
-  if (result.issues === undefined) return result.value as object;
-  throw new ClientError('invalid_value', `${source}: ${result.issues.map(textOf).join('; ')}`);
+function namesOf({ path }: Issue): readonly string[] {
+  return (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part));
 }
 
-function textOf({ path, message }: Issue): string {
-  const names = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part));
-  return names.length === 0 ? message : `${names.join('.')}: ${message}`;
+function textOf(issue: Issue): string {
+  const names = namesOf(issue);
+  return names.length === 0 ? issue.message : `${names.join('.')}: ${issue.message}`;
 }

@@ -41,8 +41,13 @@ const OWNER_KEY = 'owner';
  * of the table `objects` and count instead of what a pack holds; a row without a value says that the object is gone.
  */
 export async function openIndexedDbStore(options: IndexedDbStoreOptions = {}): Promise<LocalStore> {
-  const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
-  return new IndexedDbStore(await opened(factory, name), factory, name);
+  try {
+    const { name = 'tidemark', indexedDB: factory = browserFactory() } = options;
+    return new IndexedDbStore(await opened(factory, name), factory, name);
+  } catch (error) {
+    // Where a browser blocks storage, even looking at `indexedDB` may throw.
+    throw storeError(error);
+  }
 }
 
 class IndexedDbStore implements LocalStore {

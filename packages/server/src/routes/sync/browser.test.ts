@@ -20,10 +20,11 @@ import { webPushNotifier } from '../../pings/notifiers/web-push-notifier.ts';
 const PACKAGES = new URL('../../../../', import.meta.url);
 
 const GUIDE = new URL('../docs/sdk/web-push.md', PACKAGES);
+const WEB_APPS = new URL('../docs/sdk/web-app.md', PACKAGES);
 
-/** A sample of the guide, by the name after its language. */
-async function sample(name: string): Promise<string> {
-  const [, code] = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\`$`, 'ms').exec(await readFile(GUIDE, 'utf8')) ?? [];
+/** A sample of a guide, by the name after its language. */
+async function sample(name: string, guide = GUIDE): Promise<string> {
+  const [, code] = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\`$`, 'ms').exec(await readFile(guide, 'utf8')) ?? [];
   if (code === undefined) throw new Error(`there is no sample ${name}`);
   return code;
 }
@@ -35,7 +36,10 @@ let admin: Caller;
 const browser = useBrowser();
 
 beforeAll(async () => {
-  app = await startSdkApp({ '/sw.js': () => sample('sw.js') });
+  app = await startSdkApp({
+    '/sw.js': () => sample('sw.js'),
+    '/offline-sw.js': () => sample('offline-sw.js', WEB_APPS),
+  });
   appUrl = app.url;
   const { devices } = testConfig('');
   server = await startTestServer({ devices: { ...devices, origins: [appUrl] } });
@@ -170,6 +174,46 @@ it('[SDK-16] the service worker of the guide shows the message of a ping and mak
     void look();
   })`);
   expect(shown).toEqual([['My app', 'Grüße 💧']]);
+});
+
+it('[SDK-42] with the service worker of the guide an app starts without a network, with its data', async () => {
+  await makeUser(server, 'ivy');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'ivy', objects: { o1: { total: 5 } } });
+  const page = await openApp({ live: false, expectedErrors: [/ERR_INTERNET_DISCONNECTED/, /ERR_FAILED/] });
+  await page.evaluate(`navigator.serviceWorker.register('/offline-sw.js').then(() => navigator.serviceWorker.ready)`);
+  // On the second visit all files pass the service worker.
+  await page.reload();
+  await openDevice(page, { live: false });
+  await signIn(page, 'ivy');
+  await page.evaluate('device.close()');
+  await page.context().setOffline(true);
+  await page.reload();
+  await openDevice(page, { live: false });
+  expect(await held(page, 'o1')).toEqual({ total: 5 });
+});
+
+it('[SDK-43] where the browser blocks storage, the sample of the guide opens a device in memory and says so', async () => {
+  await makeUser(server, 'kim');
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'kim', objects: { o1: { total: 6 } } });
+  const page = await browser.openPage(appUrl);
+  const said = await page.evaluate(`(async () => {
+    const blocked = () => { throw new DOMException('access is denied for this document', 'SecurityError'); };
+    Object.defineProperty(globalThis, 'indexedDB', { get: blocked });
+    const { openDevice } = await import('@tidemark/client');
+    const { openIndexedDbStore } = await import('@tidemark/client/indexeddb-store');
+    const url = ${JSON.stringify(server.url)};
+    const said = [await openIndexedDbStore().catch(({ code, message }) => [code, message])];
+    const show = (words) => said.push(words);
+    ${await sample('blocked', WEB_APPS)}
+    globalThis.device = device;
+    return said;
+  })()`);
+  expect(said).toEqual([
+    ['store_failed', expect.stringContaining('access is denied for this document')],
+    expect.stringContaining('Your browser blocks storage'),
+  ]);
+  await signIn(page, 'kim');
+  expect(await held(page, 'o1')).toEqual({ total: 6 });
 });
 
 /** Delivers a push to the service worker of the page, as the browser does after decryption. */
