@@ -1,6 +1,6 @@
 import { memoryStore } from '@tidemark/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { localStoreCases, openTestServer } from './index.ts';
+import { conflict, localStoreCases, openTestServer, rejected, type TestBackendCall } from './index.ts';
 
 async function start(options: Partial<Parameters<typeof openTestServer>[0]> = {}) {
   const server = await openTestServer({ sources: [{ name: 'Order' }], users: ['ada', 'bob'], ...options });
@@ -26,6 +26,96 @@ async function open(server: Awaited<ReturnType<typeof start>>, user = 'ada') {
   await device.sync();
   return device;
 }
+
+/** As `@tidemark/backend` has it. */
+class Rejected extends Error {
+  override readonly name = 'Rejected';
+}
+
+describe('groups and backends of the test server', () => {
+  it('[KIT-20] members of a group share its objects, and lose them when they leave it', async () => {
+    const server = await start({
+      sources: [{ name: 'Order', partition_type: 'group' }],
+      groups: { north: ['ada', 'bob'], south: ['bob'] },
+    });
+    await server.push('Order', { o1: { total: 1 } }, { group: 'north' });
+    await server.push('Order', { o2: { total: 2 } }, { group: 'south' });
+    const [ada, bob] = [await open(server), await open(server, 'bob')];
+    const ids = (device: typeof ada) =>
+      device
+        .source('Order')
+        .list()
+        .map(({ id }) => id);
+    expect([ids(ada), ids(bob)]).toEqual([['o1'], ['o1', 'o2']]);
+    await ada.source('Order').update('o1', { total: 7 });
+    await ada.sync();
+    expect(await server.objects('Order', { group: 'north' })).toEqual({ o1: { total: 7 } });
+    await server.setGroups('bob', ['south']);
+    await bob.sync();
+    expect(ids(bob)).toEqual(['o2']);
+  });
+
+  it('[KIT-21] a backend gives objects its own ids, rejects changes and finds conflicts, as on the server', async () => {
+    const seen: TestBackendCall[] = [];
+    const backend = {
+      create: (call: TestBackendCall) => {
+        seen.push(call);
+        return { id: 101 };
+      },
+      update: () => {
+        throw rejected('the order is closed');
+      },
+      delete: () => {
+        throw conflict('somebody has changed it');
+      },
+    };
+    const server = await start({ sources: [{ name: 'Order', backend }] });
+    const device = await open(server);
+    const linked: unknown[] = [];
+    device.on('linked', (link) => linked.push(link));
+    const { id } = await device.source('Order').create({ total: 1 });
+    await device.sync();
+    expect(seen).toEqual([
+      { source: 'Order', user_id: 'ada', op_id: expect.any(String), id, attributes: { total: 1 } },
+    ]);
+    expect(linked).toEqual([expect.objectContaining({ from: id, to: '101' })]);
+    expect(await server.objects('Order', { user: 'ada' })).toEqual({ 101: { total: 1 } });
+    await device.source('Order').update('101', { total: 2 });
+    await device.sync();
+    await device.source('Order').delete('101');
+    await device.sync();
+    expect(device.problems.list().map(({ error }) => error.detail)).toEqual([
+      'the order is closed',
+      'somebody has changed it',
+    ]);
+    expect(device.source('Order').get('101')?.attributes).toEqual({ total: 1 });
+  });
+
+  it('[KIT-21] handlers of @tidemark/backend fit, their data is asked for at every sync, and failures are tried again', async () => {
+    let failures = 2;
+    const orders = new Map([['1', { total: 1 }]]);
+    const backend = {
+      query: () => Object.fromEntries(orders),
+      update: ({ id, attributes }: { id: string; attributes: object }) => {
+        if ('note' in attributes) throw new Rejected('no notes');
+        if (failures-- > 0) throw new Error('the database is away');
+        orders.set(id, { ...orders.get(id), ...attributes } as { total: number });
+      },
+    };
+    const server = await start({ sources: [{ name: 'Order', backend }] });
+    const device = await open(server);
+    expect(device.source('Order').get('1')?.attributes).toEqual({ total: 1 });
+    await device.source('Order').update('1', { total: 2 });
+    await until(device, () => device.status.getSnapshot().pendingUploads === 0);
+    expect([orders.get('1'), failures]).toEqual([{ total: 2 }, -1]);
+    orders.set('2', { total: 9 });
+    await device.sync();
+    expect(device.source('Order').get('2')?.attributes).toEqual({ total: 9 });
+    await device.source('Order').update('1', { note: 'x' });
+    await device.sync();
+    expect(device.problems.list().map(({ error }) => error.detail)).toEqual(['no notes']);
+  });
+});
 
 describe('the test server', () => {
   it('[KIT-1] what a device changes offline is on the server once it is online', async () => {
@@ -106,7 +196,7 @@ describe('the test server', () => {
     const server = await start({
       sources: [
         { name: 'Order', conflicts: 'detect' },
-        { name: 'Product', partition: 'app', readOnly: true },
+        { name: 'Product', partition_type: 'app', read_only: true },
       ],
     });
     await server.push('Product', { p1: { name: 'Compass' } });

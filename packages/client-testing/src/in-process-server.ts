@@ -5,23 +5,31 @@ import { openMemoryStore } from './memory-store/open-memory-store.ts';
 import { TestNetwork } from './network/switchable-network.ts';
 import { seededRandom } from './random/seeded-random.ts';
 import { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
+import { adaptersOf, type TestBackend } from './test-backend.ts';
 
+/** A source, with the names that its attributes have on the server. */
 export interface TestSource {
   readonly name: string;
-  /** `user`: every user has objects of their own; `app`: all share them. Default: `user`. */
-  readonly partition?: 'user' | 'app';
+  /** `user`: every user has objects of their own; `group`: groups have them; `app`: all share them. Default: `user`. */
+  readonly partition_type?: 'user' | 'group' | 'app';
   /** `detect`: changes of the same attribute are conflicts. Default: the last one wins. */
   readonly conflicts?: 'detect' | 'last_writer';
   /** True: devices cannot change it. */
-  readonly readOnly?: boolean;
+  readonly read_only?: boolean;
   /** Attributes that refer to objects of another source. */
   readonly references?: Readonly<Record<string, string>>;
+  /** Decides about changes of devices, and gives data. Absent: the server accepts every change. */
+  readonly backend?: TestBackend;
+  /** How often `query` of the backend is asked, in seconds; 0: at every sync, -1: never. Default: 0 if it has a `query`. */
+  readonly poll_interval?: number;
 }
 
 export interface TestServerOptions {
   readonly sources: readonly TestSource[];
   /** Logins; the password of each is `password`. */
   readonly users: readonly string[];
+  /** The members of each group. */
+  readonly groups?: Readonly<Record<string, readonly string[]>>;
   /** How much faster the time of devices passes, so that pauses after failures take milliseconds. Default: 100. */
   readonly speed?: number;
   /** For ids and for what the network loses: the same seed does the same. Default: 1. */
@@ -33,9 +41,10 @@ export interface TestDeviceOptions extends Partial<Omit<DeviceOptions, 'url' | '
   readonly user?: string;
 }
 
-/** The owner of objects; none for sources that all share. */
+/** The owner of objects, a user or a group; none for sources that all share. */
 interface Owner {
   readonly user?: string;
+  readonly group?: string;
 }
 
 /** A Tidemark server in this process, with a network that the test controls. */
@@ -55,6 +64,8 @@ export interface TestServer {
   remove(source: string, ids: readonly string[], owner?: Owner): Promise<void>;
   /** Returns what the server holds. */
   objects(source: string, owner?: Owner): Promise<Readonly<Record<string, Readonly<Record<string, JsonValue>>>>>;
+  /** Makes the user a member of these groups and no others; devices that are online notice at once. */
+  setGroups(user: string, groups: readonly string[]): Promise<void>;
   /** Ends all sessions, as an administrator or a changed password does. */
   endSessions(): void;
   /** Closes the server and the devices it opened. */
@@ -72,9 +83,14 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
   const clock = fastClock(speed);
   const store = openMemoryStore({ random });
   const log = { debug: noLog, info: noLog, warn: noLog, error: noLog };
-  const tidemark = new Tidemark({ store, clock, random, passwords: PLAIN, log, limits: DEFAULT_LIMITS });
+  const adapters = adaptersOf(
+    new Map(options.sources.flatMap(({ name, backend }) => (backend ? [[name, backend]] : []))),
+  );
+  const tidemark = new Tidemark({ store, clock, random, passwords: PLAIN, log, limits: DEFAULT_LIMITS, adapters });
   for (const source of options.sources) await tidemark.sources.declare(declarationOf(source));
   for (const login of options.users) await tidemark.users.create({ attributes: { login, password: PASSWORD } });
+  for (const [group, members] of Object.entries(options.groups ?? {}))
+    for (const login of members) await tidemark.groups.add(login, [group]);
   const sync = new InProcessSync(tidemark, clock.nowMs);
   sync.sendsPages = true;
   const network = new TestNetwork(sync.fetch, clock.after, seed);
@@ -99,20 +115,17 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
       if (user !== undefined) await device.signIn({ login: user, password: PASSWORD });
       return device;
     },
-    async push(source, objects, { user } = {}) {
-      await tidemark.pushObjects({
-        source,
-        objects: objects as never,
-        ...(user === undefined ? {} : { user_id: user }),
-      });
+    async push(source, objects, owner) {
+      await tidemark.pushObjects({ source, objects: objects as never, ...scopeOf(owner) });
     },
-    async remove(source, ids, { user } = {}) {
-      await tidemark.pushDeletes({ source, objects: ids, ...(user === undefined ? {} : { user_id: user }) });
+    async remove(source, ids, owner) {
+      await tidemark.pushDeletes({ source, objects: ids, ...scopeOf(owner) });
     },
-    async objects(source, { user } = {}) {
-      return Object.fromEntries(
-        await tidemark.readObjects({ source, ...(user === undefined ? {} : { user_id: user }) }),
-      ) as never;
+    async objects(source, owner) {
+      return Object.fromEntries(await tidemark.readObjects({ source, ...scopeOf(owner) })) as never;
+    },
+    async setGroups(user, groups) {
+      await tidemark.groups.set(user, groups);
     },
     endSessions: () => sync.endSessions(),
     async close() {
@@ -122,14 +135,14 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
   };
 }
 
-function declarationOf({ name, partition = 'user', conflicts, readOnly, references }: TestSource) {
-  return {
-    name,
-    partition_type: partition,
-    ...(conflicts === undefined ? {} : { conflicts }),
-    ...(readOnly === undefined ? {} : { read_only: readOnly }),
-    ...(references === undefined ? {} : { references }),
-  };
+function declarationOf({ backend, ...source }: TestSource) {
+  if (backend === undefined) return { partition_type: 'user', ...source };
+  const poll_interval = backend.query === undefined ? -1 : 0;
+  return { partition_type: 'user', adapter: 'backend', poll_interval, ...source };
+}
+
+function scopeOf({ user, group }: Owner = {}): { readonly user_id?: string; readonly group?: string } {
+  return { ...(user === undefined ? {} : { user_id: user }), ...(group === undefined ? {} : { group }) };
 }
 
 /** A clock that begins now and runs faster than the real one. */

@@ -17,3 +17,4 @@ export { type NetworkConditions, TestNetwork } from './network/switchable-networ
 export { Dice } from './random/dice.ts';
 export { seededRandom } from './random/seeded-random.ts';
 export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
+export { conflict, rejected, type TestBackend, type TestBackendCall } from './test-backend.ts';

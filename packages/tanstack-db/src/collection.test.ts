@@ -59,6 +59,9 @@ function plain(row: object | undefined): object | undefined {
   return row && Object.fromEntries(Object.entries(row).filter(([name]) => !name.startsWith('$')));
 }
 
+/** Solves every conflict of an order. */
+const MERGE = { Order: () => ({ total: 50 }) };
+
 describe('live queries', () => {
   it('[TSDB-1] a live query joins two sources and follows what the device and the server change', async () => {
     const server = await start();
@@ -283,8 +286,7 @@ describe('mutations', () => {
 
   it('[TSDB-3] a conflict that a merge function solves is waited for until the merged change is confirmed', async () => {
     const server = await start();
-    const merge = { Order: () => ({ total: 50 }) };
-    const device = await server.openDevice({ user: 'ada', merge });
+    const device = await server.openDevice({ user: 'ada', merge: MERGE });
     await device.sync();
     const { orders } = collectionsOf(device);
     await orders.preload();
