@@ -57,3 +57,21 @@ export async function longestHoldMs(work: () => Promise<unknown>): Promise<numbe
   watch();
   return longest;
 }
+
+/** The most CPU time that one turn of the event loop took while the work was under way; other processes do not count. */
+export async function longestTurnCpuMs(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = process.cpuUsage();
+  let isDone = false;
+  const watch = () => {
+    const { user, system } = process.cpuUsage(last);
+    longest = Math.max(longest, (user + system) / 1_000);
+    last = process.cpuUsage();
+    if (!isDone) setImmediate(watch);
+  };
+  setImmediate(watch);
+  await work();
+  isDone = true;
+  watch();
+  return longest;
+}

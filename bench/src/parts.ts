@@ -17,6 +17,7 @@ import { listening } from './scenarios/listening.ts';
 import { liveDelivery } from './scenarios/live-delivery.ts';
 import { liveQuery } from './scenarios/live-query.ts';
 import { noChange } from './scenarios/no-change.ts';
+import { objectLists } from './scenarios/object-lists.ts';
 import { opening } from './scenarios/opening.ts';
 import { pageOfAttributes } from './scenarios/page-of-attributes.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
@@ -75,6 +76,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   rest: part('the REST API', rest),
   pings: part('10,000 devices pinged through a stand-in of APNs', pingFanOut),
   receipts: part('receipts and explanations', receipts),
+  lists: part('a filtered, sorted list of 100,000 objects', objectLists),
   fleet: part('a fleet on Valkey or Redis', (say, size) => valkeyFleet(size, say), false),
   sizes: part('what things take on both engines', sizes, false),
 };

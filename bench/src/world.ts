@@ -30,6 +30,7 @@ export function tidemarkOn(store: Store): Tidemark {
     random: { bytes: (count) => randomBytes(count) },
     passwords: noPasswords,
     log: silent,
+    pace: { turn: () => new Promise((resolve) => setImmediate(resolve)) },
     // Pages are to be made, not remembered: that would measure nothing.
     limits: { ...DEFAULT_LIMITS, writeUnitsMax: 2 ** 31, pageCacheUnitsMax: 1 },
   });

@@ -13,6 +13,7 @@ export type { ClientView } from './devices/clients.ts';
 export { readSubscription, type Subscription } from './devices/device-address.ts';
 export type { DeviceId } from './devices/device-id.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
+export { isFilteredList } from './documents/object-page.ts';
 export { refs } from './entries/refs.ts';
 export { type CommitRange, joinRanges } from './journal/commit-range.ts';
 export { inspectRecord } from './journal/record.ts';

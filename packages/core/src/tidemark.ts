@@ -424,13 +424,17 @@ export class Tidemark {
     return { type: 'objects', objects };
   }
 
-  /** Returns a page of the objects of `md` as JSON text, with the seqs at which they changed. */
-  async listObjects(scope: OwnerScope, page: ObjectPageCall): Promise<string> {
+  /**
+   * Returns a page of the objects of `md` as JSON text, with the seqs at which they changed. `isOver` returns true when nobody
+   * waits for it any more.
+   */
+  async listObjects(scope: OwnerScope, page: ObjectPageCall, isOver = () => false): Promise<string> {
     await admitScope(this.#directory, scope);
     const call = await this.#mdCall(scope, MD);
     if (call === null) throw new Error('only the data of a source can be listed');
     const { partition } = await this.#admission.partition(call);
-    return objectPage({ store: this.store, limits: this.#limits }, partition, page);
+    const ports = { store: this.store, limits: this.#limits, pace: this.#pace };
+    return objectPage(ports, partition, page, isOver);
   }
 
   async writeDocument(

@@ -35,6 +35,7 @@ export { retryAfterMs } from './http/retry-after.ts';
 export { canonicalJson, type JsonValue } from './json/canonical-json.ts';
 export { JsonSplitter, SplitError, type SplitProblem } from './json/json-splitter.ts';
 export { parseJson, stringOf } from './json/parse-json.ts';
+export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
 export { endOfString, endOfValue } from './json/scan.ts';
 export * from './limits.ts';
 export { characterProblem, NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';

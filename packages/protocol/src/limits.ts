@@ -83,6 +83,18 @@ export const COMMIT_INTERVALS_MAX = 16;
 export const LIST_MAX = 10_000;
 /** Objects in one page of `GET …/objects`. Exceeded: `invalid_value`. */
 export const OBJECT_LIST_MAX = 1_000;
+/** Conditions in the filter of `GET …/objects`. Exceeded: `invalid_value`. */
+export const FILTER_CONDITIONS_MAX = 20;
+/** Objects that one page of a filtered list reads. Beyond it, `next` leads to the rest. */
+export const FILTER_READ_OBJECTS_MAX = 100_000;
+/** Text of the objects that one page of a filtered list reads, in UTF-16 units. Beyond it, `next` leads to the rest. */
+export const FILTER_READ_UNITS_MAX = 100_000_000;
+/** Objects of a list in another order than that of their last change. Exceeded: `limit_exceeded`. */
+export const SORTED_OBJECTS_MAX = 1_000_000;
+/** Bytes of these objects. Exceeded: `limit_exceeded`. */
+export const SORTED_BYTES_MAX = 1_000_000_000;
+/** The beginning of a text by which a list is sorted, in UTF-16 units. Texts that begin alike are sorted by id. */
+export const SORTED_TEXT_UNITS_MAX = 256;
 /** Devices of one user. Exceeded: `limit_exceeded`. */
 export const CLIENTS_PER_USER_MAX = 10_000;
 /** One attribute of a device. The longest is the address of a browser's push service. Exceeded: `invalid_value`. */

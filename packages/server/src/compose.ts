@@ -31,6 +31,7 @@ import { addRoute } from './http/add-route.ts';
 import { buildHttp } from './http/app.ts';
 import { addDescription } from './http/description.ts';
 import { bodyBounds } from './http/json-body.ts';
+import { ListSlots } from './http/list-slots.ts';
 import { type LoadGauge, startLoadGauge } from './http/load-gauge.ts';
 import { logRequests } from './http/log-requests.ts';
 import type { Route, RouteContext } from './http/route.ts';
@@ -362,6 +363,7 @@ function newRouteContext(
     results,
     webPushKey,
     snapshots: new SnapshotSlots(),
+    lists: new ListSlots(),
     backups: new Backups({ store: parts.tidemark.store, folder, nowMs: clock.nowMs }),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,

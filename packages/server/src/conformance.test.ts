@@ -69,6 +69,8 @@ const RULES = [
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',
   '[REST-36] jobs',
+  '[LIST-1] filtered and sorted lists',
+  '[LIST-4] filters and orders that are refused',
   '[GROUP-2] groups of a push',
   '[GROUP-3] groups of a device',
   '[GROUP-9] groups that are refused',

@@ -146,6 +146,15 @@ export const BACKUP_FINDINGS_MAX = 100;
 /** What is left of a backup that a dead server was making is removed after this time. */
 export const UNFINISHED_BACKUP_MS = 86_400_000;
 
+// Filtered and sorted lists of objects
+
+/** Filtered and sorted lists that one token has under way. Exceeded: `rate_limited`. */
+export const FILTERED_LISTS_PER_TOKEN_MAX = 2;
+/** Those of all tokens at one server. Exceeded: `overloaded`. */
+export const FILTERED_LISTS_MAX = 4;
+/** The Retry-After of a refused list. */
+export const FILTERED_LISTS_RETRY_AFTER_S = 1;
+
 // Snapshots and compression
 
 /** Concurrent snapshots of one device. Exceeded: `rate_limited`. */

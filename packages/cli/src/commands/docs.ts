@@ -1,10 +1,11 @@
-import { parseJson } from '@tidemark/protocol';
+import { type ObjectFilter, parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { readContent, readJsonText } from '../input.ts';
+import { addCondition } from '../object-condition.ts';
 import { wholeNumber } from './sources.ts';
 
 interface ScopeOptions {
@@ -84,32 +85,48 @@ function addGet(docs: Command, cli: Cli): void {
 
 interface ObjectsOptions extends Pick<ScopeOptions, 'user' | 'group' | 'shared'> {
   readonly source: string;
-  readonly after?: number;
+  readonly after?: string;
   readonly from?: string;
   readonly limit?: number;
+  readonly filter?: ObjectFilter;
+  readonly sort?: string;
+  readonly desc?: boolean;
 }
 
 function addObjects(docs: Command, cli: Cli): void {
   docs
     .command('objects')
-    .description('Show a page of the objects of a source, in the order of their last change')
+    .description('Show a page of the objects of a source, in the order of their last change unless it is sorted')
     .addHelpText(
       'before',
       examples(
         'tidemark docs objects --source Product --shared',
         'tidemark docs objects --source Order --user ada --from 17 --limit 1',
+        "tidemark docs objects --source Order --user ada --filter 'total>=10' --filter status=open --sort total --desc",
       ),
     )
     .requiredOption('--source <source>', 'the source')
     .option('--user <login>', 'the objects of this user')
     .option('--group <group>', 'the objects of this group')
     .option('--shared', 'the objects that all users share')
-    .option('--after <seq>', 'continue after this seq: the "next" of the previous page', wholeNumber)
+    .option('--after <next>', 'continue after the "next" of the previous page')
     .option('--from <id>', 'begin with this object')
     .option('--limit <objects>', 'how many at most (100)', wholeNumber)
+    .option(
+      '--filter <condition>',
+      'only objects that match, such as total>=10, status!=open, name~part, name^=begin, note (set), !note (not set); @id is the id; may be repeated',
+      addCondition,
+    )
+    .option('--sort <attribute>', 'sort all objects by this attribute, @id or @seq; missing values come last')
+    .option('--desc', 'sort downwards')
     .action(
-      cli.remote(async ({ api, print }, { after, from, limit, ...scope }: ObjectsOptions) => {
-        const { text } = await api.call('GET', `${scopePath(scope)}/objects`, { query: { after, from, limit } });
+      cli.remote(async ({ api, print }, { after, from, limit, filter, sort, desc, ...scope }: ObjectsOptions) => {
+        const query = {
+          ...{ after, from, limit, sort },
+          filter: filter === undefined ? undefined : JSON.stringify(filter),
+          order: desc ? 'desc' : undefined,
+        };
+        const { text } = await api.call('GET', `${scopePath(scope)}/objects`, { query });
         print.jsonText(text);
       }),
     );

@@ -1,6 +1,6 @@
+import { type ParsedPath, parsePath, valueAt } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import type { SyncedObject } from '../view/source-view.ts';
-import { type ParsedPath, parsePath, valueAt } from './path.ts';
 import { compareValues, type Value } from './value-order.ts';
 
 /** What an object is sorted by: the value at the path, or the values if there are several paths. */

@@ -1,6 +1,6 @@
+import { type ParsedPath, parsePath, valueAt } from '@tidemark/protocol';
 import type { SyncedObject, ViewChange } from '../view/source-view.ts';
 import type { IndexedSource } from './indexed-source.ts';
-import { type ParsedPath, parsePath, valueAt } from './path.ts';
 import type { Include, Relation } from './query-options.ts';
 
 type Related = SyncedObject | undefined | readonly SyncedObject[];

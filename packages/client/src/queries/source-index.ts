@@ -1,5 +1,5 @@
+import { type ParsedPath, parsePath, valueAt } from '@tidemark/protocol';
 import type { SyncedObject } from '../view/source-view.ts';
-import { type ParsedPath, parsePath, valueAt } from './path.ts';
 import { SortedList } from './sorted-list.ts';
 import { compareValues, type Value } from './value-order.ts';
 

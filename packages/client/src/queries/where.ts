@@ -1,7 +1,6 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, parsePath, valueAt } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import type { Attributes } from '../state/rows.ts';
-import { parsePath, valueAt } from './path.ts';
 import { exactly, type IndexRange } from './source-index.ts';
 import { compareValues, typeRank, type Value } from './value-order.ts';
 

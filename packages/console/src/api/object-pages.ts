@@ -28,7 +28,7 @@ interface PagePlace {
   readonly start: ListStart;
   readonly first: number;
   readonly count: number;
-  readonly next: number | null;
+  readonly next: ObjectList['next'];
 }
 
 export interface ObjectPages {

@@ -100,6 +100,13 @@ export function readRecord(record: string, seq: number): ObjectRecord {
   return { id: stringOf(record, 0, idEnd), attributes, marks: readMarks(record, memberEnd, seq) };
 }
 
+/** Calls `visit` with every attribute of the object and its JSON text. Returns the id of the object. */
+export function eachAttribute(record: string, visit: (name: string, text: string) => void): string {
+  const idEnd = endOfId(record);
+  eachMember(record, idEnd + 1, visit);
+  return stringOf(record, 0, idEnd);
+}
+
 function endOfId(record: string): number {
   const end = endOfString(record, 0);
   if (end === -1) throw new Error('the record has no id');

@@ -1,4 +1,5 @@
-import { attributes, closed, count, flag, moment, nullableSeq, nullableText, text } from '../annotated.ts';
+import { attributes, closed, count, flag, moment, nullableText, text } from '../annotated.ts';
+import type { JsonValue } from '../json/canonical-json.ts';
 import { SourceAttributes } from '../schemas.ts';
 import { type Static, Type } from '../typebox.ts';
 
@@ -60,9 +61,47 @@ export const ObjectList = Type.Object(
   {
     size: count('How many objects there are.', 250),
     head: count('The newest seq.', 1042),
-    objects: Type.Array(ListedObject, { description: 'The objects, in the order of their last change.' }),
-    next: nullableSeq('Send it as `after` for the next page; null: this is the last.'),
+    objects: Type.Array(ListedObject, {
+      description: 'The objects, in the order of their last change, or in that of `sort`.',
+    }),
+    next: Type.Union([Type.Integer(), Type.String(), Type.Null()], {
+      description:
+        'Send it as `after` for the next page: a seq, or a text if the list is sorted. Null: this is the last.',
+      examples: [1042],
+    }),
+    matches: Type.Optional(
+      Type.Union([Type.Integer(), Type.Null()], {
+        description:
+          'With `filter` or `sort`: how many objects match in all, where every object was read for this page; otherwise null. Objects that change meanwhile may count twice.',
+        examples: [12],
+      }),
+    ),
+    read: Type.Optional(count('With `filter` or `sort`: how many objects were read for this page.', 250)),
   },
   { ...closed, title: 'ObjectList', description: 'A page of the objects of a source.' },
 );
 export type ObjectList = Static<typeof ObjectList>;
+
+/** What a value must fulfil, all of it; the words are those of the queries of devices. */
+export interface ObjectOperators {
+  readonly eq?: JsonValue;
+  /** Also holds if the value is missing. */
+  readonly ne?: JsonValue;
+  readonly lt?: number | string;
+  readonly lte?: number | string;
+  readonly gt?: number | string;
+  readonly gte?: number | string;
+  readonly in?: readonly JsonValue[];
+  /** The value is a text that begins with this one. */
+  readonly prefix?: string;
+  /** The value, as a text or as JSON text, contains this one in upper or lower case. */
+  readonly contains?: string;
+  /** True: the object has the attribute; false: it does not. */
+  readonly exists?: boolean;
+}
+
+/**
+ * Conditions by path, all of which must hold; a value alone means `eq`. `@id` is the id, `@seq` the seq of the last change, and
+ * `*` stands for the id and all attributes. A dot leads into a value, and a backslash makes the next character part of the name.
+ */
+export type ObjectFilter = Readonly<Record<string, ObjectOperators | JsonValue>>;

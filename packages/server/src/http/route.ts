@@ -18,6 +18,7 @@ import type { IdentityProviders } from '../identity/identity-providers.ts';
 import type { KeyedLimit } from '../primitives/keyed-limit.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { TextPart } from './coding/text-parts.ts';
+import type { ListSlots } from './list-slots.ts';
 import type { SnapshotSlots } from './snapshot-slots.ts';
 
 /** The services that handlers of routes use. */
@@ -39,6 +40,8 @@ export interface RouteContext {
   /** The devices that listen for events at any server. */
   readonly liveDevices: Pick<ClusterDevices, 'isListening'>;
   readonly snapshots: SnapshotSlots;
+  /** Limits the filtered and sorted lists that are made at once. */
+  readonly lists: ListSlots;
   readonly cluster: Pick<Cluster, 'announce'>;
   readonly metrics: Metrics;
   /** Shows what happens to administrators who watch. */

@@ -1,7 +1,7 @@
-import type { DocumentView, OwnerScope } from '@tidemark/core';
-import { OBJECT_LIST_MAX } from '@tidemark/protocol';
+import { type DocumentView, isFilteredList, type OwnerScope } from '@tidemark/core';
+import { FILTER_READ_OBJECTS_MAX, OBJECT_LIST_MAX } from '@tidemark/protocol';
 import { DocumentReport, ObjectList } from '@tidemark/protocol/admin/sources';
-import { closed, count, text } from '@tidemark/protocol/annotated';
+import { closed, text } from '@tidemark/protocol/annotated';
 import { type TProperties, Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { prefersJson } from '../http/negotiate.ts';
@@ -88,26 +88,30 @@ export function objectsRoute(operationId: string, { name, path, params, scopeOf 
     operationId,
     scope: 'read',
     summary: `A page of the objects of ${name}`,
-    description:
-      'Objects come in the order of their last change, with the seqs at which their attributes changed. An object that changes between two pages comes again.',
-    refusals: ['invalid_value', 'invalid_name', 'object_not_found', 'doc_not_found', ...MEMBERSHIP_REFUSALS],
+    description: `Objects come in the order of their last change, with the seqs at which their attributes changed. An object that changes between two pages comes again. With \`filter\` or \`sort\` the server looks at every object: the cost of a page grows with the number of objects. A page without \`sort\` reads at most ${FILTER_READ_OBJECTS_MAX} objects, and may hold none; \`next\` leads to the rest.`,
+    refusals: [
+      'invalid_value',
+      'invalid_name',
+      'object_not_found',
+      'doc_not_found',
+      'limit_exceeded',
+      'overloaded',
+      ...MEMBERSHIP_REFUSALS,
+    ],
     params: Type.Object(params),
     query: ObjectsQuery,
     answer: ObjectList,
-    handle: async ({ context, params: given, query: { after, from, limit } }) => {
-      const page = {
-        ...(after === undefined ? {} : { after: wholeNumber('after', after) }),
-        ...(from === undefined ? {} : { from }),
-        ...(limit === undefined ? {} : { limit: wholeNumber('limit', limit) }),
-      };
-      return new JsonText(await context.tidemark.listObjects(scopeOf(given as OwnerParams), page));
+    handle: async ({ context, params: given, query: { limit, ...query }, bearer, hasHungUp }) => {
+      const call = { ...query, ...(limit === undefined ? {} : { limit: wholeNumber('limit', limit) }) };
+      const list = () => context.tidemark.listObjects(scopeOf(given as OwnerParams), call, hasHungUp);
+      return new JsonText(isFilteredList(call) ? await context.lists.run(bearer?.tokenHash ?? '', list) : await list());
     },
   });
 }
 
 const ObjectsQuery = Type.Object(
   {
-    after: Type.Optional(Type.String(documentedAs(count('The `next` of the previous page.', 1042)))),
+    after: Type.Optional(text('The `next` of the previous page.', '1042')),
     from: Type.Optional(text('The id of the object that the page begins with, instead of `after`.', '17')),
     limit: Type.Optional(
       Type.String(
@@ -116,6 +120,14 @@ const ObjectsQuery = Type.Object(
         ),
       ),
     ),
+    filter: Type.Optional(
+      text(
+        'Conditions that must all hold, as JSON: path → value, or path → operators (`eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `prefix`, `contains`, `exists`). `@id` is the id, `@seq` the seq of the last change, and `*` with `contains` looks at the id and all attributes.',
+        '{"status":"open","total":{"gte":10}}',
+      ),
+    ),
+    sort: Type.Optional(text('The path of the attribute that the list is sorted by, or `@id` or `@seq`.', 'total')),
+    order: Type.Optional(text('The direction of `sort`: `asc`, which is the default, or `desc`.', 'desc')),
   },
   closed,
 );

@@ -1,4 +1,4 @@
-import type { DocumentReport, ObjectList } from '@tidemark/protocol';
+import type { DocumentReport, ObjectFilter, ObjectList } from '@tidemark/protocol';
 import type { ObjectEntry, Objects } from '../../push/objects.ts';
 import { objectsFromJson } from '../../push/read-objects.ts';
 import { path } from '../path.ts';
@@ -18,11 +18,17 @@ export type SourceDocumentOwner = Exclude<DocumentOwner, 'server'>;
 
 export interface ObjectListOptions extends CallOptions {
   /** The `next` of the previous page. */
-  readonly after?: number;
+  readonly after?: number | string;
   /** The id of the object that the page begins with, instead of `after`. */
   readonly from?: string;
   /** At most 1,000. */
   readonly limit?: number;
+  /** Only objects that match, of all there are. The server reads every object for it. */
+  readonly filter?: ObjectFilter;
+  /** The path of the attribute that the list is sorted by, `@id` or `@seq`. The server reads every object for each page. */
+  readonly sort?: string;
+  /** The direction of `sort`; absent: `asc`. */
+  readonly order?: 'asc' | 'desc';
 }
 
 export interface WriteOptions extends CallOptions {
@@ -46,12 +52,16 @@ export class DocumentCalls {
     return this.#api.get(documentPath(owner, doc), options);
   }
 
-  /** A page of the current objects of a source, in the order of their last change. */
+  /** A page of the current objects of a source, in the order of their last change unless it is sorted. */
   objects(
     owner: Exclude<SourceDocumentOwner, { readonly client: string }>,
-    { after, from, limit, ...options }: ObjectListOptions = {},
+    { after, from, limit, filter, sort, order, ...options }: ObjectListOptions = {},
   ): Promise<ObjectList> {
-    return this.#api.get(`${sourcePath(owner)}/objects`, options, { after, from, limit });
+    const conditions = filter === undefined ? undefined : JSON.stringify(filter);
+    return this.#api.get(`${sourcePath(owner)}/objects`, options, {
+      ...{ after, from, limit, sort, order },
+      filter: conditions,
+    });
   }
 
   /** Iterates over the objects of a document. */

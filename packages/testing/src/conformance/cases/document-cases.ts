@@ -1,5 +1,5 @@
 import type { ConformanceCase, Exchange } from '../conformance-case.ts';
-import { listWith, listWithout } from '../matcher.ts';
+import { ANY_TEXT, listWith, listWithout } from '../matcher.ts';
 import { AS_JSON, AS_TEXT, each, get, json, path, post, refused, text } from '../requests.ts';
 import { aSource, aUser } from './fixtures.ts';
 
@@ -203,6 +203,65 @@ const ofUsers: readonly ConformanceCase[] = [
         ...each(refused('invalid_value', '/limit'), objects('?limit=0'), objects('?limit=1001')),
         [objects('?after=x'), refused('invalid_request', '/after')],
         [get(path`/rc/v1/users/*/sources/${name('Order')}/objects`), refused('doc_not_found')],
+      ];
+    },
+  },
+  {
+    rule: 'LIST-1',
+    title: 'objects are filtered by attributes and ids, and sorted, over all pages',
+    steps: (name) => {
+      const where = path`/rc/v1/users/*/sources/${name('Product')}/objects`;
+      const list = (query: Readonly<Record<string, string>>) => get(`${where}?${new URLSearchParams(query)}`);
+      const listed = (seq: number, [id, attributes]: readonly [string, unknown]) => ({
+        ...{ id, seq, created_seq: seq, changed: {}, attributes },
+      });
+      const anchor = listed(1, ['a', { name: 'Anchor', price: 90 }]);
+      const buoy = listed(2, ['b', { name: 'Buoy', price: 9.5 }]);
+      const chart = listed(3, ['c', { name: 'Chart' }]);
+      const whole = { size: 3, head: 3, next: null, read: 3 };
+      const objects = { a: anchor.attributes, b: buoy.attributes, c: chart.attributes };
+      const cursor = '[1,9.5,"b"]';
+      return [
+        aSource(name('Product'), { partition_type: 'app' }),
+        [post(userDoc('*', name('Product'), 'md'), { data: objects }), stored('md', 'objects', 3)],
+        [list({ filter: '{"price":{"gte":10}}' }), json({ ...whole, objects: [anchor], matches: 1 })],
+        [
+          list({ filter: '{"name":{"contains":"A"},"@id":{"ne":"c"}}' }),
+          json({ ...whole, objects: [anchor], matches: 1 }),
+        ],
+        [list({ filter: '{"*":{"contains":"CH"}}' }), json({ ...whole, objects: [anchor, chart], matches: 2 })],
+        [list({ filter: '{"price":{"exists":false}}' }), json({ ...whole, objects: [chart], matches: 1 })],
+        [list({ filter: '{}', limit: '2' }), json({ ...whole, objects: [anchor, buoy], next: 2, matches: 3 })],
+        [list({ filter: '{}', limit: '2', after: '2' }), json({ ...whole, objects: [chart], read: 1, matches: null })],
+        [list({ sort: 'price', limit: '1' }), json({ ...whole, objects: [buoy], next: cursor, matches: 3 })],
+        [list({ sort: 'price', after: cursor }), json({ ...whole, objects: [anchor, chart], matches: 3 })],
+        [list({ sort: 'price', order: 'desc' }), json({ ...whole, objects: [anchor, buoy, chart], matches: 3 })],
+        [
+          list({ sort: '@id', order: 'desc', limit: '1' }),
+          json({ ...whole, objects: [chart], next: ANY_TEXT, matches: 3 }),
+        ],
+      ];
+    },
+  },
+  {
+    rule: 'LIST-4',
+    title: 'a filter or an order that is malformed is refused with its place',
+    steps: (name) => {
+      const where = path`/rc/v1/users/*/sources/${name('Product')}/objects`;
+      const list = (query: Readonly<Record<string, string>>) => get(`${where}?${new URLSearchParams(query)}`);
+      return [
+        aSource(name('Product'), { partition_type: 'app' }),
+        [list({ filter: '{"a":1}' }), json({ size: 0, head: 0, objects: [], next: null, read: 0, matches: 0 })],
+        ...each(refused('invalid_value', '/filter'), list({ filter: '{' }), list({ filter: '[]' })),
+        [list({ filter: '{"a":{"like":1}}' }), refused('invalid_value', '/filter/a/like')],
+        [list({ filter: '{"a":{"gt":null}}' }), refused('invalid_value', '/filter/a/gt')],
+        [list({ filter: '{"or":[]}' }), refused('invalid_value', '/filter/or')],
+        [list({ sort: '' }), refused('invalid_value', '/sort')],
+        ...each(refused('invalid_value', '/order'), list({ order: 'asc' }), list({ sort: 'a', order: 'up' })),
+        [list({ sort: 'a', from: '1' }), refused('invalid_value', '/from')],
+        [list({ sort: 'a', after: '7' }), refused('invalid_value', '/after')],
+        [list({ filter: '{}', after: 'x' }), refused('invalid_request', '/after')],
+        [get(`${where}?sort=a&sort=b`), refused('invalid_request', '/sort')],
       ];
     },
   },

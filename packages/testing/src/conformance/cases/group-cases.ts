@@ -125,6 +125,10 @@ const data: readonly ConformanceCase[] = [
         [post(`${where}/docs/notes`, { data: 'hello' }), json({ doc: 'notes', type: 'text', size: 5 })],
         [get(`${where}/docs/md`), json({ 1: { a: 1 } })],
         [get(`${where}/objects?limit=1`), json({ size: 1, head: 1, objects: [LISTED], next: null })],
+        [
+          get(`${where}/objects?sort=@id`),
+          json({ size: 1, head: 1, objects: [LISTED], next: null, matches: 1, read: 1 }),
+        ],
         [get(`${docs('south', name('Visit'))}/objects`), json({ size: 0, head: 0, objects: [], next: null })],
         [get(`${docs('north', name('Nope'))}/objects`), refused('source_not_found')],
         [get(`${where}/docs/notes`), text('hello')],

@@ -1,6 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
-import type { Attributes } from '../state/rows.ts';
-import type { Value } from './value-order.ts';
+import type { JsonValue } from './canonical-json.ts';
 
 /** The names that lead to a value: of an attribute, then of members inside its value. */
 export type ParsedPath = readonly [string, ...string[]];
@@ -19,8 +17,11 @@ export function parsePath(path: string): ParsedPath {
 }
 
 /** Returns undefined if there is no such value. Members of arrays are not reached. */
-export function valueAt(attributes: Attributes, path: ParsedPath): Value {
-  let value: Value = attributes;
+export function valueAt(
+  attributes: { readonly [name: string]: JsonValue },
+  path: readonly string[],
+): JsonValue | undefined {
+  let value: JsonValue | undefined = attributes;
   for (const name of path) {
     if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, name)) {
       return undefined;

@@ -1,0 +1,247 @@
+import { DEFAULT_LIMITS, FILTER_CONDITIONS_MAX, type JsonValue, type ObjectList } from '@tidemark/protocol';
+import { Dice, newTidemark, refusalOf, seededRandom } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { ObjectPageCall } from './object-page.ts';
+import { objectPage } from './object-page.ts';
+
+type Objects = Readonly<Record<string, Readonly<Record<string, JsonValue>>>>;
+type Query = Omit<ObjectPageCall, 'filter'> & { readonly filter?: unknown };
+
+const PRODUCTS = { kind: 'shared', source: 'Product' } as const;
+const WARES: Objects = {
+  anchor: { name: 'Anchor', price: 90, stock: 2, tags: ['iron'] },
+  buoy: { name: 'Buoy', price: 9.5, stock: 0, size: { cm: 40 } },
+  chart: { name: 'chart', price: '12', note: null },
+  dinghy: { name: 'Dinghy', price: 1_200, isNew: true },
+  'e.bell': { 'sea.name': 'Bell', '@id': 'x', or: 1 },
+};
+
+async function openWares(objects: Objects = WARES) {
+  const { tidemark, store } = await newTidemark();
+  await tidemark.pushObjects({ source: 'Product', objects });
+  const list = async ({ filter, ...query }: Query = {}) => {
+    const call = { ...query, ...(filter === undefined ? {} : { filter: JSON.stringify(filter) }) };
+    return JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+  };
+  const ids = async (query: Query) => (await list(query)).objects.map(({ id }) => id);
+  /** All pages, one after the other. */
+  const every = async (query: Query) => {
+    const found: string[] = [];
+    for (let after: ObjectList['next'] | undefined, pages = 0; after !== null && pages < 1_000; pages++) {
+      const page = await list({ ...query, ...(after === undefined ? {} : { after: String(after) }) });
+      found.push(...page.objects.map(({ id }) => id));
+      after = page.next;
+    }
+    return found;
+  };
+  return { tidemark, store, list, ids, every };
+}
+
+describe('filtered lists of objects', () => {
+  it('[LIST-1] a filter finds objects by the operators of queries, by their ids, and by a text anywhere', async () => {
+    const { ids } = await openWares();
+    const finds = async (filter: unknown) => ids({ filter });
+    expect(await finds({ name: 'Buoy' })).toEqual(['buoy']);
+    expect(await finds({ price: { gte: 90 } })).toEqual(['anchor', 'dinghy']);
+    expect(await finds({ price: { gt: 9.5, lt: 1_200 } })).toEqual(['anchor']);
+    expect(await finds({ price: { lte: '12' } })).toEqual(['chart']);
+    expect(await finds({ price: { ne: 90 } })).toEqual(['buoy', 'chart', 'dinghy', 'e.bell']);
+    expect(await finds({ price: { in: [90, '12', 7] } })).toEqual(['anchor', 'chart']);
+    expect(await finds({ name: { prefix: 'B' } })).toEqual(['buoy']);
+    expect(await finds({ name: { contains: 'CH' } })).toEqual(['anchor', 'chart']);
+    expect(await finds({ stock: { exists: true } })).toEqual(['anchor', 'buoy']);
+    expect(await finds({ note: { exists: true } })).toEqual(['chart']);
+    expect(await finds({ note: null })).toEqual(['chart']);
+    expect(await finds({ name: { exists: false } })).toEqual(['e.bell']);
+    expect(await finds({ tags: { contains: 'iron' } })).toEqual(['anchor']);
+    expect(await finds({ tags: ['iron'], stock: 2 })).toEqual(['anchor']);
+    expect(await finds({ size: { eq: { cm: 40 } } })).toEqual(['buoy']);
+    expect(await finds({ 'size.cm': { lt: 50 } })).toEqual(['buoy']);
+    expect(await finds({ 'sea\\.name': 'Bell', '\\@id': 'x', '\\or': 1 })).toEqual(['e.bell']);
+    expect(await finds({ '@id': { prefix: 'd' } })).toEqual(['dinghy']);
+    expect(await finds({ '@seq': { gte: 4 } })).toEqual(['dinghy', 'e.bell']);
+    expect(await finds({ '*': { contains: 'bel' } })).toEqual(['e.bell']);
+    expect(await finds({ '*': { contains: '1200' }, isNew: true })).toEqual(['dinghy']);
+    expect(await finds({})).toEqual(Object.keys(WARES));
+  });
+
+  it('[LIST-2] numbers are sorted as numbers, texts as texts, null and missing values come last, and equal ones are sorted by id', async () => {
+    const { ids } = await openWares();
+    expect(await ids({ sort: 'price' })).toEqual(['buoy', 'anchor', 'dinghy', 'chart', 'e.bell']);
+    expect(await ids({ sort: 'price', order: 'desc' })).toEqual(['chart', 'dinghy', 'anchor', 'buoy', 'e.bell']);
+    expect(await ids({ sort: 'name' })).toEqual(['anchor', 'buoy', 'dinghy', 'chart', 'e.bell']);
+    expect(await ids({ sort: 'note', order: 'desc' })).toEqual(Object.keys(WARES));
+    expect(await ids({ sort: '@id', order: 'desc' })).toEqual(Object.keys(WARES).reverse());
+    expect(await ids({ sort: '@seq', order: 'desc', limit: 2 })).toEqual(['e.bell', 'dinghy']);
+    expect(await ids({ sort: 'size.cm', limit: 1 })).toEqual(['buoy']);
+    expect(await ids({ sort: 'price', filter: { stock: { exists: true } } })).toEqual(['buoy', 'anchor']);
+  });
+
+  it('[LIST-3] the pages of a list hold every object that matches exactly once, in order, whatever the page size', async () => {
+    for (let seed = 0; seed < 3; seed++) {
+      const dice = new Dice(seededRandom(seed));
+      const values: readonly JsonValue[] = [
+        1,
+        2,
+        10,
+        -1,
+        'a',
+        'B',
+        '',
+        true,
+        false,
+        null,
+        [1],
+        { a: 1 },
+        'x'.repeat(300),
+      ];
+      const objects = Object.fromEntries(
+        Array.from({ length: 350 }, (_, index) => {
+          const value = values[dice.below(values.length + 1)];
+          return [`o${index}`, { n: index % 7, ...(value === undefined ? {} : { value }) }];
+        }),
+      );
+      const { every, list } = await openWares(objects);
+      const naive = Object.keys(objects).filter((id) => objects[id]?.n !== 3);
+      for (const order of ['asc', 'desc'] as const) {
+        const sorted = [...naive].sort((left, right) => naiveOrder(objects, left, right, order));
+        const query = { filter: { n: { ne: 3 } }, sort: 'value', order };
+        expect(await every({ ...query, limit: 1 + dice.below(200) })).toEqual(sorted);
+        const { objects: rows, ...page } = await list({ ...query, limit: 1_000 });
+        expect([rows.length, page]).toEqual([300, { size: 350, head: 350, next: null, matches: 300, read: 350 }]);
+      }
+      expect(await every({ filter: { n: { ne: 3 } }, limit: 1 + dice.below(200) })).toEqual(naive);
+    }
+  });
+
+  it('[LIST-4] a malformed filter, order or cursor is refused with its place', async () => {
+    const { tidemark, list } = await openWares();
+    const refused = (query: ObjectPageCall) =>
+      tidemark.listObjects(PRODUCTS, query).then(
+        () => null,
+        ({ code, flaws }) => [code, ...flaws.map((flaw: { readonly pointer: string }) => flaw.pointer)],
+      );
+    const filter = (value: unknown) => refused({ filter: JSON.stringify(value) });
+    expect(await refused({ filter: '{' })).toEqual(['invalid_value', '/filter']);
+    for (const value of [[], 'open', 7, null]) expect(await filter(value)).toEqual(['invalid_value', '/filter']);
+    expect(await filter({ or: [] })).toEqual(['invalid_value', '/filter/or']);
+    expect(await filter({ a: {} })).toEqual(['invalid_value', '/filter/a']);
+    expect(await filter({ a: { like: 1 } })).toEqual(['invalid_value', '/filter/a/like']);
+    expect(await filter({ a: { toString: 1 } })).toEqual(['invalid_value', '/filter/a/toString']);
+    for (const operator of ['lt', 'lte', 'gt', 'gte', 'in', 'prefix', 'contains', 'exists']) {
+      expect(await filter({ a: { [operator]: null } })).toEqual(['invalid_value', `/filter/a/${operator}`]);
+    }
+    expect(await filter({ '*': { eq: 1 } })).toEqual(['invalid_value', '/filter/*/eq']);
+    const conditions = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [index, 1]));
+    expect(await filter(conditions(FILTER_CONDITIONS_MAX + 1))).toEqual(['invalid_value', '/filter']);
+    expect((await list({ filter: conditions(FILTER_CONDITIONS_MAX) })).matches).toBe(0);
+    for (const sort of ['', '*']) expect(await refused({ sort })).toEqual(['invalid_value', '/sort']);
+    expect(await refused({ sort: 'a', order: 'up' })).toEqual(['invalid_value', '/order']);
+    expect(await refused({ order: 'asc' })).toEqual(['invalid_value', '/order']);
+    expect(await refused({ sort: 'a', from: 'anchor' })).toEqual(['invalid_value', '/from']);
+    for (const after of ['7', 'x', '[]', '[9,1,"a"]', '[1,"1","a"]', '[4,{},"a"]', '[1,1]', '[1,1,"a",1]']) {
+      expect(await refused({ sort: 'a', after })).toEqual(['invalid_value', '/after']);
+    }
+    expect(await refused({ filter: '{}', after: 'x' })).toEqual(['invalid_request', '/after']);
+  });
+
+  it('[LIST-5] a page without an order reads a bounded number of objects, and a list that is too large for an order is refused', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`o${index}`, { n: index }]));
+    const { store, every, list } = await openWares(objects);
+    const partition = { source: 'Product', user: null };
+    const bounds = { readObjectsMax: 1_000, readUnitsMax: 1e9, sortedObjectsMax: 3_000, sortedBytesMax: 1e9 };
+    const read = async (call: ObjectPageCall, changes: Partial<typeof bounds> = {}) => {
+      const pace = { turn: async () => undefined };
+      const ports = { store, limits: DEFAULT_LIMITS, pace, bounds: { ...bounds, ...changes } };
+      return JSON.parse(await objectPage(ports, partition, call, () => false)) as ObjectList;
+    };
+    const filter = '{"n":{"gte":2500}}';
+    const { objects: none, ...page } = await read({ filter });
+    expect([none, page]).toEqual([[], { size: 3_000, head: 3_000, next: 1_000, matches: null, read: 1_000 }]);
+    expect(await read({ filter }, { readUnitsMax: 1 })).toMatchObject({ next: 500, read: 500 });
+    expect(await read({ filter, after: '2000', limit: 10 })).toMatchObject({ next: 2_510, read: 1_000, matches: null });
+    // The first page counts what matches, later ones end when they are full.
+    expect(await list({ filter: { n: { gte: 0 } }, limit: 1 })).toMatchObject({ next: 1, read: 3_000, matches: 3_000 });
+    expect(await list({ filter: { n: { gte: 0 } }, limit: 1, after: '1' })).toMatchObject({ next: 2, read: 500 });
+    expect(await every({ filter: { n: { gte: 2_990 } } })).toHaveLength(10);
+    expect(await read({ sort: 'n', limit: 1 })).toMatchObject({ matches: 3_000, read: 3_000 });
+    expect(await refusalOf(read({ sort: 'n' }, { sortedObjectsMax: 2_999 }))).toBe('limit_exceeded');
+    expect(await refusalOf(read({ sort: 'n' }, { sortedBytesMax: 1_000 }))).toBe('limit_exceeded');
+  });
+
+  it('[LIST-6] while objects change, a page holds none twice and none that does not match, and misses none that stays', async () => {
+    for (let seed = 0; seed < 6; seed++) {
+      const dice = new Dice(seededRandom(seed));
+      const objects = Object.fromEntries(
+        Array.from({ length: 2_000 }, (_, index) => [`o${index}`, { n: index, is: 1 }]),
+      );
+      const changed = new Set<string>();
+      const change = async () => {
+        const ids = Array.from({ length: 5 }, () => `o${dice.below(2_000)}`);
+        for (const id of ids) changed.add(id);
+        const [deleted = '', hidden = '', ...moved] = ids;
+        await tidemark.pushDeletes({ source: 'Product', objects: [deleted] });
+        const patches = [[hidden, { is: 0 }], ...moved.map((id) => [id, { n: dice.below(2_000), is: 1 }])];
+        await tidemark.pushObjects({ source: 'Product', objects: Object.fromEntries(patches) });
+      };
+      const { tidemark } = await newTidemark({ pace: { turn: () => (isListing ? change() : Promise.resolve()) } });
+      let isListing = false;
+      await tidemark.pushObjects({ source: 'Product', objects });
+      isListing = true;
+      const call = { filter: '{"is":1}', sort: 'n', order: 'desc', limit: 100 };
+      const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+      const ids = page.objects.map(({ id }) => id);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(page.objects.filter(({ attributes }) => attributes.is !== 1)).toEqual([]);
+      const last = Number((JSON.parse(String(page.next)) as readonly unknown[])[1]);
+      const stayed = Object.keys(objects).filter((id) => !changed.has(id) && (objects[id]?.n ?? 0) >= last);
+      expect(stayed.filter((id) => !ids.includes(id))).toEqual([]);
+    }
+  });
+
+  it('[LIST-7] a list pauses after each slice of bounded size, and ends when nobody waits for it', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`o${index}`, { n: index }]));
+    let pauses = 0;
+    const { tidemark } = await newTidemark({ pace: { turn: async () => void pauses++ } });
+    await tidemark.pushObjects({ source: 'Product', objects });
+    pauses = 0;
+    await tidemark.listObjects(PRODUCTS, { sort: 'n', limit: 1 });
+    // Five between six slices of 500 objects, and one after the rows were read.
+    expect(pauses).toBe(6);
+    const answer = await tidemark.listObjects(PRODUCTS, { sort: 'n' }, () => true);
+    expect(JSON.parse(answer)).toMatchObject({ read: 500, matches: null });
+  });
+
+  it('[LIST-9] the text of a page is bounded, and the rows that do not fit follow on the next one', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`o${n}`, { n, text: 'x'.repeat(1_000) }]));
+    const { tidemark } = await newTidemark({ limits: { pageUnitsMax: 10_500 } });
+    await tidemark.pushObjects({ source: 'Product', objects });
+    const seen: number[] = [];
+    for (let after: ObjectList['next'] | undefined; after !== null; ) {
+      const call = { sort: 'n', order: 'desc', ...(after === undefined ? {} : { after: String(after) }) };
+      const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+      expect(page.objects.length).toBeLessThanOrEqual(10);
+      seen.push(...page.objects.map(({ attributes }) => attributes.n as number));
+      after = page.next;
+    }
+    expect(seen).toEqual(Array.from({ length: 50 }, (_, index) => 49 - index));
+  });
+});
+
+/** The order of two objects by `value`, made independently of the code under test. */
+function naiveOrder(objects: Objects, left: string, right: string, direction: 'asc' | 'desc'): number {
+  const [one, other] = [objects[left]?.value, objects[right]?.value];
+  const isLast = (value: JsonValue | undefined) => value === undefined || value === null;
+  if (isLast(one) !== isLast(other)) return isLast(one) ? 1 : -1;
+  const rank = (value: JsonValue | undefined) => ['boolean', 'number', 'string', 'object'].indexOf(typeof value);
+  const text = (value: JsonValue | undefined) =>
+    typeof value === 'string' ? value.slice(0, 256) : JSON.stringify(value);
+  const order =
+    rank(one) - rank(other) || (typeof one === 'number' ? one - Number(other) : naiveText(text(one), text(other)));
+  if (!isLast(one) && order !== 0) return direction === 'asc' ? order : -order;
+  return left < right ? -1 : 1;
+}
+
+function naiveText(left: string, right: string): number {
+  return left === right ? 0 : left < right ? -1 : 1;
+}
