@@ -18,7 +18,7 @@ export function addExplain(program: Command, cli: Cli): void {
     .requiredOption('--client <id>', 'the device')
     .requiredOption('--source <source>', 'the source of the object')
     .requiredOption('--object <id>', 'the object')
-    .option('--group <group>', 'the group; needed if the data belongs to groups')
+    .option('--group <group>', 'the group, if the data belongs to groups; without it all groups of the user are tried')
     .action(
       cli.remote(async ({ api, print }, { client, source, object, group }: ExplainOptions) => {
         const at = path`/rc/v1/clients/${client}/sources/${source}/objects/${object}/explain`;

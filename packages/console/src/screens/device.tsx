@@ -20,7 +20,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { ActivityLines } from './activity-lines.tsx';
 import { appOf } from './device-facts.ts';
 import { type DevicePing, lastPingsOf, PINGS_READ } from './device-pings.ts';
-import { Explain } from './explain.tsx';
+import { Explain, groupOption } from './explain.tsx';
 import { PingStatus } from './ping-status.tsx';
 import { PingUser } from './ping-user.tsx';
 import { SimulateButton } from './simulate-button.tsx';
@@ -64,7 +64,7 @@ export function Device() {
       <Loaded query={device}>{(view) => <Facts facts={factsOf(view, sync.data?.online)} isDense />}</Loaded>
       {sync.data !== undefined && user !== undefined && (
         <Section title="Why is an object not there?">
-          <Explain device={id} user={user} sources={sync.data.sources.map(({ source }) => source)} />
+          <Explain device={id} user={user} sources={sync.data.sources} />
         </Section>
       )}
       <Section title="Sources">
@@ -73,7 +73,7 @@ export function Device() {
             <DataTable
               label="Sources of the device"
               rows={sources}
-              keyOf={({ source }) => source}
+              keyOf={({ source, group = '' }) => JSON.stringify([source, group])}
               columns={sourceColumns(id, isAdmin)}
             />
           )}
@@ -110,21 +110,33 @@ function Online({ isOnline }: { readonly isOnline: boolean | undefined }) {
 
 function sourceColumns(device: string, isAdmin: boolean): readonly Column<SourceSync>[] {
   return [
-    { title: 'Source', cell: ({ source }) => <NameLink kind="source" name={source} /> },
+    { title: 'Source', cell: (sync) => <SourceAndGroup sync={sync} /> },
     { title: 'State', cell: (sync) => <State sync={sync} /> },
     { title: 'Acknowledged', cell: ({ acknowledged, head }) => <Gauge part={acknowledged ?? 0} whole={head} /> },
     { title: 'Changes waiting', cell: (sync) => waitingWords(sync), isNumber: true },
     { title: 'Last pull', cell: ({ last_pull }) => <Moment at={last_pull} /> },
     {
       title: 'Actions',
-      cell: ({ source, next_page_bytes }) => (
+      cell: ({ source, group, next_page_bytes }) => (
         <Group gap={6}>
-          <NextPage device={device} source={source} bytes={next_page_bytes} />
+          <NextPage device={device} source={source} group={group} bytes={next_page_bytes} />
           {isAdmin && <StartOver device={device} source={source} />}
         </Group>
       ),
     },
   ];
+}
+
+function SourceAndGroup({ sync: { source, group } }: { readonly sync: SourceSync }) {
+  const name = <NameLink kind="source" name={source} />;
+  if (group === undefined) return name;
+  return (
+    <Group gap={6}>
+      {name}
+      <span>of</span>
+      <NameLink kind="group" name={group} />
+    </Group>
+  );
 }
 
 function State({ sync: { acknowledged, head, error, last_pull } }: { readonly sync: SourceSync }) {
@@ -146,15 +158,16 @@ function waitingWords({ waiting, objects, uploads_waiting }: SourceSync): string
 interface NextPageProps {
   readonly device: string;
   readonly source: string;
+  readonly group: string | undefined;
   readonly bytes: number;
 }
 
 /** Shows the page that the device gets at its next pull. */
-function NextPage({ device, source, bytes }: NextPageProps) {
+function NextPage({ device, source, group, bytes }: NextPageProps) {
   const [isOpen, setOpen] = useState(false);
   const page = useQuery({
-    queryKey: ['devices', device, 'pending', source],
-    queryFn: () => client.clients.pending(device, source),
+    queryKey: ['devices', device, 'pending', source, group],
+    queryFn: () => client.clients.pending(device, source, groupOption(group)),
     enabled: isOpen,
   });
   return (

@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import type { Explanation } from '@tidemark/protocol';
+import type { Explanation, SourceSync } from '@tidemark/protocol';
 import { type FormEvent, useState } from 'react';
 import { client } from '../api/client.ts';
 import { useIsAdmin } from '../api/session.ts';
@@ -9,6 +9,7 @@ import { Action } from '../components/action.tsx';
 import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment, withLocalTimes } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Facts } from '../components/page.tsx';
 import { StateBadge, type Tone } from '../components/state-badge.tsx';
 import { PingUser } from './ping-user.tsx';
@@ -19,19 +20,34 @@ const REFRESH_MS = 5_000;
 interface ExplainProps {
   readonly device: string;
   readonly user: string;
-  readonly sources: readonly string[];
+  /** Each source, once for every group of the user if its data belongs to groups. */
+  readonly sources: readonly SourceSync[];
+}
+
+/** What is asked, which is part of the address. */
+interface Question {
+  readonly source?: string;
+  /** Absent or empty: all groups of the user. */
+  readonly group?: string;
+  readonly object?: string;
 }
 
 /** Asks why a device holds an object, or does not. The question is part of the address. */
 export function Explain({ device, user, sources }: ExplainProps) {
-  const asked = useSearch({ strict: false }) as { readonly source?: string; readonly object?: string };
+  const asked = useSearch({ strict: false }) as Question;
   const navigate = useNavigate();
-  const [source, setSource] = useState(asked.source ?? sources[0] ?? '');
+  const [source, setSource] = useState(asked.source ?? sources[0]?.source ?? '');
+  const [group, setGroup] = useState(asked.group ?? '');
+  const groups = sources.flatMap((one) => (one.source === source && one.group !== undefined ? [one.group] : []));
   const [object, setObject] = useState(asked.object ?? '');
   const [isTouched, setTouched] = useState(false);
   const ask = (event: FormEvent) => {
     event.preventDefault();
-    void navigate({ to: '/devices/$id', params: { id: device }, search: { source, object } as never });
+    void navigate({
+      to: '/devices/$id',
+      params: { id: device },
+      search: { source, ...(group === '' ? {} : { group }), object } as never,
+    });
   };
   return (
     <div className="card">
@@ -41,18 +57,31 @@ export function Explain({ device, user, sources }: ExplainProps) {
             <NativeSelect
               label="Source"
               value={source}
-              onChange={(event) => setSource(event.currentTarget.value)}
-              data={[...sources]}
+              onChange={(event) => {
+                setSource(event.currentTarget.value);
+                setGroup('');
+              }}
+              data={[...new Set(sources.map((one) => one.source))]}
             />
+            {groups.length > 0 && (
+              <NativeSelect
+                label="Group"
+                value={group}
+                onChange={(event) => setGroup(event.currentTarget.value)}
+                data={[{ value: '', label: `any group of ${user}` }, ...groups]}
+              />
+            )}
             <TextField label="Object id" value={object} onText={setObject} list="objects" placeholder="17" flex={1} />
             <Button type="submit" disabled={source === '' || object === ''}>
               Explain
             </Button>
           </Group>
         </form>
-        {isTouched && source !== '' && <Suggestions device={device} source={source} />}
+        {isTouched && source !== '' && (
+          <Suggestions device={device} source={source} group={group === '' ? groups[0] : group} />
+        )}
         {asked.source !== undefined && asked.object !== undefined && (
-          <Verdict device={device} user={user} source={asked.source} object={asked.object} />
+          <Verdict device={device} user={user} source={asked.source} group={asked.group} object={asked.object} />
         )}
       </Stack>
     </div>
@@ -60,10 +89,10 @@ export function Explain({ device, user, sources }: ExplainProps) {
 }
 
 /** Objects that wait for the device: those that somebody most likely misses. */
-function Suggestions({ device, source }: { readonly device: string; readonly source: string }) {
+function Suggestions({ device, source, group }: Omit<VerdictProps, 'user' | 'object'>) {
   const { data } = useQuery({
-    queryKey: ['devices', device, 'pending', source],
-    queryFn: () => client.clients.pending(device, source),
+    queryKey: ['devices', device, 'pending', source, group],
+    queryFn: () => client.clients.pending(device, source, groupOption(group)),
   });
   const ids = [...Object.keys(data?.put ?? {}), ...Object.keys(data?.patch ?? {}), ...(data?.delete ?? [])];
   return (
@@ -94,13 +123,20 @@ interface VerdictProps {
   readonly device: string;
   readonly user: string;
   readonly source: string;
+  /** Undefined: all groups of the user, if the data belongs to groups. */
+  readonly group: string | undefined;
   readonly object: string;
 }
 
-function Verdict({ device, user, source, object }: VerdictProps) {
+/** The option of a call about a group. */
+export function groupOption(group: string | undefined): { readonly group?: string } {
+  return group === undefined ? {} : { group };
+}
+
+function Verdict({ device, user, source, group, object }: VerdictProps) {
   const query = useQuery({
-    queryKey: ['devices', device, 'explain', source, object],
-    queryFn: () => client.clients.explain(device, source, object),
+    queryKey: ['devices', device, 'explain', source, group, object],
+    queryFn: () => client.clients.explain(device, source, object, groupOption(group)),
     refetchInterval: REFRESH_MS,
   });
   return (
@@ -125,7 +161,13 @@ function Verdict({ device, user, source, object }: VerdictProps) {
               <Text size="sm" className="long">
                 {explanation.remedy}
               </Text>
-              <Remedy verdict={explanation.verdict} user={user} source={source} object={object} />
+              <Remedy
+                verdict={explanation.verdict}
+                user={user}
+                source={source}
+                group={explanation.evidence.group ?? undefined}
+                object={object}
+              />
             </Group>
           )}
           <Facts facts={evidenceOf(explanation)} isDense />
@@ -141,7 +183,7 @@ const WITHOUT_PING: ReadonlySet<string> = new Set(['upload_rejected', 'other_par
 type RemedyProps = Omit<VerdictProps, 'device'> & { readonly verdict: string };
 
 /** The button that does what the remedy says. */
-function Remedy({ verdict, user, source, object }: RemedyProps) {
+function Remedy({ verdict, user, source, group, object }: RemedyProps) {
   const isAdmin = useIsAdmin();
   const button = { variant: 'default', size: 'compact-sm' } as const;
   if (verdict === 'upload_queued')
@@ -168,7 +210,7 @@ function Remedy({ verdict, user, source, object }: RemedyProps) {
       <Button
         {...button}
         component={Link}
-        {...({ to: '/data', search: { source, user, add: object } } as { readonly to: string })}
+        {...({ to: '/data', search: { source, user, ...groupOption(group), add: object } } as { readonly to: string })}
       >
         Add the object
       </Button>
@@ -179,6 +221,9 @@ function Remedy({ verdict, user, source, object }: RemedyProps) {
 function evidenceOf({ evidence }: Explanation) {
   const number = (seq: number | null) => (seq === null ? 'nothing' : seq.toLocaleString('en'));
   return [
+    ...(evidence.group === null
+      ? []
+      : [['Group', <NameLink key="group" kind="group" name={evidence.group} />] as const]),
     ['Seq of the object', evidence.object_seq === null ? 'not in the source' : number(evidence.object_seq)],
     ...(evidence.changed_at === null
       ? []

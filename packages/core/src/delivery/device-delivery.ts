@@ -17,7 +17,7 @@ import { pageBounds, readPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { tokenText } from '../pages/token.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
-import type { DeviceTidemark, Note, PartitionKey, Store } from '../ports/store.ts';
+import type { DeviceTidemark, Note, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import { readRefreshState } from '../refresh/refresh-state.ts';
 import type { UserPartition } from '../sources/memberships.ts';
@@ -72,14 +72,15 @@ export class DeviceDelivery {
     const client = await this.#parts.clients.get(clientId);
     const source = await this.#parts.sources.view(sourceName);
     const object = admitName('object', objectId, pointer('object_id'));
-    return explain(await this.#facts(client, source, object, await this.#placeOf(client, source, group)));
+    const place = await this.#placeOf(client, source, { group, object });
+    return explain(await this.#facts(client, source, object, place));
   }
 
   /** The page that the device gets next, as JSON text. */
   async pending(clientId: unknown, sourceName: unknown, group?: string): Promise<string> {
     const client = await this.#parts.clients.get(clientId);
     const source = await this.#parts.sources.view(sourceName);
-    const { partition, foreignGroup } = await this.#placeOf(client, source, group);
+    const { partition, foreignGroup } = await this.#placeOf(client, source, { group, object: null });
     if (foreignGroup !== null) {
       throw new Refusal('not_a_member', `the user is not a member of the group ${JSON.stringify(foreignGroup)}`);
     }
@@ -131,7 +132,7 @@ export class DeviceDelivery {
     client: ClientView,
     source: SourceView,
     object: string,
-    { partition, earlier, foreignGroup }: Place,
+    { partition, earlier, foreignGroup, group }: Place,
   ): Promise<ExplainFacts> {
     const { store, clock } = this.#parts;
     const { client_id: id, wipe } = client;
@@ -151,7 +152,7 @@ export class DeviceDelivery {
       source: source.name,
       ...{ stored: read.objects.get(object), state: read.state, times, mark, refresh },
       isInEarlierPartition: before.some(({ objects }) => (objects.get(object)?.record ?? null) !== null),
-      ...{ upload: lastUpload(notes, object), foreignGroup },
+      ...{ upload: lastUpload(notes, object), foreignGroup, group },
       wipe: wipe === null ? null : { orderedAt: wipe.ordered_at, confirmedAt: wipe.confirmed_at },
       lastContactMs: seenMs === 0 ? null : seenMs,
       isAway: elapsedMs(seenMs, clock.nowMs()) >= RECEIPT_ACTIVE_MS,
@@ -172,22 +173,55 @@ export class DeviceDelivery {
     return pageJson(tokenText(page.token, 0), page.body);
   }
 
-  async #placeOf({ user_id }: ClientView, source: SourceView, group?: string): Promise<Place> {
+  async #placeOf({ user_id }: ClientView, source: SourceView, asked: AskedPlace): Promise<Place> {
     const { memberships } = this.#parts.sources;
     if (source.partition_type !== 'group') {
-      return { ...(await memberships.knownPartitionOf(source, user_id)), foreignGroup: null };
+      return { ...(await memberships.knownPartitionOf(source, user_id)), foreignGroup: null, group: null };
     }
-    const admitted = admitGroup(source.name, group);
     const { groups } = await memberships.knownGroupsOf(source, user_id);
+    const group = asked.group ?? (await this.#groupWith(source.name, groups, asked.object));
+    const admitted = admitGroup(source.name, group);
     const foreignGroup = groups.includes(admitted) ? null : admitted;
-    return { partition: groupPartition(source.name, admitted), earlier: [], foreignGroup };
+    return { partition: groupPartition(source.name, admitted), earlier: [], foreignGroup, group: admitted };
   }
+
+  /**
+   * Finds the group of the user that the object is in: where it is now, else where it was deleted, else where its tombstone may have
+   * been trimmed. Undefined: the caller must name the group, because the user has none, or several and there is no object.
+   */
+  async #groupWith(source: string, groups: readonly string[], object: string | null): Promise<string | undefined> {
+    if (object === null) return groups.length === 1 ? groups[0] : undefined;
+    let best: { readonly group: string; readonly rank: number } | undefined;
+    for (const group of groups) {
+      const { state, objects } = await this.#parts.store.readObjects(groupPartition(source, group), [object]);
+      const rank = rankOf(objects.get(object), state.floor);
+      if (rank > (best?.rank ?? -1)) best = { group, rank };
+      if (rank === LIVE) break;
+    }
+    return best?.group;
+  }
+}
+
+const LIVE = 3;
+
+/** How well a partition answers where an object is. */
+function rankOf(stored: StoredObject | undefined, floor: number): number {
+  if (stored !== undefined) return stored.record === null ? 2 : LIVE;
+  return floor > 0 ? 1 : 0;
+}
+
+interface AskedPlace {
+  readonly group: string | undefined;
+  /** The object that is looked for; null: none. */
+  readonly object: string | null;
 }
 
 /** Where an object is looked for. */
 interface Place extends UserPartition {
   /** The group, if the user is not a member of it. */
   readonly foreignGroup: string | null;
+  /** The group, if the data of the source belongs to groups. */
+  readonly group: string | null;
 }
 
 /** The outcomes in the order in which they were written. */

@@ -19,6 +19,8 @@ export interface ExplainFacts {
   readonly isInEarlierPartition: boolean;
   /** The group that was asked about, if the user is not a member of it. */
   readonly foreignGroup: string | null;
+  /** The group in which the object was looked for; null: the data of the source does not belong to groups. */
+  readonly group: string | null;
   /** The order to erase the device; null: there is none. */
   readonly wipe: { readonly orderedAt: string; readonly confirmedAt: string | null } | null;
   /** The outcome of the last upload of this device to the object, unless it was applied or acknowledged. */
@@ -58,6 +60,8 @@ export interface Explanation {
   /** The attributes that the device holds in an older version. */
   readonly attributes: readonly string[];
   readonly evidence: {
+    /** The group in which the object was looked for; null: the data of the source does not belong to groups. */
+    readonly group: string | null;
     /** The seq of the last change of the object; null: the partition does not know it. */
     readonly object_seq: number | null;
     /** When the object last changed or was deleted: not before `changed_at`, not after `changed_by`. Null: unknown. */
@@ -94,6 +98,7 @@ export function explain(facts: ExplainFacts): Explanation {
     remedy: REMEDIES[verdict],
     attributes,
     evidence: {
+      group: facts.group,
       object_seq: stored?.seq ?? null,
       changed_at: momentOf(changed?.fromMs),
       changed_by: momentOf(changed?.toMs),

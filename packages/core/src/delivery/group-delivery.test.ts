@@ -108,3 +108,27 @@ it('[RECEIPT-8] a device that has erased itself is counted as one that never syn
     expect(await read()).toMatchObject({ devices: 1, delivered: 0, behind: 0, never_synced: 1, behind_devices: [] });
   }
 });
+
+it('[EXPLAIN-11] without a group, an object is looked for in all groups of the user', async () => {
+  const find = async (object: string) => {
+    const { verdict, evidence } = await test.tidemark.delivery.explain('c1', 'Visit', object);
+    return [verdict, evidence.group];
+  };
+  expect(await find('a')).toEqual(['current', 'north']);
+  await test.tidemark.groups.add('ada', ['east', 'south']);
+  await test.tidemark.pushObjects({ source: 'Visit', group: 'south', objects: { s: { n: 1 }, gone: { n: 1 } } });
+  await test.tidemark.pushDeletes({ source: 'Visit', group: 'south', objects: ['gone'] });
+  expect(await find('a')).toEqual(['current', 'north']);
+  expect(await find('s')).toEqual(['pending', 'south']);
+  expect(await find('gone')).toEqual(['deletion_pending', 'south']);
+  expect(await find('nowhere')).toEqual(['never_existed', 'east']);
+  expect(await refusalOf(test.tidemark.delivery.pending('c1', 'Visit'))).toBe('group_required');
+  await test.tidemark.groups.remove('ada', ['north', 'east', 'south']);
+  expect(await refusalOf(test.tidemark.delivery.explain('c1', 'Visit', 'a'))).toBe('group_required');
+});
+
+it('[EXPLAIN-12] without a group, the next page is that of the only group of the user', async () => {
+  await push({ b: { n: 2 } });
+  const page = JSON.parse(await test.tidemark.delivery.pending('c1', 'Visit')) as { readonly put: unknown };
+  expect(page.put).toEqual({ b: { n: 2 } });
+});

@@ -64,6 +64,10 @@ export const Explanation = Type.Object(
     attributes: texts('Attributes that the device holds in an older version.', ['price']),
     evidence: Type.Object(
       {
+        group: nullableText(
+          'The group in which the object was looked for; null: the data of the source does not belong to groups.',
+          'north',
+        ),
         object_seq: nullableSeq('The seq of the last change of the object; null: the source does not have it.'),
         changed_at: nullableMoment('When the object last changed or was deleted, at the earliest; null: unknown.'),
         changed_by: nullableMoment('The same, at the latest.'),

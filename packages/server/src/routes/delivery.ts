@@ -13,6 +13,8 @@ const explain = route({
   operationId: 'clientsExplain',
   scope: 'read',
   summary: 'Why a device holds an object, or does not',
+  description:
+    'Of a source whose data belongs to groups, `group` names the group. Without it the object is looked for in all groups of the user.',
   params: Type.Object({ client_id: ClientId, source_id: SourceId, object_id: text('The id of the object.', '17') }),
   query: GroupQuery,
   refusals: ['group_required', 'invalid_name'],
@@ -41,7 +43,8 @@ const pending = route({
   operationId: 'clientsPending',
   scope: 'read',
   summary: 'The page that a device gets next',
-  description: 'Reads what the next pull of the device would bring, by what it has acknowledged. Nothing is recorded.',
+  description:
+    'Reads what the next pull of the device would bring, by what it has acknowledged. Nothing is recorded. `group` is needed if the data belongs to groups and the user is in several.',
   params: Type.Object({ client_id: ClientId, source_id: SourceId }),
   query: GroupQuery,
   refusals: ['group_required', 'invalid_name', 'not_a_member'],
