@@ -18,11 +18,10 @@ const TEXT_OPERATORS: ReadonlySet<string> = new Set(['prefix', 'contains']);
  * Adds a condition such as `total>=10`, `name~ada`, `name^=A`, `note` (it is set) or `!note` (it is not set) to a filter. A value
  * is read as JSON where it is JSON, and is a text otherwise.
  */
-export function addCondition(text: string, filter: ObjectFilter = {}): ObjectFilter {
+export function addCondition(text: string, filters: readonly ObjectFilter[] = []): readonly ObjectFilter[] {
   const { name, operator, operand } = conditionIn(text);
   if (name === '') throw new InvalidArgumentError('It must be a condition such as total>=10, name~ada, note or !note.');
-  const before = Object.hasOwn(filter, name) ? (filter[name] as object) : {};
-  return { ...filter, [name]: { ...before, [operator]: operand } };
+  return [...filters, { [name]: { [operator]: operand } }];
 }
 
 function conditionIn(text: string): { readonly name: string; readonly operator: string; readonly operand: JsonValue } {

@@ -286,6 +286,9 @@ describe('in a browser', () => {
     await post('/rc/v1/sources', { name: 'Tide', partition_type: 'app' });
     await post('/app/v1/Tide/push_objects', { objects: { 1: { height: 1 }, '017': { height: 2 } } });
     const device = await newDevice('ida', 'Tide');
+    await post('/rc/v1/sources', { name: 'Berth', partition_type: 'group' });
+    await post('/rc/v1/users/ida/groups', { groups: ['mates', 'pilots'] });
+    await post('/app/v1/Berth/push_objects', { group: 'pilots', objects: { s7: { length: 30 } } });
     await post('/app/v1/Tide/push_objects', { objects: { '017': { height: 3 } } });
     const page = await browser.openPage(`${server.url}/console/devices/${device}`);
     await signIn(page);
@@ -369,7 +372,23 @@ describe('in a browser', () => {
     await page.getByText('Nothing has happened yet.').waitFor();
     await post(`/app/v1/${encodeURIComponent(HOSTILE_SOURCE)}/push_objects`, { objects: { 1: { a: 1 } } });
     await page.getByRole('link', { name: HOSTILE_SOURCE }).waitFor();
-    await page.getByRole('button', { name: /push_objects: 1 changed/ }).click();
+    await page.getByLabel('Source', { exact: true }).selectOption('Berth');
+    await page.getByLabel('Group', { exact: true }).getByText('any group of ida').waitFor({ state: 'attached' });
+    await page.getByLabel('Object id').fill('s7');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByText(/has never synchronised "Berth"/).waitFor();
+    await page.getByRole('status').getByRole('link', { name: 'pilots' }).waitFor();
+    await sources
+      .getByRole('row', { name: /Berth of pilots/ })
+      .getByRole('button', { name: 'Show next page' })
+      .click();
+    await page.getByRole('dialog').getByText('"s7"').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page
+      .getByRole('button', { name: /push_objects: 1 changed/ })
+      .first()
+      .click();
     await page.getByRole('region', { name: 'The event' }).getByText('"kind": "push"').waitFor();
     await page.getByRole('button', { name: 'All of this request' }).click();
     await page.getByText(/^Only the request/).waitFor();
@@ -383,7 +402,8 @@ describe('in a browser', () => {
     await signIn(page);
     const grid = page.getByRole('grid', { name: 'Objects' });
     await grid.getByText(HOSTILE).waitFor();
-    await grid.getByRole('row', { name: /b1/ }).click();
+    await grid.getByRole('button', { name: 'b1', exact: true }).click();
+    await page.getByLabel('Attributes as JSON').and(page.locator(':focus')).waitFor();
     await page.getByLabel('Attributes as JSON').fill('{"name": "Ada II", "sails": 2}');
     await page.getByRole('button', { name: 'Review' }).click();
     const difference = page.getByRole('list', { name: 'Difference' });
@@ -397,10 +417,10 @@ describe('in a browser', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await grid.getByText('Ada II').waitFor();
     expect(await objectsOf('Boat')).toEqual({ b1: { name: 'Ada II', sails: 2 }, b2: { name: HOSTILE } });
-    await page.getByRole('button', { name: 'From the beginning' }).click();
-    await page.getByLabel('Filter').fill('name=ada');
-    await page.getByText('1 found. Searched 2 of 2 objects.').waitFor();
-    await page.getByLabel('Filter').fill('');
+    await page.getByLabel('Search').fill('ADA');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 of 2 objects', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByRole('button', { name: 'Add object' }).click();
     await page.getByRole('textbox', { name: 'Id', exact: true }).fill('__proto__');
     await page.getByLabel('Attributes as JSON').fill('{"name": "Proto"}');
@@ -615,24 +635,74 @@ describe('in a browser', () => {
     expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([401, 'token_revoked']);
   });
 
-  it('[CONSOLE-27] a value is edited in its cell and saved after the review, and the palette opens actions', async () => {
-    await post('/rc/v1/sources', { name: 'Buoy', partition_type: 'app' });
-    await post('/app/v1/Buoy/push_objects', { objects: { b1: { depth: 4, name: 'North' } } });
+  it('[CONSOLE-60] a cell is saved by Enter and undone by one key while rows stay where they are; sorts and filters look at all objects', async () => {
+    await post('/rc/v1/sources', { name: 'Port', partition_type: 'app' });
+    await post('/rc/v1/sources', { name: 'Buoy', partition_type: 'app', references: { port: 'Port' } });
+    await post('/app/v1/Port/push_objects', { objects: { kiel: { name: 'Kiel' } } });
+    const buoy = (n: number) => ({ depth: n, name: `Buoy ${n}`, port: 'kiel', isLit: n % 2 === 0 });
+    const objects = Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`b${n}`, buoy(n)]));
+    await post('/app/v1/Buoy/push_objects', { objects });
     const page = await browser.openPage(`${server.url}/console/data?source=Buoy`);
     await signIn(page);
-    await page.getByRole('row', { name: /b1/ }).hover();
-    await page.getByRole('button', { name: 'Edit depth of b1' }).click();
-    await page.getByLabel('depth of b1', { exact: true }).fill('7');
+    const grid = page.getByRole('grid', { name: 'Objects' });
+    const cell = (row: number, column: number) =>
+      grid.getByRole('row').nth(row).getByRole('gridcell').nth(column).textContent();
+    const depth = grid.getByRole('columnheader', { name: 'depth' });
+    await grid.getByText('b0', { exact: true }).waitFor();
+    await grid.focus();
+    for (const key of ['ArrowRight', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+    const field = page.getByLabel('depth of b1', { exact: true });
+    await field.and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('deep');
     await page.keyboard.press('Enter');
-    await page.getByRole('list', { name: 'Difference' }).getByText('7').waitFor();
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect(await objectsOf('Buoy')).toEqual({ b1: { depth: 7, name: 'North' } });
+    expect(await field.getAttribute('aria-invalid')).toBe('true');
+    await page.keyboard.press('Escape');
+    await grid.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await field.fill('7000');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').getByText('Saved').waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect([await cell(1, 0), await cell(2, 0), await cell(2, 1), await cell(3, 0)]).toEqual([
+      'b0',
+      'b1',
+      '7000✎',
+      'b2',
+    ]);
+    await page.getByText('1,200 objects, 500 reached so far: scroll for more').waitFor();
+    expect((await objectsOf('Buoy')).b1).toEqual({ ...buoy(1), depth: 7_000 });
+    // The title is above the first row.
+    for (const key of ['ArrowUp', 'ArrowUp', 'Enter', 'Enter']) await page.keyboard.press(key);
+    await expect.poll(() => depth.getAttribute('aria-sort'), PATIENCE).toBe('descending');
+    await expect.poll(() => cell(1, 0), PATIENCE).toBe('b1');
+    expect(await cell(2, 0)).toBe('b1199');
+    await page.keyboard.press('Control+z');
+    await page.getByRole('status').getByText('Undone').waitFor();
+    expect((await objectsOf('Buoy')).b1).toEqual(buoy(1));
+    expect([await cell(1, 0), await cell(1, 1)]).toEqual(['b1', '1✎']);
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByLabel('Attribute', { exact: true }).selectOption('depth');
+    await page.getByLabel('Operator').selectOption('≥');
+    await page.getByLabel('Value', { exact: true }).fill('1190');
+    await page.keyboard.press('Enter');
+    await page.getByText('10 of 1,200 objects', { exact: true }).waitFor();
+    await expect.poll(() => cell(1, 0), PATIENCE).toBe('b1199');
+    await grid.getByRole('link', { name: 'kiel' }).first().click();
+    await page.getByRole('dialog', { name: 'Object kiel' }).getByLabel('Attributes as JSON').waitFor();
+  });
+
+  it('[CONSOLE-27] long values are not edited in their cell, the palette opens actions, and stats are compared', async () => {
+    await post('/rc/v1/sources', { name: 'Beacon', partition_type: 'app' });
     // A field of one line would cut these texts off, or join their lines.
-    await post('/app/v1/Buoy/push_objects', { objects: { b1: { depth: 'x'.repeat(201), name: 'two\nlines' } } });
-    await page.reload();
+    await post('/app/v1/Beacon/push_objects', { objects: { b1: { depth: 'x'.repeat(201), name: 'two\nlines' } } });
+    const page = await browser.openPage(`${server.url}/console/data?source=Beacon`);
+    await signIn(page);
     await page.getByRole('row', { name: /b1/ }).hover();
     expect(await page.getByRole('button', { name: /^Edit .* of b1$/ }).count()).toBe(0);
+    await page.getByRole('gridcell', { name: /^x/ }).dblclick();
+    await page.getByLabel('Attributes as JSON').and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: /Screen, action/ }).fill('new user');
     await page.keyboard.press('Enter');

@@ -88,7 +88,7 @@ interface ObjectsOptions extends Pick<ScopeOptions, 'user' | 'group' | 'shared'>
   readonly after?: string;
   readonly from?: string;
   readonly limit?: number;
-  readonly filter?: ObjectFilter;
+  readonly filter?: readonly ObjectFilter[];
   readonly sort?: string;
   readonly desc?: boolean;
 }

@@ -1,7 +1,7 @@
 import { Anchor, Button, type ButtonProps, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { client } from '../api/client.ts';
 import { type ApiCall, curlOf } from '../api/curl.ts';
 import { Command } from './command.tsx';
@@ -59,6 +59,8 @@ type ActionFormProps = Omit<ActionProps, 'label' | 'title' | 'button' | 'word'> 
   readonly onClose: () => void;
   /** The words on the button that calls `onClose`, while they are not "Cancel" or "Done". */
   readonly closeVerb?: string | undefined;
+  /** True: the button that acts gets the focus, because the form has replaced what had it. */
+  readonly isFocused?: boolean;
 };
 
 /** A form that makes one call of the API. */
@@ -74,7 +76,12 @@ export function ActionForm({
   isDisabled = false,
   onClose,
   closeVerb,
+  isFocused = false,
 }: ActionFormProps) {
+  const act = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (isFocused) act.current?.focus();
+  }, [isFocused]);
   const [typed, setTyped] = useState('');
   const [shown, setShown] = useState<ReactNode>(null);
   const { run, error, isBusy } = useAction(call, async (answer) => {
@@ -114,6 +121,7 @@ export function ActionForm({
           </Button>
           {!(isOnce && shown !== null) && (
             <Button
+              ref={act}
               type="submit"
               variant={shown === null ? 'filled' : 'default'}
               loading={isBusy}
@@ -141,7 +149,10 @@ function useAction(call: ApiCall, onDone: (answer: unknown) => Promise<void>) {
       const answer = await call(client);
       // First it leaves the screen of what was deleted, which could not be read again.
       await onDone(answer);
-      await cache.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+      // The table of objects decides by itself what it loads again, so that its rows stay where they are.
+      await cache.invalidateQueries({
+        predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'objects',
+      });
     } catch (failure) {
       setError(failure);
     } finally {

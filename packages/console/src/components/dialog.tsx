@@ -1,4 +1,4 @@
-import { Modal } from '@mantine/core';
+import { FocusTrap, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 interface DialogProps {
@@ -22,6 +22,8 @@ export function Dialog({ title, isOpen, onClose, size = 'lg', children }: Dialog
       centered
     >
       {children}
+      {/* Without a field of its own that takes the focus, the dialog has it, and not the button that closes it. */}
+      <FocusTrap.InitialFocus />
     </Modal>
   );
 }

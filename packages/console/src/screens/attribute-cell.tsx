@@ -1,64 +1,41 @@
-import { type JsonValue, parseJson } from '@tidemark/protocol';
-import { type KeyboardEvent, useState } from 'react';
+import { Link } from '@tanstack/react-router';
+import { type KeyboardEvent, useRef, useState } from 'react';
 import type { ObjectRow } from '../api/object-pages.ts';
-
-/** Longer values are cut off in the table. */
-const SHOWN_UNITS = 200;
-
-/** Called with the new value of an attribute, which is reviewed before it is saved. */
-export type EditCell = (row: ObjectRow, name: string, value: JsonValue) => void;
+import { type CellValue, editedText, isEditedInPlace, kindOf, parseCell, shownText } from './cell-value.ts';
 
 interface AttributeCellProps {
   readonly row: ObjectRow;
   readonly name: string;
+  /** Where the object is that the value refers to; null: it is no reference. */
+  readonly referenceTo: ((id: string) => object) | null;
   /** Null: the cell cannot be edited. */
-  readonly onEdit: EditCell | null;
+  readonly edit: CellEdit | null;
 }
 
-/** The value of an attribute. A short value can be edited in its place; Enter leads to the review of the difference. */
-export function AttributeCell({ row, name, onEdit }: AttributeCellProps) {
-  const [text, setText] = useState<string | null>(null);
-  const value = (Object.hasOwn(row.attributes, name) ? row.attributes[name] : undefined) as JsonValue | undefined;
-  if (text !== null && onEdit !== null) {
-    const onKeyDown = (event: KeyboardEvent) => {
-      // The keys belong to the field, not to the grid around it.
-      event.stopPropagation();
-      if (event.key === 'Escape') setText(null);
-      if (event.key !== 'Enter') return;
-      setText(null);
-      onEdit(row, name, typedLike(value, text));
-    };
-    return (
-      <input
-        className="cell-input"
-        aria-label={`${name} of ${row.id}`}
-        value={text}
-        // biome-ignore lint/a11y/noAutofocus: the person has just asked to edit this cell
-        autoFocus
-        onChange={(event) => setText(event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-        onClick={(event) => event.stopPropagation()}
-        onBlur={() => setText(null)}
-      />
-    );
-  }
-  const shown = value === undefined ? '' : textOf(value);
+export interface CellEdit {
+  readonly isOpen: boolean;
+  readonly onOpen: () => void;
+  /** Called with the value to save; nothing differs where it is the one before. */
+  readonly onClose: (value: CellValue) => void;
+}
+
+/** The value of an attribute, shown by its kind. A short value is edited in its place: Enter saves, Escape does not. */
+export function AttributeCell({ row, name, referenceTo, edit }: AttributeCellProps) {
+  const value = valueIn(row, name);
+  const isEditable = edit !== null && isEditedInPlace(value);
+  if (isEditable && edit.isOpen)
+    return <CellField name={`${name} of ${row.id}`} value={value} onClose={edit.onClose} />;
   return (
     <span className="cell">
-      <span className="name" title={shown.slice(0, SHOWN_UNITS)}>
-        {shown.slice(0, SHOWN_UNITS)}
-      </span>
-      {onEdit !== null && isEditable(value) && (
+      <CellText value={value} referenceTo={referenceTo} />
+      {isEditable && (
         <button
           type="button"
           className="cell-edit"
           aria-label={`Edit ${name} of ${row.id}`}
           title="Edit"
           tabIndex={-1}
-          onClick={(event) => {
-            event.stopPropagation();
-            setText(shown);
-          }}
+          onClick={edit.onOpen}
         >
           ✎
         </button>
@@ -67,22 +44,95 @@ export function AttributeCell({ row, name, onEdit }: AttributeCellProps) {
   );
 }
 
-/** A text stays a text; other values are read as JSON where that is possible. */
-function typedLike(old: JsonValue | undefined, text: string): JsonValue {
-  if (typeof old === 'string') return text;
-  try {
-    return parseJson(text) as JsonValue;
-  } catch {
-    return text;
+export function valueIn({ attributes }: ObjectRow, name: string): CellValue {
+  return (Object.hasOwn(attributes, name) ? attributes[name] : undefined) as CellValue;
+}
+
+function CellText({ value, referenceTo }: Pick<AttributeCellProps, 'referenceTo'> & { readonly value: CellValue }) {
+  const kind = kindOf(value);
+  const text = shownText(value);
+  if (referenceTo !== null && (typeof value === 'string' || typeof value === 'number')) {
+    return (
+      <Link
+        className="name"
+        tabIndex={-1}
+        title={`Open ${text}`}
+        {...(referenceTo(String(value)) as { readonly to: string })}
+      >
+        {text}
+      </Link>
+    );
   }
+  if (kind === 'date')
+    return (
+      <time className="name" dateTime={editedText(value)} title={editedText(value)}>
+        {text}
+      </time>
+    );
+  return (
+    <span className="name" data-kind={kind} title={text}>
+      {text}
+    </span>
+  );
 }
 
-/** A field of one line would cut long texts off and join their lines; those are edited as JSON. */
-function isEditable(value: JsonValue | undefined): boolean {
-  if (typeof value === 'string') return value.length <= SHOWN_UNITS && !/[\r\n]/.test(value);
-  return typeof value !== 'object' || value === null;
+interface CellFieldProps {
+  readonly name: string;
+  readonly value: CellValue;
+  readonly onClose: (value: CellValue) => void;
 }
 
-function textOf(value: JsonValue): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+function CellField({ name, value, onClose }: CellFieldProps) {
+  const [text, setText] = useState(editedText(value));
+  const isClosed = useRef(false);
+  const parsed = parseCell(value, text);
+  const problem = 'problem' in parsed ? parsed.problem : null;
+  const close = (next: CellValue) => {
+    if (isClosed.current) return;
+    isClosed.current = true;
+    onClose(next);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' && event.key !== 'Escape') return;
+    event.preventDefault();
+    if (event.key === 'Enter' && problem !== null) return;
+    const grid = event.currentTarget.closest<HTMLElement>('[role="grid"]');
+    close(event.key === 'Enter' && 'value' in parsed ? parsed.value : value);
+    // The arrow keys move on from here.
+    grid?.focus();
+  };
+  const field = {
+    className: 'cell-input',
+    'aria-label': name,
+    'aria-invalid': problem !== null,
+    title: problem ?? undefined,
+    value: text,
+    onKeyDown,
+    // Whoever clicks elsewhere keeps what was typed, and can undo it.
+    onBlur: () => close('value' in parsed ? parsed.value : value),
+    ref: focusField,
+  };
+  if (typeof value === 'boolean') {
+    return (
+      <select {...field} onChange={(event) => setText(event.currentTarget.value)}>
+        <option>true</option>
+        <option>false</option>
+      </select>
+    );
+  }
+  const isNumber = typeof value === 'number';
+  return (
+    <input
+      {...field}
+      inputMode={isNumber ? 'decimal' : 'text'}
+      onChange={(event) => setText(event.currentTarget.value)}
+    />
+  );
+}
+
+/** The person has just asked to edit this cell. */
+function focusField(field: HTMLInputElement | HTMLSelectElement | null): void {
+  if (field === null || field.contains(document.activeElement)) return;
+  field.focus();
+  if (field instanceof HTMLInputElement) field.select();
 }

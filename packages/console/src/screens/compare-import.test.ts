@@ -12,7 +12,7 @@ function pagesOf(stored: Stored) {
   const read = async (options: ObjectListOptions): Promise<ObjectList> => {
     calls.push(options);
     const { after = 0, from, limit = 100 } = options;
-    const first = from === undefined ? after : stored.findIndex(([id]) => id === from);
+    const first = from === undefined ? Number(after) : stored.findIndex(([id]) => id === from);
     if (first === -1) throw new TidemarkError('object_not_found', 'no such object');
     const objects = stored
       .slice(first, first + limit)

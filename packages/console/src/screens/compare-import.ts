@@ -59,7 +59,7 @@ type Found = ReadonlyMap<string, Attributes | null>;
 
 async function readAll(objects: Objects, read: ReadPage): Promise<Found> {
   const found = new Map<string, Attributes | null>();
-  let after: ObjectList["next"] = 0;
+  let after: ObjectList['next'] = 0;
   for (let pages = 0; after !== null && pages < PAGES_MAX; pages++) {
     const page: ObjectList = await read({ after, limit: PAGE_OBJECTS });
     for (const { id, attributes } of page.objects) if (objects.has(id)) found.set(id, attributes as Attributes);

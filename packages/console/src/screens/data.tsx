@@ -20,6 +20,8 @@ interface Shown {
   readonly group?: string;
   /** The id of an object to add. */
   readonly add?: string;
+  /** The id of an object to open. */
+  readonly object?: string;
   /** Whose other documents are shown; absent: those of the owner of the objects. */
   readonly of?: string;
   readonly whose?: string;
@@ -34,7 +36,10 @@ const OWN_DOCUMENTS = { of: '', whose: '', doc: '' } as const;
 export function Data() {
   const sources = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
   return (
-    <Page title="Data" about="The objects that devices keep in sync, in the order of their last change.">
+    <Page
+      title="Data"
+      about="The objects that devices keep in sync, in the order of their last change unless you sort them."
+    >
       <Loaded query={sources}>{(all) => (all.length === 0 ? <NoSources /> : <Choice sources={all} />)}</Loaded>
     </Page>
   );
@@ -63,7 +68,8 @@ function Choice({ sources }: { readonly sources: readonly Source[] }) {
   const navigate = useNavigate();
   const source = sourceOf(sources, shown);
   if (source === undefined) return null;
-  const show = (changes: Shown) => void navigate({ to: '/data', search: { ...shown, add: '', ...changes } as never });
+  const show = (changes: Shown) =>
+    void navigate({ to: '/data', search: { ...shown, add: '', object: '', ...changes } as never });
   const owner = ownerOf(source, shown);
   return (
     <>
@@ -92,7 +98,13 @@ function Choice({ sources }: { readonly sources: readonly Source[] }) {
           The data of this source belongs to {source.partition_type}s. Choose one above.
         </Empty>
       ) : (
-        <ObjectTable key={JSON.stringify(owner)} owner={owner} adding={shown.add === '' ? undefined : shown.add} />
+        <ObjectTable
+          key={JSON.stringify([owner, shown.object])}
+          owner={owner}
+          references={source.references ?? {}}
+          adding={shown.add === '' ? undefined : shown.add}
+          opening={shown.object === '' ? undefined : shown.object}
+        />
       )}
       <Section title="Other documents">
         <DocumentsOf source={source} owner={owner} shown={shown} onShow={show} />

@@ -1,7 +1,6 @@
 import { Button, Group, Stack, Text, Textarea } from '@mantine/core';
 import { type JsonValue, parseJson } from '@tidemark/protocol';
 import { useState } from 'react';
-import { type ApiCall, pushCurl } from '../api/curl.ts';
 import type { ObjectOwner, ObjectRow } from '../api/object-pages.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { ActionForm } from '../components/action.tsx';
@@ -10,22 +9,20 @@ import { TextField } from '../components/fields.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { ChangedValue } from './changed-value.tsx';
 import { type Attributes, type Change, differenceOf } from './object-difference.ts';
-import { ownerBody, ownerOptions } from './object-owner.ts';
+import { saving } from './save-changes.ts';
 
 interface EditObjectProps {
   readonly owner: ObjectOwner;
   /** Null: the editor is closed. */
   readonly object: ObjectRow | 'new' | null;
   readonly newId: string;
-  /** Attributes that were edited elsewhere, to be reviewed at once; null: none were. */
-  readonly draft: ObjectRow['attributes'] | null;
   readonly onClose: () => void;
-  /** Called with the id of the object; null: it was deleted. */
-  readonly onSaved: (id: string | null) => Promise<void>;
+  /** Called with the id of the object. */
+  readonly onSaved: (id: string) => Promise<void>;
 }
 
 /** Edits an object as JSON. What differs is shown before it is saved. */
-export function EditObject({ owner, object, newId, draft, onClose, onSaved }: EditObjectProps) {
+export function EditObject({ owner, object, newId, onClose, onSaved }: EditObjectProps) {
   const isAdmin = useIsAdmin();
   const title = object === 'new' ? 'Add object' : `Object ${object?.id ?? ''}`;
   return (
@@ -33,7 +30,7 @@ export function EditObject({ owner, object, newId, draft, onClose, onSaved }: Ed
       {object !== null && object !== 'new' && <History object={object} />}
       {object !== null && !isAdmin && object !== 'new' && <JsonView label="Attributes" value={object.attributes} />}
       {object !== null && isAdmin && (
-        <Editor owner={owner} object={object} newId={newId} draft={draft} onClose={onClose} onSaved={onSaved} />
+        <Editor owner={owner} object={object} newId={newId} onClose={onClose} onSaved={onSaved} />
       )}
     </Dialog>
   );
@@ -52,11 +49,11 @@ function History({ object: { created_seq, seq, changed } }: { readonly object: O
 
 type EditorProps = Omit<EditObjectProps, 'object'> & { readonly object: ObjectRow | 'new' };
 
-function Editor({ owner, object, newId, draft, onClose, onSaved }: EditorProps) {
+function Editor({ owner, object, newId, onClose, onSaved }: EditorProps) {
   const old: Attributes = object === 'new' ? {} : (object.attributes as Attributes);
   const [id, setId] = useState(object === 'new' ? newId : object.id);
-  const [text, setText] = useState(object === 'new' ? '{\n  "title": ""\n}' : JSON.stringify(draft ?? old, null, 2));
-  const [reviewed, setReviewed] = useState<Attributes | null>(draft as Attributes | null);
+  const [text, setText] = useState(object === 'new' ? '{\n  "title": ""\n}' : JSON.stringify(old, null, 2));
+  const [reviewed, setReviewed] = useState<Attributes | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const review = () => {
     const read = readAttributes(text);
@@ -69,6 +66,7 @@ function Editor({ owner, object, newId, draft, onClose, onSaved }: EditorProps) 
     return (
       <ActionForm
         verb="Save"
+        isFocused
         call={call}
         curl={curl}
         isDisabled={difference.length === 0 && object !== 'new'}
@@ -118,32 +116,6 @@ function readAttributes(text: string): Attributes | string {
   } catch (error) {
     return `It is not JSON: ${error instanceof Error ? error.message : String(error)}`;
   }
-}
-
-/** Saves only what differs, so that changes that others make meanwhile stay. */
-function saving(owner: ObjectOwner, id: string, difference: readonly Change[]): { call: ApiCall; curl: string } {
-  const set = Object.fromEntries(difference.flatMap(({ name, after }) => (after === undefined ? [] : [[name, after]])));
-  const removed = Object.fromEntries(
-    difference.flatMap(({ name, before, after }) =>
-      after === undefined && before !== undefined ? [[name, before]] : [],
-    ),
-  );
-  const options = ownerOptions(owner);
-  if (Object.keys(removed).length === 0) {
-    return {
-      call: (api) => api.push.objects(owner.source, { [id]: set }, options),
-      curl: pushCurl(owner.source, { ...ownerBody(owner), objects: { [id]: set } }),
-    };
-  }
-  const states = { previous: { [id]: removed }, next: { [id]: set } };
-  return {
-    call: (api) => api.push.fastUpdate(owner.source, states, options),
-    curl: pushCurl(
-      owner.source,
-      { ...ownerBody(owner), delete_data: states.previous, data: states.next },
-      'fast_update',
-    ),
-  };
 }
 
 function Difference({ id, difference }: { readonly id: string; readonly difference: readonly Change[] }) {

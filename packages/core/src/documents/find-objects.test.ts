@@ -62,6 +62,7 @@ describe('filtered lists of objects', () => {
     expect(await finds({ '@seq': { gte: 4 } })).toEqual(['dinghy', 'e.bell']);
     expect(await finds({ '*': { contains: 'bel' } })).toEqual(['e.bell']);
     expect(await finds({ '*': { contains: '1200' }, isNew: true })).toEqual(['dinghy']);
+    expect(await finds([{ name: { contains: 'a' } }, { name: { contains: 'r' } }])).toEqual(['anchor', 'chart']);
     expect(await finds({})).toEqual(Object.keys(WARES));
   });
 
@@ -123,7 +124,8 @@ describe('filtered lists of objects', () => {
       );
     const filter = (value: unknown) => refused({ filter: JSON.stringify(value) });
     expect(await refused({ filter: '{' })).toEqual(['invalid_value', '/filter']);
-    for (const value of [[], 'open', 7, null]) expect(await filter(value)).toEqual(['invalid_value', '/filter']);
+    for (const value of [[], [{}, 1], 'open', 7, null])
+      expect(await filter(value)).toEqual(['invalid_value', '/filter']);
     expect(await filter({ or: [] })).toEqual(['invalid_value', '/filter/or']);
     expect(await filter({ a: {} })).toEqual(['invalid_value', '/filter/a']);
     expect(await filter({ a: { like: 1 } })).toEqual(['invalid_value', '/filter/a/like']);

@@ -154,8 +154,8 @@ describe('named documents', () => {
     await tidemark.pushObjects({ ...call, objects: { o5: { __proto__: 1, b: 2 } } });
     for (const limit of [1, 7, 1_000]) {
       const seen: string[] = [];
-      for (let after: number | null = 0; after !== null; ) {
-        const page = JSON.parse(await tidemark.listObjects(scope, { after, limit })) as ObjectList;
+      for (let after: ObjectList['next'] = 0; after !== null; ) {
+        const page = JSON.parse(await tidemark.listObjects(scope, { after: String(after), limit })) as ObjectList;
         seen.push(...page.objects.map(({ id }) => id));
         after = page.next;
       }

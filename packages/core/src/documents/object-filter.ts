@@ -70,8 +70,16 @@ const COMBINATORS: ReadonlySet<string> = new Set(['and', 'or', 'not']);
 export function parseFilter(text: string | undefined): ObjectFilter | null {
   if (text === undefined) return null;
   const given = readJson(text);
-  if (!isObject(given)) throw invalid(['filter'], 'must be a JSON object of conditions, such as {"total":{"gte":10}}');
-  const conditions = Object.entries(given).flatMap(([name, condition]) => conditionsOf(name, condition));
+  const parts = Array.isArray(given) && given.length > 0 ? given : [given];
+  if (!parts.every(isObject)) {
+    throw invalid(
+      ['filter'],
+      'must be an object of conditions, such as {"total":{"gte":10}}, or a list of such objects',
+    );
+  }
+  const conditions = parts.flatMap((part) =>
+    Object.entries(part).flatMap(([name, condition]) => conditionsOf(name, condition)),
+  );
   if (conditions.length > FILTER_CONDITIONS_MAX) {
     throw invalid(['filter'], `must have at most ${FILTER_CONDITIONS_MAX} conditions`);
   }

@@ -105,3 +105,6 @@ export interface ObjectOperators {
  * `*` stands for the id and all attributes. A dot leads into a value, and a backslash makes the next character part of the name.
  */
 export type ObjectFilter = Readonly<Record<string, ObjectOperators | JsonValue>>;
+
+/** A list means that all its filters must hold, for several conditions on one path. */
+export type ObjectFilters = ObjectFilter | readonly ObjectFilter[];

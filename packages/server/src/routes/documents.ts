@@ -122,7 +122,7 @@ const ObjectsQuery = Type.Object(
     ),
     filter: Type.Optional(
       text(
-        'Conditions that must all hold, as JSON: path → value, or path → operators (`eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `prefix`, `contains`, `exists`). `@id` is the id, `@seq` the seq of the last change, and `*` with `contains` looks at the id and all attributes.',
+        'Conditions that must all hold, as JSON: path → value, or path → operators (`eq`, `ne`, `lt`, `lte`, `gt`, `gte`, `in`, `prefix`, `contains`, `exists`). `@id` is the id, `@seq` the seq of the last change, and `*` with `contains` looks at the id and all attributes. A list of such objects can name a path several times.',
         '{"status":"open","total":{"gte":10}}',
       ),
     ),

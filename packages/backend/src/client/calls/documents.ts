@@ -1,4 +1,4 @@
-import type { DocumentReport, ObjectFilter, ObjectList } from '@tidemark/protocol';
+import type { DocumentReport, ObjectFilters, ObjectList } from '@tidemark/protocol';
 import type { ObjectEntry, Objects } from '../../push/objects.ts';
 import { objectsFromJson } from '../../push/read-objects.ts';
 import { path } from '../path.ts';
@@ -24,7 +24,7 @@ export interface ObjectListOptions extends CallOptions {
   /** At most 1,000. */
   readonly limit?: number;
   /** Only objects that match, of all there are. The server reads every object for it. */
-  readonly filter?: ObjectFilter;
+  readonly filter?: ObjectFilters;
   /** The path of the attribute that the list is sorted by, `@id` or `@seq`. The server reads every object for each page. */
   readonly sort?: string;
   /** The direction of `sort`; absent: `asc`. */
