@@ -158,7 +158,9 @@ function reveal(view: HTMLElement, { row, column }: Place, columns: number): voi
   else if ((next + 2) * ROW_PX > view.scrollTop + view.clientHeight)
     view.scrollTop = (next + 2) * ROW_PX - view.clientHeight;
   const width = view.scrollWidth / columns;
-  if (column * width < view.scrollLeft) view.scrollLeft = column * width;
+  // The first column covers the one at the left edge.
+  const left = Math.max(0, column - 1) * width;
+  if (left < view.scrollLeft) view.scrollLeft = left;
   else if ((column + 1) * width > view.scrollLeft + view.clientWidth)
     view.scrollLeft = Math.ceil((column + 1) * width) - view.clientWidth;
 }

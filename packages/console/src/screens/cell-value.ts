@@ -21,7 +21,8 @@ export function kindOf(value: CellValue): CellKind {
 export function shownText(value: CellValue): string {
   if (value === undefined) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  if (kindOf(value) === 'date' && text.includes('T')) return new Date(text).toLocaleString();
+  if (kindOf(value) === 'date' && text.includes('T'))
+    return new Date(text).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'short' });
   return text.slice(0, SHOWN_UNITS);
 }
 

@@ -51,7 +51,7 @@ export function ObjectTable({ owner, references, adding, opening }: ObjectTableP
           <FilterBar key={list.jumps} asked={list.asked} names={names} onAsk={list.ask} />
           <JumpTo onJump={list.jump} isMoved={list.start.from !== undefined} />
         </Group>
-        <Group gap="xs">
+        <Group gap="xs" ml="auto">
           <Button size="xs" variant="default" onClick={reload}>
             Reload
           </Button>
