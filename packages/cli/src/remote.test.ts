@@ -120,6 +120,12 @@ interface Row {
 const REPORT_LINES = 'source     Order\nuser_id    ada\nchanged    1\nunchanged  0\nseq        7\n';
 const DOC_LINES = 'doc   motd\ntype  text\nsize  5\n';
 
+const HAND_CHANGE = {
+  ...{ id: 'a', at: 'T', actor: 'ada', action: 'objects.change', target: '/x', result: 'ok', address: '::1', count: 1 },
+  ...{ subject: { source: 'Product', object_id: '=1' }, objects_changed: 1, are_changes_cut: false },
+  changes: [{ object_id: '=1', attribute: 'price', old: '1', new: '2' }],
+};
+
 const ROWS: readonly Row[] = [
   { args: ['users', 'list'], call: 'GET /rc/v1/users?limit=100', answer: [], out: '' },
   {
@@ -421,10 +427,22 @@ const ROWS: readonly Row[] = [
     out: 'AT  CALL   SOURCE  USER_ID  STATUS  REASON  DETAIL\nT   query  Part    -        503     r       d\n',
   },
   {
-    args: ['audit', '--limit', '1', '--after', 'z'],
-    call: 'GET /rc/v1/audit?limit=1&after=z',
-    answer: [{ id: 'a', at: 'T', actor: 'ada', action: 'login', target: '/x', result: 'ok', address: '::1' }],
-    out: 'AT  ACTOR  ACTION  TARGET  RESULT  ADDRESS  ID\nT   ada    login   /x      ok      ::1      a\n',
+    args: ['audit', '--actor', 'ada', '--action', 'objects.', '--from', '2030-01-31', '--limit', '1', '--after', 'z'],
+    call: 'GET /rc/v1/audit/search?actor=ada&action=objects.&from=2030-01-31&limit=1&after=z',
+    answer: { facts: [HAND_CHANGE], next: 'a' },
+    out: 'AT  ACTOR  ACTION          ABOUT         RESULT  CHANGES          ADDRESS  ID\nT   ada    objects.change  Product · =1  ok      =1.price: 1 → 2  ::1      a\n',
+  },
+  {
+    args: ['audit', '--csv'],
+    call: 'GET /rc/v1/audit/search?limit=100',
+    answer: { facts: [HAND_CHANGE], next: null },
+    out: "at,actor,action,result,count,user_id,client_id,source,group,object_id,name,changes,address,target,id\r\nT,ada,objects.change,ok,1,,,Product,,'=1,,'=1.price: 1 → 2,::1,/x,a\r\n",
+  },
+  {
+    args: ['audit', '--json-lines'],
+    call: 'GET /rc/v1/audit/search?limit=100',
+    answer: { facts: [HAND_CHANGE], next: null },
+    out: `${JSON.stringify(HAND_CHANGE)}\n`,
   },
   {
     args: ['reset', '--yes'],

@@ -14,6 +14,7 @@ export { readSubscription, type Subscription } from './devices/device-address.ts
 export type { DeviceId } from './devices/device-id.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';
 export { isFilteredList } from './documents/object-page.ts';
+export type { ChangedObject, ChangeObserver } from './documents/observed-changes.ts';
 export { refs } from './entries/refs.ts';
 export { type CommitRange, joinRanges } from './journal/commit-range.ts';
 export { inspectRecord } from './journal/record.ts';
@@ -47,7 +48,7 @@ export { acknowledgedIn, heldIn, presentedIn } from './sync/read-request.ts';
 export type { SnapshotCall, SnapshotPages } from './sync/snapshots.ts';
 export { type AddressClass, addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
-export { AUDIT_RETENTION_MS, type AuditFact } from './system/audit.ts';
+export { AUDIT_RETENTION_MS, type AuditFact, type AuditSearch } from './system/audit.ts';
 export { type LeaseTerms, ServerLease, type ServerLeasePorts } from './system/server-lease.ts';
 export {
   type CommitCause,

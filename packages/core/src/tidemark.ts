@@ -43,6 +43,7 @@ import { Clients } from './devices/clients.ts';
 import { moveObjects } from './documents/move-objects.ts';
 import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
 import { type ObjectPageCall, objectPage } from './documents/object-page.ts';
+import type { ChangeObserver } from './documents/observed-changes.ts';
 import { readObjects } from './documents/read-objects.ts';
 import { Writer } from './documents/writer.ts';
 import { type CommitRange, rangeOfCommit } from './journal/commit-range.ts';
@@ -289,24 +290,24 @@ export class Tidemark {
 
   // Writing objects
 
-  pushObjects(call: ObjectsCall): Promise<WriteReport> {
-    return this.#write(this.#admission.pushObjects(call));
+  pushObjects(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.pushObjects(call), 'push', observer);
   }
 
-  pushDeletes(call: ObjectsCall): Promise<WriteReport> {
-    return this.#write(this.#admission.pushDeletes(call));
+  pushDeletes(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.pushDeletes(call), 'push', observer);
   }
 
-  fastInsert(call: ObjectsCall): Promise<WriteReport> {
-    return this.#write(this.#admission.fastInsert(call));
+  fastInsert(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.fastInsert(call), 'push', observer);
   }
 
-  fastUpdate(call: FastUpdateCall): Promise<WriteReport> {
-    return this.#write(this.#admission.fastUpdate(call));
+  fastUpdate(call: FastUpdateCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.fastUpdate(call), 'push', observer);
   }
 
-  fastDelete(call: FastDeleteCall): Promise<WriteReport> {
-    return this.#write(this.#admission.fastDelete(call));
+  fastDelete(call: FastDeleteCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.fastDelete(call), 'push', observer);
   }
 
   /**
@@ -514,10 +515,14 @@ export class Tidemark {
     );
   }
 
-  async #write(admission: Promise<Admitted<PartitionWrite>>, cause: CommitCause = 'push'): Promise<WriteReport> {
+  async #write(
+    admission: Promise<Admitted<PartitionWrite>>,
+    cause: CommitCause = 'push',
+    observer: ChangeObserver | null = null,
+  ): Promise<WriteReport> {
     const write = await admission;
     const startedMs = this.#steadyClock.nowMs();
-    const { epoch, ...outcome } = await this.#writer.write(write);
+    const { epoch, ...outcome } = await this.#writer.write(write, observer);
     this.#onWritten(this.#steadyClock.nowMs() - startedMs);
     if (outcome.changed > 0) {
       const range = rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed);

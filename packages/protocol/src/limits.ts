@@ -222,6 +222,12 @@ export const GROUP_MEMBERS_PER_CALL_MAX = 10_000;
 export const AUDIT_SUMMED_MS = 600_000;
 /** Facts that are counted at a time. Beyond it, all others are one fact without actor and address. */
 export const AUDIT_GROUPS_MAX = 200;
+/** Changes of attributes in one fact of the audit trail. */
+export const AUDIT_CHANGES_MAX = 50;
+/** The old and the new value of an attribute in the audit trail, each as JSON. The rest is cut off. */
+export const AUDIT_VALUE_UNITS_MAX = 200;
+/** Facts that one search of the audit trail reads. Its answer says where the next one goes on. */
+export const AUDIT_SCAN_MAX = 5_000;
 
 /** Callers of one server that wait for devices to acknowledge, and how long one may wait. */
 export const RECEIPT_WAITS_MAX = 100;

@@ -40,6 +40,7 @@ const RULES = [
   '[REST-16] what a push may be',
   '[REST-17] tokens',
   '[REST-18] audit',
+  '[AUDIT-21] search of the audit trail',
   '[REST-19] names in paths',
   '[REST-20] who may call',
   '[REST-21] everything refused',

@@ -113,6 +113,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'tokens.create': ({ tokens }) => tokens.create({ name: 'x', scopes: ['push'] }),
   'tokens.revoke': ({ tokens }) => tokens.revoke('{token_id}'),
   'audit.list': ({ audit }) => audit.list(),
+  'audit.search': ({ audit }) => audit.search(),
   'audit.every': ({ audit }) => audit.every().next(),
   'activity.watch': ({ activity }) => activity.watch().next(),
   'system.webPushKey': ({ system }) => system.webPushKey(),

@@ -74,7 +74,8 @@ async function resetPassword(cli: Cli, tidemark: Tidemark, { config, login, opti
     throw error instanceof Refusal ? new CliFailure(error.message) : error;
   }
   const nobody = { actor: null, token_id: null, address: '', request_id: '' };
-  await tidemark.audit.record({ ...nobody, action: 'admin.reset_password', target: chosen, result: 'ok' });
+  const fact = { action: 'admin.reset_password', target: chosen, result: 'ok', subject: { user_id: chosen } };
+  await tidemark.audit.record({ ...nobody, ...fact });
   return { login: chosen, kept_tokens: await tidemark.tokens.serviceTokensOf(chosen, Date.now()) };
 }
 

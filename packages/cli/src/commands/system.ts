@@ -5,13 +5,8 @@ import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { confirm } from '../input.ts';
 import { printChecks } from '../local/checks.ts';
+import { addAudit } from './audit.ts';
 import { printSettings } from './config.ts';
-import { wholeNumber } from './sources.ts';
-
-interface AuditOptions {
-  readonly limit?: number;
-  readonly after?: string;
-}
 
 const APPSERVER = '/rc/v1/system/appserver';
 
@@ -121,21 +116,6 @@ function addBackendSecret(appserver: Command, cli: Cli): void {
         cli.terminal.out(`${secret}\n`);
       }),
     );
-}
-
-function addAudit(program: Command, cli: Cli): void {
-  const command = program
-    .command('audit')
-    .description('Show the audit trail, newest first')
-    .option('--limit <count>', 'the number of entries', wholeNumber)
-    .option('--after <id>', 'only entries older than this one')
-    .action(
-      cli.remote(async ({ api, print }, { limit, after }: AuditOptions) => {
-        const facts = await api.get<readonly object[]>('/rc/v1/audit', { limit, after });
-        print.table(facts, ['at', 'actor', 'action', 'target', 'result', 'address', 'id']);
-      }),
-    );
-  withExamples(command, 'tidemark audit', 'tidemark audit --limit 1000 --json');
 }
 
 function addReset(program: Command, cli: Cli): void {

@@ -1,42 +1,235 @@
-import type { AuditFact } from '@tidemark/protocol';
+import { Button, Group, Menu, NativeSelect, Stack, Text } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { AuditChange, AuditFact, AuditSubject } from '@tidemark/protocol';
+import { AUDIT_CSV_HEAD, auditCsvRow } from '@tidemark/protocol/admin/audit-csv';
+import { useState } from 'react';
 import { client } from '../api/client.ts';
-import { usePages } from '../api/pages.ts';
+import { counted } from '../components/counted.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { Loaded } from '../components/loaded.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { TextField } from '../components/fields.tsx';
+import { JsonView } from '../components/json-view.tsx';
+import { Failure, Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
+import { saveFile } from '../components/save-file.ts';
 import { StateBadge } from '../components/state-badge.tsx';
+import { ACTION_WORDS, type AuditFilters, actionWords, actorWords, resultWords, searchOf } from './audit-words.ts';
 
 const PAGE_FACTS = 50;
+const EXPORT_PAGE_FACTS = 1_000;
+/** Entries of one export. */
+const EXPORT_FACTS_MAX = 100_000;
+/** Changes shown in the table; all others are in the dialog. */
+const CHANGES_SHOWN = 2;
 
-const COLUMNS: readonly Column<AuditFact>[] = [
-  { title: 'When', cell: ({ at }) => <Moment at={at} /> },
-  { title: 'Who', cell: ({ actor }) => <span className="name">{actor ?? 'nobody known'}</span> },
-  { title: 'Action', cell: ({ action }) => action },
-  { title: 'Path', cell: ({ target }) => <span className="long">{target}</span> },
-  {
-    title: 'Result',
-    cell: ({ result, count }) => (
-      <StateBadge tone={result === 'ok' ? 'good' : 'bad'}>{count > 1 ? `${result} × ${count}` : result}</StateBadge>
-    ),
-  },
-  { title: 'From', cell: ({ address }) => address },
-];
+function columnsOf(onOpen: (fact: AuditFact) => void): readonly Column<AuditFact>[] {
+  return [
+    { title: 'When', cell: ({ at }) => <Moment at={at} /> },
+    { title: 'Who', cell: (fact) => <span className="name">{actorWords(fact)}</span> },
+    {
+      title: 'Action',
+      cell: (fact) => (
+        <button
+          type="button"
+          className="name plain"
+          aria-haspopup="dialog"
+          title="Show all of it"
+          onClick={() => onOpen(fact)}
+        >
+          {actionWords(fact.action)}
+        </button>
+      ),
+    },
+    { title: 'About', cell: ({ subject }) => <Subject subject={subject} /> },
+    { title: 'Changes', cell: (fact) => <Changes fact={fact} shownMax={CHANGES_SHOWN} /> },
+    {
+      title: 'Result',
+      cell: (fact) => {
+        const { tone, words } = resultWords(fact);
+        return <StateBadge tone={tone}>{words}</StateBadge>;
+      },
+    },
+    { title: 'From', cell: ({ address }) => address || '–' },
+  ];
+}
 
 export function Audit() {
-  const query = usePages({
-    queryKey: ['audit'],
-    limit: PAGE_FACTS,
-    read: (page) => client.audit.list(page),
-    nameOf: ({ id }) => id,
+  const filters = useSearch({ strict: false }) as AuditFilters;
+  const [open, setOpen] = useState<AuditFact | null>(null);
+  const search = searchOf(filters);
+  const query = useInfiniteQuery({
+    queryKey: ['audit', search],
+    queryFn: ({ pageParam: after }) =>
+      client.audit.search({ ...search, limit: PAGE_FACTS, ...(after === null ? {} : { after }) }),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ next }) => next,
   });
   return (
-    <Page title="Audit" about="Who changed what, newest first. Refused attempts are listed, too.">
+    <Page
+      title="Audit"
+      about="Who changed what, newest first. Refused attempts are listed, too. Entries are kept for a year."
+      actions={<Export search={search} />}
+    >
+      <Filters filters={filters} />
       <Loaded query={query}>
-        {({ pages }) => <DataTable label="Audit trail" rows={pages.flat()} keyOf={({ id }) => id} columns={COLUMNS} />}
+        {({ pages }) => {
+          const facts = pages.flatMap((page) => page.facts);
+          if (facts.length > 0) {
+            return <DataTable label="Audit trail" rows={facts} keyOf={({ id }) => id} columns={columnsOf(setOpen)} />;
+          }
+          return (
+            <Text size="sm" c="dimmed" className="card" role="status">
+              {query.hasNextPage ? 'None among the newest entries. Older ones may match.' : 'No entry matches.'}
+            </Text>
+          );
+        }}
       </Loaded>
       <PagesButton query={query}>Older entries</PagesButton>
+      <Dialog title="Audit entry" isOpen={open !== null} onClose={() => setOpen(null)}>
+        {open !== null && (
+          <Stack gap="md">
+            <Text size="sm" className="long">
+              <b>{actorWords(open)}</b> {actionWords(open.action)}
+            </Text>
+            <Changes fact={open} shownMax={open.changes.length} />
+            <JsonView label="The entry" value={open} />
+          </Stack>
+        )}
+      </Dialog>
     </Page>
   );
+}
+
+function Filters({ filters }: { readonly filters: AuditFilters }) {
+  const navigate = useNavigate();
+  const change = (changes: AuditFilters) =>
+    void navigate({ to: '/audit', search: { ...filters, ...changes } as never, replace: true });
+  return (
+    <Group gap="sm" align="end">
+      <TextField label="Who" size="xs" value={filters.actor ?? ''} onText={(actor) => change({ actor })} />
+      <NativeSelect
+        label="Action"
+        size="xs"
+        value={filters.action ?? ''}
+        data={[
+          { value: '', label: 'everything' },
+          { value: 'objects.', label: 'any change of objects by hand' },
+          ...Object.entries(ACTION_WORDS).map(([value, label]) => ({ value, label })),
+        ]}
+        onChange={(event) => change({ action: event.currentTarget.value })}
+      />
+      <TextField
+        label="About"
+        size="xs"
+        placeholder="user, source, device, object"
+        value={filters.about ?? ''}
+        onText={(about) => change({ about })}
+      />
+      <TextField label="From" size="xs" type="date" value={filters.from ?? ''} onText={(from) => change({ from })} />
+      <TextField label="To" size="xs" type="date" value={filters.to ?? ''} onText={(to) => change({ to })} />
+    </Group>
+  );
+}
+
+function Subject({ subject }: { readonly subject: AuditSubject }) {
+  const { user_id, client_id, source, group, object_id, name } = subject;
+  const isOneGroup = group !== undefined && !group.includes(', ');
+  const parts = [
+    source !== undefined && <NameLink key="source" kind="source" name={source} />,
+    object_id !== undefined && <span key="object">object {object_id}</span>,
+    user_id !== undefined && user_id !== '*' && <NameLink key="user" kind="user" name={user_id} />,
+    group !== undefined &&
+      (isOneGroup ? <NameLink key="group" kind="group" name={group} /> : <span key="group">{group}</span>),
+    client_id !== undefined && <NameLink key="device" kind="device" name={client_id} />,
+    name !== undefined && <span key="name">{name}</span>,
+  ].filter((part) => part !== false);
+  return parts.length === 0 ? '–' : <span className="subjects">{parts}</span>;
+}
+
+function Changes({ fact, shownMax }: { readonly fact: AuditFact; readonly shownMax: number }) {
+  const { changes, objects_changed: objects, are_changes_cut: isCut } = fact;
+  if (changes.length === 0) return objects === null ? '–' : counted(objects, 'object');
+  const others = changes.length - shownMax;
+  return (
+    <Stack gap={2}>
+      <ul className="difference" aria-label="Changes">
+        {changes.slice(0, shownMax).map((change) => (
+          <li key={`${change.object_id} ${change.attribute}`}>
+            <Change change={change} hasObject={fact.subject.object_id === undefined} />
+          </li>
+        ))}
+      </ul>
+      {(others > 0 || isCut) && (
+        <Text size="xs" c="dimmed">
+          {others > 0 && !isCut ? `and ${counted(others, 'more change')}` : `in all ${counted(objects ?? 0, 'object')}`}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function Change({ change, hasObject }: { readonly change: AuditChange; readonly hasObject: boolean }) {
+  const { object_id, attribute, old, new: now } = change;
+  return (
+    <>
+      <b className="long">{hasObject ? `${object_id} ${attribute}` : attribute}</b>
+      {old !== null && <del>{old}</del>}
+      {now === null ? <span>removed</span> : <ins>{now}</ins>}
+    </>
+  );
+}
+
+/** Saves all entries that match as a file. */
+function Export({ search }: { readonly search: ReturnType<typeof searchOf> }) {
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const run = async (name: string, type: string, write: (facts: readonly AuditFact[]) => readonly string[]) => {
+    setBusy(true);
+    setError(null);
+    try {
+      saveFile(name, type, write(await readAll(search)));
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const asCsv = () => run('audit.csv', 'text/csv', (facts) => [AUDIT_CSV_HEAD, ...facts.map(auditCsvRow)]);
+  const asLines = () =>
+    run('audit.jsonl', 'application/x-ndjson', (facts) => facts.map((fact) => `${JSON.stringify(fact)}\n`));
+  return (
+    <>
+      {error !== null && <Failure error={error} />}
+      <Menu position="bottom-end" withinPortal={false}>
+        <Menu.Target>
+          <Button size="sm" variant="default" loading={isBusy}>
+            Export
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={asCsv}>CSV, for spreadsheets</Menu.Item>
+          <Menu.Item onClick={asLines}>JSON, a line for each entry</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </>
+  );
+}
+
+async function readAll(search: ReturnType<typeof searchOf>): Promise<readonly AuditFact[]> {
+  const facts: AuditFact[] = [];
+  let after: string | null = null;
+  do {
+    const page = await client.audit.search({
+      ...search,
+      limit: EXPORT_PAGE_FACTS,
+      ...(after === null ? {} : { after }),
+    });
+    facts.push(...page.facts);
+    after = page.next;
+  } while (after !== null && facts.length < EXPORT_FACTS_MAX);
+  return facts;
 }

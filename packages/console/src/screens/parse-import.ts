@@ -1,5 +1,5 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
-import { isMarked, withoutMark } from './csv-text.ts';
+import { isMarked, withoutMark } from '@tidemark/protocol/admin/csv-text';
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 

@@ -1,5 +1,5 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
-import { asText } from './csv-text.ts';
+import { csvRow } from '@tidemark/protocol/admin/csv-text';
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 type Entries = AsyncIterable<readonly [id: string | number, attributes: unknown]>;
@@ -70,13 +70,4 @@ export async function writeCsv(objects: Entries): Promise<Blob> {
     }
   }
   return new Blob([...csv.chunks()], { type: 'text/csv' });
-}
-
-function csvRow(values: readonly (JsonValue | undefined)[]): string {
-  return `${values.map((value) => csvCell(value ?? '')).join(',')}\r\n`;
-}
-
-function csvCell(value: JsonValue): string {
-  const text = typeof value === 'string' ? asText(value) : JSON.stringify(value);
-  return /[",;\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -10,6 +10,7 @@ import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
 import { effectOn, gatherPaced, idsOf, insertions, type PointChange, weightOf } from './effect.ts';
+import { type ChangeObserver, ObservedChanges } from './observed-changes.ts';
 import { Replacement } from './replacement.ts';
 
 /** The result of a write. `seq` is the head of the partition after it, in `epoch`. */
@@ -42,9 +43,9 @@ export class Writer {
   }
 
   /** A write that meets no other goes to the store at once. After a conflict, the writes of a partition queue up. */
-  async write(write: Admitted<PartitionWrite>): Promise<WriteOutcome> {
+  async write(write: Admitted<PartitionWrite>, observer: ChangeObserver | null = null): Promise<WriteOutcome> {
     const key = JSON.stringify([write.partition.source, write.partition.user]);
-    const attempt = this.#attemptAt(write);
+    const attempt = this.#attemptAt(write, observer);
     const isQueued = this.#queues.isTaken(key);
     const outcome = isQueued ? null : await attempt();
     if (outcome !== null) return outcome;
@@ -52,23 +53,29 @@ export class Writer {
     return this.#queues.take(key, () => retryOnConflict(attempt, { subject: 'the same objects', attemptsMax }));
   }
 
-  #attemptAt(write: Admitted<PartitionWrite>): Attempt {
+  #attemptAt(write: Admitted<PartitionWrite>, observer: ChangeObserver | null): Attempt {
     const { change } = write;
-    if (change.op === 'fast_insert') return () => this.#insert(write, change.objects);
-    if (change.op !== 'replace') return () => this.#change(write, change);
+    if (change.op === 'fast_insert') return () => this.#insert(write, change.objects, observer);
+    if (change.op !== 'replace') return () => this.#change(write, change, observer);
     const replacement = new Replacement(this.#store, this.#pace, write.partition, change);
     return () => this.#replace(write, replacement, change.objects.size);
   }
 
-  async #insert(write: PartitionWrite, objects: ObjectTexts): ReturnType<Attempt> {
+  /** The objects are not read, unless somebody observes: then what another write changes meanwhile is not shown. */
+  async #insert(write: PartitionWrite, objects: ObjectTexts, observer: ChangeObserver | null): ReturnType<Attempt> {
     const changes = await gatherPaced(insertions(objects), this.#pace);
     const state = changes.length === 0 ? await this.#store.partition(write.partition) : null;
+    const observed = new ObservedChanges(observer);
+    const ids = changes.slice(0, observer?.objectsMax ?? 0).map(({ id }) => id);
+    const before = ids.length === 0 ? null : await this.#store.readObjects(write.partition, ids);
+    for (const change of changes.slice(0, ids.length)) observed.add(before?.objects.get(change.id), change);
     const result = await this.#commit(write, changes, state);
-    return outcomeOf(result, changes.length, objects.size - changes.length);
+    return observed.tell(outcomeOf(result, changes.length, objects.size - changes.length));
   }
 
-  async #change(write: PartitionWrite, change: PointChange): ReturnType<Attempt> {
+  async #change(write: PartitionWrite, change: PointChange, observer: ChangeObserver | null): ReturnType<Attempt> {
     const ids = idsOf(change);
+    const observed = new ObservedChanges(observer);
     const changes: Change[] = [];
     const kept: Kept[] = [];
     let seen: PartitionState | null = null;
@@ -84,6 +91,7 @@ export class Writer {
         const effect = effectOn(change, id, stored, state.floor);
         if (effect === null) kept.push({ id, expect: stored?.seq ?? 0 });
         else changes.push(effect);
+        observed.add(stored, effect);
         // Reading a stored object takes as long as making a change, also when nothing changes.
         if (budget.isSpent(weightOf(effect) + (stored?.record?.length ?? 0))) await this.#pace.turn();
       }
@@ -91,7 +99,7 @@ export class Writer {
     const isOneState = seen?.epoch === last.epoch && seen.head === last.head;
     const terms = { kept, ...(seen === null ? {} : { seen }) };
     const result = await this.#commit(write, changes, isOneState ? last : null, terms);
-    return outcomeOf(result, changes.length, kept.length);
+    return observed.tell(outcomeOf(result, changes.length, kept.length));
   }
 
   async #replace(write: PartitionWrite, replacement: Replacement, given: number): ReturnType<Attempt> {

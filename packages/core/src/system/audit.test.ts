@@ -1,8 +1,8 @@
-import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS } from '@tidemark/protocol';
+import { AUDIT_GROUPS_MAX, AUDIT_SCAN_MAX, AUDIT_SUMMED_MS } from '@tidemark/protocol';
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { newestFirstKey } from '../primitives/time.ts';
-import type { AuditFact } from './audit.ts';
+import type { AuditFact, AuditSearch } from './audit.ts';
 
 const fact = (action: string): AuditFact => ({
   actor: 'admin',
@@ -23,7 +23,11 @@ describe('the audit trail', () => {
     }
     const all = await tidemark.audit.list();
     expect(all.map(({ action }) => action)).toEqual(['three', 'two', 'one']);
-    expect(all[2]).toEqual({ ...fact('one'), count: 1, id: expect.any(String), at: '2023-11-14T22:13:20.000Z' });
+    expect(all[2]).toEqual({
+      ...fact('one'),
+      ...{ count: 1, id: expect.any(String), at: '2023-11-14T22:13:20.000Z' },
+      ...{ subject: {}, objects_changed: null, changes: [], are_changes_cut: false },
+    });
     const [first] = await tidemark.audit.list({ limit: 1 });
     expect((await tidemark.audit.list({ after: first?.id ?? '', limit: 1 })).map(({ action }) => action)).toEqual([
       'two',
@@ -54,6 +58,47 @@ describe('the audit trail', () => {
     expect(await tidemark.audit.trim(clock.nowMs(), 1_000, async () => false)).toBe(1_000);
     expect(await tidemark.audit.trim(clock.nowMs(), 1_000)).toBe(1_500);
     expect(await tidemark.audit.list()).toEqual([]);
+  });
+});
+
+describe('searching the audit trail', () => {
+  it('[AUDIT-21] a search finds facts by person, action, subject and time, newest first and page by page', async () => {
+    const { tidemark, clock } = await newTidemark();
+    const start = clock.nowMs();
+    const change = { object_id: '17', attribute: 'price', old: '1', new: '2' };
+    await tidemark.audit.record({ ...fact('user.create'), subject: { user_id: 'anna' } });
+    clock.advance(1_000);
+    await tidemark.audit.record({ ...fact('user.delete'), actor: 'bob', subject: { user_id: 'anna' } });
+    clock.advance(1_000);
+    await tidemark.audit.record({ ...fact('objects.change'), subject: { source: 'Product' }, changes: [change] });
+    const found = async (search: AuditSearch) =>
+      (await tidemark.audit.search(search)).facts.map(({ action }) => action);
+    expect(await found({})).toEqual(['objects.change', 'user.delete', 'user.create']);
+    expect(await found({ actor: 'admin' })).toEqual(['objects.change', 'user.create']);
+    expect(await found({ action: 'user.' })).toEqual(['user.delete', 'user.create']);
+    expect(await found({ action: 'user' })).toEqual([]);
+    expect(await found({ about: 'anna' })).toEqual(['user.delete', 'user.create']);
+    expect(await found({ about: '17' })).toEqual(['objects.change']);
+    expect(await found({ fromMs: start + 1_000 })).toEqual(['objects.change', 'user.delete']);
+    expect(await found({ toMs: start + 1_000 })).toEqual(['user.create']);
+    expect(await found({ fromMs: start + 1_000, toMs: start + 1_001 })).toEqual(['user.delete']);
+    const { facts, next } = await tidemark.audit.search({ action: 'user.', limit: 1 });
+    expect(facts.map(({ id }) => id)).toEqual([next]);
+    expect(await found({ action: 'user.', after: next ?? '' })).toEqual(['user.create']);
+  });
+
+  it('[AUDIT-22] one search reads AUDIT_SCAN_MAX facts at most and says where the next one goes on', async () => {
+    const { tidemark, store, clock } = await newTidemark();
+    const writes = Array.from({ length: AUDIT_SCAN_MAX + 1 }, (_, index) => ({
+      kind: 'audit' as const,
+      key: [`${newestFirstKey(clock.nowMs())}-${index.toString(16).padStart(12, '0')}`],
+      value: JSON.stringify({ ...fact(index === AUDIT_SCAN_MAX ? 'rare' : 'often'), atMs: clock.nowMs() }),
+    }));
+    await store.writeEntries({ writes, guards: [] });
+    const first = await tidemark.audit.search({ action: 'rare' });
+    expect(first).toEqual({ facts: [], next: writes[AUDIT_SCAN_MAX - 1]?.key[0] });
+    const second = await tidemark.audit.search({ action: 'rare', after: first.next ?? '' });
+    expect([second.facts.map(({ action }) => action), second.next]).toEqual([['rare'], null]);
   });
 });
 

@@ -1,10 +1,22 @@
-import { AUDIT_GROUPS_MAX, AUDIT_SUMMED_MS, LIST_MAX, parseJson, pointer, Refusal } from '@tidemark/protocol';
+import {
+  AUDIT_GROUPS_MAX,
+  AUDIT_SCAN_MAX,
+  AUDIT_SUMMED_MS,
+  type AuditChange,
+  type AuditPage,
+  type AuditSubject,
+  type AuditFact as AuditView,
+  LIST_MAX,
+  parseJson,
+  pointer,
+  Refusal,
+} from '@tidemark/protocol';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
 import { isoTime, newestFirstKey } from '../primitives/time.ts';
 
-/** One entry of the audit trail. It never holds secrets or object data. */
+/** One entry of the audit trail. It never holds secrets, and object data only of changes by hand, cut short. */
 export interface AuditFact {
   /** The login; null when the caller was not authenticated. */
   readonly actor: string | null;
@@ -15,13 +27,28 @@ export interface AuditFact {
   readonly result: string;
   readonly address: string;
   readonly request_id: string;
+  readonly subject?: AuditSubject;
+  /** Objects that it changed by hand. Absent: it was not about objects. */
+  readonly objects_changed?: number | null;
+  readonly changes?: readonly AuditChange[];
+  readonly are_changes_cut?: boolean;
 }
 
-export interface AuditView extends AuditFact {
-  readonly id: string;
-  readonly at: string;
-  /** How often it happened since `at`. Only failed logins are counted together; for all others it is 1. */
-  readonly count: number;
+/** Which entries a search wants; what is absent does not matter. */
+export interface AuditSearch {
+  /** The login of the person. */
+  readonly actor?: string;
+  /** The whole action, or its first word with the dot, such as `user.`. */
+  readonly action?: string;
+  /** The name of a user, device, source, group, object or other thing that the entry is about. */
+  readonly about?: string;
+  /** Entries from this time on. */
+  readonly fromMs?: number;
+  /** Entries before this time. */
+  readonly toMs?: number;
+  /** Where the previous page ended. */
+  readonly after?: string;
+  readonly limit?: number;
 }
 
 export interface AuditPorts {
@@ -33,6 +60,10 @@ export interface AuditPorts {
 /** The default retention. */
 export const AUDIT_RETENTION_MS = 365 * 24 * 3_600_000;
 const TRIM_STEP = 1_000;
+/** Entries of a page whose size the caller does not say. */
+const PAGE_FACTS = 100;
+/** Entries that a search reads at a time. */
+const SCAN_STEP = 1_000;
 /** The address of an entry that combines several addresses. */
 const EVERYWHERE = '*';
 
@@ -116,11 +147,43 @@ export class Audit {
 
   /** Lists newest first; `after` is the last id of the previous page. */
   async list(page: { readonly after?: string; readonly limit?: number } = {}): Promise<readonly AuditView[]> {
-    const { after, limit = 100 } = page;
-    if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIST_MAX) {
-      const detail = `must be a whole number from 1 to ${LIST_MAX}`;
-      throw new Refusal('invalid_value', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+    const { after, limit = PAGE_FACTS } = page;
+    requireLimit(limit);
+    return this.#read(after, limit);
+  }
+
+  /** Returns the entries that match, newest first. It reads `AUDIT_SCAN_MAX` entries at most. */
+  async search(search: AuditSearch): Promise<AuditPage> {
+    const { limit = PAGE_FACTS, fromMs, toMs } = search;
+    requireLimit(limit);
+    const endKey = fromMs === undefined ? null : newestFirstKey(fromMs);
+    // Older entries follow this key; those at `toMs` itself come before it.
+    const startKey = toMs === undefined ? undefined : idOf(Math.max(0, toMs), '~');
+    let after = laterKey(search.after, startKey);
+    const facts: AuditView[] = [];
+    let scanned = 0;
+    for await (const fact of this.#scan(after)) {
+      if (endKey !== null && fact.id.slice(0, endKey.length) > endKey) return { facts, next: null };
+      scanned++;
+      after = fact.id;
+      if (matches(search, fact)) facts.push(fact);
+      if (facts.length === limit) return { facts, next: after };
     }
+    return { facts, next: scanned < AUDIT_SCAN_MAX ? null : (after ?? null) };
+  }
+
+  /** Reads entries in steps, `AUDIT_SCAN_MAX` at most. */
+  async *#scan(start: string | undefined): AsyncGenerator<AuditView, void> {
+    let after = start;
+    for (let scanned = 0; scanned < AUDIT_SCAN_MAX; scanned += SCAN_STEP) {
+      const read = await this.#read(after, SCAN_STEP);
+      yield* read;
+      after = read.at(-1)?.id;
+      if (read.length < SCAN_STEP) return;
+    }
+  }
+
+  async #read(after: string | undefined, limit: number): Promise<readonly AuditView[]> {
     const from = after === undefined ? {} : { after: [after] };
     const entries = await this.#ports.store.listEntries({ kind: 'audit', prefix: [], limit, ...from });
     return entries.map(({ key, value }) => viewOf(key[0] ?? '', value));
@@ -157,10 +220,27 @@ function idOf(atMs: number, word: string): string {
 }
 
 function viewOf(id: string, value: string): AuditView {
-  const {
-    atMs,
-    count = 1,
-    ...fact
-  } = parseJson(value) as AuditFact & { readonly atMs: number; readonly count?: number };
-  return { id, at: isoTime(atMs), ...fact, count };
+  const { atMs, changes = [], ...stored } = parseJson(value) as AuditFact & { atMs: number; count?: number };
+  const defaults = { count: 1, subject: {}, objects_changed: null, are_changes_cut: false };
+  return { id, at: isoTime(atMs), ...defaults, ...stored, changes: [...changes] };
+}
+
+function requireLimit(limit: number): void {
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LIST_MAX) return;
+  const detail = `must be a whole number from 1 to ${LIST_MAX}`;
+  throw new Refusal('invalid_value', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
+}
+
+function laterKey(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one > other ? one : other;
+}
+
+function matches({ actor, action, about }: AuditSearch, fact: AuditView): boolean {
+  if (actor !== undefined && fact.actor !== actor) return false;
+  if (action !== undefined && !(action.endsWith('.') ? fact.action.startsWith(action) : fact.action === action)) {
+    return false;
+  }
+  if (about === undefined) return true;
+  return Object.values(fact.subject).includes(about) || fact.changes.some(({ object_id }) => object_id === about);
 }

@@ -82,12 +82,22 @@ function hashOf({ tokens }: Tidemark, { raw: { socket } }: FastifyRequest, token
   return hash;
 }
 
+/** Whether a request that is authenticated is one of the console, whose session is in a cookie. */
+export function isBySession({ headers, bearer }: FastifyRequest): boolean {
+  const hasToken = (headers['x-sync-api-token'] ?? '') !== '' || bearerIn(headers.authorization) !== null;
+  return bearer !== null && !hasToken;
+}
+
+function bearerIn(authorization: string | undefined): string | null {
+  return authorization === undefined ? null : bearerToken(authorization);
+}
+
 /** Reads only headers: URLs are logged, and bodies are data. A cookie counts only when no header holds a token. */
 function tokenOf(request: FastifyRequest): string | null {
   const { headers } = request;
   const own = headers['x-sync-api-token'];
   if (typeof own === 'string' && own !== '') return own;
-  const bearer = headers.authorization === undefined ? null : bearerToken(headers.authorization);
+  const bearer = bearerIn(headers.authorization);
   if (bearer !== null || headers.cookie === undefined) return bearer;
   return sessionToken(request);
 }

@@ -53,5 +53,5 @@ export function openBackend({
 /** Records a change of a circuit breaker, which has no actor. */
 function auditBreaker({ audit }: Pick<Tidemark, 'audit'>, state: string, kind: CallKind): Promise<void> {
   const noActor = { actor: null, token_id: null, address: '', request_id: '' };
-  return audit.record({ ...noActor, action: 'backend.breaker', target: kind, result: state });
+  return audit.record({ ...noActor, action: 'backend.breaker', target: kind, result: state, subject: { name: kind } });
 }

@@ -1,4 +1,4 @@
-import type { AuditFact, Bearer } from '@tidemark/core';
+import type { Bearer } from '@tidemark/core';
 import { Refusal, type RefusalCode, type WriteReport } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { findBearer, type RouteScope, refusalOfBearer, refusalOfToken } from '../auth/authenticate.ts';
@@ -8,7 +8,8 @@ import { callerAddress } from './caller-address.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import type { Call, Operation, Route, RouteContext } from './route.ts';
 import { validationSchema } from './route-schema.ts';
-import { loginIn, showActivity } from './show-activity.ts';
+import { showActivity } from './show-activity.ts';
+import { AuditDraft } from './write-audit.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -114,21 +115,19 @@ async function handleWithFollowUp(
   request: FastifyRequest,
   exchange: Exchange,
 ): Promise<unknown> {
-  const call = callOf(context, request, exchange);
+  const draft = AuditDraft.of(route, request);
+  const call = { ...callOf(context, request, exchange), observer: draft?.observer };
   const startedMs = performance.now();
   let answer: unknown;
   try {
-    answer = await route.handle(call);
+    answer = await route.handle(call as Call<never, never, never>);
   } catch (error) {
-    await writeAudit(context, route, request, { result: error instanceof Refusal ? error.code : 'internal' });
+    await draft?.write(context, { result: error instanceof Refusal ? error.code : 'internal' });
     throw error;
   }
   if (route.announces !== undefined) context.cluster.announce(route.announces, affectedUser(request));
   countOperation(context, route, request, { answer, elapsedMs: performance.now() - startedMs });
-  if (route.audit !== undefined) {
-    const actor = route.auditActor?.(answer);
-    await writeAudit(context, route, request, { result: 'ok', target: route.auditTarget?.(answer), actor });
-  }
+  await draft?.write(context, { result: 'ok', answer });
   return answer;
 }
 
@@ -145,51 +144,8 @@ function countOperation(
   context.metrics.pushed(source_name, operation, (answer as WriteReport).changed);
 }
 
-interface AuditedOutcome {
-  /** `ok`, or the code of the refusal. */
-  readonly result: string;
-  /** Absent: the path. */
-  readonly target?: string | undefined;
-  /** Absent: the login in the request. */
-  readonly actor?: string | undefined;
-}
-
-async function writeAudit(
-  context: RouteContext,
-  route: Route,
-  request: FastifyRequest,
-  { result, target = targetOf(request), actor }: AuditedOutcome,
-): Promise<void> {
-  const { bearer } = request;
-  // Requests refused for overload or rate limits are not audited, so that strangers cannot fill the disk.
-  if (route.audit === undefined || result === 'rate_limited' || result === 'overloaded') return;
-  const fact: AuditFact = {
-    actor: bearer?.user ?? actor ?? loginIn(request.body),
-    token_id: bearer?.tokenId ?? null,
-    action: route.audit,
-    target,
-    result,
-    address: callerAddress(request),
-    request_id: request.id,
-  };
-  try {
-    // Failed requests of strangers are added up in one entry, because there may be any number of them.
-    const isByStranger = bearer === null && result !== 'ok';
-    await (isByStranger ? context.tidemark.audit.recordSummed(fact) : context.tidemark.audit.record(fact));
-  } catch (error) {
-    // The request itself is done or refused, and its answer says so. Only the operator learns of the missing entry.
-    context.metrics.auditMissing();
-    request.log.error({ err: error, ...fact }, 'audit_not_written');
-  }
-}
-
 /** Returns the user a change is about: the user in the path, or the user of the calling device. Null means any user. */
 function affectedUser({ params, bearer }: FastifyRequest): string | null {
   const { user_id: named } = params as { readonly user_id?: string };
   return named ?? (bearer === null || bearer.client === null ? null : bearer.user);
-}
-
-/** Returns the path without its query, because a query may hold secrets. */
-function targetOf(request: FastifyRequest): string {
-  return (request.url.split('?', 1)[0] ?? '').slice(0, 1_000);
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Bearer, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
+import type { Bearer, ChangeObserver, Jobs, PingResults, Pings, Tidemark } from '@tidemark/core';
 import type { RefusalCode, SettingInForce } from '@tidemark/protocol';
 import type { Static, TSchema } from '@tidemark/protocol/typebox';
 import type { FastifyRequest } from 'fastify';
@@ -71,6 +71,8 @@ export interface Call<P, Q, B> {
   readonly address: string;
   /** The request behind the call, for routes that deal with cookies. */
   readonly request: Pick<FastifyRequest, 'headers' | 'protocol' | 'host' | 'isSecure' | 'bearer'>;
+  /** Wants to know which objects the call changes, for the audit trail. */
+  readonly observer?: ChangeObserver | undefined;
   /** True: the caller has hung up, and nobody waits for the answer. */
   readonly hasHungUp: () => boolean;
 }
@@ -208,6 +210,11 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly bodyBytesMax?: number;
   /** The action in the audit trail; routes without one are not audited. */
   readonly audit?: string;
+  /**
+   * True: only calls of the console's session are audited, with the objects they change. Backends call the same routes
+   * with tokens, thousands of times.
+   */
+  readonly isAuditedByHandOnly?: true;
   /** Returns the target of the audit entry, if it is not the path. */
   readonly auditTarget?: (answer: unknown) => string;
   /** Returns the actor of the audit entry, if the request does not name it. */

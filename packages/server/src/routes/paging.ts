@@ -18,3 +18,12 @@ export function wholeNumber(name: string, text: string): number {
   const detail = 'must be a whole number';
   throw new Refusal('invalid_request', `${name} ${detail}`, [{ pointer: pointer(name), detail }]);
 }
+
+/** Reads a moment of a query, in milliseconds; undefined if it is not given. */
+export function momentIn(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = /^\d{4}-\d\d-\d\d(T|$)/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isFinite(ms)) return ms;
+  const detail = 'must be a moment such as 2030-01-31T12:00:00Z, or a day such as 2030-01-31';
+  throw new Refusal('invalid_value', `${name} ${detail}`, [{ pointer: pointer(name), detail }]);
+}

@@ -1,3 +1,4 @@
+import type { ChangeObserver } from '@tidemark/core';
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
 import { MoveReport, WriteReport } from '@tidemark/protocol/schemas';
 import { type Static, type TSchema, Type } from '@tidemark/protocol/typebox';
@@ -41,12 +42,19 @@ const OPERATION_IDS = {
 
 type Target = { readonly source: string; readonly user_id?: unknown; readonly group?: unknown };
 
+interface ObjectWrite {
+  readonly tidemark: RouteContext['tidemark'];
+  readonly target: Target;
+  /** Wants to know which objects change; absent: nobody does. */
+  readonly observer: ChangeObserver | undefined;
+}
+
 /** `rebuild_md` is accepted and has no effect, because the document is always exact. */
 function push<B extends TSchema>(
   operation: keyof typeof OPERATION_IDS,
   summary: string,
   body: B,
-  handle: (context: RouteContext, target: Target, body: Static<B>) => Promise<unknown>,
+  handle: (write: ObjectWrite, body: Static<B>) => Promise<unknown>,
 ): Route {
   return route({
     method: 'POST',
@@ -59,13 +67,15 @@ function push<B extends TSchema>(
     body,
     answer: WriteReport,
     operation,
+    audit: operation === 'push_deletes' ? 'objects.delete' : 'objects.change',
+    isAuditedByHandOnly: true,
     activity: ({ body: given }, answer) => [
       { fact: pushFact(operation, answer as WriteReport), data: () => dataOf(given as ObjectsGiven) },
     ],
-    handle: ({ context, params, body: given }) => {
+    handle: ({ context: { tidemark }, params, body: given, observer }) => {
       const { user_id, group } = given as { readonly user_id?: unknown; readonly group?: unknown };
       const whose = { ...(user_id === undefined ? {} : { user_id }), ...(group === undefined ? {} : { group }) };
-      return handle(context, { source: params.source_name, ...whose }, given);
+      return handle({ tidemark, target: { source: params.source_name, ...whose }, observer }, given);
     },
   });
 }
@@ -130,6 +140,8 @@ const move = route({
   params: Type.Object({ source_name: SourceId }),
   body: MoveBody,
   answer: MoveReport,
+  audit: 'objects.move',
+  isAuditedByHandOnly: true,
   activity: (_request, answer) => [{ fact: moveFact(answer as MoveReport) }],
   handle: ({ context, params, body }) => context.tidemark.moveObjects({ source: params.source_name, ...body }),
 });
@@ -140,20 +152,20 @@ function moveFact({ source, moved, missing, to_seq }: MoveReport): ActivityFact 
 }
 
 export const pushRoutes = [
-  push('push_objects', 'Add objects, or update existing ones', ObjectsBody, ({ tidemark }, target, body) =>
-    tidemark.pushObjects({ ...target, objects: body.objects }),
+  push('push_objects', 'Add objects, or update existing ones', ObjectsBody, ({ tidemark, target, observer }, body) =>
+    tidemark.pushObjects({ ...target, objects: body.objects }, observer),
   ),
-  push('push_deletes', 'Delete objects', DeletesBody, ({ tidemark }, target, body) =>
-    tidemark.pushDeletes({ ...target, objects: body.objects }),
+  push('push_deletes', 'Delete objects', DeletesBody, ({ tidemark, target, observer }, body) =>
+    tidemark.pushDeletes({ ...target, objects: body.objects }, observer),
   ),
-  push('fast_insert', 'Insert objects without reading existing ones', FastInsertBody, ({ tidemark }, target, body) =>
-    tidemark.fastInsert({ ...target, objects: body.objects }),
+  push('fast_insert', 'Insert objects without reading existing ones', FastInsertBody, (write, body) =>
+    write.tidemark.fastInsert({ ...write.target, objects: body.objects }, write.observer),
   ),
-  push('fast_update', 'Remove previous data and set new data', FastUpdateBody, ({ tidemark }, target, body) =>
-    tidemark.fastUpdate({ ...target, delete_data: body.delete_data, data: body.data }),
+  push('fast_update', 'Remove previous data and set new data', FastUpdateBody, ({ tidemark, target, observer }, body) =>
+    tidemark.fastUpdate({ ...target, delete_data: body.delete_data, data: body.data }, observer),
   ),
-  push('fast_delete', 'Remove the given data', FastDeleteBody, ({ tidemark }, target, body) =>
-    tidemark.fastDelete({ ...target, data: body.data }),
+  push('fast_delete', 'Remove the given data', FastDeleteBody, ({ tidemark, target, observer }, body) =>
+    tidemark.fastDelete({ ...target, data: body.data }, observer),
   ),
   move,
 ];

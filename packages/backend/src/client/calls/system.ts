@@ -3,6 +3,7 @@ import type {
   Appserver,
   AppserverChecks,
   AuditFact,
+  AuditPage,
   BackendFailures,
   BackendSecret,
   License,
@@ -25,6 +26,19 @@ export type AdminCredentials =
   | { readonly login: string; readonly password: string }
   /** An ID token for the client id of the server's setting `admin_sign_in`. */
   | { readonly idToken: string };
+
+export interface AuditSearchOptions extends PageOptions {
+  /** The login of the person who did it. */
+  readonly actor?: string;
+  /** The action, or with a dot at the end all that begin so, such as `user.`. */
+  readonly action?: string;
+  /** The name of the user, device, source, group or object that it is about. */
+  readonly about?: string;
+  /** From this moment on, as in `2030-01-31T12:00:00Z`, or from this day on. */
+  readonly from?: string;
+  /** Before this moment. */
+  readonly to?: string;
+}
 
 const STATS = '/rc/v1/system/stats';
 
@@ -113,6 +127,14 @@ export class AuditCalls {
 
   list(page: PageOptions = {}): Promise<readonly AuditFact[]> {
     return this.#api.get('/rc/v1/audit', page, pageQuery(page));
+  }
+
+  /**
+   * Entries by person, action, subject and time, newest first. A page may be empty and not the last: go on with `next`
+   * as `after` until it is null.
+   */
+  search({ actor, action, about, from, to, ...page }: AuditSearchOptions = {}): Promise<AuditPage> {
+    return this.#api.get('/rc/v1/audit/search', page, { ...pageQuery(page), actor, action, about, from, to });
   }
 
   every(options?: CallOptions): AsyncGenerator<AuditFact, void> {

@@ -123,6 +123,10 @@ const FACT = {
   address: new Matcher('an address', (value) => typeof value === 'string' && value !== ''),
   request_id: REQUEST_ID,
   count: new Matcher('how often', (value) => Number(value) >= 1),
+  subject: new Matcher('what it is about', (value) => typeof value === 'object' && value !== null),
+  objects_changed: new Matcher('a number or null', (value) => value === null || Number(value) >= 0),
+  changes: new Matcher('changes of attributes', Array.isArray),
+  are_changes_cut: new Matcher('whether there are more', (value) => typeof value === 'boolean'),
 };
 
 const audit: readonly ConformanceCase[] = [
@@ -143,6 +147,36 @@ const audit: readonly ConformanceCase[] = [
         ]),
       ],
       [get('/rc/v1/audit'), json(listOf(FACT))],
+    ],
+  },
+  {
+    rule: 'AUDIT-21',
+    title: 'the audit trail is searched by person, action, subject and time, page by page',
+    steps: (name) => [
+      aUser(name('anna')),
+      aUser(name('bob')),
+      [del(path`/rc/v1/users/${name('anna')}`), json({ deleted: name('anna') })],
+      [
+        get(path`/rc/v1/audit/search?action=user.&about=${name('anna')}&limit=1`),
+        json({
+          facts: [{ ...FACT, action: 'user.delete', actor: same('login'), subject: { user_id: name('anna') } }],
+          next: keep('next', FACT.id),
+        }),
+      ],
+      [
+        get(path`/rc/v1/audit/search?action=user.create&about=${name('anna')}&after={next}`),
+        json({ facts: [{ ...FACT, action: 'user.create', subject: { user_id: name('anna') } }], next: null }),
+      ],
+      ...each(
+        json({ facts: [], next: null }),
+        get(path`/rc/v1/audit/search?about=${name('anna')}&actor=${name('nobody')}`),
+        get(path`/rc/v1/audit/search?about=${name('anna')}&to=2001-01-01`),
+        get(path`/rc/v1/audit/search?about=${name('anna')}&from=2099-01-31T00:00:00Z`),
+      ),
+      ...each(refused('invalid_value', '/from'), get('/rc/v1/audit/search?from=yesterday')),
+      ...each(refused('invalid_value', '/to'), get('/rc/v1/audit/search?to=31.1.2030')),
+      ...each(refused('invalid_value', '/after'), get('/rc/v1/audit/search?after=x')),
+      ...each(refused('invalid_value', '/limit'), get('/rc/v1/audit/search?limit=0')),
     ],
   },
   {

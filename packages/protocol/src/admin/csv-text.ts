@@ -15,3 +15,13 @@ export function isMarked(cell: string): boolean {
 export function withoutMark(cell: string): string {
   return cell.replace(MARKED, '');
 }
+
+/** Returns a row of a CSV, quoted as RFC 4180 says. Texts are marked so that no spreadsheet runs them. */
+export function csvRow(values: readonly unknown[]): string {
+  return `${values.map((value) => csvCell(value ?? '')).join(',')}\r\n`;
+}
+
+function csvCell(value: unknown): string {
+  const text = typeof value === 'string' ? asText(value) : JSON.stringify(value);
+  return /[",;\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
