@@ -508,7 +508,7 @@ describe.concurrent('data and talk', () => {
     ] as const;
     const body = sent.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join('');
     const headers = { 'content-type': 'text/event-stream' };
-    const call = 'GET /rc/v1/activity?user_id=ada&kind=push%2Crefresh';
+    const call = 'GET /rc/v1/activity?user_id=ada&kind=push%2Crefresh&recent=10';
     const args = ['tail', '--user', 'ada', '--kind', 'push', 'refresh', '--count', '2'];
     const told = await speak(args, call, { body, headers });
     expect(told.out.split('\n')).toEqual([
@@ -524,8 +524,31 @@ describe.concurrent('data and talk', () => {
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toEqual([push, refresh]);
-    const closed = await speak(['tail'], 'GET /rc/v1/activity', { body: '', headers });
+    const closed = await speak(['tail'], 'GET /rc/v1/activity?recent=10', { body: '', headers });
     expect(closed.code).not.toBe(0);
+  });
+
+  it('[ACTIVITY-26] `tail --past` prints what happened, since when it is kept, and how many failures are missing', async () => {
+    const event = {
+      ...{ kind: 'refusal', at: '2030-01-31T12:00:00.000Z', server: 's', request_id: 'r', user_id: 'ada' },
+      ...{
+        client_id: null,
+        source: 'Part',
+        method: 'POST',
+        route: '/sync/v1/push',
+        status: 413,
+        code: 'quota_exceeded',
+      },
+    };
+    const args = ['tail', '--past', '--failed', '--user', 'ada', '--text', 'quota', '--count', '1'];
+    const call = 'GET /rc/v1/activity/history?user_id=ada&failed=true&text=quota&limit=1';
+    const body = { next: 'n', complete_from: 'C', left_out: 2, events: [event] };
+    const { code, out, err } = await speak(args, call, { body });
+    expect({ code, out, err }).toEqual({
+      code: 0,
+      out: '2030-01-31 12:00:00.000  refusal  Part  user ada  POST /sync/v1/push: 413 quota_exceeded  (r)\n',
+      err: 'kept since C; 2 failures were left out\n',
+    });
   });
 
   it('[CLI-2] `--json` prints documents as the server sends them, also texts', async () => {

@@ -37,6 +37,7 @@ export { REPEAT_KIND, type RepeatPorts, repeatToBehind, startRepeats } from './p
 export * from './ports.ts';
 export { BoundedMap } from './primitives/bounded-map.ts';
 export { sha256 } from './primitives/sha256.ts';
+export { newestFirstKey } from './primitives/time.ts';
 export { TokenBuckets } from './primitives/token-buckets.ts';
 export { type EndedRefresh, REFRESH_KIND, Refresher } from './refresh/refresher.ts';
 export type { CountedSource, SourceView } from './sources/sources.ts';

@@ -3,7 +3,7 @@ import { OutcomeStatus } from './sync-schemas.ts';
 import { type Static, type TSchema, Type } from './typebox.ts';
 
 /** The kinds of events at `GET /rc/v1/activity`. */
-export const ACTIVITY_KINDS = ['push', 'pull', 'upload', 'refresh', 'ping', 'login', 'refusal'] as const;
+export const ACTIVITY_KINDS = ['push', 'pull', 'upload', 'refresh', 'ping', 'login', 'refusal', 'backend'] as const;
 export type ActivityKind = (typeof ACTIVITY_KINDS)[number];
 
 const common = {
@@ -81,9 +81,44 @@ const RefusalActivity = event('refusal', 'A request was refused.', {
   code: text('The code of the refusal.', 'source_not_found'),
 });
 
+const BackendActivity = event('backend', 'A call to the backend failed.', {
+  call: text('The call: `authenticate`, `query`, `search`, `create`, `update` or `delete`.', 'query'),
+  duration_ms: count('How long the call took, in milliseconds.', 120),
+  status: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'The status of the answer; null: there was none.',
+    examples: [503],
+  }),
+  code: text('The code of the failure.', 'backend_error'),
+  reason: text('What went wrong, in words.', 'the backend answered 503'),
+});
+
 /** One event at `GET /rc/v1/activity`. */
 export const ActivityEvent = Type.Union(
-  [PushActivity, PullActivity, UploadActivity, RefreshActivity, PingActivity, LoginActivity, RefusalActivity],
+  [
+    PushActivity,
+    PullActivity,
+    UploadActivity,
+    RefreshActivity,
+    PingActivity,
+    LoginActivity,
+    RefusalActivity,
+    BackendActivity,
+  ],
   { title: 'ActivityEvent', description: 'Something that happened on one of the servers.' },
 );
 export type ActivityEvent = Static<typeof ActivityEvent>;
+
+/** The answer of a search in what happened. */
+export const ActivityHistoryPage = Type.Object(
+  {
+    events: Type.Array(ActivityEvent, { description: 'The events that match, newest first.' }),
+    next: nullableText('`after` of the next page; null: there is none.', '0kz8m1q7v-x1Yb7QmZpK2v-00000a'),
+    complete_from: moment('Events before this moment are gone: they are too old, or there were too many.'),
+    left_out: count(
+      'Refusals and failures that were not kept, because there were too many in a minute, as far as this call has read. What succeeded is a sample on a busy server.',
+      0,
+    ),
+  },
+  { ...closed, title: 'ActivityHistoryPage', description: 'What happened on all servers.' },
+);
+export type ActivityHistoryPage = Static<typeof ActivityHistoryPage>;

@@ -1,4 +1,4 @@
-export type { ActivityEvent, ActivityKind } from './activity-schemas.ts';
+export type { ActivityEvent, ActivityHistoryPage, ActivityKind } from './activity-schemas.ts';
 // The answers of `/rc/v1`, the REST API for administrators and backends, one file for each section of it.
 export type * from './admin/audit.ts';
 export type * from './admin/backups.ts';

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import type { Adapter, Log, Passwords, PingAttempt, Store, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
+import { ActivityHistory } from './activity/activity-history.ts';
 import { type ActivityHint, ActivityHub } from './activity/activity-hub.ts';
-import { showBackground, showPingAttempt } from './activity/show-background.ts';
+import { showBackendFailure, showBackground, showPingAttempt } from './activity/show-background.ts';
 import { SourceModules } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { openPasswords } from './auth/passwords.ts';
@@ -141,7 +142,9 @@ async function build(
   const rates = new RateLimiter(config.rateLimits, steadyClock, (spent) => members.tell({ kind: 'spent', ...spent }));
   const providers = newProviders(config, log, tidemark);
   const events = newEventHub(config, log, tidemark, members);
-  const activity = newActivityHub(log, tidemark, members);
+  const history = newHistory(config, log, tidemark, id);
+  const activity = newActivityHub(log, { tidemark, members, history });
+  backend.watchFailures((failure) => showBackendFailure(activity, failure));
   const devices = new ClusterDevices(events, members);
   const ports = { clock, steadyClock, random, dice, pace, log };
   const onCounted = (caller: string) => members.tell({ kind: 'pinged', caller });
@@ -163,6 +166,7 @@ async function build(
     events,
     liveDevices: devices,
     activity,
+    history,
     metrics,
     cluster,
     limiter,
@@ -173,13 +177,14 @@ async function build(
   const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
   const app = await buildApp(config, { context, routes, log, gauge, channel });
   const maintenance = new Maintenance({
-    ...{ tidemark, jobs, results: ping.results, log, metrics: context.metrics },
+    ...{ tidemark, jobs, results: ping.results, log, metrics: context.metrics, history },
     retentionDays: config.devices.retentionDays,
     listeners: () => devices.count(),
   });
   const { shutdownGraceMs: graceMs } = config;
   const parts: readonly Part[] = [
     { name: 'load gauge', stop: () => gauge.stop() },
+    { name: 'activity history', stop: () => history?.close() },
     httpPart(config, app, address, () => {
       events.close();
       activity.close();
@@ -272,9 +277,20 @@ function newEventHub(
   return new EventHub({ tokens, clients, clock, log, ...bounds, onListen, readLivePage });
 }
 
-function newActivityHub(log: Log, tidemark: Tidemark, members: ClusterMembers): ActivityHub {
+function newHistory({ activity }: Config, log: Log, { store }: Tidemark, server: string): ActivityHistory | null {
+  if (activity.keepHours === 0) return null;
+  return new ActivityHistory({ store, clock, timers: systemTimers, log, server, ...activity });
+}
+
+interface ActivityParts {
+  readonly tidemark: Tidemark;
+  readonly members: ClusterMembers;
+  readonly history: ActivityHistory | null;
+}
+
+function newActivityHub(log: Log, { tidemark, members, history }: ActivityParts): ActivityHub {
   const tell = (hint: ActivityHint) => members.tell(hint);
-  const ports = { clock, steadyClock, timers: systemTimers, log, tell };
+  const ports = { clock, steadyClock, timers: systemTimers, log, tell, history };
   const activity = new ActivityHub({ ...ports, server: members.id, tokens: tidemark.tokens });
   showBackground(activity, tidemark);
   return activity;
@@ -336,6 +352,7 @@ interface ContextParts
     | 'backend'
     | 'events'
     | 'activity'
+    | 'history'
     | 'metrics'
     | 'cluster'
     | 'limiter'

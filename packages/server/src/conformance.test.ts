@@ -20,6 +20,7 @@ import { openStore } from './open-engines.ts';
 /** The rules that the cases test; `npm run rules` reads them here. */
 const RULES = [
   '[ACTIVITY-1] what happens is streamed to whoever may read',
+  '[ACTIVITY-20] history of the activity',
   '[BACKUP-1] backups',
   '[BACKUP-2] backups that are refused',
   '[REST-1] login',

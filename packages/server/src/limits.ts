@@ -192,6 +192,29 @@ export const ACTIVITY_BATCH_UNITS_MAX = 131_072;
 /** UTF-16 units of the JSON text of one event's data. Exceeded: the data is null. */
 export const ACTIVITY_DATA_UNITS_MAX = 16_384;
 
+/** Events of the last day with which a stream begins. */
+export const ACTIVITY_RECENT_MAX = 200;
+/** Refusals and failures of one server in a minute that the history keeps. More are counted. */
+export const HISTORY_FAILURES_PER_MIN_MAX = 300;
+/** Those of one device or user. More are counted. */
+export const HISTORY_FAILURES_OF_ONE_PER_MIN_MAX = 30;
+/** Those of callers without a valid token or login, together. More are counted. */
+export const HISTORY_STRANGERS_PER_MIN_MAX = 60;
+/** Successful events of one server in a minute that the history keeps: a sample on a busy server. */
+export const HISTORY_SAMPLES_PER_MIN_MAX = 60;
+/** Events in one chunk of the history, which is one entry of the store. */
+export const HISTORY_CHUNK_EVENTS_MAX = 200;
+/** The time that a chunk covers. */
+export const HISTORY_CHUNK_MS = 300_000;
+/** How long events wait until they are written to the store. A crash loses as much. */
+export const HISTORY_FLUSH_MS = 2_000;
+/** UTF-16 units of one event in the history. A longer one is left out and counted. */
+export const HISTORY_EVENT_UNITS_MAX = 4_000;
+/** Chunks that one search of the history reads. Its answer says where the next one goes on. */
+export const HISTORY_SCAN_CHUNKS_MAX = 300;
+/** Events in one answer of a search. */
+export const HISTORY_PAGE_MAX = 1_000;
+
 // Metrics
 
 /** Sources that have time series of their own; all others are summed up as `other`. */

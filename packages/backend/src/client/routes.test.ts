@@ -115,6 +115,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'audit.list': ({ audit }) => audit.list(),
   'audit.search': ({ audit }) => audit.search(),
   'audit.every': ({ audit }) => audit.every().next(),
+  'activity.history': ({ activity }) => activity.history(),
   'activity.watch': ({ activity }) => activity.watch().next(),
   'system.webPushKey': ({ system }) => system.webPushKey(),
   'pings.list': ({ pings }) => pings.list(),

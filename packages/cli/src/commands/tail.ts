@@ -1,6 +1,6 @@
-import type { ActivityEvent, ActivityKind } from '@tidemark/protocol';
+import type { ActivityEvent, ActivityHistoryPage, ActivityKind } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
+import type { Cli, Session } from '../cli.ts';
 import { CliFailure, EXIT } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
 import { wholeNumber } from './sources.ts';
@@ -12,6 +12,10 @@ interface TailOptions {
   readonly kind?: readonly string[];
   readonly data?: boolean;
   readonly count?: number;
+  readonly recent?: number;
+  readonly past?: boolean;
+  readonly failed?: boolean;
+  readonly text?: string;
 }
 
 export function addTail(program: Command, cli: Cli): void {
@@ -23,24 +27,23 @@ export function addTail(program: Command, cli: Cli): void {
     .option('--user <login>', 'only what concerns this user')
     .option('--client <id>', 'only what concerns this device')
     .option('--source <source>', 'only what concerns this source')
-    .option('--kind <kind...>', 'push, pull, upload, refresh, ping, login or refusal')
+    .option('--kind <kind...>', 'push, pull, upload, refresh, ping, login, refusal or backend')
     .option('--data', 'with the objects; needs a token with the scope admin')
     .option('--count <events>', 'end after so many', wholeNumber)
+    .option('--recent <events>', 'begin with so many events of the last day, at most 200', wholeNumber, RECENT_DEFAULT)
+    .option(
+      '--past',
+      'show what happened within the last day, newest first, and end; 100 events unless --count says more',
+    )
+    .option('--failed', 'with --past: only refusals and failures')
+    .option('--text <text>', 'with --past: only events that contain this text, such as a code or an id')
     .action(
-      cli.remote(async ({ api, print }, { count = Number.POSITIVE_INFINITY, kind, ...filter }: TailOptions) => {
-        const kinds = kind as readonly ActivityKind[] | undefined;
-        const onDropped = (dropped: number) => cli.terminal.say(`${dropped} events were left out`);
-        let shown = 0;
-        for await (const event of api.activity({ ...filter, ...(kinds === undefined ? {} : { kinds }), onDropped })) {
-          if (print.isJson) print.jsonText(JSON.stringify(event));
-          else print.names([lineOf(event)]);
-          shown++;
-          if (shown >= count) return;
+      cli.remote(async ({ api, print }, { past, failed, text, ...wanted }: TailOptions) => {
+        if (past === true) {
+          const failures = failed === true ? 'true' : undefined;
+          return showPast(cli, { api, print }, { ...wanted, query: { failed: failures, text } });
         }
-        throw new CliFailure('the server has closed the stream', {
-          exitCode: EXIT.unavailable,
-          hint: 'start it again',
-        });
+        return showLive(cli, { api, print }, wanted);
       }),
     );
   withExamples(
@@ -48,7 +51,64 @@ export function addTail(program: Command, cli: Cli): void {
     'tidemark tail',
     'tidemark tail --source Order --kind push pull',
     'tidemark tail --user anna --json',
+    'tidemark tail --past --failed --user anna',
   );
+}
+
+/** Prints what happens, until the stream ends or `count` events are shown. */
+async function showLive(
+  cli: Cli,
+  { api, print }: Pick<Session, 'api' | 'print'>,
+  { count = Number.POSITIVE_INFINITY, kind, ...filter }: Omit<TailOptions, 'past' | 'failed' | 'text'>,
+): Promise<void> {
+  const kinds = kind as readonly ActivityKind[] | undefined;
+  const onDropped = (dropped: number) => cli.terminal.say(`${dropped} events were left out`);
+  let shown = 0;
+  for await (const event of api.activity({ ...filter, ...(kinds === undefined ? {} : { kinds }), onDropped })) {
+    if (print.isJson) print.jsonText(JSON.stringify(event));
+    else print.names([lineOf(event)]);
+    shown++;
+    if (shown >= count) return;
+  }
+  throw new CliFailure('the server has closed the stream', {
+    exitCode: EXIT.unavailable,
+    hint: 'start it again',
+  });
+}
+
+/** As many as a screen has room for. */
+const RECENT_DEFAULT = 10;
+/** Events of the history that one request asks for. */
+const PAGE_EVENTS = 1_000;
+const PAST_COUNT_DEFAULT = 100;
+
+interface PastOptions extends Pick<TailOptions, 'user' | 'client' | 'source' | 'kind' | 'count'> {
+  readonly query: Readonly<Record<'failed' | 'text', string | undefined>>;
+}
+
+/** Prints what happened, page by page. */
+async function showPast(
+  cli: Cli,
+  { api, print }: Pick<Session, 'api' | 'print'>,
+  { user, client, source, kind, query, count = PAST_COUNT_DEFAULT }: PastOptions,
+): Promise<void> {
+  const filter = { user_id: user, client_id: client, source_id: source, kind: kind?.join(','), ...query };
+  let after: string | null = null;
+  let page: ActivityHistoryPage;
+  let shown = 0;
+  let leftOut = 0;
+  do {
+    const limit = Math.min(PAGE_EVENTS, count - shown);
+    page = await api.get('/rc/v1/activity/history', { ...filter, limit, after: after ?? undefined });
+    for (const event of page.events) {
+      if (print.isJson) print.jsonText(JSON.stringify(event));
+      else print.names([`${event.at.slice(0, 10)} ${lineOf(event)}`]);
+    }
+    shown += page.events.length;
+    leftOut += page.left_out;
+    after = page.next;
+  } while (after !== null && shown < count);
+  cli.terminal.say(`kept since ${page.complete_from}${leftOut > 0 ? `; ${leftOut} failures were left out` : ''}`);
 }
 
 /** One line for people: time, kind, what and whom it concerns, and the request id. */
@@ -83,5 +143,7 @@ function detailOf(event: ActivityEvent): string {
       return `${event.as}: ${event.code ?? 'logged in'}`;
     case 'refusal':
       return `${event.method} ${event.route ?? 'unknown path'}: ${event.status} ${event.code}`;
+    case 'backend':
+      return `${event.call}: ${event.reason} (${event.code}) after ${event.duration_ms} ms`;
   }
 }

@@ -13,6 +13,8 @@ export interface ActivityFilter {
   readonly client?: string;
   readonly source?: string;
   readonly kinds?: readonly ActivityKind[];
+  /** How many events of the last day come first; absent: as many as the server gives. */
+  readonly recent?: number;
 }
 
 export interface ActivityFeed {
@@ -94,12 +96,15 @@ class FeedReader {
       onLive();
       this.#setState('live');
     };
+    // A stream begins with the last events, which may be shown already if the connection was broken.
+    const shown = new Set([...this.#lines, ...this.#batch].map(({ event }) => JSON.stringify(event)));
     for await (const event of client.activity.watch({
       ...this.#filter,
       onDropped,
       onReady,
       signal: this.#over.signal,
     })) {
+      if (shown.delete(JSON.stringify(event))) continue;
       this.#batch.push({ key: this.#count++, event });
       this.#showSoon();
     }

@@ -19,6 +19,7 @@ const TONES: Readonly<Record<ActivityKind, Tone>> = {
   ping: 'warn',
   login: 'plain',
   refusal: 'bad',
+  backend: 'bad',
 };
 
 /** Says what happened, without who and where. */
@@ -38,13 +39,15 @@ function wordsOfEvent(event: ActivityEvent): string {
       return `${event.as}${event.code === null ? '' : `, refused: ${event.code}`}`;
     case 'refusal':
       return `${event.method} ${event.route ?? 'an unknown path'}: ${event.status} ${event.code}`;
+    case 'backend':
+      return `${event.call} failed: ${event.reason}`;
   }
 }
 
 function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<ActivityLine>[] {
   return [
-    { title: 'Time', cell: ({ event }) => <time dateTime={event.at}>{new Date(event.at).toLocaleTimeString()}</time> },
-    { title: 'Kind', cell: ({ event: { kind } }) => <StateBadge tone={TONES[kind]}>{kind}</StateBadge> },
+    { title: 'Time', cell: ({ event: { at } }) => <time dateTime={at}>{timeWords(at)}</time> },
+    { title: 'Kind', cell: ({ event }) => <StateBadge tone={toneOf(event)}>{event.kind}</StateBadge> },
     {
       title: 'What',
       cell: (line) => (
@@ -67,7 +70,29 @@ function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<Activi
       title: 'User',
       cell: ({ event: { user_id } }) => (user_id === null ? '–' : <NameLink kind="user" name={user_id} />),
     },
+    {
+      title: 'Device',
+      cell: ({ event: { client_id } }) => (client_id === null ? '–' : <NameLink kind="device" name={client_id} />),
+    },
   ];
+}
+
+/** The time, with the date unless it was today. */
+function timeWords(at: string): string {
+  const moment = new Date(at);
+  const isToday = moment.getTime() >= new Date().setHours(0, 0, 0, 0);
+  return isToday ? moment.toLocaleTimeString() : moment.toLocaleString();
+}
+
+const BAD_PING = new Set<string | null>(['failed', 'gone', 'retired']);
+
+/** What failed is red, whatever its kind. */
+function toneOf(event: ActivityEvent): Tone {
+  const isBad =
+    (event.kind === 'upload' && (event.status === 'rejected' || event.status === 'conflict')) ||
+    ((event.kind === 'refresh' || event.kind === 'login') && event.code !== null) ||
+    (event.kind === 'ping' && BAD_PING.has(event.status));
+  return isBad ? 'bad' : TONES[event.kind];
 }
 
 interface ActivityLinesProps {

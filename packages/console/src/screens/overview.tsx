@@ -24,7 +24,7 @@ import { MetricChart } from './metric-chart.tsx';
 
 const REFRESH_MS = 10_000;
 const RATE_MS = 10_000;
-const RATED = { kinds: ['push', 'pull'] } as const;
+const RATED = { kinds: ['push', 'pull'], recent: 0 } as const;
 /** Sources whose receipts and refreshes are read. */
 const SOURCES_READ_MAX = 20;
 const PULL_ROUTE = '/sync/v1/pull';

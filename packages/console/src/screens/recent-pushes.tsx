@@ -15,7 +15,7 @@ const REFRESH_MS = 3_000;
 
 /** The pushes that arrive while the screen is open, each with the devices that have acknowledged it. */
 export function RecentPushes({ source }: { readonly source: string }) {
-  const { lines, state } = useActivity({ source, kinds: ['push'] });
+  const { lines, state } = useActivity({ source, kinds: ['push'], recent: 0 });
   const pushes = lines.flatMap(({ key, event }) => (event.kind === 'push' ? [{ key, event }] : []));
   if (pushes.length === 0) {
     return (

@@ -57,6 +57,7 @@ function newHubs(count: number) {
         clock,
         steadyClock: clock,
         log: QUIET,
+        history: null,
         timers: {
           after: (delayMs, run) => {
             const timer = { atMs: clock.nowMs() + delayMs, run };

@@ -12,6 +12,7 @@ import {
   ACTIVITY_WINDOW_MS,
 } from '../limits.ts';
 import { type ActivityFact, type ActivityFilter, matches } from './activity-filter.ts';
+import type { ActivityHistory } from './activity-history.ts';
 import { type ActivityReader, ActivityStream, EventBudget, eventText } from './activity-stream.ts';
 
 export interface ActivityHubParts {
@@ -23,6 +24,8 @@ export interface ActivityHubParts {
   readonly steadyClock: Clock;
   readonly timers: Timers;
   readonly log: Log;
+  /** Keeps what happens; null: nothing is kept. */
+  readonly history: Pick<ActivityHistory, 'add' | 'takesSamples'> | null;
   /** Sends a message to all other servers. */
   readonly tell: (hint: ActivityHint) => void;
 }
@@ -78,7 +81,7 @@ const RETRY_AFTER_S = 5;
 const NO_JOB = (): void => undefined;
 
 /**
- * Shows what happens on all servers to readers at any of them. Events are published only while somebody reads, are matched with
+ * Shows what happens on all servers to readers at any of them. Events are sent only while somebody reads, are matched with
  * the filters of all readers before anything is serialised, and are bounded per reader and server: what exceeds the
  * bound is counted, not queued.
  */
@@ -100,9 +103,17 @@ export class ActivityHub {
     this.#parts = parts;
   }
 
-  /** True if anybody reads at any server. Callers check it before they build a fact. */
+  /** True if anybody reads at any server. */
   get isWatched(): boolean {
     return this.#streams.size > 0 || this.#remote.length > 0;
+  }
+
+  /**
+   * True if anybody reads, or the history keeps a sample. Callers check it before they build a fact about a success; failures
+   * are always published.
+   */
+  get wantsSuccesses(): boolean {
+    return this.isWatched || this.#parts.history?.takesSamples === true;
   }
 
   /** The number of streams at this server. */
@@ -123,14 +134,23 @@ export class ActivityHub {
     throw new Refusal('overloaded', detail, [], RETRY_AFTER_S);
   }
 
-  /** Sends events to the reader from now on. Returns the function to call when the reader is gone. */
-  open(reader: ActivityReader, filter: ActivityFilter, response: ServerResponse): () => void {
+  /**
+   * Sends events to the reader from now on, after the recent ones, oldest first. Returns the function to call when the
+   * reader is gone.
+   */
+  open(
+    reader: ActivityReader,
+    filter: ActivityFilter,
+    response: ServerResponse,
+    recent: readonly object[] = [],
+  ): () => void {
     const id = `${this.#parts.server}.${++this.#lastId}`;
     const stream = new ActivityStream(id, reader, filter, response);
     this.#streams.set(id, stream);
     const perSecond = (ACTIVITY_EVENTS_PER_WINDOW_MAX * 1_000) / ACTIVITY_WINDOW_MS;
     const ready = { server: this.#parts.server, events_per_s_max: perSecond, heartbeat_s: TICK_MS / 1_000 };
     stream.send('ready', JSON.stringify(ready));
+    for (const event of recent) stream.send('activity', JSON.stringify(event));
     if (this.#isClosed) stream.end();
     this.#announce();
     this.#scheduleTick();
@@ -139,10 +159,12 @@ export class ActivityHub {
     };
   }
 
-  /** Shows the fact to all readers that want it. */
+  /** Shows the fact to all readers that want it, and keeps it. */
   publish(fact: ActivityFact, { requestId, data }: PublishOptions): void {
+    const stamp = { ...this.#stamp(), request_id: requestId };
+    this.#parts.history?.add(fact, stamp);
     if (!this.isWatched) return;
-    const event = new LazyEvent(fact, { ...this.#stamp(), request_id: requestId }, data);
+    const event = new LazyEvent(fact, stamp, data);
     const nowMs = this.#parts.steadyClock.nowMs();
     for (const stream of this.#streams.values()) {
       if (!matches(stream.filter, fact) || !stream.admits(nowMs)) continue;

@@ -1,4 +1,5 @@
 import { customNameOf, type PingAttempt, type Tidemark } from '@tidemark/core';
+import type { BackendFailure } from '@tidemark/protocol';
 import type { ActivityHub } from './activity-hub.ts';
 
 const BY_NO_REQUEST = { requestId: null };
@@ -6,24 +7,30 @@ const BY_NO_REQUEST = { requestId: null };
 /** Shows what jobs and timers of this server do: refreshes, and outcomes of queued uploads. */
 export function showBackground(activity: ActivityHub, tidemark: Pick<Tidemark, 'onOutcome' | 'onRefreshed'>): void {
   tidemark.onRefreshed(({ partition: { source, user }, code, tookMs }) => {
-    if (!activity.isWatched) return;
+    if (code === null && !activity.wantsSuccesses) return;
     const partition = customNameOf(user);
     const owner = { user_id: partition === null ? user : null, client_id: null, partition };
     activity.publish({ kind: 'refresh', ...owner, source, duration_ms: Math.round(tookMs), code }, BY_NO_REQUEST);
   });
   tidemark.onOutcome(({ user: user_id, client: client_id, source, op, opId: op_id, id: object_id, status, code }) => {
-    if (!activity.isWatched) return;
+    if (status === 'applied' && !activity.wantsSuccesses) return;
     activity.publish({ kind: 'upload', user_id, client_id, source, op, op_id, object_id, status, code }, BY_NO_REQUEST);
   });
 }
 
 /** Shows the result of a ping on one device. */
 export function showPingAttempt(activity: ActivityHub, attempt: PingAttempt): void {
-  if (!activity.isWatched) return;
   const { ping: ping_id, user: user_id, client: client_id, status } = attempt;
   const sources = [...attempt.sources];
   activity.publish(
     { kind: 'ping', user_id, client_id, source: null, ping_id, sources, devices: 1, status },
     BY_NO_REQUEST,
   );
+}
+
+/** Shows a call to the backend that failed. */
+export function showBackendFailure(activity: ActivityHub, failure: BackendFailure): void {
+  const { call, source, user_id, status, code, reason, duration_ms } = failure;
+  const what = { call, status, code, reason, duration_ms: Math.max(0, Math.round(duration_ms)) };
+  activity.publish({ kind: 'backend', user_id, client_id: null, source, ...what }, BY_NO_REQUEST);
 }

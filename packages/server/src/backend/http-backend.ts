@@ -82,6 +82,7 @@ export class HttpBackend implements Adapter, Authenticator {
   #logins: { readonly address: string; readonly by: LoginsCheckedBy } | null = null;
   /** Newest first. */
   readonly #failures: BackendFailure[] = [];
+  #onFailure: (failure: BackendFailure) => void = () => undefined;
 
   constructor(parts: HttpBackendParts) {
     this.#parts = parts;
@@ -103,6 +104,11 @@ export class HttpBackend implements Adapter, Authenticator {
     const worst = CALL_KINDS.map((kind) => kinds[kind]).reduce((one, other) => (isWorse(other, one) ? other : one));
     const loginsCheckedBy = this.#logins?.address === address ? this.#logins.by : 'unknown';
     return { isSet: address !== null, ...worst, kinds, loginsCheckedBy };
+  }
+
+  /** Calls the listener after every call that failed. There is one listener. */
+  watchFailures(listener: (failure: BackendFailure) => void): void {
+    this.#onFailure = listener;
   }
 
   /** Returns the last calls of this process that failed, newest first. */
@@ -280,7 +286,9 @@ export class HttpBackend implements Adapter, Authenticator {
     const status = exchange?.status ?? null;
     const { source = null, user_id = null, op_id = null } = body;
     const at = new Date(nowMs).toISOString();
-    this.#failures.unshift({ at, call, source, user_id, op_id, status, code, reason, detail, duration_ms, webhook_id });
+    const failed = { at, call, source, user_id, op_id, status, code, reason, detail, duration_ms, webhook_id };
+    this.#failures.unshift(failed);
+    this.#onFailure(failed);
     this.#failures.length = Math.min(this.#failures.length, BACKEND_FAILURES_KEPT_MAX);
     const fields: LogFields = {
       call,

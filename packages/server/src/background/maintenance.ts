@@ -14,6 +14,8 @@ import type { Metrics } from '../telemetry/metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
 const TRIM_EVERY_MS = 3_600_000;
+/** More often than the rest, because its size is bounded, too. */
+const TRIM_HISTORY_EVERY_MS = 300_000;
 /** Several times within one step of the statistics, so that every step has a measurement also when the leader changes. */
 const GAUGE_EVERY_MS = 20_000;
 /** One server, the leader, trims and measures for all. When it dies, another one takes over after this time. */
@@ -29,6 +31,8 @@ export interface MaintenanceParts extends GaugesParts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly retentionDays: number;
+  /** Null: the activity is not kept. */
+  readonly history?: { trim(nowMs: number, mayGoOn: () => Promise<boolean>): Promise<void> } | null;
 }
 
 /** Runs recurring tasks: it flushes statistics, records gauges and deletes what has expired. */
@@ -49,6 +53,7 @@ export class Maintenance {
     this.#timers = [
       setInterval(() => this.#flush(), FLUSH_EVERY_MS),
       setInterval(() => this.#trim(), TRIM_EVERY_MS),
+      setInterval(() => this.#trimHistory(), TRIM_HISTORY_EVERY_MS),
       setInterval(() => this.#recordGauges(), GAUGE_EVERY_MS),
       setInterval(() => this.#renewLease(), RENEW_EVERY_MS),
     ];
@@ -69,6 +74,12 @@ export class Maintenance {
 
   #trim(): Promise<void> {
     return this.#attempt('trim', () => trimExpired(this.#parts, this.#lease));
+  }
+
+  async #trimHistory(): Promise<void> {
+    const mayGoOn = () => this.#lease.isStillHeld();
+    if (!this.#lease.isHeld) return;
+    await this.#attempt('activity', async () => this.#parts.history?.trim(Date.now(), mayGoOn));
   }
 
   async #recordGauges(): Promise<void> {

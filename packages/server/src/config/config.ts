@@ -77,6 +77,8 @@ export interface Config {
   readonly adminSignIn: AdminSignInConfig | null;
   readonly queues: readonly QueueConfig[];
   readonly stats: { readonly retentionS: number };
+  /** How long and how much of the activity is kept. */
+  readonly activity: { readonly keepHours: number; readonly eventsMax: number };
   readonly devices: {
     readonly retentionDays: number;
     readonly tokenTtlS: number;
@@ -155,6 +157,7 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
     adminSignIn: adminSignInOf(settings.admin_sign_in),
     queues: settings.queues.map(queueOf),
     stats: { retentionS: settings.stats.retention_s },
+    activity: { keepHours: settings.activity.keep_h, eventsMax: settings.activity.events_max },
     devices: {
       retentionDays: settings.devices.retention_days,
       tokenTtlS: settings.devices.token_ttl_s,

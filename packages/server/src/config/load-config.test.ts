@@ -118,6 +118,7 @@ describe('defaults', () => {
       adminSignIn: null,
       queues: [],
       stats: { retentionS: DAYS_30_S },
+      activity: { keepHours: 24, eventsMax: 50_000 },
       devices: {
         retentionDays: 30,
         tokenTtlS: 2_592_000,

@@ -16,6 +16,7 @@ import { QueueSettings } from './queue-settings.ts';
 import { SourceSettings } from './source-settings.ts';
 
 const PORT_MAX = 65_535;
+const WEEK_H = 168;
 const DAY_S = 86_400;
 /** The longest JavaScript string has a little over 536 million units. */
 const TEXT_MAX = 500_000_000;
@@ -369,6 +370,23 @@ export const ConfigSchema = Type.Object(
     queues: QueueSettings,
     stats: Type.Object(
       { retention_s: integer(60, INTERVAL_S_MAX, 30 * DAY_S, 'How long statistics are kept, in seconds.') },
+      { additionalProperties: false },
+    ),
+    activity: Type.Object(
+      {
+        keep_h: integer(
+          0,
+          WEEK_H,
+          24,
+          'How long the activity is kept, in hours: refusals, failures, pings, and a sample of what succeeded; 0: not at all.',
+        ),
+        events_max: integer(
+          1_000,
+          1_000_000,
+          50_000,
+          'How many events of the activity are kept, of all servers together; the oldest are deleted first. An event takes about 300 bytes of the store.',
+        ),
+      },
       { additionalProperties: false },
     ),
     devices: Type.Object(

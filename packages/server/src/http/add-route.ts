@@ -82,7 +82,7 @@ function handlerOf(context: RouteContext, route: Route): (request: FastifyReques
     if (exchange.isOver) return;
     const fail = (error: Error) => void reply.send(error);
     perform(request, exchange).then((answer) => {
-      if (isShown && context.activity.isWatched) {
+      if (isShown && (context.activity.wantsSuccesses || route.hasFailures?.(answer) === true)) {
         showActivity(context.activity, route, request, { call: callOf(context, request, exchange), answer });
       }
       try {

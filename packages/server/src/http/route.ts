@@ -4,6 +4,7 @@ import type { RefusalCode, SettingInForce } from '@tidemark/protocol';
 import type { Static, TSchema } from '@tidemark/protocol/typebox';
 import type { FastifyRequest } from 'fastify';
 import type { ActivityFact } from '../activity/activity-filter.ts';
+import type { ActivityHistory } from '../activity/activity-history.ts';
 import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { RouteScope } from '../auth/authenticate.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
@@ -46,6 +47,8 @@ export interface RouteContext {
   readonly metrics: Metrics;
   /** Shows what happens to administrators who watch. */
   readonly activity: ActivityHub;
+  /** What happened in the last hours; null: it is not kept. */
+  readonly history: Pick<ActivityHistory, 'search'> | null;
   /** The state of the backend, and calls that routes make to it. */
   readonly backend: Pick<HttpBackend, 'health' | 'authenticate' | 'probe' | 'lastFailures'>;
   /** Limits the concurrent searches of a device. */
@@ -223,8 +226,10 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly operation?: string;
   /** What a login at this route is for. Logins are shown as such in the activity, whether they succeed or not. */
   readonly loginAs?: 'administrator' | 'device';
-  /** Returns what the activity shows of a successful call. Only called while somebody reads it. */
+  /** Returns what the activity shows of a successful call. Only called while somebody reads it, or it is kept. */
   readonly activity?: (call: Call<Static<P>, Static<Q>, Static<B>>, answer: unknown) => readonly ShownFact[];
+  /** Whether a successful answer tells of failures, which are always shown and kept. */
+  readonly hasFailures?: (answer: unknown) => boolean;
   /** What is announced to all servers after the route has succeeded. */
   readonly announces?: ClusterNotice;
   readonly handle: (call: Call<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;

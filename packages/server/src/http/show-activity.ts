@@ -44,7 +44,7 @@ function loginFact({ loginAs: as = 'device' }: Route, { body }: FastifyRequest, 
 export function showRefusals(app: FastifyInstance, activity: ActivityHub): void {
   app.onEnded(({ request, status }) => {
     const { refusedWith: code } = request;
-    if (code === null || !activity.isWatched) return;
+    if (code === null) return;
     activity.publish(refusalFact(request, status, code), { requestId: request.id });
   });
 }

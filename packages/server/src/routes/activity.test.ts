@@ -1,7 +1,10 @@
-import type { ActivityEvent } from '@tidemark/protocol';
+import type { ActivityEvent, ActivityHistoryPage } from '@tidemark/protocol';
 import { Caller, makeUser, openDevice, startValkey, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+
+/** Port 1 of this machine refuses connections. */
+const NOBODY_LISTENS = 'http://127.0.0.1:1/tidemark';
 
 let server: TestServer;
 let admin: Caller;
@@ -20,7 +23,7 @@ afterAll(async () => {
 });
 
 /** Opens the stream and returns what reads its next events. */
-async function watch(query = '', { url, token }: Pick<TestServer, 'url' | 'token'> = server) {
+async function watch(query = '?recent=0', { url, token }: Pick<TestServer, 'url' | 'token'> = server) {
   const abort = new AbortController();
   onTestFinished(() => abort.abort());
   const response = await fetch(`${url}/rc/v1/activity${query}`, {
@@ -88,7 +91,7 @@ it('[ACTIVITY-1] pushes, pulls, uploads, pings, logins and refusals appear with 
 });
 
 it('[ACTIVITY-1] a failed login appears with its login and code, and never with the password', async () => {
-  const { event } = await watch('?kind=login');
+  const { event } = await watch('?kind=login&recent=0');
   const caller = new Caller(server.url, null);
   await caller.post('/rc/v1/system/login', { login: 'anna', password: 'wrong-password' });
   const seen = await event();
@@ -106,16 +109,84 @@ it('[ACTIVITY-6] object data needs include=data and the scope admin', async () =
   expect((await reader.get('/rc/v1/activity?include=all')).code).toBe('invalid_value');
   expect((await reader.get('/rc/v1/activity?kind=push,nap')).code).toBe('invalid_value');
   reader.close();
-  const [plain, full] = [await watch('?kind=push', { url: server.url, token }), await watch('?kind=push&include=data')];
+  const [plain, full] = [
+    await watch('?kind=push&recent=0', { url: server.url, token }),
+    await watch('?kind=push&include=data&recent=0'),
+  ];
   await admin.post('/app/v1/Product/push_objects', { objects: { 7: { colour: 'teal' } } });
   expect(await plain.event()).not.toHaveProperty('data');
   expect(await full.event()).toMatchObject({ data: { 7: { colour: 'teal' } } });
 });
 
+it('[ACTIVITY-20] refusals, refused uploads and failed backend calls of the last day are searched by user, device and text', async () => {
+  await makeUser(server, 'carl');
+  const { api, id: client_id } = await openDevice(server, 'carl');
+  const change = { op_id: 'o1', source: 'Nothing', op: 'update', id: '1', attributes: { a: 3 } };
+  await api.post('/sync/v1/push', { client_id, changes: [change] });
+  await api.post('/sync/v1/pull', { client_id: 'somebody-else', sources: {} });
+  await admin.post('/rc/v1/sources', { name: 'Remote', adapter: 'backend' });
+  await admin.post('/rc/v1/system/appserver', { adapter_url: NOBODY_LISTENS });
+  await api.post('/sync/v1/pull', { client_id, sources: { Remote: { token: null } } });
+  await admin.post('/rc/v1/system/appserver', { adapter_url: null });
+  api.close();
+  const search = async (query: string) => {
+    const { body } = await admin.get(`/rc/v1/activity/history?${query}`);
+    const { events, ...page } = body as ActivityHistoryPage;
+    return {
+      ...page,
+      events: events.map(({ kind, user_id, client_id: client, ...event }) => [
+        kind,
+        user_id,
+        client,
+        'code' in event ? event.code : null,
+      ]),
+    };
+  };
+  const refused = ['upload', 'carl', client_id, 'source_not_found'];
+  const failures = [['refusal', 'carl', client_id, 'client_not_found'], refused];
+  const page = { next: null, complete_from: expect.any(String), left_out: 0 };
+  expect(await search('user_id=carl&failed=true&kind=refusal,upload')).toEqual({ ...page, events: failures });
+  const ofBackend = await search('source_id=Remote&failed=true');
+  expect(ofBackend.events.map(([kind]) => kind)).toEqual(['refresh', 'backend']);
+  expect(await search(`client_id=${client_id}&failed=true&text=SOURCE_NOT`)).toEqual({ ...page, events: [refused] });
+  expect((await search('user_id=carl&kind=login')).events).toEqual([['login', 'carl', client_id, null]]);
+  expect((await search('user_id=nobody')).events).toEqual([]);
+  const recent = await watch(`?client_id=${client_id}&recent=1`);
+  expect(await recent.event()).toMatchObject({ kind: 'refusal', client_id });
+});
+
+it.each(['embedded', 'valkey'])(
+  '[ACTIVITY-21] the history on %s survives a restart and covers all servers',
+  async (engine) => {
+    const folder = await temporaryFolder();
+    const valkey = engine === 'valkey' ? await startValkey() : null;
+    const store = { dataFolder: folder.path, ...(valkey === null ? {} : { store: valkey.address }) };
+    onTestFinished(async () => {
+      await valkey?.remove();
+      await folder.remove();
+    });
+    for (const source of ['First', 'Second']) {
+      const one = await startTestServer(store);
+      const caller = new Caller(one.url, one.token);
+      await caller.post(`/app/v1/${source}/push_objects`, { objects: {} });
+      caller.close();
+      await one.close();
+    }
+    const last = await startTestServer(store);
+    const caller = new Caller(last.url, last.token);
+    const { body } = await caller.get('/rc/v1/activity/history?kind=refusal');
+    caller.close();
+    await last.close();
+    const { events } = body as ActivityHistoryPage;
+    expect(events.map(({ source }) => source)).toEqual(['Second', 'First']);
+    expect(new Set(events.map(({ server: id }) => id)).size).toBe(2);
+  },
+);
+
 it('[ACTIVITY-7] revoking the token ends the stream at once', async () => {
   const { body } = await admin.post('/rc/v1/tokens', { name: 'soon gone', scopes: ['read'] });
   const { id, token } = body as { readonly id: string; readonly token: string };
-  const { next } = await watch('?kind=ping', { url: server.url, token });
+  const { next } = await watch('?kind=ping&recent=0', { url: server.url, token });
   await admin.delete(`/rc/v1/tokens/${id}`);
   expect(await next()).toEqual(['ended', { code: 'token_invalid' }]);
   expect(await next()).toBeNull();
@@ -136,7 +207,7 @@ it.each(['embedded', 'valkey'])(
     });
     const caller = new Caller(one.url, one.token);
     await caller.post('/rc/v1/sources', { name: 'Product', partition_type: 'app' });
-    const { event } = await watch('?source_id=Product&kind=push', two);
+    const { event } = await watch('?source_id=Product&kind=push&recent=0', two);
     // The first server may hear of the reader a moment later.
     let isSeen = false;
     const firstPush = async () => {

@@ -1,4 +1,4 @@
-import type { ActivityEvent, ActivityKind } from '@tidemark/protocol';
+import type { ActivityEvent, ActivityHistoryPage, ActivityKind } from '@tidemark/protocol';
 import { parseJson } from '@tidemark/protocol';
 import { TidemarkError } from '../tidemark-error.ts';
 import type { CallOptions, Transport } from '../transport.ts';
@@ -13,16 +13,30 @@ export interface ActivityOptions extends CallOptions {
   readonly kinds?: readonly ActivityKind[];
   /** True: events carry the objects. Needs a token with the scope `admin`. */
   readonly data?: boolean;
-  /** Called when the server has begun to send. Events before that are not shown. */
+  /** How many events of the last day come first, 0 to 200. Absent: 200. */
+  readonly recent?: number;
+  /** Called when the server has begun to send. */
   readonly onReady?: () => void;
   /** Called with the number of events that a busy server, or a slow reader, has left out. */
   readonly onDropped?: (count: number) => void;
 }
 
+export interface ActivityHistoryOptions
+  extends Pick<ActivityOptions, 'user' | 'client' | 'source' | 'kinds'>,
+    CallOptions {
+  /** True: only refusals and failures. */
+  readonly failed?: boolean;
+  /** Only events that contain this text: a code, a route, an id. */
+  readonly text?: string;
+  /** The `next` of the previous page. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
 /** The longest event, in UTF-16 units. Longer ones are not from Tidemark. */
 const EVENT_UNITS_MAX = 1_000_000;
 
-/** What happens on all servers, as it happens. */
+/** What happens on all servers, as it happens, and what happened within the last day. */
 export class ActivityCalls {
   readonly #api: Transport;
 
@@ -31,18 +45,24 @@ export class ActivityCalls {
   }
 
   /**
+   * What happened within the last day, newest first: refusals, failures, pings, and a sample of what succeeded. A page may
+   * be empty and not the last: go on with `next` as `after` until it is null.
+   */
+  history(options: ActivityHistoryOptions = {}): Promise<ActivityHistoryPage> {
+    const { user, client, source, kinds, failed, text, after, limit, ...call } = options;
+    const filter = filterQuery({ user, client, source, kinds });
+    const query = { ...filter, failed: failed === true ? 'true' : undefined, text, after, limit };
+    return this.#api.get('/rc/v1/activity/history', call, query);
+  }
+
+  /**
    * Iterates over events until the signal aborts or the loop is left. When the connection breaks or the token ends it
    * throws; events that happen meanwhile are not made up for.
    */
   async *watch(options: ActivityOptions = {}): AsyncGenerator<ActivityEvent, void> {
-    const { user, client, source, kinds, data, onReady, onDropped, ...call } = options;
-    const query = {
-      user_id: user,
-      client_id: client,
-      source_id: source,
-      kind: kinds?.join(','),
-      include: data === true ? 'data' : undefined,
-    };
+    const { user, client, source, kinds, data, recent, onReady, onDropped, ...call } = options;
+    const include = data === true ? 'data' : undefined;
+    const query = { ...filterQuery({ user, client, source, kinds }), recent, include };
     const request = { method: 'GET', path: '/rc/v1/activity', query, repetition: 'harmless' } as const;
     const bytes = await this.#api.stream({ ...request, accept: 'text/event-stream' }, call);
     for await (const { name, json } of eventsIn(bytes)) {
@@ -52,6 +72,12 @@ export class ActivityCalls {
       else if (name === 'ended') throw new TidemarkError('token_invalid', 'the token has ended', { status: 401 });
     }
   }
+}
+
+type Filter = { readonly [Name in 'user' | 'client' | 'source' | 'kinds']: ActivityOptions[Name] | undefined };
+
+function filterQuery({ user, client, source, kinds }: Filter) {
+  return { user_id: user, client_id: client, source_id: source, kind: kinds?.join(',') };
 }
 
 interface NamedEvent {

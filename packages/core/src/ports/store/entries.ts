@@ -10,7 +10,8 @@ export interface EntryStore {
 
 /**
  * user [login] · client [client id] · user_client [login, client id] · source [name] · token [hash] ·
- * user_token [login, hash] · setting [name] · audit [moment] · ping [ping id] · ping_result [ping id, client id]
+ * user_token [login, hash] · setting [name] · audit [moment] · ping [ping id] · ping_result [ping id, client id] ·
+ * activity [moment and server]
  */
 export type EntryKind =
   | 'user'
@@ -22,7 +23,8 @@ export type EntryKind =
   | 'setting'
   | 'audit'
   | 'ping'
-  | 'ping_result';
+  | 'ping_result'
+  | 'activity';
 
 export interface EntryRef {
   readonly kind: EntryKind;

@@ -13,6 +13,8 @@ const push = route({
   refusals: ['client_not_found', 'user_not_found', 'invalid_value'],
   body: PushRequest,
   answer: PushAnswer,
+  hasFailures: (answer) =>
+    (answer as PushAnswer).outcomes.some(({ status }) => status === 'rejected' || status === 'conflict'),
   activity: ({ body: { changes }, bearer }, answer) =>
     (answer as PushAnswer).outcomes.map((outcome, index) => shownUpload(bearer, changes[index], outcome)),
   handle: async ({ context, body, bearer }) => {

@@ -211,7 +211,38 @@ const activity: readonly ConformanceCase[] = [
       ],
       [get('/rc/v1/activity?kind=nap'), refused('invalid_value', '/kind')],
       [get('/rc/v1/activity?include=everything'), refused('invalid_value', '/include')],
+      [get('/rc/v1/activity?recent=201'), refused('invalid_value', '/recent')],
       [withoutToken(get('/rc/v1/activity')), refused('token_missing')],
+    ],
+  },
+  {
+    rule: 'ACTIVITY-20',
+    title: 'what happened within the last day is searched by user, source, kind and text',
+    steps: (name) => [
+      [post(push(name('Nothing'), 'push_objects'), { objects: {} }), refused('source_not_found')],
+      [
+        get(path`/rc/v1/activity/history?source_id=${name('Nothing')}&kind=refusal&failed=true&text=NOT_FOUND`),
+        json({
+          events: [
+            {
+              ...{ kind: 'refusal', at: MOMENT, server: FACT.address, request_id: REQUEST_ID, user_id: same('login') },
+              ...{ client_id: null, source: name('Nothing'), method: 'POST', code: 'source_not_found', status: 404 },
+              route: '/app/v1/:source_name/push_objects',
+            },
+          ],
+          ...{ next: null, complete_from: MOMENT },
+          left_out: new Matcher('a number', (value) => Number(value) >= 0),
+        }),
+      ],
+      [get('/rc/v1/activity/history?kind=nap'), refused('invalid_value', '/kind')],
+      [get('/rc/v1/activity/history?failed=maybe'), refused('invalid_value', '/failed')],
+      [get('/rc/v1/activity/history?after=x'), refused('invalid_value', '/after')],
+      ...each(
+        refused('invalid_value', '/limit'),
+        get('/rc/v1/activity/history?limit=0'),
+        get('/rc/v1/activity/history?limit=1001'),
+      ),
+      [withoutToken(get('/rc/v1/activity/history')), refused('token_missing')],
     ],
   },
 ];

@@ -1,0 +1,137 @@
+import { newTidemark, settableClock } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import {
+  HISTORY_CHUNK_EVENTS_MAX,
+  HISTORY_FAILURES_OF_ONE_PER_MIN_MAX,
+  HISTORY_FLUSH_MS,
+  HISTORY_SAMPLES_PER_MIN_MAX,
+  HISTORY_STRANGERS_PER_MIN_MAX,
+} from '../limits.ts';
+import type { ActivityFact } from './activity-filter.ts';
+import { ActivityHistory, type HistorySearch } from './activity-history.ts';
+
+const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const ALL: HistorySearch = {
+  ...{ user: null, client: null, source: null, kinds: null },
+  ...{ isFailedOnly: false, text: null, after: null, limit: 1_000 },
+};
+
+/** Histories of several servers on one store. */
+async function newHistories(count: number, bounds: { readonly eventsMax?: number } = {}) {
+  const clock = settableClock();
+  const { store } = await newTidemark();
+  const due: (() => void)[] = [];
+  const timers = {
+    after: (_delayMs: number, run: () => void) => {
+      due.push(run);
+      return () => undefined;
+    },
+  };
+  const histories = Array.from(
+    { length: count },
+    (_, index) =>
+      new ActivityHistory({
+        ...{ store, clock, timers, log: QUIET, server: `server-${index}`, keepHours: 24 },
+        eventsMax: bounds.eventsMax ?? 50_000,
+      }),
+  );
+  const add = (history: ActivityHistory | undefined, fact: ActivityFact, name = '') => {
+    history?.add(fact, { at: new Date(clock.nowMs()).toISOString(), server: name, request_id: null });
+  };
+  return { clock, due, histories: histories as [ActivityHistory, ...ActivityHistory[]], add };
+}
+
+function refusal(user: string | null, code = 'source_not_found'): ActivityFact {
+  const request = { method: 'POST', route: '/app/v1/:source_name/push_objects', status: 404 };
+  return { kind: 'refusal', user_id: user, client_id: null, source: 'Product', ...request, code };
+}
+
+const PULL: ActivityFact = {
+  ...{ kind: 'pull', user_id: 'anna', client_id: 'c1', source: 'Product' },
+  ...{ objects: 1, bytes: 9, more: false, reset: null },
+};
+
+describe('the history of the activity', () => {
+  it('[ACTIVITY-22] pages of the history hold the events of all servers once, newest first', async () => {
+    const { clock, histories, add } = await newHistories(3);
+    const names: string[] = [];
+    for (let n = 0; n < 600; n++) {
+      const name = `u${n}`;
+      names.unshift(name);
+      add(histories[n % 3], refusal(name));
+      clock.advance(1_000);
+    }
+    for (const history of histories) await history.close();
+    const seen: (string | null)[] = [];
+    let after: string | null = null;
+    do {
+      const page = await histories[0].search({ ...ALL, after, limit: 70 });
+      seen.push(...page.events.map(({ user_id }) => user_id));
+      after = page.next;
+    } while (after !== null);
+    expect(seen).toEqual(names);
+  });
+
+  it('[ACTIVITY-23] strangers, one device and what succeeded have bounds of their own in a minute', async () => {
+    const { clock, histories, add } = await newHistories(1);
+    const [history] = histories;
+    for (let n = 0; n < 1_000; n++) {
+      add(history, refusal(null));
+      add(history, refusal('anna'));
+      add(history, PULL);
+    }
+    add(history, refusal('bob'));
+    expect(history.takesSamples).toBe(false);
+    const { events, left_out } = await history.search(ALL);
+    const countOf = (user: string | null, kind: string) =>
+      events.filter((event) => event.user_id === user && event.kind === kind).length;
+    expect([
+      countOf(null, 'refusal'),
+      countOf('anna', 'refusal'),
+      countOf('anna', 'pull'),
+      countOf('bob', 'refusal'),
+    ]).toEqual([HISTORY_STRANGERS_PER_MIN_MAX, HISTORY_FAILURES_OF_ONE_PER_MIN_MAX, HISTORY_SAMPLES_PER_MIN_MAX, 1]);
+    expect(left_out).toBe(2_000 - HISTORY_STRANGERS_PER_MIN_MAX - HISTORY_FAILURES_OF_ONE_PER_MIN_MAX);
+    clock.advance(MINUTE_MS);
+    expect(history.takesSamples).toBe(true);
+  });
+
+  it('[ACTIVITY-24] events older than the time to keep are gone, and beyond events_max the oldest, which the answer says', async () => {
+    const { clock, histories, add } = await newHistories(1, { eventsMax: 2 * HISTORY_CHUNK_EVENTS_MAX });
+    const [history] = histories;
+    const start = clock.nowMs();
+    for (let n = 0; n < 5 * HISTORY_CHUNK_EVENTS_MAX; n++) {
+      add(history, refusal(`u${n}`));
+      clock.advance(1_000);
+    }
+    await history.close();
+    const complete = await history.search(ALL);
+    expect([complete.events.length, complete.complete_from]).toEqual([
+      1_000,
+      new Date(clock.nowMs() - 24 * HOUR_MS).toISOString(),
+    ]);
+    await history.trim(clock.nowMs());
+    const trimmed = await history.search(ALL);
+    expect(trimmed.events.length).toBe(2 * HISTORY_CHUNK_EVENTS_MAX);
+    const oldest = trimmed.events.at(-1)?.at ?? '';
+    expect(Date.parse(trimmed.complete_from)).toBeGreaterThan(start);
+    expect(Date.parse(trimmed.complete_from) >= Date.parse(oldest)).toBe(true);
+    clock.advance(25 * HOUR_MS);
+    expect((await history.search(ALL)).events).toEqual([]);
+    await history.trim(clock.nowMs());
+    expect((await history.search({ ...ALL, isFailedOnly: true })).next).toBe(null);
+  });
+
+  it('[ACTIVITY-25] events are written after HISTORY_FLUSH_MS, and found before that at their server', async () => {
+    const { due, histories, add } = await newHistories(2);
+    add(histories[0], refusal('anna'));
+    expect((await histories[0].search(ALL)).events).toHaveLength(1);
+    expect((await histories[1]?.search(ALL))?.events).toHaveLength(0);
+    expect([due.length, HISTORY_FLUSH_MS]).toEqual([1, 2_000]);
+    due[0]?.();
+    await histories[0].close();
+    expect((await histories[1]?.search(ALL))?.events).toHaveLength(1);
+  });
+});
