@@ -18,6 +18,7 @@ import { openBackend } from './backend/open-backend.ts';
 import { JobAnnouncer, JobQueues } from './background/job-queues.ts';
 import { Maintenance } from './background/maintenance.ts';
 import { Backups } from './backups/backups.ts';
+import { ScheduledBackups } from './backups/scheduled-backups.ts';
 import { Cluster } from './cluster/cluster.ts';
 import { ClusterDevices } from './cluster/cluster-devices.ts';
 import { ClusterMembers } from './cluster/cluster-members.ts';
@@ -158,7 +159,9 @@ async function build(
   const queues = new JobQueues({ tidemark, jobs, announcer, clock, steadyClock, log, dice, queues: config.queues });
   const limits = { limiter, rates, pings: ping.pings };
   const cluster = new Cluster({ members, tidemark, hub: events, activity, ...limits, queues, timers });
+  const { scheduledBackups, backups } = newBackups(config, log, tidemark);
   const context = newRouteContext(config, {
+    ...{ backups, scheduledBackups, history },
     tidemark,
     jobs,
     backend,
@@ -166,7 +169,6 @@ async function build(
     events,
     liveDevices: devices,
     activity,
-    history,
     metrics,
     cluster,
     limiter,
@@ -192,6 +194,7 @@ async function build(
     { name: 'cluster', start: () => cluster.open(), stop: () => cluster.close() },
     // Flushes the statistics when it stops, so it stops after everything that records some, and before the cluster.
     { name: 'maintenance', start: () => maintenance.start(), stop: () => maintenance.stop() },
+    { name: 'scheduled backups', start: () => scheduledBackups?.start(), stop: () => scheduledBackups?.stop() },
     { name: 'backend', stop: () => backend.close() },
     jobsPart(ping, queues, graceMs),
     ...(config.isAppWatched ? [watchPart(config, modules, tidemark)] : []),
@@ -353,6 +356,8 @@ interface ContextParts
     | 'events'
     | 'activity'
     | 'history'
+    | 'backups'
+    | 'scheduledBackups'
     | 'metrics'
     | 'cluster'
     | 'limiter'
@@ -365,11 +370,10 @@ interface ContextParts
 }
 
 function newRouteContext(
-  { tokenTtlS, devices, backend, publicUrl, settingsInForce: settings, ...config }: Config,
+  { tokenTtlS, devices, backend, publicUrl, settingsInForce: settings }: Config,
   { ping, ...parts }: ContextParts,
 ): RouteContext {
   const { pings, results, webPushKey } = ping;
-  const folder = config.store === 'embedded' ? (config.backupFolder ?? join(config.dataFolder, 'backups')) : null;
   return {
     ...parts,
     publicUrl,
@@ -381,11 +385,25 @@ function newRouteContext(
     webPushKey,
     snapshots: new SnapshotSlots(),
     lists: new ListSlots(),
-    backups: new Backups({ store: parts.tidemark.store, folder, nowMs: clock.nowMs }),
     nowMs: clock.nowMs,
     tokenTtlMs: tokenTtlS * 1_000,
     deviceTokenTtlMs: devices.tokenTtlS * 1_000,
   };
+}
+
+function newBackups(
+  { store: engine, backupFolder, dataFolder, backup: { schedule, ...terms } }: Config,
+  log: Log,
+  { store, audit }: Tidemark,
+): { readonly backups: Backups; readonly scheduledBackups: ScheduledBackups | null } {
+  const folder = engine === 'embedded' ? (backupFolder ?? join(dataFolder, 'backups')) : null;
+  const { nowMs } = clock;
+  const backups = new Backups({ store, folder, nowMs });
+  const isScheduled = schedule !== null;
+  const scheduledBackups = isScheduled
+    ? new ScheduledBackups({ backups, store, audit, log, nowMs, schedule, ...terms })
+    : null;
+  return { backups, scheduledBackups };
 }
 
 function tooManySearches(): Refusal {

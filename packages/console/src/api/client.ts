@@ -2,12 +2,16 @@ import { TidemarkClient } from '@tidemark/backend';
 import { Transport } from '@tidemark/backend/transport';
 import { parseJson } from '@tidemark/protocol';
 import type { Readiness } from './readiness.ts';
+import { ServerWatch } from './server-state.ts';
 
 /** The address of the server, which also served this page. */
 export const SERVER_URL = window.location.origin;
 
 const HEADER = 'x-tidemark-console';
 const UNAUTHORIZED = 401;
+
+/** Whether the server answers. */
+export const server = new ServerWatch();
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
@@ -21,7 +25,12 @@ export function onSessionEnded(listener: Listener): () => void {
 /** The session is in a cookie; the header proves that the call comes from this page. */
 async function callFromPage(url: string, init: RequestInit): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), [HEADER]: '1' };
-  const response = await fetch(url, { ...init, headers });
+  const response = await fetch(url, { ...init, headers }).catch((error: unknown) => {
+    // A call that the page itself gave up says nothing about the server.
+    if (init.signal?.aborted !== true) server.failed();
+    throw error;
+  });
+  server.answered(response.status, Date.now());
   if (response.status === UNAUTHORIZED && !url.endsWith('/rc/v1/session')) for (const listener of listeners) listener();
   return response;
 }

@@ -12,3 +12,9 @@ export interface Readiness {
   readonly checks?: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
   readonly backend?: Breaker & { readonly calls?: Readonly<Record<string, Breaker>> };
 }
+
+/** How a check is shown. A warning does not make the server unready, and is not fine either. */
+export function checkState({ name, ok }: { readonly name: string; readonly ok: boolean }): 'ok' | 'warning' | 'fails' {
+  if (!ok) return 'fails';
+  return name === 'warning' ? 'warning' : 'ok';
+}

@@ -33,12 +33,17 @@ export function useIsAdmin(): boolean {
   return useSession().data?.session?.scopes.includes('admin') === true;
 }
 
+/** Whether the error says that there was no answer. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof TidemarkError && (error.code === 'unreachable' || error.code === 'timeout');
+}
+
 /** Returns an error in words for people. */
 export function errorWords(error: unknown): { readonly title: string; readonly detail: string } {
   if (!(error instanceof TidemarkError)) {
     return { title: 'Something went wrong', detail: error instanceof Error ? error.message : String(error) };
   }
-  if (error.code === 'unreachable' || error.code === 'timeout') {
+  if (isUnanswered(error)) {
     return {
       title: 'The server does not answer',
       detail: 'Is it running, and is the network up? Try again in a moment.',

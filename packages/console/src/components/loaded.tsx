@@ -1,7 +1,8 @@
 import { Alert, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { errorWords } from '../api/session.ts';
+import { errorWords, isUnanswered } from '../api/session.ts';
+import { useServerState } from './server-gone.tsx';
 
 interface LoadedProps<T> {
   readonly query: UseQueryResult<T>;
@@ -11,7 +12,10 @@ interface LoadedProps<T> {
 /** Shows the data of a query once it is there, and what is wrong when it is not. */
 export function Loaded<T>({ query, children }: LoadedProps<T>) {
   const { data, error, refetch, isFetching } = query;
-  const failure = error === null ? null : <Failure error={error} onRetry={() => void refetch()} isBusy={isFetching} />;
+  const { isGone } = useServerState();
+  // One banner says that the server does not answer; each part of the screen need not.
+  const isShown = error !== null && !(isGone && isUnanswered(error));
+  const failure = isShown ? <Failure error={error} onRetry={() => void refetch()} isBusy={isFetching} /> : null;
   if (data !== undefined) {
     return (
       <Stack gap="md">

@@ -8,6 +8,7 @@ import { Dialog } from './dialog.tsx';
 import { Icon, type IconName } from './icons.tsx';
 import { Failure } from './loaded.tsx';
 import { Palette } from './palette.tsx';
+import { ServerGone } from './server-gone.tsx';
 
 interface MenuItem {
   readonly to: string;
@@ -90,6 +91,7 @@ export function Shell() {
         <Account />
       </header>
       <main className="main" id="main" tabIndex={-1}>
+        <ServerGone />
         <Outlet />
       </main>
     </div>

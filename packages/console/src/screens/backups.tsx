@@ -12,8 +12,11 @@ import { type Column, DataTable } from '../components/data-table.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Failure, Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
-import { Section } from '../components/page.tsx';
+import { Facts, Section } from '../components/page.tsx';
 import { saveBytes } from '../components/save-file.ts';
+import { StateBadge } from '../components/state-badge.tsx';
+
+type ScheduledBackup = NonNullable<NonNullable<BackupList['schedule']>['last']>;
 
 const KEPT = 14;
 
@@ -67,7 +70,15 @@ export function Backups() {
       }
     >
       {isOffered ? (
-        <Loaded query={query}>{(list) => <BackupTable list={list} />}</Loaded>
+        <Loaded query={query}>
+          {(list) => (
+            <Stack gap="md">
+              <Schedule schedule={list.schedule} />
+              <BackupTable list={list} />
+              <Restore folder={list.folder} name={list.backups[0]?.name ?? '2030-01-31T03-00-00-000Z'} />
+            </Stack>
+          )}
+        </Loaded>
       ) : (
         <Alert color="blue" title="Backups are made with the tools of the store">
           The data is kept in Valkey or Redis. Tidemark makes, downloads, verifies and prunes no backups of it: BGSAVE
@@ -76,6 +87,88 @@ export function Backups() {
         </Alert>
       )}
     </Section>
+  );
+}
+
+/** When the server makes backups by itself, and how the last one went. */
+function Schedule({ schedule }: Pick<BackupList, 'schedule'>) {
+  if (schedule === null) {
+    return (
+      <Alert color="yellow" title="No backup is made by itself">
+        <Stack gap="xs">
+          <Text size="sm">
+            Set a schedule in the configuration, and start the server again. It keeps the newest 14, and runs a program
+            after each if you name one, for example to copy it to another machine.
+          </Text>
+          <Command
+            label="The settings of scheduled backups"
+            text={'"backup": { "schedule": "daily 03:00", "keep": 14, "command": "/usr/local/bin/copy-backup" }'}
+          />
+        </Stack>
+      </Alert>
+    );
+  }
+  const { last, next_at, keep, command } = schedule;
+  return (
+    <Stack gap="xs">
+      {last?.state === 'failed' && (
+        <Alert color="red" title="The last scheduled backup failed" role="alert">
+          <Text size="sm" className="long">
+            {last.detail}
+          </Text>
+        </Alert>
+      )}
+      <Facts
+        isDense
+        facts={[
+          ['Schedule', `${schedule.schedule} (UTC)`],
+          ['Keeps', `the newest ${keep}`],
+          ['Then runs', command ?? 'nothing'],
+          ['Next', <Moment key="next" at={next_at} />],
+          ['Last', last === null ? 'none yet' : <LastBackup key="last" last={last} />],
+        ]}
+      />
+    </Stack>
+  );
+}
+
+const STATES = { running: ['busy', 'running'], done: ['good', 'done'], failed: ['bad', 'failed'] } as const;
+
+function LastBackup({ last: { at, state } }: { readonly last: ScheduledBackup }) {
+  const [tone, words] = STATES[state];
+  return (
+    <Group gap="xs">
+      <Moment at={at} />
+      <StateBadge tone={tone}>{words}</StateBadge>
+    </Group>
+  );
+}
+
+/** How a backup becomes the data again. It needs the machine: a server cannot replace the data under itself. */
+function Restore({ folder, name }: { readonly folder: string; readonly name: string }) {
+  return (
+    <details className="card">
+      <summary>How to restore a backup</summary>
+      <Stack gap="xs" mt="xs">
+        <Text size="sm">
+          On the machine of the server: stop it, put the backup in place of the data, and start it again. “verify” tells
+          beforehand whether the backup is undamaged. A downloaded archive is unpacked with “tar xf” first.
+        </Text>
+        <Command
+          label="Restore"
+          text={[
+            `tidemark verify --data ${folder}/${name}`,
+            'systemctl stop tidemark',
+            `tidemark restore ${folder}/${name} --data /var/lib/tidemark`,
+            'systemctl start tidemark',
+          ].join('\n')}
+        />
+        <Text size="sm">
+          What was written after the backup is gone until the backend pushes it again. All devices start over: they get
+          everything once more, and send what they had not uploaded yet.
+        </Text>
+      </Stack>
+    </details>
   );
 }
 

@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react';
 import { LINES_MAX, useActivity } from '../api/activity.ts';
 import { client, readiness } from '../api/client.ts';
 import { readMetrics } from '../api/metrics.ts';
-import type { Readiness } from '../api/readiness.ts';
+import { checkState, type Readiness } from '../api/readiness.ts';
 import { refreshErrorOf } from '../api/refresh-error.ts';
 import { quantileOf, type Sample, sumOfSamples } from '../api/samples.ts';
 import { useIsAdmin } from '../api/session.ts';
@@ -44,11 +44,7 @@ export function Overview() {
   const metrics = useQuery({ queryKey: ['prometheus'], queryFn: readMetrics, refetchInterval: REFRESH_MS });
   const queried = useQuery({ queryKey: ['metrics', QUERIED], queryFn: () => client.system.metricNames(`${QUERIED}*`) });
   const isAdmin = useIsAdmin();
-  const settings = useQuery({
-    queryKey: ['settings'],
-    queryFn: () => client.system.settings(),
-    enabled: isAdmin,
-  });
+  const settings = useSettings(isAdmin);
   const receipts = useReceipts(sources.data ?? []);
   const failing = useFailing(sources.data ?? []);
   const rates = useRates();
@@ -71,27 +67,36 @@ export function Overview() {
       />
       {isFirstRun && <FirstRun />}
       <div className="tiles">
-        <Tile title="Sources" value={sources.data?.length} to="/sources" />
+        <Tile title="Sources" value={sources.data?.length} to="/sources" atMs={sources.dataUpdatedAt} />
         <Tile
           title="Devices"
           value={license.data?.devices}
           to="/users"
           note={deviceWords(metrics.data ?? [], receipts)}
+          atMs={license.dataUpdatedAt}
         />
         <Tile
           title="Pushes / s"
           value={rates.push}
           to="/activity"
           note={latencyWords(metrics.data ?? [], PUSH_ROUTE)}
+          atMs={metrics.dataUpdatedAt}
         />
-        <Tile title="Pulls / s" value={rates.pull} to="/activity" note={latencyWords(metrics.data ?? [], PULL_ROUTE)} />
+        <Tile
+          title="Pulls / s"
+          value={rates.pull}
+          to="/activity"
+          note={latencyWords(metrics.data ?? [], PULL_ROUTE)}
+          atMs={metrics.dataUpdatedAt}
+        />
         <Tile
           title="Jobs under way"
           value={sumOf(queues.data, 'due', 'leased', 'waiting', 'delayed')}
           to="/jobs"
           note={jobWords(queues.data)}
+          atMs={queues.dataUpdatedAt}
         />
-        <Tile title="Store" value={storeWords(metrics.data)} to="/system" note={ready.data?.durability} />
+        <StoreTile ready={ready.data} samples={metrics.data} atMs={metrics.dataUpdatedAt} />
       </div>
       <div className="columns">
         {CHARTS.map((chart) => (
@@ -108,6 +113,10 @@ export function Overview() {
       </Section>
     </Page>
   );
+}
+
+function useSettings(enabled: boolean) {
+  return useQuery({ queryKey: ['settings'], queryFn: () => client.system.settings(), enabled });
 }
 
 const FRESHNESS: readonly Column<Receipt>[] = [
@@ -216,16 +225,29 @@ function storeWords(samples: readonly Sample[] | undefined): string | undefined 
   return bytes === undefined ? undefined : bytesText(bytes);
 }
 
+interface StoreTileProps {
+  readonly ready: Readiness | undefined;
+  readonly samples: readonly Sample[] | undefined;
+  readonly atMs: number;
+}
+
+function StoreTile({ ready, samples, atMs }: StoreTileProps) {
+  return <Tile title="Store" value={storeWords(samples)} to="/system" note={ready?.durability} atMs={atMs} />;
+}
+
 function Tile({
   title,
   value,
   to,
   note,
+  atMs,
 }: {
   readonly title: string;
   readonly value: number | string | undefined;
   readonly to: string;
   readonly note?: string | undefined;
+  /** When the value was read; 0: not yet. */
+  readonly atMs: number;
 }) {
   return (
     <Link to={to} className="card tile">
@@ -238,9 +260,16 @@ function Tile({
           {note}
         </Text>
       )}
+      {atMs > 0 && (
+        <div className="age">
+          read <Moment at={new Date(atMs).toISOString()} />
+        </div>
+      )}
     </Link>
   );
 }
+
+const CHECK_COLORS = { ok: 'green', warning: 'yellow', fails: 'red' } as const;
 
 function Checks({ ready: { checks = [] } }: { readonly ready: Readiness }) {
   return (
@@ -248,8 +277,8 @@ function Checks({ ready: { checks = [] } }: { readonly ready: Readiness }) {
       <Stack gap="xs">
         {checks.map(({ name, ok, detail }) => (
           <Group key={`${name} ${detail}`} gap="sm" wrap="nowrap">
-            <Badge color={ok ? 'green' : 'red'} variant="light" miw={60}>
-              {ok ? 'ok' : 'fails'}
+            <Badge color={CHECK_COLORS[checkState({ name, ok })]} variant="light" miw={60}>
+              {checkState({ name, ok })}
             </Badge>
             <Text size="sm" fw={600}>
               {name}

@@ -12,6 +12,35 @@ export const Backup = Type.Object(
 );
 export type Backup = Static<typeof Backup>;
 
+/** Backups that the server makes by itself, and how the last one went. */
+export const BackupSchedule = Type.Object(
+  {
+    schedule: text('When a backup is made, in UTC.', 'daily 03:00'),
+    keep: count('How many backups stay after it.', 14),
+    command: nullableText('The program that is run after it; null: none.', '/usr/local/bin/copy-backup'),
+    next_at: moment('When the next one is due.'),
+    last: Type.Union(
+      [
+        Type.Object(
+          {
+            at: moment('When it began.'),
+            state: Type.Enum(['running', 'done', 'failed'], {
+              description: 'How it went. `running` for longer than a backup takes: the server died meanwhile.',
+            }),
+            name: nullableText('The name of the backup; null: none was made.', '2030-01-31T03-00-00-000Z'),
+            detail: nullableText('What failed, in words; null: nothing.', 'the command ended with the code 1'),
+          },
+          { ...closed, title: 'ScheduledBackup', description: 'A backup by schedule.' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'The last one; null: none was due yet.', examples: [null] },
+    ),
+  },
+  { ...closed, title: 'BackupSchedule', description: 'The schedule of backups.' },
+);
+export type BackupSchedule = Static<typeof BackupSchedule>;
+
 export const BackupList = Type.Object(
   {
     folder: text('The folder on the server that holds the backups.', '/var/lib/tidemark/backups'),
@@ -20,6 +49,10 @@ export const BackupList = Type.Object(
       examples: [4_000_000_000],
     }),
     backups: Type.Array(Backup, { description: 'The backups, newest first.' }),
+    schedule: Type.Union([BackupSchedule, Type.Null()], {
+      description: 'The backups by schedule; null: `backup.schedule` is not set.',
+      examples: [null],
+    }),
   },
   { ...closed, title: 'BackupList', description: 'The backups of the server.' },
 );

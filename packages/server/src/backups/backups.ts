@@ -38,7 +38,7 @@ export class Backups {
     this.#parts = parts;
   }
 
-  async list(): Promise<BackupList> {
+  async list(): Promise<Omit<BackupList, 'schedule'>> {
     const folder = this.#folder();
     const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: null, bsize: 0 }));
     const backups = (await backupsIn(folder)).filter(({ name }) => NAME.test(name));

@@ -6,6 +6,7 @@ import { type AdminSignInConfig, adminSignInOf } from './admin-sign-in-settings.
 import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
 import type { QueueSetting } from './queue-settings.ts';
+import { parseSchedule, type Schedule } from './schedule.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
 
@@ -22,6 +23,13 @@ export interface Config {
   readonly dataFolder: string;
   /** An absolute path; null: `backups` in the data folder. */
   readonly backupFolder: string | null;
+  readonly backup: {
+    /** Null: none is made by schedule. */
+    readonly schedule: Schedule | null;
+    readonly keep: number;
+    /** The program that is run after a scheduled backup. */
+    readonly command: string | null;
+  };
   /** `embedded`, or the address of a Valkey or Redis server. */
   readonly store: string;
   readonly isDurabilityRequired: boolean;
@@ -112,6 +120,7 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
     workers: settings.workers,
     dataFolder: settings.data,
     backupFolder: settings.backup_folder,
+    backup: { ...settings.backup, schedule: parseSchedule(settings.backup.schedule ?? '') },
     store: settings.store,
     isDurabilityRequired: settings.require_durable,
     valkey: {
@@ -158,17 +167,21 @@ export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
     queues: settings.queues.map(queueOf),
     stats: { retentionS: settings.stats.retention_s },
     activity: { keepHours: settings.activity.keep_h, eventsMax: settings.activity.events_max },
-    devices: {
-      retentionDays: settings.devices.retention_days,
-      tokenTtlS: settings.devices.token_ttl_s,
-      origins: settings.devices.origins === null ? [] : originsIn(settings.devices.origins),
-      streamsMax: settings.devices.streams_max,
-      streamsPerUserMax: settings.devices.streams_per_user_max,
-      heartbeatS: settings.devices.heartbeat_s,
-      activeWindowS: settings.devices.active_window_s,
-    },
+    devices: devicesOf(settings.devices),
     limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
     sources: settings.sources,
+  };
+}
+
+function devicesOf(devices: Settings['devices']): Config['devices'] {
+  return {
+    retentionDays: devices.retention_days,
+    tokenTtlS: devices.token_ttl_s,
+    origins: devices.origins === null ? [] : originsIn(devices.origins),
+    streamsMax: devices.streams_max,
+    streamsPerUserMax: devices.streams_per_user_max,
+    heartbeatS: devices.heartbeat_s,
+    activeWindowS: devices.active_window_s,
   };
 }
 

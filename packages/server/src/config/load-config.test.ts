@@ -57,6 +57,7 @@ describe('defaults', () => {
       port: 9292,
       workers: 1,
       backupFolder: null,
+      backup: { schedule: null, keep: 14, command: null },
       listenBacklog: 4_096,
       dataFolder: join(folder, 'data'),
       store: 'embedded',
@@ -647,5 +648,42 @@ describe('warnings', () => {
         warning: 'admin_password is a commonly guessed password; choose another',
       },
     ]);
+  });
+});
+
+describe('scheduled backups', () => {
+  const problemsOf = (env: Readonly<Record<string, string>>): string => {
+    try {
+      loadConfig({ env, folder: '/nowhere', userId: 1000 });
+      return '';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  it('[CONFIG-41] a schedule, a number to keep and a command are read from the settings', () => {
+    const env = {
+      TIDEMARK_BACKUP_SCHEDULE: 'daily 03:00',
+      TIDEMARK_BACKUP_KEEP: '7',
+      TIDEMARK_BACKUP_COMMAND: '/usr/local/bin/copy-backup',
+    };
+    expect(loadConfig({ env, folder: '/nowhere', userId: 1000 }).config.backup).toEqual({
+      schedule: { text: 'daily 03:00', everyMs: 86_400_000, offsetMs: 10_800_000 },
+      keep: 7,
+      command: '/usr/local/bin/copy-backup',
+    });
+  });
+
+  it.each([
+    [{ TIDEMARK_BACKUP_SCHEDULE: 'at night' }, 'must be hourly, daily HH:MM, or weekly with a day and HH:MM'],
+    [{ TIDEMARK_BACKUP_KEEP: '0' }, 'must be a whole number from 1 to 100'],
+    [{ TIDEMARK_BACKUP_SCHEDULE: 'hourly', TIDEMARK_BACKUP_COMMAND: 'copy' }, 'must be the absolute path of a program'],
+    [{ TIDEMARK_BACKUP_COMMAND: '/bin/true' }, 'backup.schedule must be set, because backup.command is'],
+    [
+      { TIDEMARK_BACKUP_SCHEDULE: 'hourly', TIDEMARK_STORE: 'valkey://127.0.0.1:6379' },
+      'backed up with their own tools',
+    ],
+  ])('[CONFIG-41] %j is refused', (env, problem) => {
+    expect(problemsOf(env)).toContain(problem);
   });
 });

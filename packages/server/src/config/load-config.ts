@@ -75,11 +75,32 @@ function nested(values: readonly SettledValue[]): Settings {
 }
 
 /** Returns problems between settings that are valid by themselves. */
-function settingConflicts({ ping, admin_sign_in: signIn, issuers }: Settings): readonly SettingProblem[] {
+function settingConflicts({
+  ping,
+  admin_sign_in: signIn,
+  issuers,
+  backup,
+  store,
+}: Settings): readonly SettingProblem[] {
   return [
+    ...backupProblems(backup, store),
     ...signInProblems(signIn, issuers),
     ...together(ping, ['apns_key', 'apns_key_id', 'apns_team_id', 'apns_topics']),
     ...(ping.webhook_url === null ? [] : together(ping, ['webhook_url', 'webhook_secret'])),
+  ];
+}
+
+function backupProblems({ schedule, command }: Settings['backup'], store: string): readonly SettingProblem[] {
+  const problem = (name: string, detail: string) => ({
+    setting: `backup.${name}`,
+    origin: `backup.${name}`,
+    detail: `backup.${name} ${detail}`,
+  });
+  return [
+    ...(schedule !== null && store !== 'embedded'
+      ? [problem('schedule', 'is for the embedded store; Valkey and Redis are backed up with their own tools')]
+      : []),
+    ...(schedule === null && command !== null ? [problem('schedule', 'must be set, because backup.command is')] : []),
   ];
 }
 

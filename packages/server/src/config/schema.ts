@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import {
   DEFAULT_LIMITS,
   INTERVAL_S_MAX,
@@ -8,11 +9,13 @@ import {
   utf8Bytes,
 } from '@tidemark/protocol';
 import { type Static, type TObject, type TSchema, Type } from '@tidemark/protocol/typebox';
+import { BACKUPS_MAX } from '../limits.ts';
 import { AdminSignInSettings } from './admin-sign-in-settings.ts';
 import { IssuerSettings } from './issuer-settings.ts';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
 import { PingSettings } from './ping-settings.ts';
 import { QueueSettings } from './queue-settings.ts';
+import { parseSchedule } from './schedule.ts';
 import { SourceSettings } from './source-settings.ts';
 
 const PORT_MAX = 65_535;
@@ -156,6 +159,28 @@ export const ConfigSchema = Type.Object(
       rule: TEXT_RULE,
       path: true,
     }),
+    backup: Type.Object(
+      {
+        schedule: optionalText(
+          {
+            description:
+              'When the server makes a backup by itself, in UTC: `hourly`, `daily 03:00` or `weekly sunday 03:00`; when it is not set, never.',
+            rule: 'must be hourly, daily HH:MM, or weekly with a day and HH:MM',
+          },
+          (value) => parseSchedule(value) !== null,
+        ),
+        keep: integer(1, BACKUPS_MAX, 14, 'How many backups stay after a scheduled one; the oldest are deleted.'),
+        command: optionalText(
+          {
+            description:
+              'A program that is run after each scheduled backup, with the folder of the backup as its argument, for example to copy it to another place. It is not run by a shell. A failure is shown as a failure of the backup.',
+            rule: 'must be the absolute path of a program',
+          },
+          isAbsolute,
+        ),
+      },
+      { additionalProperties: false },
+    ),
     store: text(
       {
         description: 'Where the data is kept: `embedded` in the data folder, or the address of Valkey or Redis.',

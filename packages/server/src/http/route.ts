@@ -12,6 +12,7 @@ import type { RateLimiter } from '../auth/rate-limiter.ts';
 import type { SignInLimits } from '../auth/sign-in-limits.ts';
 import type { HttpBackend } from '../backend/http-backend.ts';
 import type { Backups } from '../backups/backups.ts';
+import type { ScheduledBackups } from '../backups/scheduled-backups.ts';
 import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
 import type { ClusterDevices } from '../cluster/cluster-devices.ts';
 import type { EventHub } from '../events/event-hub.ts';
@@ -54,6 +55,8 @@ export interface RouteContext {
   /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
   readonly backups: Backups;
+  /** Null: no backup is made by schedule. */
+  readonly scheduledBackups: Pick<ScheduledBackups, 'read'> | null;
   /** The address under which browsers reach the server; null: that of the request. */
   readonly publicUrl: string | null;
   /** Every setting with its origin. */

@@ -20,7 +20,10 @@ const list = route({
   summary: 'The backups that the server holds, newest first',
   refusals: ['backup_not_offered'],
   answer: BackupList,
-  handle: ({ context }) => context.backups.list(),
+  handle: async ({ context: { backups, scheduledBackups } }) => ({
+    ...(await backups.list()),
+    schedule: (await scheduledBackups?.read()) ?? null,
+  }),
 });
 
 const make = route({

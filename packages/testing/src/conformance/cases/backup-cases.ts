@@ -16,7 +16,7 @@ export const backupCases: readonly ConformanceCase[] = [
       const view = { name: same('backup'), made_at: MOMENT, bytes: wholeNumber(1) };
       return [
         [post(BACKUPS, {}), json({ ...view, name: keep('backup', NAME) })],
-        [get(BACKUPS), json({ folder: ANY_TEXT, free_bytes: ANYTHING, backups: listWith(view) })],
+        [get(BACKUPS), json({ folder: ANY_TEXT, free_bytes: ANYTHING, backups: listWith(view), schedule: null })],
         [get(`${BACKUPS}/{backup}`), file()],
         [
           post(`${BACKUPS}/{backup}/verify`, {}),

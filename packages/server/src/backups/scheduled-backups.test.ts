@@ -1,0 +1,98 @@
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { newTidemark, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { testConfig } from '@tidemark/testing/server';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { parseSchedule } from '../config/schedule.ts';
+import { openStore } from '../open-engines.ts';
+import { Backups } from './backups.ts';
+import { ScheduledBackups } from './scheduled-backups.ts';
+
+const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
+const HOUR_MS = 3_600_000;
+
+let temporary: TemporaryFolder;
+let store: Awaited<ReturnType<typeof openStore>>;
+let tidemark: Awaited<ReturnType<typeof newTidemark>>['tidemark'];
+let nowMs: number;
+
+beforeEach(async () => {
+  temporary = await temporaryFolder();
+  store = await openStore(testConfig(join(temporary.path, 'data')));
+  ({ tidemark } = await newTidemark({ store }));
+  nowMs = Date.UTC(2030, 0, 31, 12, 30);
+});
+
+afterEach(async () => {
+  await store.close();
+  await temporary.remove();
+});
+
+/** Writes a program and returns its path. */
+function program(name: string, text: string): string {
+  const path = join(temporary.path, name);
+  writeFileSync(path, `#!/bin/sh\n${text}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+function newScheduled(command: string | null = null) {
+  const folder = join(temporary.path, 'backups');
+  const backups = new Backups({ store, folder, nowMs: () => nowMs });
+  const schedule = parseSchedule('hourly');
+  if (schedule === null) throw new Error('it is a schedule');
+  const ports = { backups, store, audit: tidemark.audit, log: QUIET, nowMs: () => nowMs };
+  const scheduled = new ScheduledBackups({ ...ports, schedule, keep: 2, command });
+  return { scheduled, audit: tidemark.audit, folder };
+}
+
+it('[BACKUP-20] a backup is made when it is due and not before, old ones are deleted, and a second process makes none', async () => {
+  const { scheduled, audit, folder } = newScheduled();
+  const other = newScheduled();
+  await scheduled.check();
+  expect(await scheduled.read()).toEqual({
+    ...{ schedule: 'hourly', keep: 2, command: null, last: null },
+    next_at: '2030-01-31T13:00:00.000Z',
+  });
+  nowMs += HOUR_MS / 2 - 1;
+  await scheduled.check();
+  expect((await scheduled.read()).last).toBeNull();
+  for (let hour = 13; hour < 16; hour++) {
+    nowMs = Date.UTC(2030, 0, 31, hour);
+    await Promise.all([scheduled.check(), other.scheduled.check()]);
+  }
+  expect(readdirSync(folder).sort()).toEqual(['2030-01-31T14-00-00-000Z', '2030-01-31T15-00-00-000Z']);
+  const last = { at: '2030-01-31T15:00:00.000Z', state: 'done', name: '2030-01-31T15-00-00-000Z', detail: null };
+  expect(await scheduled.read()).toMatchObject({ last, next_at: '2030-01-31T16:00:00.000Z' });
+  const facts = await audit.list();
+  expect(facts.map(({ action, result, actor }) => [action, result, actor])).toEqual(
+    Array(3).fill(['backup.scheduled', 'ok', null]),
+  );
+});
+
+it('[BACKUP-21] the command gets the folder of the backup; if it fails, the backup has failed, and no old one is deleted', async () => {
+  const copied = join(temporary.path, 'copied.txt');
+  const works = newScheduled(program('works', `echo "$1" >> ${copied}`));
+  await works.scheduled.check();
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  await works.scheduled.check();
+  expect(readFileSync(copied, 'utf8')).toBe(`${join(works.folder, '2030-01-31T13-00-00-000Z')}\n`);
+  const fails = newScheduled(program('fails', 'echo "no space at the other place" >&2; exit 3'));
+  for (const hour of [14, 15]) {
+    nowMs = Date.UTC(2030, 0, 31, hour);
+    await fails.scheduled.check();
+  }
+  const { last } = await fails.scheduled.read();
+  expect(last).toMatchObject({ state: 'failed', name: '2030-01-31T15-00-00-000Z' });
+  expect(last?.detail).toContain('it ended with the code 3, and said: no space at the other place');
+  expect(readdirSync(fails.folder)).toHaveLength(3);
+  const facts = await fails.audit.list();
+  expect(facts.find(({ subject }) => subject.name === last?.name)).toMatchObject({
+    ...{ action: 'backup.scheduled', result: 'failed', subject: { name: '2030-01-31T15-00-00-000Z' } },
+    target: last?.detail,
+  });
+  const missing = newScheduled(join(temporary.path, 'nothing'));
+  nowMs = Date.UTC(2030, 0, 31, 16);
+  await missing.scheduled.check();
+  expect((await missing.scheduled.read()).last?.detail).toContain('ENOENT');
+});
