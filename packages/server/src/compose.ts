@@ -229,7 +229,10 @@ async function buildCore(
     store,
     passwords,
     server: { id: members.id, isGone: (id) => members.isGone(id) },
-    adapters: { find: (name) => named.get(name) ?? modules.find(name) },
+    adapters: {
+      find: (name) => named.get(name) ?? modules.find(name),
+      names: () => [...named.keys(), ...modules.names],
+    },
     jobs: announcer,
     onWritten: (tookMs) => metrics.written(tookMs / 1_000),
     urlRules: {

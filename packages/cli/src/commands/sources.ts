@@ -24,8 +24,11 @@ interface DeclareOptions extends SourceOptions {
 }
 
 interface SetOptions extends SourceOptions {
+  readonly adapter?: string;
   readonly userName?: string;
 }
+
+const ADAPTER_HELP = 'none, backend, or the name of a source module';
 
 export function addSources(program: Command, cli: Cli): void {
   const sources = commandGroup(
@@ -76,7 +79,7 @@ function addDeclare(sources: Command, cli: Cli): void {
         'app: shared by all users; user: apart for each; group: shared by groups',
       ).choices([...['app', 'user', 'group']]),
     )
-    .option('--adapter <name>', 'none, backend, or the name of a source module')
+    .option('--adapter <name>', ADAPTER_HELP)
     .action(
       cli.remote(async ({ api, print }, source: string, options: DeclareOptions) => {
         const { partitionType, adapter } = options;
@@ -96,9 +99,10 @@ function addSet(sources: Command, cli: Cli): void {
   const command = withAttributes(sources.command('set').description('Change attributes of a source'))
     .argument('<source>')
     .option('--user-name <name>', 'the person who requested the change, for the audit trail')
+    .option('--adapter <name>', ADAPTER_HELP)
     .action(
       cli.remote(async ({ api, print }, source: string, options: SetOptions) => {
-        const data = attributesOf(options);
+        const data = { adapter: options.adapter, ...attributesOf(options) };
         if (Object.values(data).every((value) => value === undefined)) throw usageFailure('there is nothing to set');
         const body = { data, user_name: options.userName };
         print.record(await api.send<SourceView>('PUT', path`/rc/v1/sources/${source}`, body));

@@ -1,14 +1,13 @@
-import { Button, NativeSelect, Stack, Switch } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import type { Conflicts, Source as SourceView } from '@tidemark/protocol';
+import type { Source as SourceView } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { pushCurl, quoted } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { Command } from '../components/command.tsx';
-import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
@@ -18,6 +17,8 @@ import { ownerBody, ownerFlag } from './object-owner.ts';
 import { Receipts } from './receipts.tsx';
 import { RecentPushes } from './recent-pushes.tsx';
 import { Refreshes, RefreshSource } from './refreshes.tsx';
+import { changesOf, formOf, problemsOf } from './source-attributes.ts';
+import { SourceFields } from './source-form.tsx';
 import { ownersOf } from './sources.tsx';
 
 export function Source() {
@@ -89,8 +90,7 @@ function PushExamples({ source: { name: source, partition_type } }: { readonly s
 }
 
 function factsOf(source: SourceView) {
-  const { partition_type, adapter, counts, poll_interval, conflicts, read_only, push_notify, sync_type, queue } =
-    source;
+  const { partition_type, adapter, counts, poll_interval, conflicts, read_only, push_notify, sync_type } = source;
   return [
     ['Data belongs to', ownersOf(partition_type)],
     ['Objects', counts.objects?.toLocaleString('en') ?? `counted per ${partition_type}`],
@@ -104,7 +104,8 @@ function factsOf(source: SourceView) {
     ['Devices', read_only ? 'can only read' : 'can change objects'],
     ['Ping after a push', notifyWords(push_notify), 'Whether devices are woken up when their data changes.'],
     ['Sync', sync_type],
-    ['Queue', queue ?? 'none: work is done in the request'],
+    ['Queues', queueWords(source)],
+    ['References', referenceWords(source.references)],
     [
       'Declared',
       source.configured ? (
@@ -119,6 +120,20 @@ function factsOf(source: SourceView) {
   ] as const;
 }
 
+function queueWords({ queue, query_queue, cud_queue }: SourceView): string {
+  const named = [
+    queue !== null && `${queue} for all work`,
+    query_queue !== null && `${query_queue} for queries`,
+    cud_queue !== null && `${cud_queue} for uploads`,
+  ].filter((words) => words !== false);
+  return named.length === 0 ? 'none: work is done in the request' : named.join(', ');
+}
+
+function referenceWords(references: SourceView['references']): string {
+  const words = Object.entries(references).map(([attribute, source]) => `${attribute} → ${source}`);
+  return words.length === 0 ? 'none' : words.join(', ');
+}
+
 function notifyWords(pushNotify: SourceView['push_notify']): string {
   if (pushNotify === 'until_delivered') return 'until the change is delivered';
   return pushNotify ? 'yes' : 'no';
@@ -129,56 +144,18 @@ function pollWords(seconds: number): string {
   return seconds === 0 ? 'at every sync' : `every ${seconds} seconds`;
 }
 
-const NOTIFY = { false: false, true: true, until_delivered: 'until_delivered' } as const;
-
 function EditSource({ source }: { readonly source: SourceView }) {
-  const [poll, setPoll] = useState(String(source.poll_interval));
-  const [conflicts, setConflicts] = useState<Conflicts>(source.conflicts);
-  const [isReadOnly, setReadOnly] = useState(source.read_only);
-  const [pushNotify, setPushNotify] = useState(source.push_notify);
-  const changes = { poll_interval: Number(poll), conflicts, read_only: isReadOnly, push_notify: pushNotify };
+  const [form, setForm] = useState(() => formOf(source));
   return (
     <Action
       label="Edit"
       title="Edit source"
       verb="Save"
       button={{ variant: 'default' }}
-      call={(api) => api.sources.update(source.name, changes)}
-      isDisabled={!/^(?:-1|[0-9]+)$/.test(poll)}
+      call={(api) => api.sources.update(source.name, changesOf(formOf(source), form))}
+      isDisabled={Object.keys(problemsOf(form)).length > 0}
     >
-      <Stack gap="md">
-        <TextField
-          label="Seconds between two queries of the backend"
-          description="-1: never by itself. 0: at every sync."
-          value={poll}
-          onText={setPoll}
-          inputMode="numeric"
-        />
-        <NativeSelect
-          label="When two devices change the same attribute"
-          value={conflicts}
-          onChange={(event) => setConflicts(event.currentTarget.value as Conflicts)}
-          data={[
-            { value: 'last_writer', label: 'the last writer wins' },
-            { value: 'detect', label: 'the later one is told of the conflict' },
-          ]}
-        />
-        <Switch
-          label="Devices cannot change the objects"
-          checked={isReadOnly}
-          onChange={(event) => setReadOnly(event.currentTarget.checked)}
-        />
-        <NativeSelect
-          label="Ping devices whose data a push has changed"
-          value={String(pushNotify)}
-          onChange={(event) => setPushNotify(NOTIFY[event.currentTarget.value as keyof typeof NOTIFY])}
-          data={[
-            { value: 'false', label: 'no' },
-            { value: 'true', label: 'once' },
-            { value: 'until_delivered', label: 'again and again, until they have the change' },
-          ]}
-        />
-      </Stack>
+      <SourceFields form={form} onChange={(changes) => setForm({ ...form, ...changes })} />
     </Action>
   );
 }

@@ -1,4 +1,4 @@
-import { NativeSelect, Stack, Switch } from '@mantine/core';
+import { NativeSelect, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { PartitionType, Source } from '@tidemark/protocol';
@@ -15,6 +15,8 @@ import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
+import { attributesOf, NEW_SOURCE, problemsOf } from './source-attributes.ts';
+import { SourceFields } from './source-form.tsx';
 
 const COLUMNS: readonly Column<Source>[] = [
   {
@@ -77,7 +79,7 @@ function NoSources() {
 function NewSource() {
   const [name, setName] = useState('');
   const [type, setType] = useState<PartitionType>('user');
-  const [isReadOnly, setReadOnly] = useState(false);
+  const [form, setForm] = useState(NEW_SOURCE);
   const navigate = useNavigate();
   return (
     <Action
@@ -85,10 +87,11 @@ function NewSource() {
       label="New source"
       title="New source"
       verb="Create source"
-      call={(api) => api.sources.declare({ name, partition_type: type, read_only: isReadOnly })}
-      isDisabled={name === ''}
+      call={(api) => api.sources.declare({ name, partition_type: type, ...attributesOf(form) })}
+      isDisabled={name === '' || Object.keys(problemsOf(form)).length > 0}
       onDone={() => {
         setName('');
+        setForm(NEW_SOURCE);
         return navigate({ to: '/sources/$name', params: { name } });
       }}
     >
@@ -113,11 +116,10 @@ function NewSource() {
             { value: 'group', label: 'groups: the members of a group have the same objects' },
           ]}
         />
-        <Switch
-          label="Devices cannot change the objects"
-          checked={isReadOnly}
-          onChange={(event) => setReadOnly(event.currentTarget.checked)}
-        />
+        <details>
+          <summary>More attributes</summary>
+          <SourceFields form={form} onChange={(changes) => setForm({ ...form, ...changes })} />
+        </details>
       </Stack>
     </Action>
   );

@@ -24,6 +24,8 @@ export interface Adapter {
 /** Finds the adapter of a name; null when there is none. */
 export interface Adapters {
   find(adapter: string): Adapter | null;
+  /** The names of all adapters. Absent: the names in declarations are not checked. */
+  names?(): readonly string[];
 }
 
 /** Checks logins. */

@@ -12,11 +12,12 @@ import {
 } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitFields } from '../entries/admit-fields.ts';
-import type { SourceRecord } from './source-record.ts';
+import { NO_ADAPTER, type SourceRecord } from './source-record.ts';
 
 /** The attributes of a source that can change. */
 export type SourceSettings = Pick<
   SourceRecord,
+  | 'adapter'
   | 'pollIntervalS'
   | 'syncType'
   | 'queue'
@@ -38,7 +39,7 @@ export interface SourceDeclaration {
 const PARTITION_TYPES: readonly PartitionType[] = ['app', 'user', 'group'];
 const SYNC_TYPES: readonly SyncType[] = ['incremental', 'bulk_only'];
 const CONFLICTS: readonly Conflicts[] = ['last_writer', 'detect'];
-const FIXED: ReadonlySet<string> = new Set(['name', 'partition_type', 'adapter']);
+const FIXED: ReadonlySet<string> = new Set(['name', 'partition_type']);
 
 /** Checks the declaration of a source: the attributes of specification 2.3 and the adapter. */
 export function admitSource(call: unknown): SourceDeclaration {
@@ -46,7 +47,7 @@ export function admitSource(call: unknown): SourceDeclaration {
   const name = admitName('source', fields.get('name'), pointer('name'));
   const partitionType = fields.get('partition_type') ?? null;
   const adapter = fields.get('adapter') ?? null;
-  for (const field of FIXED) fields.delete(field);
+  for (const field of [...FIXED, 'adapter']) fields.delete(field);
   return {
     name,
     partitionType: partitionType === null ? null : admitPartitionType(partitionType),
@@ -68,6 +69,13 @@ export function admitPartitionType(value: unknown): PartitionType {
   return oneOf(PARTITION_TYPES, value, pointer('partition_type'));
 }
 
+/** Refuses the name of an adapter that does not exist. */
+export function requireAdapter(adapter: string | null | undefined, known: readonly string[], at: string): void {
+  if (adapter == null || adapter === NO_ADAPTER || known.includes(adapter)) return;
+  const detail = `must be one of ${[NO_ADAPTER, ...known].join(', ')}, not ${quoted(adapter)}`;
+  throw new Refusal('invalid_value', `the adapter of a source ${detail}`, [{ pointer: at, detail }]);
+}
+
 export function cannotChange(name: string, at: string): Refusal {
   return new Refusal('immutable_attribute', `the ${name} of a source cannot change`, [
     { pointer: at, detail: 'cannot change' },
@@ -81,6 +89,8 @@ function settingsOf(fields: ReadonlyMap<string, unknown>, path: readonly string[
 
 function admitSetting(name: string, value: unknown, at: string): Partial<SourceSettings> {
   switch (name) {
+    case 'adapter':
+      return { adapter: admitText(value, at) };
     case 'poll_interval':
       return { pollIntervalS: admitPollInterval(value, at) };
     case 'sync_type':

@@ -2,9 +2,9 @@ import { DEFAULT_LIMITS, INTERVAL_S_MAX, Refusal, type RefusalCode, SOURCE_REFER
 import { collectingLog, openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { Users } from '../accounts/users.ts';
-import { Sources } from './sources.ts';
+import { Sources, type SourcesPorts } from './sources.ts';
 
-function setUp() {
+function setUp(adapters?: SourcesPorts['adapters']) {
   const random = seededRandom(1);
   const store = openMemoryStore({ random });
   const clock = settableClock();
@@ -15,6 +15,7 @@ function setUp() {
     passwords: weakPasswords(random),
     limits: DEFAULT_LIMITS,
     log: collectingLog(),
+    ...(adapters === undefined ? {} : { adapters }),
   };
   return { store, clock, sources: new Sources(ports), users: new Users(ports) };
 }
@@ -137,7 +138,6 @@ describe('update', () => {
     [{ sync_type: null }, 'invalid_value'],
     [{ name: 'Other' }, 'immutable_attribute'],
     [{ partition_type: 'app' }, 'immutable_attribute'],
-    [{ adapter: 'backend' }, 'immutable_attribute'],
     [{ poll_interval: 5, color: 'red' }, 'invalid_request'],
     [{ configured: true }, 'invalid_request'],
     [null, 'invalid_request'],
@@ -292,6 +292,20 @@ describe('configure', () => {
     await sources.configure([{ name: 'Declared', adapter: 'backend' }]);
     expect(await sources.get('Declared')).toMatchObject({ configured: true, adapter: 'backend', poll_interval: 300 });
     expect(await sources.get('News')).toMatchObject({ configured: false });
+  });
+
+  it('[SOURCE-40] the adapter of a source can change, and an adapter that does not exist is refused with the known ones', async () => {
+    const adapters = { find: () => null, names: () => ['backend', 'Stock'] };
+    const { sources } = setUp(adapters);
+    const detail = 'the adapter of a source must be one of none, backend, Stock, not "bakend"';
+    await expect(sources.declare({ name: 'Part', adapter: 'bakend' })).rejects.toThrow(detail);
+    await expect(sources.configure([{ name: 'Part', adapter: 'bakend' }])).rejects.toThrow(detail);
+    expect(await sources.has('Part')).toBe(false);
+    await sources.declare({ name: 'Part', adapter: 'Stock' });
+    await expect(sources.update('Part', { adapter: 'bakend' })).rejects.toThrow(detail);
+    expect(await sources.get('Part')).toMatchObject({ adapter: 'Stock', poll_interval: 300 });
+    expect(await sources.update('Part', { adapter: 'none' })).toMatchObject({ adapter: 'none', poll_interval: -1 });
+    expect(await sources.update('Part', { adapter: 'backend' })).toMatchObject({ adapter: 'backend' });
   });
 
   it('[SOURCE-10] a configuration that changes the partition type is refused, because the data would become unreachable', async () => {

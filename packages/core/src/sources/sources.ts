@@ -23,6 +23,7 @@ import {
   admitSource,
   admitSourceUpdate,
   cannotChange,
+  requireAdapter,
   type SourceDeclaration,
 } from './admit-source.ts';
 import { Memberships, type MembershipsPorts } from './memberships.ts';
@@ -61,6 +62,7 @@ export class Sources {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #admission: WriteAdmission;
+  readonly #adapters: MembershipsPorts['adapters'];
 
   readonly #lastCounted = new WeakMap<SourceView, CountedSource>();
   readonly #versions = new WeakMap<SourceView, number>();
@@ -75,6 +77,7 @@ export class Sources {
     this.memberships = new Memberships(ports, (name) => this.find(name));
     this.#store = store;
     this.#clock = clock;
+    this.#adapters = ports.adapters;
     const directory = {
       sourceOf: (name: string) => this.find(name),
       generationOf: async (login: string) => (await store.readEntry(refs.generation(login)))?.version ?? null,
@@ -85,6 +88,7 @@ export class Sources {
 
   async declare(call: unknown): Promise<CountedSource> {
     const declaration = admitSource(call);
+    this.#requireAdapter(declaration.adapter, pointer('adapter'));
     const view = await this.#tryWrite(declaration.name, null, this.#declared(declaration, false));
     if (view === null) throw new Refusal('source_exists', `there is already a source ${quoted(declaration.name)}`);
     return this.#counted(view);
@@ -96,6 +100,9 @@ export class Sources {
    */
   async configure(calls: readonly unknown[]): Promise<readonly SourceView[]> {
     const declarations = calls.map(admitSource);
+    for (const [index, { adapter }] of declarations.entries()) {
+      this.#requireAdapter(adapter, pointer('sources', index, 'adapter'));
+    }
     const views: SourceView[] = [];
     for (const declaration of declarations) views.push(await retryOnConflict(() => this.#tryConfigure(declaration)));
     const named = new Set(declarations.map(({ name }) => name));
@@ -175,6 +182,7 @@ export class Sources {
   async update(name: unknown, data: unknown, userName?: unknown): Promise<CountedSource> {
     const source = admitName('source', name, atSource);
     const settings = admitSourceUpdate(data);
+    this.#requireAdapter(settings.adapter, pointer('data', 'adapter'));
     const updatedBy = userName == null ? {} : { updatedBy: admitName('login', userName, pointer('user_name')) };
     const view = await retryOnConflict(async () => {
       const entry = await this.#require(source);
@@ -214,6 +222,11 @@ export class Sources {
   async refreshAtMs(partition: PartitionKey): Promise<number | null> {
     const entry = await this.#store.readEntry(refs.refreshAt(partition));
     return entry === null ? null : readRefreshTime(entry.value, this.#clock.nowMs());
+  }
+
+  #requireAdapter(adapter: string | null | undefined, at: string): void {
+    const known = this.#adapters?.names?.();
+    if (known !== undefined) requireAdapter(adapter, known, at);
   }
 
   #declared({ partitionType, adapter, settings }: SourceDeclaration, configured: boolean): SourceRecord {

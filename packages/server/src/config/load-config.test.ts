@@ -687,3 +687,31 @@ describe('scheduled backups', () => {
     expect(problemsOf(env)).toContain(problem);
   });
 });
+
+describe('adapters of configured sources', () => {
+  it('[CONFIG-42] a mistyped adapter is refused with the known ones, those of source modules included', async () => {
+    const folder = await temporaryFolder();
+    onTestFinished(folder.remove);
+    const write = (sources: readonly object[], app: string | null) => {
+      const config = { sources, ...(app === null ? {} : { app }) };
+      writeFileSync(join(folder.path, 'tidemark.config.json'), JSON.stringify(config));
+      return () =>
+        loadConfig({ env: {}, folder: folder.path, userId: 1000 }).config.sources.map(({ adapter }) => adapter);
+    };
+    const asked = (adapter: string) => [{ name: 'Order', adapter }];
+    expect(write(asked('bakend'), null)).toThrow(
+      'sources[0].adapter of Order must be one of none, backend, not "bakend"; did you mean backend?',
+    );
+    expect(write(asked('Stock'), null)).toThrow('must be one of none, backend, not "Stock"');
+    mkdirSync(join(folder.path, 'app', 'sources'), { recursive: true });
+    writeFileSync(
+      join(folder.path, 'app', 'sources', 'Stock.ts'),
+      'export default defineSource({ query: async () => ({}) });',
+    );
+    writeFileSync(join(folder.path, 'app', 'sources', 'b.ts'), "export default defineSource({ name: 'Bin', query });");
+    for (const good of ['Stock', 'Bin', 'none', 'backend']) expect(write(asked(good), 'app')()).toEqual([good]);
+    expect(write(asked('Stok'), 'app')).toThrow(
+      'must be one of none, backend, Stock, b, not "Stok"; did you mean Stock?',
+    );
+  });
+});

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { adapterProblems } from './adapter-problems.ts';
 import { checkValue } from './check-value.ts';
 import { type Config, configOf } from './config.ts';
 import { ConfigProblem, type SettingProblem } from './config-problem.ts';
@@ -45,7 +46,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const strongest = new Map(given.map((one) => [one.setting.name, one]));
   const values = SETTINGS.map((setting) => settle(setting, strongest.get(setting.name), folder));
   const settings = nested(values);
-  const conflicts = settingConflicts(settings);
+  const conflicts = [...settingConflicts(settings), ...adapterProblems(settings)];
   if (conflicts.length > 0) throw new ConfigProblem(conflicts);
   const warnings = [...environment.warnings, ...configWarnings(settings, userId)];
   return { config: { ...configOf(settings), settingsInForce: shownSettings(values, warnings) }, values, warnings };

@@ -46,11 +46,14 @@ export const SourceDeclaration = Type.Object(
   { ...closed, title: 'SourceDeclaration', description: 'A source to declare. Only the name is required.' },
 );
 
-export const SourceChanges = Type.Object(Settings, {
-  ...closed,
-  title: 'SourceChanges',
-  description: 'Attributes to change. Name, partition type and adapter cannot change.',
-});
+export const SourceChanges = Type.Object(
+  { adapter: Type.Optional(adapter), ...Settings },
+  {
+    ...closed,
+    title: 'SourceChanges',
+    description: 'Attributes to change. Name and partition type cannot change.',
+  },
+);
 
 export const PartitionTypeParam = Type.Enum(['app', 'user', 'group'], { description: 'The partition type.' });
 
