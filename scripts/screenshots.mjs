@@ -112,13 +112,15 @@ function screensOf({ device, ping, deadQueue }) {
   };
 }
 
-/** The activity shows what happens while its screen is open. */
+/** The activity begins with the last events, and shows what happens while its screen is open. */
 async function takeActivity(page, url, { take, makeActivity }) {
   await page.goto(`${url}/console/activity`);
-  await page.getByText('Nothing has happened yet').waitFor();
   await makeActivity();
   await page.getByRole('table', { name: 'Activity' }).waitFor();
   await take('activity');
+  await page.goto(`${url}/console/activity?view=past&failed=no`);
+  await page.getByRole('table', { name: 'Activity' }).waitFor();
+  await take('activity-past');
 }
 
 async function takeDialogs(page, url, take) {

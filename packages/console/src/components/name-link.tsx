@@ -9,11 +9,21 @@ const PATHS = {
   ping: (id: string) => ({ to: '/pings/$id', params: { id } }),
 } as const;
 
+interface NameLinkProps {
+  readonly kind: keyof typeof PATHS;
+  readonly name: string;
+  /** True: only the beginning of a long id is shown. */
+  readonly isShort?: boolean;
+}
+
+const SHORT_UNITS = 8;
+
 /** A name that leads to the screen of what it names. */
-export function NameLink({ kind, name }: { readonly kind: keyof typeof PATHS; readonly name: string }) {
+export function NameLink({ kind, name, isShort = false }: NameLinkProps) {
+  const isCut = isShort && name.length > SHORT_UNITS + 1;
   return (
     <Link className="name" {...PATHS[kind](name)} title={name}>
-      {name}
+      {isCut ? `${name.slice(0, SHORT_UNITS)}…` : name}
     </Link>
   );
 }

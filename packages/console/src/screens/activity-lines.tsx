@@ -72,7 +72,8 @@ function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<Activi
     },
     {
       title: 'Device',
-      cell: ({ event: { client_id } }) => (client_id === null ? '–' : <NameLink kind="device" name={client_id} />),
+      cell: ({ event: { client_id } }) =>
+        client_id === null ? '–' : <NameLink kind="device" name={client_id} isShort />,
     },
   ];
 }

@@ -44,8 +44,15 @@ function columnsOf(onOpen: (fact: AuditFact) => void): readonly Column<AuditFact
         </button>
       ),
     },
-    { title: 'About', cell: ({ subject }) => <Subject subject={subject} /> },
-    { title: 'Changes', cell: (fact) => <Changes fact={fact} shownMax={CHANGES_SHOWN} /> },
+    {
+      title: 'About',
+      cell: (fact) => (
+        <div className="about">
+          <Subject subject={fact.subject} />
+          <Changes fact={fact} shownMax={CHANGES_SHOWN} />
+        </div>
+      ),
+    },
     {
       title: 'Result',
       cell: (fact) => {
@@ -144,15 +151,15 @@ function Subject({ subject }: { readonly subject: AuditSubject }) {
     user_id !== undefined && user_id !== '*' && <NameLink key="user" kind="user" name={user_id} />,
     group !== undefined &&
       (isOneGroup ? <NameLink key="group" kind="group" name={group} /> : <span key="group">{group}</span>),
-    client_id !== undefined && <NameLink key="device" kind="device" name={client_id} />,
+    client_id !== undefined && <NameLink key="device" kind="device" name={client_id} isShort />,
     name !== undefined && <span key="name">{name}</span>,
   ].filter((part) => part !== false);
-  return parts.length === 0 ? '–' : <span className="subjects">{parts}</span>;
+  return parts.length === 0 ? '' : <span className="subjects">{parts}</span>;
 }
 
 function Changes({ fact, shownMax }: { readonly fact: AuditFact; readonly shownMax: number }) {
   const { changes, objects_changed: objects, are_changes_cut: isCut } = fact;
-  if (changes.length === 0) return objects === null ? '–' : counted(objects, 'object');
+  if (changes.length === 0) return objects === null ? null : counted(objects, 'object');
   const others = changes.length - shownMax;
   return (
     <Stack gap={2}>

@@ -262,7 +262,7 @@ function Tile({
       )}
       {atMs > 0 && (
         <div className="age">
-          read <Moment at={new Date(atMs).toISOString()} />
+          <Moment at={new Date(atMs).toISOString()} />
         </div>
       )}
     </Link>

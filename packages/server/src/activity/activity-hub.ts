@@ -149,8 +149,10 @@ export class ActivityHub {
     this.#streams.set(id, stream);
     const perSecond = (ACTIVITY_EVENTS_PER_WINDOW_MAX * 1_000) / ACTIVITY_WINDOW_MS;
     const ready = { server: this.#parts.server, events_per_s_max: perSecond, heartbeat_s: TICK_MS / 1_000 };
-    stream.send('ready', JSON.stringify(ready));
-    for (const event of recent) stream.send('activity', JSON.stringify(event));
+    stream.sendFirst([
+      ['ready', JSON.stringify(ready)],
+      ...recent.map((event) => ['activity', JSON.stringify(event)] as const),
+    ]);
     if (this.#isClosed) stream.end();
     this.#announce();
     this.#scheduleTick();

@@ -93,8 +93,13 @@ export class ActivityStream {
     return json;
   }
 
+  /** Sends the events with which the stream begins, in one piece. They do not count against its bound. */
+  sendFirst(events: readonly (readonly [name: string, json: string])[]): void {
+    this.#write(events.map(([name, json]) => eventText(name, json)).join(''));
+  }
+
   #write(text: string): void {
-    if (this.#response.write(text)) return;
+    if (this.#response.write(text) || this.#isBehind) return;
     this.#isBehind = true;
     this.#response.once('drain', () => {
       this.#isBehind = false;
