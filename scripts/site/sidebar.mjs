@@ -52,6 +52,7 @@ export const SIDEBAR = [
       ['operating/pings.md', 'Pings and push services'],
       ['operating/receipts.md', 'Delivery receipts'],
       ['operating/explain.md', 'Why is it not there?'],
+      ['operating/devices.md', 'Devices and users'],
       ['operating/lost-devices.md', 'Lost devices'],
       ['operating/privacy.md', 'Privacy and GDPR'],
       ['operating/rate-limits.md', 'Rate limits'],

@@ -166,6 +166,41 @@ const ROWS: readonly Row[] = [
   },
   { args: ['users', 'clients', 'ada'], call: 'GET /rc/v1/users/ada/clients', answer: ['c1'], out: 'c1\n' },
   {
+    args: ['users', 'details', '--behind', '--group', 'n s', '--limit', '5'],
+    call: 'GET /rc/v1/user_details?group=n+s&behind=true&limit=5',
+    answer: { users: [{ login: 'ada', devices: 2, groups: ['n', 's'], behind: 1 }], next: null },
+    out: 'LOGIN  DEVICES  ONLINE  BEHIND  LAST_SEEN  CREATED_AT  GROUPS\nada    2        -       1       -          -           n, s\n',
+  },
+  {
+    args: ['clients', 'list', '--not-seen-days', '7', '--app-version-below', '2.4'],
+    call: 'GET /rc/v1/clients?not_seen_days=7&app_version_below=2.4&limit=1000',
+    answer: {
+      clients: [
+        {
+          ...{ client_id: 'c1', user_id: 'ada', label: null, device_name: 'Till', device_platform: 'web' },
+          ...{ device_app_id: 'Field', device_app_version: '2.3', online: false, behind: 3, last_contact: 'T' },
+        },
+      ],
+      next: null,
+    },
+    out:
+      'CLIENT_ID  USER_ID  NAME  PLATFORM  APP        ONLINE  BEHIND  LAST_CONTACT\n' +
+      'c1         ada      Till  web       Field 2.3  false   3       T\n',
+  },
+  {
+    args: ['clients', 'label', 'c1', 'Van 7'],
+    call: 'PUT /rc/v1/clients/c1',
+    body: { label: 'Van 7' },
+    answer: { client_id: 'c1', label: 'Van 7', device_pin: null },
+    out: 'client_id  c1\nlabel      Van 7\n',
+  },
+  {
+    args: ['clients', 'end-sessions', 'c1', '--yes'],
+    call: 'DELETE /rc/v1/clients/c1/sessions',
+    answer: { client_id: 'c1', ended: 2 },
+    out: 'client_id  c1\nended      2\n',
+  },
+  {
     args: ['clients', 'show', 'c1'],
     call: 'GET /rc/v1/clients/c1',
     answer: { client_id: 'c1', device_pin: null },
@@ -588,6 +623,19 @@ describe.concurrent('data and talk', () => {
     const { out } = await runCli(['groups', 'list'], { env: { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN } });
     expect(out.split('\n')).toHaveLength(10_002);
   });
+
+  it('[CLI-50] a listing with filters reads on, also after an empty page, until it has the rows that were asked for', async () => {
+    const row = (login: string) => ({ login, devices: 1, online: 0, behind: 2, groups: [] });
+    const path = 'GET /rc/v1/user_details?behind=true&limit=';
+    const server = await fakeServer({
+      [`${path}2`]: { body: { users: [], next: 'a' } },
+      [`${path}2&after=a`]: { body: { users: [row('bob')], next: 'bob' } },
+      [`${path}1&after=bob`]: { body: { users: [row('cleo')], next: 'cleo' } },
+    });
+    const env = { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN };
+    const { out } = await runCli(['users', 'details', '--behind', '--limit', '2', '--json'], { env });
+    expect({ rows: JSON.parse(out), calls: server.seen.length }).toEqual({ rows: [row('bob'), row('cleo')], calls: 3 });
+  });
 });
 
 describe.concurrent('refusals', () => {
@@ -725,6 +773,7 @@ describe.concurrent('usage', () => {
     ['users', ['delete', 'ada']],
     ['clients', ['delete', 'c1', '--user', 'ada']],
     ['clients', ['wipe', 'c1']],
+    ['clients', ['end-sessions', 'c1']],
     ['sources', ['drop', 'P']],
     ['tokens', ['revoke', '0a']],
   ])('[CLI-6] %s does nothing irreversible where nobody can be asked', async (name, rest) => {

@@ -12,6 +12,7 @@ import { Identities } from './accounts/identities.ts';
 import { Invites } from './accounts/invites.ts';
 import { RememberedLogins } from './accounts/remembered-logins.ts';
 import { Tokens } from './accounts/tokens.ts';
+import { readUserRecord } from './accounts/user-record.ts';
 import { Users } from './accounts/users.ts';
 import { admitAnswer } from './admission/admit-answer.ts';
 import {
@@ -38,6 +39,7 @@ import type { Admitted } from './admission/admitted.ts';
 import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
 import { DeviceDelivery } from './delivery/device-delivery.ts';
 import { Freshness } from './delivery/freshness.ts';
+import { Listings } from './delivery/listings.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
 import { moveObjects } from './documents/move-objects.ts';
@@ -176,6 +178,7 @@ export class Tidemark {
   readonly devices: Devices;
   readonly receipts: Receipts;
   readonly delivery: DeviceDelivery;
+  readonly listings: Listings;
   readonly freshness: Freshness;
   readonly refresher: Refresher;
   readonly #adapters: { readonly adapters?: Adapters };
@@ -259,6 +262,7 @@ export class Tidemark {
       sources: this.sources,
       onAcknowledged: (listener) => this.onAcknowledged(listener),
     });
+    this.listings = new Listings({ ...ports, sources: this.sources, pace: this.#pace, readUser: readUserRecord });
   }
 
   /** Calls the listener after every commit of this process that changed data, and after late refreshes. Returns the unsubscribe function. */

@@ -99,6 +99,18 @@ export const SORTED_TEXT_UNITS_MAX = 256;
 export const CLIENTS_PER_USER_MAX = 10_000;
 /** One attribute of a device. The longest is the address of a browser's push service. Exceeded: `invalid_value`. */
 export const DEVICE_ATTRIBUTE_UNITS_MAX = 4_096;
+/** Each text that a device says about its name, system and app for people to read, and its label. Exceeded: `invalid_value`. */
+export const DEVICE_TEXT_UNITS_MAX = 200;
+/** Devices or users in one page of a listing with details. Exceeded: `invalid_value`. */
+export const DETAILS_LIST_MAX = 1_000;
+/** Devices or users that one page of a listing with details looks at. Beyond it, the page ends and the next one goes on. */
+export const DETAILS_EXAMINED_MAX = 1_000;
+/** Reads of positions of devices for one page of a listing with details. Beyond it, the page ends and the next one goes on. */
+export const DETAILS_READS_MAX = 5_000;
+/** Devices of one user that a listing of users looks at for `last_seen`, `online` and `behind`. */
+export const DETAILS_USER_DEVICES_MAX = 100;
+/** The text that a listing with details searches for. Exceeded: `invalid_value`. */
+export const SEARCH_TEXT_UNITS_MAX = 200;
 /** The URL of the backend. Exceeded: `url_not_allowed`. */
 export const URL_UNITS_MAX = 2_048;
 /** Rows of statistics in one answer. Beyond it, only the newest are returned. */

@@ -46,6 +46,12 @@ export const DeviceLogin = Type.Object(
         examples: [CLIENT_ID],
       }),
     ),
+    device: Type.Optional(
+      attributes('What the device says about itself, as in `PUT /sync/v1/clients/:client_id`.', {
+        device_platform: 'web',
+        device_system: 'Firefox 128 on Linux',
+      }),
+    ),
   },
   {
     ...closed,

@@ -31,7 +31,7 @@ export interface CallOptions {
 export interface Outgoing {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** JSON text. */
   readonly body?: string;
   readonly repetition: Repetition;

@@ -1,14 +1,22 @@
 import type { ClientView } from '@tidemark/core';
-import type { ClientSync } from '@tidemark/protocol';
+import type { Client, ClientList, ClientSync, EndedSessions } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
-import { commandGroup, examples } from '../examples.ts';
+import { commandGroup, examples, withExamples } from '../examples.ts';
 import { confirm } from '../input.ts';
+import { type ListOptions, readRows } from './listing.ts';
+import { wholeNumber } from './sources.ts';
 
 interface DeleteOptions {
   readonly user?: string;
   readonly yes?: boolean;
+}
+
+interface ClientListOptions extends ListOptions {
+  readonly user?: string;
+  readonly online?: boolean;
+  readonly appVersionBelow?: string;
 }
 
 interface WipeOptions {
@@ -20,12 +28,13 @@ export function addClients(program: Command, cli: Cli): void {
     program,
     'clients',
     'Manage devices',
-    'tidemark users clients ada',
+    'tidemark clients list --behind',
     'tidemark clients show 5f1c0e',
     'tidemark clients sync 5f1c0e',
     'tidemark clients delete 5f1c0e',
     'tidemark clients wipe 5f1c0e',
   );
+  addList(clients, cli);
   clients
     .command('show')
     .description('Show a device')
@@ -37,8 +46,83 @@ export function addClients(program: Command, cli: Cli): void {
       ),
     );
   addSync(clients, cli);
+  addLabel(clients, cli);
+  addEndSessions(clients, cli);
   addDelete(clients, cli);
   addWipe(clients, cli);
+}
+
+const COLUMNS = ['client_id', 'user_id', 'name', 'platform', 'app', 'online', 'behind', 'last_contact'];
+
+function addList(clients: Command, cli: Cli): void {
+  const command = clients
+    .command('list')
+    .description('List the devices of all users, with app, last contact and how far they are behind')
+    .option('--text <text>', 'only devices whose id, user, label, name, system or app contains the text')
+    .option('--user <login>', 'only the devices of this user')
+    .option('--behind', 'only devices that have not acknowledged all changes')
+    .option('--online', 'only devices that listen for events now')
+    .option('--not-seen-days <days>', 'only devices without contact for so long', wholeNumber)
+    .option('--app-version-below <version>', 'only devices whose app has a lower version')
+    .option('--limit <number>', 'at most so many; 1000 by default', wholeNumber)
+    .action(
+      cli.remote(async ({ api, print }, options: ClientListOptions) => {
+        const { text, user, behind, online, notSeenDays, appVersionBelow, limit } = options;
+        const filter = { text, user_id: user, behind, online, not_seen_days: notSeenDays };
+        const rows = await readRows(api, '/rc/v1/clients', {
+          query: { ...filter, app_version_below: appVersionBelow },
+          rowsOf: ({ clients: found }: ClientList) => found,
+          limit,
+        });
+        print.table(print.isJson ? rows : rows.map(shortened), COLUMNS);
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark clients list --behind',
+    'tidemark clients list --not-seen-days 7 --json',
+    'tidemark clients list --text firefox --app-version-below 2.4.0',
+  );
+}
+
+/** The columns of a device that fit into a line. */
+function shortened(row: ClientList['clients'][number]): object {
+  const { label, device_name, device_platform, device_app_id, device_app_version, ...rest } = row;
+  const app = [device_app_id, device_app_version].filter((text) => text !== null).join(' ');
+  return { ...rest, name: label ?? device_name, platform: device_platform, app: app === '' ? null : app };
+}
+
+function addLabel(clients: Command, cli: Cli): void {
+  const command = clients
+    .command('label')
+    .description('Set what to call a device; without a text, the label is removed')
+    .argument('<client>')
+    .argument('[text]')
+    .action(
+      cli.remote(async ({ api, print }, client: string, text: string | undefined, _options: object) => {
+        const { client_id, label } = await api.send<Client>('PUT', path`/rc/v1/clients/${client}`, {
+          label: text ?? null,
+        });
+        print.record({ client_id, label });
+      }),
+    );
+  withExamples(command, 'tidemark clients label 5f1c0e "Van 7"', 'tidemark clients label 5f1c0e');
+}
+
+function addEndSessions(clients: Command, cli: Cli): void {
+  const command = clients
+    .command('end-sessions')
+    .description('End all sessions of a device; it keeps its data, and its user signs in again')
+    .argument('<client>')
+    .option('--yes', 'do not ask for confirmation')
+    .action(
+      cli.remote(async ({ api, print, url }, client: string, { yes }: WipeOptions) => {
+        const warning = `The device ${client} at ${url} will be signed out.`;
+        await confirm(cli, { warning, name: client, isConfirmed: yes === true });
+        print.record(await api.delete<EndedSessions>(path`/rc/v1/clients/${client}/sessions`));
+      }),
+    );
+  withExamples(command, 'tidemark clients end-sessions 5f1c0e', 'tidemark clients end-sessions 5f1c0e --yes');
 }
 
 function addSync(clients: Command, cli: Cli): void {

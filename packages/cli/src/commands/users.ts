@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { UserView } from '@tidemark/core';
-import { type ChangedUser, type Invite, LIST_MAX, parseJson } from '@tidemark/protocol';
+import { type ChangedUser, type Invite, parseJson, type UserList } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { type ApiClient, path } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
@@ -9,6 +9,8 @@ import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { attributeOf, confirm, readJsonText, readPassword } from '../input.ts';
 import { factsAbout } from './export-user.ts';
+import { type ListOptions, readRows } from './listing.ts';
+import { wholeNumber } from './sources.ts';
 import { printKeptTokens } from './tokens.ts';
 
 interface AttributeOptions {
@@ -56,44 +58,6 @@ export function addUsers(program: Command, cli: Cli): void {
     .action(cli.remote(clients));
 }
 
-interface ListOptions {
-  readonly limit: string;
-  readonly after?: string;
-}
-
-function addList(users: Command, cli: Cli): void {
-  const command = users
-    .command('list')
-    .description('List users by login, with their devices and when they were created')
-    .option('--limit <count>', `how many at most, up to ${LIST_MAX}`, '100')
-    .option('--after <login>', 'only those whose login comes after this one')
-    .action(
-      cli.remote(async ({ api, print }, { limit, after }: ListOptions) => {
-        const query = { limit, ...(after === undefined ? {} : { after }) };
-        const logins = await api.get<readonly string[]>('/rc/v1/users', query);
-        const rows: UserView[] = [];
-        for (const login of logins) rows.push(await api.get<UserView>(path`/rc/v1/users/${login}`));
-        const shown = rows.map(({ clients: devices, created_at: created, updated_at: updated, ...user }) => ({
-          ...user,
-          devices,
-          created,
-          updated,
-        }));
-        print.table(print.isJson ? rows : shown, ['login', 'devices', 'created', 'updated', 'attributes']);
-        const last = logins.at(-1);
-        if (logins.length === Number(limit) && last !== undefined) {
-          cli.terminal.say(`there may be more: tidemark users list --after ${JSON.stringify(last)}`);
-        }
-      }),
-    );
-  withExamples(
-    command,
-    'tidemark users list',
-    'tidemark users list --limit 1000 --json',
-    'tidemark users list --after lovelace',
-  );
-}
-
 function addExport(users: Command, cli: Cli): void {
   const command = users
     .command('export')
@@ -116,6 +80,43 @@ const show: CommandAction<[string, object]> = async ({ api, print }, login) => {
 const clients: CommandAction<[string, object]> = async ({ api, print }, login) => {
   print.names(await api.get<readonly string[]>(path`/rc/v1/users/${login}/clients`));
 };
+
+interface UserListOptions extends ListOptions {
+  readonly group?: string;
+  readonly after?: string;
+  readonly createdDays?: number;
+}
+
+function addList(users: Command, cli: Cli): void {
+  const command = users
+    .command('list')
+    .description('List users with their devices, groups, last contact and how far they are behind')
+    .option('--text <text>', 'only users whose login, groups or attributes contain the text')
+    .option('--group <group>', 'only the members of this group')
+    .option('--behind', 'only users whose devices have not acknowledged all changes')
+    .option('--not-seen-days <days>', 'only users whose devices had no contact for so long', wholeNumber)
+    .option('--created-days <days>', 'only users who were created in the last so many days', wholeNumber)
+    .option('--limit <number>', 'at most so many; 1000 by default', wholeNumber)
+    .option('--after <login>', 'only users whose login comes after this one')
+    .action(
+      cli.remote(async ({ api, print }, options: UserListOptions) => {
+        const { text, group, behind, notSeenDays, createdDays, limit, after } = options;
+        const rows = await readRows(api, '/rc/v1/user_details', {
+          query: { text, group, behind, not_seen_days: notSeenDays, created_days: createdDays },
+          rowsOf: ({ users: found }: UserList) => found,
+          ...{ limit, after },
+        });
+        print.table(rows, ['login', 'devices', 'online', 'behind', 'last_seen', 'created_at', 'groups']);
+      }),
+    );
+  withExamples(
+    command,
+    'tidemark users list',
+    'tidemark users list --behind',
+    'tidemark users list --group north --json',
+    'tidemark users list --limit 100 --after lovelace',
+  );
+}
 
 function addInvite(users: Command, cli: Cli): void {
   const command = users

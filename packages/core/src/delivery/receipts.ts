@@ -369,12 +369,11 @@ export class Receipts {
         const entry = await this.#parts.store.readEntry(refs.client(mark.client));
         if (entry === null) return null;
         const { user, lastSyncMs } = readClientRecord(entry.value);
-        const isStartingOver = mark.base === null || !hasAcknowledged(state, mark, mark.base);
         return {
           client_id: mark.client,
           user_id: user,
-          acknowledged: isStartingOver ? null : mark.base,
-          missing: isStartingOver ? state.size : state.head - (mark.base ?? 0),
+          acknowledged: isStartingOver(state, mark) ? null : mark.base,
+          missing: missingChanges(state, mark),
           last_contact: isoTime(Math.max(mark.seenAtMs, lastSyncMs ?? 0)),
         };
       }),
@@ -399,6 +398,15 @@ export function hasAcknowledged(state: PartitionState, mark: DeviceTidemark | nu
   if (mark === null || mark.base === null) return false;
   const validUpTo = isValidUpTo(state, mark.epoch);
   return validUpTo !== null && mark.base <= validUpTo && mark.base >= seq;
+}
+
+function isStartingOver(state: PartitionState, mark: DeviceTidemark): boolean {
+  return mark.base === null || !hasAcknowledged(state, mark, mark.base);
+}
+
+/** Counts the changes after what the device of this tidemark has acknowledged; if it starts over, the objects. */
+export function missingChanges(state: PartitionState, mark: DeviceTidemark): number {
+  return isStartingOver(state, mark) ? state.size : state.head - (mark.base ?? 0);
 }
 
 interface BehindList {

@@ -1,5 +1,6 @@
 import {
   DEVICE_ATTRIBUTE_UNITS_MAX,
+  DEVICE_TEXT_UNITS_MAX,
   DEVICE_TYPES,
   type DeviceType,
   PUSH_TYPES,
@@ -16,7 +17,7 @@ import { addressProblem } from './device-address.ts';
 const PORT_MAX = 65_535;
 
 /** Attributes that only the server sets. */
-const KEPT_BY_SERVER: ReadonlySet<string> = new Set(['user_id', 'last_sync', 'created_at']);
+const KEPT_BY_SERVER: ReadonlySet<string> = new Set(['user_id', 'last_sync', 'created_at', 'label']);
 
 export interface Registration {
   /** Null: the server chooses an id. */
@@ -57,6 +58,10 @@ function admitAttribute(name: string, value: unknown): Partial<Device> {
     case 'device_app_version':
     case 'phone_id':
       return { [name]: admitText(name, value) };
+    case 'device_name':
+    case 'device_platform':
+    case 'device_system':
+      return { [name]: admitShownText(name, value) };
     default:
       throw KEPT_BY_SERVER.has(name) ? fixed(name) : unknown(name);
   }
@@ -103,6 +108,18 @@ function admitText(name: string, value: unknown): string | null {
   if (!value.isWellFormed()) throw notAllowed(name, 'must be well-formed Unicode');
   if (value.length <= DEVICE_ATTRIBUTE_UNITS_MAX) return value;
   throw notAllowed(name, `must not be longer than ${DEVICE_ATTRIBUTE_UNITS_MAX} characters`);
+}
+
+/** Control characters, and characters that change the direction of the text around them. */
+const UNSHOWABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+
+/** Checks a text that people read in lists, logs and terminals. An empty one is none. */
+export function admitShownText(name: string, value: unknown): string | null {
+  const text = admitText(name, value);
+  if (text === null || text === '') return null;
+  if (UNSHOWABLE.test(text)) throw notAllowed(name, 'must have no line breaks and no control characters');
+  if (text.length <= DEVICE_TEXT_UNITS_MAX) return text;
+  throw notAllowed(name, `must not be longer than ${DEVICE_TEXT_UNITS_MAX} characters`);
 }
 
 /** The value is not repeated: a `device_pin` is a secret. */

@@ -10,6 +10,12 @@ export interface Device {
   readonly device_app_id: string | null;
   readonly device_app_version: string | null;
   readonly phone_id: string | null;
+  /** The name that the app or the user gave the device. */
+  readonly device_name: string | null;
+  /** What the app runs on, such as `web`, `node`, `ios` or `android`. */
+  readonly device_platform: string | null;
+  /** The browser or operating system, with its version. */
+  readonly device_system: string | null;
 }
 
 export interface ClientRecord {
@@ -19,6 +25,8 @@ export interface ClientRecord {
   readonly lastSyncMs: number | null;
   /** Source → how often the device was told to start over with it. Older tokens are invalid. */
   readonly restarts: Readonly<Record<string, number>>;
+  /** What administrators call the device; absent: nothing. */
+  readonly label?: string;
   /** The order to erase the device; absent: there is none. */
   readonly wipe?: WipeRecord;
 }
@@ -41,6 +49,9 @@ export const BLANK_DEVICE: Device = {
   device_app_id: null,
   device_app_version: null,
   phone_id: null,
+  device_name: null,
+  device_platform: null,
+  device_system: null,
 };
 
 export function readClientRecord(text: string): ClientRecord {

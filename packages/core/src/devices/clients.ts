@@ -11,7 +11,7 @@ import type { Entry, EntryWrite, Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
-import { admitAddress, admitDeviceUpdate, admitRegistration } from './admit-device.ts';
+import { admitAddress, admitDeviceUpdate, admitRegistration, admitShownText } from './admit-device.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
 import { confirmedRecord, orderedRecord, type WipeView, wipeViewOf } from './wipe-order.ts';
 
@@ -28,6 +28,8 @@ export interface ClientsPorts {
 export interface ClientView extends Device {
   readonly client_id: string;
   readonly user_id: string;
+  /** What administrators call the device; null: nothing. */
+  readonly label: string | null;
   readonly last_sync: string | null;
   readonly created_at: string;
   /** The order to erase the device; null: there is none. */
@@ -93,6 +95,11 @@ export class Clients {
   async find(id: string): Promise<ClientView | null> {
     const entry = await this.#store.readEntry(refs.client(id));
     return entry === null ? null : viewOf(id, readClientRecord(entry.value));
+  }
+
+  /** Refuses attributes that no device may give itself. */
+  requireAttributes(attributes: unknown): void {
+    admitDeviceUpdate('', attributes);
   }
 
   async update(user: unknown, id: unknown, attributes: unknown): Promise<ClientView> {
@@ -166,6 +173,11 @@ export class Clients {
     return wipe !== null && wipe.confirmed_at === null;
   }
 
+  /** Refuses while the device has been ordered to erase itself and has not confirmed: only its token lets it know. */
+  async requireNotToBeWiped(id: string): Promise<void> {
+    if (await this.isToBeWiped(id)) throw wiped(id);
+  }
+
   /** Orders the device to erase itself. An order that was given before stays as it is. */
   async orderWipe(id: unknown, orderedBy: string): Promise<ClientView> {
     const name = admitName('client', id, pointer('client_id'));
@@ -175,6 +187,19 @@ export class Clients {
       const old = readClientRecord(entry.value);
       const record = orderedRecord(old, orderedBy, this.#ports.clock.nowMs());
       return record === old || (await this.#write(name, entry, record)) ? viewOf(name, record) : null;
+    });
+  }
+
+  /** Sets what administrators call the device; null or an empty text: nothing. */
+  async setLabel(id: unknown, label: unknown): Promise<ClientView> {
+    const name = admitName('client', id, pointer('client_id'));
+    const text = admitShownText('label', label);
+    return retryOnConflict(async () => {
+      const entry = await this.#store.readEntry(refs.client(name));
+      if (entry === null) throw notFound(name);
+      const { label: _old, ...rest } = readClientRecord(entry.value);
+      const record = text === null ? rest : { ...rest, label: text };
+      return (await this.#write(name, entry, record)) ? viewOf(name, record) : null;
     });
   }
 
@@ -297,9 +322,18 @@ export class Clients {
   }
 }
 
-function viewOf(id: string, { user, device, createdAtMs, lastSyncMs, wipe }: ClientRecord): ClientView {
+function viewOf(id: string, { user, device, label, createdAtMs, lastSyncMs, wipe }: ClientRecord): ClientView {
   const times = { last_sync: isoTimeOrNull(lastSyncMs), created_at: isoTime(createdAtMs) };
-  return { client_id: id, user_id: user, ...device, ...times, wipe: wipe === undefined ? null : wipeViewOf(wipe) };
+  // Devices that were registered by earlier versions have fewer attributes.
+  const whole = { ...BLANK_DEVICE, ...device };
+  return {
+    client_id: id,
+    user_id: user,
+    label: label ?? null,
+    ...whole,
+    ...times,
+    wipe: wipe === undefined ? null : wipeViewOf(wipe),
+  };
 }
 
 function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration' | 'version'> {

@@ -1,4 +1,4 @@
-import { closed, count, moment, nullableMoment, nullableText, text } from '../annotated.ts';
+import { closed, count, flag, moment, nullableMoment, nullableText, text } from '../annotated.ts';
 import { DEVICE_TYPES, PUSH_TYPES } from '../device-types.ts';
 import { type Static, Type } from '../typebox.ts';
 import { CLIENT_ID } from './examples.ts';
@@ -38,6 +38,15 @@ export const WipeOrder = Type.Object(
 );
 export type WipeOrder = Static<typeof WipeOrder>;
 
+const Label = nullableText('What administrators call the device; null: nothing.', 'Van 7, tablet of the driver');
+
+/** What a device says about itself for people to read. */
+const DeviceTexts = {
+  device_name: nullableText('The name that the app or its user gave the device.', 'Till 3'),
+  device_platform: nullableText('What the app runs on, such as `web`, `node`, `ios` or `android`.', 'web'),
+  device_system: nullableText('The browser or operating system, with its version.', 'Firefox 128 on Linux'),
+};
+
 /** A device. */
 export const Client = Type.Object(
   {
@@ -53,6 +62,8 @@ export const Client = Type.Object(
     device_app_id: nullableText('The id of the app on the device.', 'org.example.field'),
     device_app_version: nullableText('The version of the app.', '2.4.0'),
     phone_id: nullableText('An id of the hardware, which tells reinstalled apps from other devices.', null),
+    ...DeviceTexts,
+    label: Label,
     last_sync: nullableMoment('When the device last pulled; null: never.'),
     created_at: moment('When the device was registered.'),
     wipe: Type.Union([WipeOrder, Type.Null()], {
@@ -66,3 +77,49 @@ export const Client = Type.Object(
   { ...closed, title: 'Client', description: 'A device.' },
 );
 export type Client = Static<typeof Client>;
+
+/** A device in a list of devices. */
+export const ListedClient = Type.Object(
+  {
+    client_id: text('The id of the device.', CLIENT_ID),
+    user_id: text('The login of its user.', 'anna'),
+    label: Label,
+    ...DeviceTexts,
+    device_app_id: nullableText('The id of the app on the device.', 'org.example.field'),
+    device_app_version: nullableText('The version of the app.', '2.4.0'),
+    created_at: moment('When the device was registered.'),
+    last_contact: nullableMoment('When the device last pulled, to the minute; null: never.'),
+    online: flag('Whether the device listens for events now, at any server. A device that only polls is never online.'),
+    behind: count(
+      'Changes that the device has not acknowledged, in all sources that it follows; of a source that it starts over with, all objects.',
+      2,
+    ),
+    wipe: Type.Enum(['none', 'ordered', 'confirmed'], { description: 'Whether it was ordered to erase itself.' }),
+  },
+  { ...closed, title: 'ListedClient', description: 'A device in a list of devices.' },
+);
+export type ListedClient = Static<typeof ListedClient>;
+
+/** A page of all devices. */
+export const ClientList = Type.Object(
+  {
+    clients: Type.Array(ListedClient, { description: 'Devices, by user and id.' }),
+    total: count('All devices of the server, whatever the filters are.', 5_000),
+    examined: count('How many devices this page has looked at.', 100),
+    next: nullableText(
+      'Send it as `after` for the next page, which may be there also if this one is short or empty; null: this is the last.',
+      'anna/c3f1a2b4',
+    ),
+  },
+  { ...closed, title: 'ClientList', description: 'A page of all devices.' },
+);
+export type ClientList = Static<typeof ClientList>;
+
+export const EndedSessions = Type.Object(
+  {
+    client_id: text('The id of the device.', CLIENT_ID),
+    ended: count('How many tokens of the device have ended.', 1),
+  },
+  { ...closed, title: 'EndedSessions', description: 'The sessions of a device that have ended.' },
+);
+export type EndedSessions = Static<typeof EndedSessions>;

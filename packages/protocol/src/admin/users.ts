@@ -1,4 +1,4 @@
-import { attributes, closed, count, moment, nullableText, text, texts } from '../annotated.ts';
+import { attributes, closed, count, flag, moment, nullableMoment, nullableText, text, texts } from '../annotated.ts';
 import { type Static, Type } from '../typebox.ts';
 import { Token } from './tokens.ts';
 
@@ -25,6 +25,37 @@ export const User = Type.Object(
   { ...closed, title: 'User', description: 'A user.' },
 );
 export type User = Static<typeof User>;
+
+/** A user in a list of users with details. */
+export const ListedUser = Type.Object(
+  {
+    login: text('The login, which is the id of the user.', 'anna'),
+    admin: flag('Whether the user is an administrator.'),
+    created_at: moment('When the user was created.'),
+    last_seen: nullableMoment('When a device of the user last pulled, to the minute; null: never.'),
+    devices: count('How many devices the user has.', 2),
+    online: count('How many of them listen for events now.', 1),
+    groups: texts('The groups that the user is a member of, sorted.', ['north', 'south']),
+    behind: count('Changes that the devices of the user have not acknowledged, all together.', 0),
+  },
+  { ...closed, title: 'ListedUser', description: 'A user in a list of users.' },
+);
+export type ListedUser = Static<typeof ListedUser>;
+
+/** A page of all users with details. */
+export const UserList = Type.Object(
+  {
+    users: Type.Array(ListedUser, { description: 'Users, by login.' }),
+    total: count('All users of the server, whatever the filters are.', 250),
+    examined: count('How many users this page has looked at.', 100),
+    next: nullableText(
+      'Send it as `after` for the next page, which may be there also if this one is short or empty; null: this is the last.',
+      'anna',
+    ),
+  },
+  { ...closed, title: 'UserList', description: 'A page of all users, with details.' },
+);
+export type UserList = Static<typeof UserList>;
 
 export const Invite = Type.Object(
   {

@@ -1,6 +1,6 @@
 import type { Bus, BusListener, Clock } from '@tidemark/core';
 import type { Timers } from '../jobs/timers.ts';
-import { type ClusterQuery, type Hint, readHint, writeHint } from './hint.ts';
+import { type ClusterAnswer, type ClusterQuery, type Hint, readHint, writeHint } from './hint.ts';
 
 export interface ClusterMembersParts {
   /** Identifies this server among all servers of the installation. */
@@ -15,7 +15,7 @@ export interface ClusterMembersParts {
 export interface ClusterListener {
   onHint(hint: Hint): void;
   /** Answers a query of another server. */
-  answer(query: ClusterQuery): number;
+  answer(query: ClusterQuery): ClusterAnswer;
   /** Called when hints may have been lost. */
   onGap(): void;
 }
@@ -42,7 +42,7 @@ interface Member {
 interface OpenQuery {
   readonly unanswered: Set<string>;
   readonly settle: () => void;
-  sum: number;
+  readonly answers: ClusterAnswer[];
 }
 
 /**
@@ -101,18 +101,24 @@ export class ClusterMembers {
   }
 
   /** Returns the sum of the answers; a server that does not answer in time counts as 0. */
-  ask(question: ClusterQuery): Promise<number> {
+  async ask(question: ClusterQuery): Promise<number> {
+    const answers = await this.collect(question);
+    return answers.reduce<number>((sum, answer) => sum + (typeof answer === 'number' ? answer : 0), 0);
+  }
+
+  /** Returns the answers of the servers that answer in time. */
+  collect(question: ClusterQuery): Promise<readonly ClusterAnswer[]> {
     const unanswered = new Set(this.#members.keys());
-    if (unanswered.size === 0 || this.#queries.size >= QUERIES_MAX) return Promise.resolve(0);
+    if (unanswered.size === 0 || this.#queries.size >= QUERIES_MAX) return Promise.resolve([]);
     const id = String(++this.#lastQueryId);
     return new Promise((resolve) => {
       const settle = () => {
         cancelTimeout();
         this.#queries.delete(id);
-        resolve(query.sum);
+        resolve(query.answers);
       };
       const cancelTimeout = this.#parts.timers.after(ANSWER_MS_MAX, settle);
-      const query: OpenQuery = { unanswered, settle, sum: 0 };
+      const query: OpenQuery = { unanswered, settle, answers: [] };
       this.#queries.set(id, query);
       this.tell({ kind: 'ask', id, question });
     });
@@ -208,8 +214,8 @@ export class ClusterMembers {
   }
 }
 
-function addAnswer(query: OpenQuery, from: string, value: number): void {
+function addAnswer(query: OpenQuery, from: string, value: ClusterAnswer): void {
   if (!query.unanswered.delete(from)) return;
-  query.sum += value;
+  query.answers.push(value);
   if (query.unanswered.size === 0) query.settle();
 }

@@ -5,7 +5,7 @@ import type { RateLimiter } from '../auth/rate-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Timers } from '../jobs/timers.ts';
 import type { ClusterMembers } from './cluster-members.ts';
-import type { AcknowledgedState, ChangedPartition, ClusterQuery, Hint } from './hint.ts';
+import type { AcknowledgedState, ChangedPartition, ClusterAnswer, ClusterQuery, Hint } from './hint.ts';
 
 /** What a route has changed that other servers would not notice by themselves, or only later. */
 export type ClusterNotice = 'sessions' | 'sources' | 'reset';
@@ -165,10 +165,11 @@ export class Cluster {
     void hub.pullAll();
   }
 
-  #answer(query: ClusterQuery): number {
+  #answer(query: ClusterQuery): ClusterAnswer {
     const { hub } = this.#parts;
     if (query.kind === 'listeners') return hub.size;
     if (query.kind === 'listening') return hub.isListening(query.client) ? 1 : 0;
+    if (query.kind === 'listening_of') return query.clients.filter((client) => hub.isListening(client));
     if (query.kind === 'ping') return hub.ping(query.client, query.ping) ? 1 : 0;
     // A newer server may ask what this version does not know.
     return 0;

@@ -9,8 +9,13 @@ export type ClusterQuery =
   | { readonly kind: 'ping'; readonly client: string; readonly ping: SyncEvents['ping'] }
   /** Asks whether the device listens at the server; the answer is 1 or 0. */
   | { readonly kind: 'listening'; readonly client: string }
+  /** Asks which of the devices listen at the server; the answer is their ids. */
+  | { readonly kind: 'listening_of'; readonly clients: readonly string[] }
   /** Counts the devices that listen at the server. */
   | { readonly kind: 'listeners' };
+
+/** The answer of one server to a query: a number, or a list of names. */
+export type ClusterAnswer = number | readonly string[];
 
 /** A partition that changed, with what was committed, if that is known. */
 export interface ChangedPartition extends PartitionKey {
@@ -48,7 +53,7 @@ export type Hint =
   | { readonly kind: 'pinged'; readonly caller: string }
   | ActivityHint
   | { readonly kind: 'ask'; readonly id: string; readonly question: ClusterQuery }
-  | { readonly kind: 'answer'; readonly id: string; readonly to: string; readonly value: number };
+  | { readonly kind: 'answer'; readonly id: string; readonly to: string; readonly value: ClusterAnswer };
 
 export interface ReceivedHint {
   /** The id of the sending server. */

@@ -331,6 +331,24 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     expect([await isOnlineAt(fleet.first), await isOnlineAt(fleet.second)]).toEqual([true, true]);
   });
 
+  it('[DEVICE-26] a listing finds devices that listen at another server', async () => {
+    const login = await newUser();
+    const [here, elsewhere, away] = [
+      await openDevice(at(fleet.first), login),
+      await openDevice(at(fleet.first), login),
+      await openDevice(at(fleet.first), login),
+    ];
+    await listenAt(fleet.first, here);
+    await listenAt(fleet.second, elsewhere);
+    const listed = async (server: ServerProcess) => {
+      const { body } = await adminAt(server).get(`/rc/v1/clients?user_id=${encodeURIComponent(login)}`);
+      const { clients } = body as { readonly clients: readonly { client_id: string; online: boolean }[] };
+      return Object.fromEntries(clients.map(({ client_id, online }) => [client_id, online]));
+    };
+    const expected = { [here.id]: true, [elsewhere.id]: true, [away.id]: false };
+    expect([await listed(fleet.first), await listed(fleet.second)]).toEqual([expected, expected]);
+  });
+
   it('[STALE-3] a change counts at the server where its device was, until the device acknowledges at another', async () => {
     const login = await newUser();
     const device = await openDevice(at(fleet.first), login);

@@ -54,5 +54,6 @@ function sectionOf(path: string): string {
   if (prefix === 'sync') return 'devices';
   if (prefix === 'app') return 'push';
   if (prefix !== 'rc') return 'service';
+  if (section === 'user_details') return 'users';
   return section === 'readstate' ? 'read_state' : section;
 }

@@ -40,7 +40,7 @@ export interface RouteContext {
   readonly deviceTokenTtlMs: number;
   readonly events: EventHub;
   /** The devices that listen for events at any server. */
-  readonly liveDevices: Pick<ClusterDevices, 'isListening'>;
+  readonly liveDevices: Pick<ClusterDevices, 'isListening' | 'listeningOf'>;
   readonly snapshots: SnapshotSlots;
   /** Limits the filtered and sorted lists that are made at once. */
   readonly lists: ListSlots;

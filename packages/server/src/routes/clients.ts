@@ -1,8 +1,13 @@
-import { Client, WipeOrder } from '@tidemark/protocol/admin/clients';
+import type { ClientView } from '@tidemark/core';
+import { Client, ClientList, EndedSessions, WipeOrder } from '@tidemark/protocol/admin/clients';
+import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
-import { route } from '../http/route.ts';
+import { requireRightOverToken } from '../auth/administrator-rights.ts';
+import { documentedAs } from '../http/documented-schema.ts';
+import { type RouteContext, route } from '../http/route.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes } from './documents.ts';
-import { ClientId, Empty, SourceId } from './shapes.ts';
+import { flagsOf, numbersOf, pageOf, textsOf } from './paging.ts';
+import { ClientId, Empty, pageQuery, queryFlag, queryNumber, SourceId, UserId } from './shapes.ts';
 
 const owner: DocumentOwner = {
   name: 'a device and source',
@@ -11,6 +16,39 @@ const owner: DocumentOwner = {
   params: { client_id: ClientId, source_id: SourceId },
   scopeOf: ({ client_id: client = '', source_id: source = '' }) => ({ kind: 'client', source, client }),
 };
+
+const list = route({
+  method: 'GET',
+  path: '/rc/v1/clients',
+  operationId: 'clientsList',
+  scope: 'read',
+  summary: 'All devices, with app, system, last contact and how far they are behind',
+  description:
+    'Devices are listed by user and id. A page looks at a bounded number of devices: with filters it may be short, or empty, and `next` leads on.',
+  refusals: ['invalid_name', 'invalid_value'],
+  query: pageQuery('its `next`', 'anna/c3f1a2b4', {
+    text: Type.Optional(
+      text(
+        'Only devices whose id, user, label, name, platform, system or app contains the text, in any case.',
+        'firefox',
+      ),
+    ),
+    user_id: Type.Optional(UserId),
+    behind: queryFlag('`true`: only devices that have not acknowledged all changes.'),
+    online: queryFlag('`true`: only devices that listen for events now; `false`: only those that do not.'),
+    not_seen_days: queryNumber('Only devices without contact for so many days.', 7),
+    app_version_below: Type.Optional(text('Only devices whose app has a lower version.', '2.4.0')),
+  }),
+  answer: ClientList,
+  handle: ({ context: { tidemark, liveDevices }, query }) =>
+    tidemark.listings.clients.page({
+      findListening: (clients) => liveDevices.listeningOf(clients),
+      ...pageOf(query),
+      ...textsOf(query, 'text', 'user_id', 'app_version_below'),
+      ...flagsOf(query, 'behind', 'online'),
+      ...numbersOf(query, 'not_seen_days'),
+    }),
+});
 
 const get = route({
   method: 'GET',
@@ -21,13 +59,59 @@ const get = route({
   params: Type.Object({ client_id: ClientId }),
   answer: Client,
   handle: async ({ context, params, bearer }) => {
-    const { tidemark } = context;
-    const view = await tidemark.clients.get(params.client_id);
-    const cursors = await tidemark.devices.cursors({ user: view.user_id, client: view.client_id });
-    const client = { ...view, cursors };
+    const client = await withCursors(context, await context.tidemark.clients.get(params.client_id));
     // Whoever knows the push address of a device can send pings to its user.
     const maySeePin = bearer?.scopes.includes('admin') === true;
     return maySeePin || client.device_pin === null ? client : { ...client, device_pin: '***' };
+  },
+});
+
+async function withCursors({ tidemark }: RouteContext, view: ClientView) {
+  return { ...view, cursors: await tidemark.devices.cursors({ user: view.user_id, client: view.client_id }) };
+}
+
+/** What administrators may set; the other attributes are the device's own. */
+const ClientChanges = Type.Object(
+  { label: Type.Unknown(documentedAs(nullableText('What to call the device; null: nothing.', 'Van 7'))) },
+  { ...closed, title: 'ClientChanges', description: 'What to change about a device.' },
+);
+
+const update = route({
+  method: 'PUT',
+  path: '/rc/v1/clients/:client_id',
+  operationId: 'clientsSetLabel',
+  scope: 'admin',
+  summary: 'Set the label of a device',
+  refusals: ['invalid_value'],
+  params: Type.Object({ client_id: ClientId }),
+  body: ClientChanges,
+  answer: Client,
+  audit: 'client.update',
+  handle: async ({ context, params, body }) =>
+    withCursors(context, await context.tidemark.clients.setLabel(params.client_id, body.label)),
+});
+
+const endSessions = route({
+  method: 'DELETE',
+  path: '/rc/v1/clients/:client_id/sessions',
+  operationId: 'clientsEndSessions',
+  scope: 'admin',
+  summary: 'End all sessions of a device',
+  description:
+    'All tokens of the device are revoked. It keeps its data, and goes on when its user has signed in again. Refused for a device that is to be wiped: it needs its token to be told so.',
+  refusals: ['client_wiped'],
+  params: Type.Object({ client_id: ClientId }),
+  answer: EndedSessions,
+  audit: 'client.end_sessions',
+  handle: async ({ context, params, bearer }) => {
+    const { tidemark, cluster } = context;
+    const { client_id, user_id: user } = await tidemark.clients.get(params.client_id);
+    await requireRightOverToken(tidemark, bearer, { user, scopes: [] });
+    await tidemark.clients.requireNotToBeWiped(client_id);
+    const ended = await tidemark.tokens.revokeOfClient(user, client_id);
+    // Ends the stream of the device, at whichever server it listens.
+    cluster.announce('sessions', user);
+    return { client_id, ended };
   },
 });
 
@@ -51,4 +135,4 @@ const wipe = route({
   },
 });
 
-export const clientRoutes = [get, wipe, docnamesRoute(owner), ...documentRoutes(owner)];
+export const clientRoutes = [list, get, update, endSessions, wipe, docnamesRoute(owner), ...documentRoutes(owner)];

@@ -129,6 +129,9 @@ export const DeviceAttributes = Type.Partial(
     device_app_id: nullableText('The id of the app.', 'org.example.field'),
     device_app_version: nullableText('The version of the app.', '2.4.0'),
     phone_id: nullableText('An id of the hardware, which tells reinstalled apps from other devices.', 'b1f0'),
+    device_name: nullableText('The name that the app or its user gave the device.', 'Till 3'),
+    device_platform: nullableText('What the app runs on, such as `web`, `node`, `ios` or `android`.', 'web'),
+    device_system: nullableText('The browser or operating system, with its version.', 'Firefox 128 on Linux'),
   }),
   { ...closed, title: 'DeviceAttributes', description: 'What a device says about itself. What is absent stays.' },
 );

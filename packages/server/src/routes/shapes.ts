@@ -50,3 +50,13 @@ export function pageQuery<Others extends TProperties>(after: string, example: st
     closed,
   );
 }
+
+/** A member of a query that is true or false. */
+export function queryFlag(description: string) {
+  return Type.Optional(Type.Enum(['true', 'false'], { description, examples: ['true'] }));
+}
+
+/** A member of a query that is a whole number; the handler reads it with `wholeNumber`. */
+export function queryNumber(description: string, example: number) {
+  return Type.Optional(Type.String(documentedAs(Type.Integer({ minimum: 0, description, examples: [example] }))));
+}

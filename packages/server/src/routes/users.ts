@@ -1,6 +1,7 @@
+import { DETAILS_USER_DEVICES_MAX } from '@tidemark/protocol';
 import { Deleted } from '@tidemark/protocol/admin/deleted';
 import { PingReport } from '@tidemark/protocol/admin/pings';
-import { ChangedUser, Invite, User } from '@tidemark/protocol/admin/users';
+import { ChangedUser, Invite, User, UserList } from '@tidemark/protocol/admin/users';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
@@ -9,9 +10,9 @@ import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { OBJECT_REFUSALS } from '../http/route-refusals.ts';
 import { type DocumentOwner, docnamesRoute, documentRoutes, objectsRoute } from './documents.ts';
-import { pageOf } from './paging.ts';
+import { flagsOf, numbersOf, pageOf, textsOf } from './paging.ts';
 import { NewUserAttributes, PingRequest, UserChanges } from './request-shapes.ts';
-import { ClientId, names, pageQuery, SourceId, UserId } from './shapes.ts';
+import { ClientId, GroupId, names, pageQuery, queryFlag, queryNumber, SourceId, UserId } from './shapes.ts';
 
 const NewUserBody = Type.Object(
   { attributes: Type.Unknown(documentedAs(NewUserAttributes)) },
@@ -68,6 +69,36 @@ const list = route({
   query: pageQuery('a login', 'anna', {}),
   answer: names('Logins, sorted.', ['anna', 'bob']),
   handle: ({ context, query }) => context.tidemark.users.list(pageOf(query)),
+});
+
+/** `GET /rc/v1/users` answers logins alone, and a path below it would be that of a user. */
+const details = route({
+  method: 'GET',
+  path: '/rc/v1/user_details',
+  operationId: 'usersDetails',
+  scope: 'read',
+  summary: 'All users, with their devices, groups, last contact and how far they are behind',
+  description: `Users are listed by login. A page looks at a bounded number of users: with filters it may be short, or empty, and \`next\` leads on. Of the devices of a user the first ${DETAILS_USER_DEVICES_MAX} are looked at.`,
+  refusals: ['invalid_name', 'invalid_value'],
+  query: pageQuery('its `next`', 'anna', {
+    text: Type.Optional(
+      text('Only users whose login, groups or attributes contain the text, in any case.', 'example.org'),
+    ),
+    group: Type.Optional(GroupId),
+    behind: queryFlag('`true`: only users whose devices have not acknowledged all changes.'),
+    not_seen_days: queryNumber('Only users whose devices had no contact for so many days.', 7),
+    created_days: queryNumber('Only users who were created in the last so many days.', 30),
+    has_devices: queryFlag('`true`: only users with devices; `false`: only users without.'),
+  }),
+  answer: UserList,
+  handle: ({ context: { tidemark, liveDevices }, query }) =>
+    tidemark.listings.users.page({
+      findListening: (clients) => liveDevices.listeningOf(clients),
+      ...pageOf(query),
+      ...textsOf(query, 'text', 'group'),
+      ...flagsOf(query, 'behind', 'has_devices'),
+      ...numbersOf(query, 'not_seen_days', 'created_days'),
+    }),
 });
 
 const get = route({
@@ -216,6 +247,7 @@ function setsPassword(attributes: unknown): boolean {
 export const userRoutes = [
   create,
   list,
+  details,
   get,
   update,
   remove,

@@ -109,3 +109,13 @@ function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length > SHOWN_UNITS_MAX ? `${text.slice(0, SHOWN_UNITS_MAX)}…` : text;
 }
+
+/** An object with these members, among others. */
+export function having(members: Readonly<Record<string, unknown>>): Matcher {
+  return new Matcher(JSON.stringify(members), (value, kept) =>
+    Object.entries(members).every(([name, wanted]) => {
+      const given = (value as Record<string, unknown>)[name];
+      return wanted instanceof Matcher ? wanted.accepts(given, kept) : given === wanted;
+    }),
+  );
+}

@@ -1,14 +1,17 @@
 import type {
   ChangedUser,
   Client,
+  ClientList,
   ClientSync,
   Deleted,
+  EndedSessions,
   Explanation,
   Invite,
   JsonValue,
   Page,
   PingReport,
   User,
+  UserList,
   WipeOrder,
 } from '@tidemark/protocol';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
@@ -42,6 +45,19 @@ interface InviteTerms {
   readonly keepEarlier?: boolean;
 }
 
+/** Which users to list. */
+export interface UserFilter extends PageOptions {
+  /** Only users whose login, groups or attributes contain the text. */
+  readonly text?: string;
+  readonly group?: string;
+  /** True: only users whose devices miss changes. */
+  readonly behind?: boolean;
+  readonly notSeenDays?: number;
+  /** Only users who were created in the last so many days. */
+  readonly createdDays?: number;
+  readonly hasDevices?: boolean;
+}
+
 /** Users, their devices, and pings to them. */
 export class UserCalls {
   readonly #api: Transport;
@@ -66,6 +82,15 @@ export class UserCalls {
       (login) => login,
       options,
     );
+  }
+
+  /**
+   * One page of users with their devices, groups, last contact and how far they are behind. With filters it may be short or
+   * empty; `next` is `after` of the next page.
+   */
+  details({ text, group, behind, notSeenDays, createdDays, hasDevices, ...page }: UserFilter = {}): Promise<UserList> {
+    const filter = { text, group, behind, not_seen_days: notSeenDays, created_days: createdDays };
+    return this.#api.get('/rc/v1/user_details', page, { ...pageQuery(page), ...filter, has_devices: hasDevices });
   }
 
   get(login: string, options?: CallOptions): Promise<User> {
@@ -121,12 +146,47 @@ export interface GroupOptions extends CallOptions {
   readonly group?: string;
 }
 
-/** Devices. `Users` lists and deletes the devices of a user. */
+/** Which devices to list. */
+export interface ClientFilter extends PageOptions {
+  /** Only devices whose id, user, label, name, platform, system or app contains the text. */
+  readonly text?: string;
+  readonly user?: string;
+  /** True: only devices that miss changes. */
+  readonly behind?: boolean;
+  readonly online?: boolean;
+  readonly notSeenDays?: number;
+  readonly appVersionBelow?: string;
+}
+
+/** Devices. `Users` lists the ids of the devices of a user, and deletes devices. */
 export class ClientCalls {
   readonly #api: Transport;
 
   constructor(api: Transport) {
     this.#api = api;
+  }
+
+  /**
+   * One page of the devices of all users, by user and id. With filters it may be short or empty; `next` is `after` of the
+   * next page.
+   */
+  list({ text, user, behind, online, notSeenDays, appVersionBelow, ...page }: ClientFilter = {}): Promise<ClientList> {
+    const filter = { text, user_id: user, behind, online, not_seen_days: notSeenDays };
+    return this.#api.get('/rc/v1/clients', page, {
+      ...pageQuery(page),
+      ...filter,
+      app_version_below: appVersionBelow,
+    });
+  }
+
+  /** Sets what administrators call the device; null: nothing. */
+  setLabel(client: string, label: string | null, options?: CallOptions): Promise<Client> {
+    return this.#api.put(path`/rc/v1/clients/${client}`, { label }, options);
+  }
+
+  /** Revokes all tokens of the device. It keeps its data, and goes on when its user has signed in again. */
+  endSessions(client: string, options?: CallOptions): Promise<EndedSessions> {
+    return this.#api.delete(path`/rc/v1/clients/${client}/sessions`, options);
   }
 
   get(client: string, options?: CallOptions): Promise<Client> {

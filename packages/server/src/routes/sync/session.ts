@@ -17,7 +17,11 @@ const login = route({
   summary: 'Log in on a device',
   description:
     'A device signs in with login and password, with a token of an identity provider, or once with the code of an invite.',
-  refusals: ['invalid_credentials', 'invite_invalid', 'rate_limited', 'backend_unavailable', ...TOKEN_REFUSALS],
+  refusals: [
+    ...(['invalid_credentials', 'invite_invalid', 'rate_limited', 'backend_unavailable'] as const),
+    ...(['forbidden_key', 'immutable_attribute', 'invalid_value'] as const),
+    ...TOKEN_REFUSALS,
+  ],
   body: DeviceLogin,
   answer: DeviceSession,
   bodyBytesMax: LOGIN_BYTES_MAX,
@@ -25,12 +29,17 @@ const login = route({
   auditActor: (answer) => (answer as DeviceSession).user_id,
   loginAs: 'device',
   handle: async ({ context, body, address }) => {
-    const { client = null } = body;
+    const { client = null, device = {} } = body;
+    // Before an invite is used up.
+    context.tidemark.clients.requireAttributes(device);
     const user = await userOf(context, body, address);
     const generation = user.generation ?? (await context.tidemark.users.generationOf(user.login));
     if (user.groups !== undefined) await context.tidemark.groups.set(user.login, user.groups);
     const known = await ownClient(context, user.login, client);
-    const client_id = known?.id ?? (await context.tidemark.clients.register(user.login, {})).client_id;
+    const client_id = known?.id ?? (await context.tidemark.clients.register(user.login, device)).client_id;
+    if (known?.isWiped === false && Object.keys(device).length > 0) {
+      await context.tidemark.clients.update(user.login, client_id, device);
+    }
     const { token, expires_at } = await context.tidemark.tokens.issue({
       user: user.login,
       client: client_id,

@@ -1,7 +1,8 @@
 import type { ConformanceCase } from '../conformance-case.ts';
-import { keep, listWith, MOMENT, same, TOKEN, TOKEN_ID } from '../matcher.ts';
-import { AS_JSON, del, each, get, json, path, post, refused, text, withoutToken } from '../requests.ts';
-import { aSource, aUser, clientView, userView } from './fixtures.ts';
+import { ANY_TEXT, having, keep, listWith, MOMENT, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
+import { AS_JSON, del, each, get, json, path, post, put, refused, text, withoutToken } from '../requests.ts';
+import { byDevice, signsIn } from './device-requests.ts';
+import { aSource, aUser, clientView, PASSWORD, userView } from './fixtures.ts';
 
 function client(id: string): string {
   return path`/rc/v1/clients/${id}`;
@@ -28,6 +29,152 @@ const DEVICE = {
   device_app_version: '1.2',
   phone_id: 'phone',
 };
+
+/** A device in a list of devices. */
+function listed(id: string, user: string, changes: Readonly<Record<string, unknown>> = {}) {
+  return {
+    ...{ client_id: id, user_id: user, label: null, device_name: null, device_platform: null, device_system: null },
+    ...{ device_app_id: null, device_app_version: null, created_at: MOMENT, last_contact: null },
+    ...{ online: false, behind: 0, wipe: 'none' },
+    ...changes,
+  };
+}
+
+const listing: readonly ConformanceCase[] = [
+  {
+    rule: 'DEVICE-20',
+    title: 'the devices of all users are listed with their texts, searched, and paged',
+    needs: ['devices'],
+    steps: (name) => {
+      const [anna, bob] = [name('anna'), name('bob')];
+      const list = (query: string) => get(`/rc/v1/clients?${query}`);
+      const known = { device_platform: 'web', device_system: 'Firefox 128', device_app_id: name('Field') };
+      const first = listed(name('d1'), anna, { ...known, device_app_version: '2.9.1' });
+      const found = (...clients: readonly object[]) =>
+        json({ clients, total: wholeNumber(clients.length), examined: wholeNumber(0), next: null });
+      const of = (user: string) => `user_id=${encodeURIComponent(user)}`;
+      return [
+        aUser(anna),
+        aUser(bob),
+        {
+          device: { user: anna, attributes: { client_id: name('d1'), ...known, device_app_version: '2.9.1' } },
+        },
+        { device: { user: anna, attributes: { client_id: name('d2') } } },
+        { device: { user: bob, attributes: { client_id: name('d3') } } },
+        [list(of(anna)), found(first, listed(name('d2'), anna))],
+        [list(of(bob)), found(listed(name('d3'), bob))],
+        [
+          list(`${of(anna)}&limit=1`),
+          json({ clients: [first], total: wholeNumber(1), examined: 1, next: keep('place', ANY_TEXT) }),
+        ],
+        [list(`${of(anna)}&after={place}`), found(listed(name('d2'), anna))],
+        [list(`${of(anna)}&text=FIREFOX`), found(first)],
+        [list(`${of(anna)}&app_version_below=2.10`), found(first)],
+        [list(`${of(anna)}&app_version_below=2.9.1`), found()],
+        [list(`${of(anna)}&online=false`), found(first, listed(name('d2'), anna))],
+        ...each(
+          found(),
+          list(`${of(anna)}&online=true`),
+          list(`${of(anna)}&not_seen_days=1`),
+          list(`${of(anna)}&behind=true`),
+        ),
+        ...each(
+          refused('invalid_value'),
+          list('limit=0'),
+          list('limit=1001'),
+          list('app_version_below=new'),
+          list(`text=${'x'.repeat(201)}`),
+        ),
+        ...each(
+          refused('invalid_request'),
+          list('after=x'),
+          list('behind=yes'),
+          list('not_seen_days=soon'),
+          list('x=1'),
+        ),
+      ];
+    },
+  },
+  {
+    rule: 'DEVICE-23',
+    title: 'a device says at its login what it is, and says it anew at the next login',
+    steps: (name) => {
+      const anna = name('anna');
+      const login = { login: anna, password: PASSWORD };
+      const device = {
+        device_name: 'Till 3',
+        device_platform: 'node',
+        device_system: 'linux 6',
+        device_app_version: '1',
+      };
+      const signed = having({ client_id: keep('client', ANY_TEXT), user_id: anna });
+      const logIn = (body: object) => withoutToken(post('/sync/v1/login', { ...login, ...body }));
+      return [
+        aUser(anna),
+        ...each(
+          refused('invalid_value'),
+          logIn({ device: { device_name: 'a\u0007b' } }),
+          logIn({ device: { device_system: 'x'.repeat(201) } }),
+          logIn({ device: { device_platform: 7 } }),
+        ),
+        [logIn({ device: { client_id: 'mine' } }), refused('immutable_attribute')],
+        ...each(refused('invalid_request'), logIn({ device: { screen: 'large' } }), logIn({ device: [] })),
+        [logIn({ device }), json(signed)],
+        [get('/rc/v1/clients/{client}'), json(having(device))],
+        [
+          logIn({ client: '{client}', device: { device_app_version: '2' } }),
+          json(having({ client_id: same('client') })),
+        ],
+        [get('/rc/v1/clients/{client}'), json(having({ ...device, device_app_version: '2' }))],
+      ];
+    },
+  },
+  {
+    rule: 'DEVICE-24',
+    title: 'an administrator sets and removes the label of a device',
+    needs: ['devices'],
+    steps: (name) => [
+      aUser(name('anna')),
+      { device: { user: name('anna'), attributes: { client_id: name('d1') } } },
+      [put(client(name('d1')), { label: 'Van 7' }), json(clientView(name('d1'), name('anna'), { label: 'Van 7' }))],
+      [get(client(name('d1'))), json(clientView(name('d1'), name('anna'), { label: 'Van 7' }))],
+      [put(client(name('d1')), { label: null }), json(clientView(name('d1'), name('anna')))],
+      ...each(
+        refused('invalid_value'),
+        put(client(name('d1')), { label: 'two\nlines' }),
+        put(client(name('d1')), { label: 'x'.repeat(201) }),
+        put(client(name('d1')), { label: 7 }),
+      ),
+      ...each(refused('invalid_request'), put(client(name('d1')), {}), put(client(name('d1')), { label: null, x: 1 })),
+      [put(client(name('d2')), { label: 'x' }), refused('client_not_found')],
+    ],
+  },
+  {
+    rule: 'SESSION-15',
+    title: 'all sessions of a device end by one call, and the device stays',
+    steps: (name) => [
+      aUser(name('anna')),
+      signsIn(name('anna')),
+      [byDevice(post('/sync/v1/token', {})), json(having({ token: keep('device_2', TOKEN) }))],
+      [del('/rc/v1/clients/{client}/sessions'), json({ client_id: same('client'), ended: 2 })],
+      ...each(refused('token_revoked'), byDevice(get('/sync/v1/sources')), byDevice(get('/sync/v1/sources'), '_2')),
+      [del('/rc/v1/clients/{client}/sessions'), json({ client_id: same('client'), ended: 0 })],
+      [get('/rc/v1/clients/{client}'), json(having({ user_id: name('anna') }))],
+      [del(`${client(name('nobody'))}/sessions`), refused('client_not_found')],
+    ],
+  },
+  {
+    rule: 'SESSION-15',
+    title: 'the sessions of a device that is to be wiped do not end, because its token tells it so',
+    steps: (name) => [
+      aUser(name('anna')),
+      signsIn(name('anna')),
+      [post('/rc/v1/clients/{client}/wipe', {}), json(having({ confirmed_at: null }))],
+      [del('/rc/v1/clients/{client}/sessions'), refused('client_wiped')],
+      [byDevice(get('/sync/v1/sources')), refused('client_wiped')],
+    ],
+  },
+];
 
 const withDevices: readonly ConformanceCase[] = [
   {
@@ -159,4 +306,4 @@ const withoutDevices: readonly ConformanceCase[] = [
   },
 ];
 
-export const clientCases = [...withDevices, ...withoutDevices];
+export const clientCases = [...listing, ...withDevices, ...withoutDevices];

@@ -1,21 +1,23 @@
 import type { ConformanceCase, Sent } from '../conformance-case.ts';
-import { ANY_TEXT, keep, listWith, Matcher, MOMENT, NUMBER, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
+import {
+  ANY_TEXT,
+  having,
+  keep,
+  listWith,
+  Matcher,
+  MOMENT,
+  NUMBER,
+  same,
+  TOKEN,
+  TOKEN_ID,
+  wholeNumber,
+} from '../matcher.ts';
 import { del, each, events, get, json, lines, path, post, put, refused, withoutToken } from '../requests.ts';
 import { byDevice, kept, page, pull, pulled, signsIn } from './device-requests.ts';
 import { aSource, aUser, clientView, PASSWORD, push } from './fixtures.ts';
 
 function upload(...changes: readonly unknown[]): Sent {
   return byDevice(post('/sync/v1/push', { client_id: '{client}', changes }));
-}
-
-/** An object with these members, among others. */
-function having(members: Readonly<Record<string, unknown>>): Matcher {
-  return new Matcher(JSON.stringify(members), (value, kept) =>
-    Object.entries(members).every(([name, wanted]) => {
-      const given = (value as Record<string, unknown>)[name];
-      return wanted instanceof Matcher ? wanted.accepts(given, kept) : given === wanted;
-    }),
-  );
 }
 
 /** A list that has an element with these members. */

@@ -25,6 +25,51 @@ const INVITE_LINK = new Matcher('a link that ends in the code of an invite, or n
   return value === null || /^https?:.*\/invite#tmi_\w{22}$/.test(String(value));
 });
 
+const listing: readonly ConformanceCase[] = [
+  {
+    rule: 'USER-40',
+    title: 'users are listed with their devices and groups, searched, and paged',
+    needs: ['devices'],
+    steps: (name) => {
+      const list = (query: string) => get(`/rc/v1/user_details?${query}`);
+      const listed = (login: string, changes: Readonly<Record<string, unknown>> = {}) => ({
+        ...{ login, admin: false, created_at: MOMENT, last_seen: null, devices: 0, online: 0, groups: [], behind: 0 },
+        ...changes,
+      });
+      const found = (...users: readonly object[]) =>
+        json({ users, total: wholeNumber(users.length), examined: wholeNumber(0), next: null });
+      const group = name('north');
+      const of = `group=${encodeURIComponent(group)}`;
+      const [anna, bob] = [
+        listed(name('anna'), { devices: 1, groups: [group] }),
+        listed(name('bob'), { groups: [group] }),
+      ];
+      return [
+        aUser(name('anna')),
+        aUser(name('bob')),
+        aUser(name('cleo')),
+        [
+          put(path`/rc/v1/groups/${group}/members`, { members: [name('anna'), name('bob')] }),
+          json({ group, added: 2, removed: 0 }),
+        ],
+        { device: { user: name('anna'), attributes: { client_id: name('d1') } } },
+        [list(of), found(anna, bob)],
+        [
+          list(`${of}&limit=1`),
+          json({ users: [anna], total: wholeNumber(3), examined: wholeNumber(1), next: name('anna') }),
+        ],
+        [list(`${of}&after=${encodeURIComponent(name('anna'))}`), found(bob)],
+        [list(`${of}&text=BOB`), found(bob)],
+        [list(`${of}&has_devices=true`), found(anna)],
+        [list(`${of}&has_devices=false&created_days=1`), found(bob)],
+        ...each(found(), list(`${of}&behind=true`), list(`${of}&not_seen_days=1`)),
+        ...each(refused('invalid_value'), list('limit=0'), list(`text=${'x'.repeat(201)}`)),
+        ...each(refused('invalid_request'), list('behind=1'), list('created_days=x'), list('x=1')),
+      ];
+    },
+  },
+];
+
 const inviting: readonly ConformanceCase[] = [
   {
     rule: 'INVITE-1',
@@ -210,4 +255,4 @@ const changing: readonly ConformanceCase[] = [
   },
 ];
 
-export const userCases = [...making, ...inviting, ...changing];
+export const userCases = [...making, ...listing, ...inviting, ...changing];

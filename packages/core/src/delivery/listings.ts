@@ -1,0 +1,13 @@
+import { ClientListing } from './client-list.ts';
+import { UserListing, type UserListingParts } from './user-list.ts';
+
+/** The listings with details, for people who look after the server. */
+export class Listings {
+  readonly clients: ClientListing;
+  readonly users: UserListing;
+
+  constructor(parts: UserListingParts) {
+    this.clients = new ClientListing(parts);
+    this.users = new UserListing(parts);
+  }
+}
