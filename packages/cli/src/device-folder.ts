@@ -1,13 +1,17 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Device, DeviceOptions } from '@tidemark/client';
 import { parseJson } from '@tidemark/protocol';
+import { readVersion } from '@tidemark/server/version';
 import { CliFailure, EXIT, type ExitCode, usageFailure } from './cli-failure.ts';
 
 /** What the folder stores besides the device's own data. */
 interface DeviceFacts {
   readonly url: string;
   readonly isOffline: boolean;
+  /** What administrators see as its name; absent: the name of this computer. */
+  readonly name?: string;
 }
 
 export interface OpenWish {
@@ -37,7 +41,7 @@ export class DeviceFolder {
   }
 
   /** Refuses another server: the data of a device belongs to the server it came from. */
-  settle(url: string): void {
+  settle(url: string, name?: string): void {
     const known = existsSync(this.#file) ? this.facts : null;
     if (known !== null && known.url !== url) {
       throw usageFailure(
@@ -45,7 +49,8 @@ export class DeviceFolder {
         'use another --folder for another server',
       );
     }
-    if (known === null) this.#keep({ url, isOffline: false });
+    if (known !== null && name === undefined) return;
+    this.#keep({ ...(known ?? { url, isOffline: false }), ...(name === undefined ? {} : { name }) });
   }
 
   setOffline(isOffline: boolean): void {
@@ -56,7 +61,7 @@ export class DeviceFolder {
   async use<T>(wish: OpenWish, work: (device: Device) => Promise<T>): Promise<T> {
     const { url, isOffline } = this.facts;
     try {
-      const device = await this.#open(url, { live: wish.live === true }, wish.network && !isOffline);
+      const device = await this.#open({ live: wish.live === true }, wish.network && !isOffline);
       try {
         return await work(device);
       } finally {
@@ -68,11 +73,14 @@ export class DeviceFolder {
   }
 
   /** Loads the SDK on demand, so that other commands start quickly. */
-  async #open(url: string, options: Pick<DeviceOptions, 'live'>, isOnline: boolean): Promise<Device> {
+  async #open(options: Pick<DeviceOptions, 'live'>, isOnline: boolean): Promise<Device> {
+    const { url, name = hostname() } = this.facts;
     const { openDevice } = await import('@tidemark/client');
     const { openFileStore } = await import('@tidemark/client/file-store');
     const network = { isOnline: () => isOnline, onChange: () => () => undefined };
-    return openDevice({ url, store: await openFileStore(join(this.#path, 'data')), platform: { network }, ...options });
+    const store = await openFileStore(join(this.#path, 'data'));
+    const about = { app: 'tidemark device', version: readVersion(), name };
+    return openDevice({ url, store, about, platform: { network }, ...options });
   }
 
   /** Writes a temporary file and renames it, so that the file is never incomplete. */

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import type { ClientList } from '@tidemark/protocol';
 import { Caller, makeUser, type TemporaryFolder, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
 import { runInProcess, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -62,6 +64,16 @@ it('[CLI-27] device pull names every source that could not be refreshed, and why
     ],
   });
   await admin.delete('/rc/v1/sources/Stock');
+});
+
+it('[CLI-51] a simulated device has the name that it was given at its login, or that of the computer', async () => {
+  await makeUser(server, 'kim');
+  await device(['login', 'kim', '--folder', 'named', '--name', 'Till 3']);
+  await device(['login', 'kim', '--folder', 'unnamed']);
+  const { body } = await admin.get('/rc/v1/clients?user_id=kim');
+  const { clients } = body as ClientList;
+  expect(clients.map(({ device_name }) => device_name).sort()).toEqual(['Till 3', hostname()].sort());
+  expect(clients[0]).toMatchObject({ device_app_id: 'tidemark device', device_platform: 'node' });
 });
 
 it('[CLI-40] what device login and device pull brought is acknowledged when they end', async () => {

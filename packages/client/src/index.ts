@@ -10,6 +10,7 @@ export type {
 } from './debug/debug-report.ts';
 export { defaultPlatform } from './default-platform.ts';
 export { Device, type DeviceAttributes, type SourceOptions } from './device.ts';
+export type { About } from './engine/describe-device.ts';
 export type { DeviceEvents } from './engine/device-listeners.ts';
 export type { Observable } from './engine/observable.ts';
 export type { SessionEnd, SessionEndReason } from './engine/session-end.ts';

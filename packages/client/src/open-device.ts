@@ -2,6 +2,7 @@ import { clientError } from './client-error.ts';
 import { CallLog, type LoggedCall } from './debug/call-log.ts';
 import { defaultPlatform } from './default-platform.ts';
 import { Device } from './device.ts';
+import type { About } from './engine/describe-device.ts';
 import { EngineHost } from './engine/device-host.ts';
 import { Engine } from './engine/engine.ts';
 import type { EngineOptions } from './engine/engine-options.ts';
@@ -44,6 +45,8 @@ export interface DeviceOptions {
    * user has to sign in. It is only called after the server has refused the session.
    */
   readonly getToken?: GetToken;
+  /** What the app and the device are, for the people who look after the server. It is sent with the sign-in. */
+  readonly about?: About;
   /** Functions that merge conflicts, by source. What they cannot merge is a problem for the app. */
   readonly merge?: Readonly<Record<string, MergeFunction>>;
   /** Called after every call to the server, for a log of the app. It gets no data and no token. */
@@ -71,6 +74,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     usesSnapshots: options.snapshots ?? true,
     show: options.show ?? 'whole',
     loadEarly: early?.loadEarly ?? null,
+    about: options.about ?? {},
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
     loadNetwork,

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { type DeviceOptions, openDevice as openRealDevice } from './open-device.ts';
 import { aesGcmSealer, encryptedStore } from './stores/encrypted-store.ts';
 import { openFileStore as openRealFileStore } from './stores/file-store.ts';
+import { memoryStore } from './stores/memory-store.ts';
 
 let world: DeviceWorld;
 const password = 'long enough';
@@ -103,8 +104,18 @@ describe('the guide', () => {
     expect(rows.sort()).toEqual(names.sort());
   });
 
+  it('[SDK-14] the guide says what the app is', async () => {
+    const store = memoryStore();
+    const device = await openDevice({ url, store, about: { app: 'Field', version: '2.4.0', name: 'Till 3' } });
+    await device.signIn({ login: 'ada', password });
+    expect(await world.tidemark.clients.get(device.status.getSnapshot().clientId)).toMatchObject({
+      ...{ device_app_id: 'Field', device_app_version: '2.4.0', device_name: 'Till 3', device_platform: 'node' },
+    });
+    await device.close();
+  });
+
   it('[SDK-14] every sample of the guide is run by a test', async () => {
-    await expectSamplesRun('guide', 7);
+    await expectSamplesRun('guide', 8);
   });
 });
 

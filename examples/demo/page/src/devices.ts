@@ -38,6 +38,7 @@ async function openSeat(session: Session, person: (typeof PEOPLE)[number]): Prom
   const device = await openDevice({
     url: session.url,
     store: await openIndexedDbStore({ name }),
+    about: { app: 'Field service demo', name: person.name },
     platform: { network, fetch: network.fetch },
   });
   presentTidemarkSoon(device);

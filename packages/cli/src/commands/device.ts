@@ -52,15 +52,22 @@ function folderOf(cli: Cli, command: Command): DeviceFolder {
   return new DeviceFolder(resolve(cli.folder, command.opts<FolderOptions>().folder));
 }
 
+interface LoginOptions {
+  readonly passwordStdin?: boolean;
+  readonly discard?: boolean;
+  readonly name?: string;
+}
+
 function addLogin(group: Command, cli: Cli): void {
   const command = deviceCommand(group, 'login', 'Log in on the device, and synchronise')
     .argument('<login>')
     .option('--password-stdin', 'read the password from the standard input')
     .option('--discard', 'discard changes of the previous user that were not uploaded')
-    .action(async (login: string, options: { passwordStdin?: boolean; discard?: boolean }, self: Command) => {
+    .option('--name <name>', 'what administrators see as the name of the device; the name of this computer by default')
+    .action(async (login: string, options: LoginOptions, self: Command) => {
       const folder = folderOf(cli, self);
       const url = cli.url(self);
-      folder.settle(url);
+      folder.settle(url, options.name);
       if (isExposed(url)) cli.terminal.say(`warning: the password is sent to ${url} unencrypted; use https`);
       const question = `Password of ${login} at ${url}: `;
       const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: false });
@@ -73,6 +80,7 @@ function addLogin(group: Command, cli: Cli): void {
   withExamples(
     command,
     'tidemark device login ada',
+    'tidemark device login ada --folder till-3 --name "Till 3"',
     'tidemark device login bob --folder second-device --password-stdin < password.txt',
   );
 }

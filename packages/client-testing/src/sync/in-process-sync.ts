@@ -41,6 +41,13 @@ type Handler = (exchange: SyncExchange, session: Session, url: URL, signal: Abor
 
 const TOKEN_LIFE_MS = 86_400_000;
 
+interface LoginBody {
+  readonly login: string;
+  readonly password: string;
+  readonly client?: string;
+  readonly device?: object;
+}
+
 /**
  * Answers the device protocol from a `Tidemark` in this process, without HTTP, for tests that decide what happens to
  * every message. It checks sessions only as far as devices notice.
@@ -75,7 +82,7 @@ export class InProcessSync {
     const exchange = { method: init.method ?? 'GET', path, body };
     this.log.push(exchange);
     try {
-      if (path === '/login') return await this.#logIn(body as { login: string; password: string; client?: string });
+      if (path === '/login') return await this.#logIn(body as LoginBody);
       const session = this.#sessionOf(new Headers(init.headers).get('authorization'));
       return await this.#handlerOf(exchange)(exchange, session, url, init.signal ?? null);
     } catch (error) {
@@ -102,6 +109,7 @@ export class InProcessSync {
     if (snapshot !== undefined) return (_, session, url) => this.#snapshot(decodeURIComponent(snapshot), session, url);
     if (method === 'POST' && /^\/clients\/[^/]+\/wiped$/.test(path))
       return (call, session) => this.#wiped(call, session);
+    if (method === 'PUT' && /^\/clients\/[^/]+$/.test(path)) return (call, session) => this.#describe(call, session);
     const handlers: Readonly<Record<string, Handler>> = {
       'POST /token': (_, session) => this.#session(session.user, session.client),
       'DELETE /token': async (_, session) => this.#signOut(session),
@@ -131,17 +139,23 @@ export class InProcessSync {
     return json(order);
   }
 
+  async #describe({ body }: SyncExchange, { user, client }: Session): Promise<Response> {
+    const { client_id } = await this.#tidemark.clients.update(user, client, body);
+    return json({ client_id });
+  }
+
   #endSessionsOf(client: string): void {
     for (const [token, session] of this.#sessions)
       if (session.client === client) this.#ended.set(token, 'token_revoked');
   }
 
-  async #logIn({ login, password, client }: { login: string; password: string; client?: string }): Promise<Response> {
+  async #logIn({ login, password, client, device = {} }: LoginBody): Promise<Response> {
     const user = await this.#tidemark.users.verifyPassword(login, password);
     if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
     const found = client === undefined ? null : await this.#tidemark.clients.find(client);
     const isOwn = found?.user_id === login && (found.wipe?.confirmed_at ?? null) === null;
-    const id = isOwn ? found.client_id : (await this.#tidemark.clients.register(login, {})).client_id;
+    const id = isOwn ? found.client_id : (await this.#tidemark.clients.register(login, device)).client_id;
+    if (isOwn && found.wipe === null) await this.#tidemark.clients.update(login, id, device);
     return this.#session(login, id, isOwn && found.wipe !== null);
   }
 

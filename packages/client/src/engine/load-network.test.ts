@@ -33,6 +33,7 @@ async function openDevice(store: LocalStore): Promise<Device> {
       usesStream: false,
       usesSnapshots: true,
       show: 'whole',
+      about: {},
       getToken: null,
       merge: {},
       tab: null,

@@ -1,6 +1,7 @@
 import type { Platform } from '../ports/platform.ts';
 import type { Show } from '../pull/apply-page.ts';
 import type { MergeFunction } from '../uploads/resolve-problem.ts';
+import type { About } from './describe-device.ts';
 import type { GetToken } from './sessions.ts';
 
 /** The options of the part that uses the network. */
@@ -13,6 +14,7 @@ export interface NetworkOptions {
   readonly usesStream: boolean;
   readonly usesSnapshots: boolean;
   readonly show: Show;
+  readonly about: About;
   readonly getToken: GetToken | null;
   /** Merge functions by source. */
   readonly merge: Readonly<Record<string, MergeFunction>>;

@@ -53,11 +53,11 @@ export class Network {
 
   constructor(parts: NetworkParts) {
     const { options, replica, sessions, listeners, mayUseNetwork, onWiped } = parts;
-    const { platform, getToken } = options;
+    const { platform, getToken, about } = options;
     this.#parts = parts;
     const wire = new Wire(platform, options.url);
     this.revoker = new Revoker({ platform, wire, replica, mayUseNetwork });
-    this.signIn = new SignIn({ platform, wire, replica, sessions, revoker: this.revoker, getToken, onWiped });
+    this.signIn = new SignIn({ platform, wire, replica, sessions, revoker: this.revoker, about, getToken, onWiped });
     const caller = new SessionCaller(platform, wire, this.signIn);
     this.caller = caller;
     const clientId = () => (mayUseNetwork() ? (sessions.current()?.clientId ?? null) : null);
@@ -81,6 +81,7 @@ export class Network {
   async pull(scope: WorkScope): Promise<boolean> {
     for (const [, { source }] of this.#parts.replica.reader.entries('uploads', '')) this.puller.want(source);
     const more = await this.puller.round(scope);
+    if (!scope.signal.aborted) void this.signIn.describe(this.caller, scope.signal);
     if (!scope.signal.aborted) void this.#merger.mergeAll();
     return more;
   }

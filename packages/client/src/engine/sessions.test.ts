@@ -328,7 +328,7 @@ describe('tokens of an identity provider', () => {
     await world.finish(device.signIn({ idToken: 'ada' }));
     await world.finish(device.sync());
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada' });
-    expect(bodies).toEqual([{ id_token: 'ada' }]);
+    expect(bodies).toEqual([{ id_token: 'ada', device: expect.any(Object) }]);
   });
 
   it('[SESSION-7] a device signs in with the code of an invite', async () => {
@@ -341,7 +341,7 @@ describe('tokens of an identity provider', () => {
     };
     const device = await world.open({ user: null });
     await world.finish(device.signIn({ invite: 'tmi_code' }));
-    expect(bodies).toEqual([{ invite: 'tmi_code' }]);
+    expect(bodies).toEqual([{ invite: 'tmi_code', device: expect.any(Object) }]);
   });
 
   it('[SESSION-7] an ended session is renewed with a token from getToken, with the same device id', async () => {

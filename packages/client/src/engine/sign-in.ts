@@ -3,8 +3,9 @@ import type { Platform } from '../ports/platform.ts';
 import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
 import { readSession } from '../transport/read-answer.ts';
-import { type SessionStore, sessionRow } from '../transport/session-caller.ts';
+import { type SessionCaller, type SessionStore, sessionRow } from '../transport/session-caller.ts';
 import type { Wire } from '../transport/wire.ts';
+import { type About, describeDevice } from './describe-device.ts';
 import { addRevocation, revocationsIn } from './revocations.ts';
 import type { Revoker } from './revoker.ts';
 import type { Credentials, GetToken, Sessions } from './sessions.ts';
@@ -15,6 +16,7 @@ interface SignInParts {
   readonly replica: Replica;
   readonly sessions: Sessions;
   readonly revoker: Revoker;
+  readonly about: About;
   readonly getToken: GetToken | null;
   /** Called when the server says that the device must be erased. */
   readonly onWiped: () => void;
@@ -24,6 +26,7 @@ interface SignInParts {
 export class SignIn implements SessionStore {
   readonly onWiped: () => void;
   readonly #parts: SignInParts;
+  #isDescribed = false;
 
   constructor(parts: SignInParts) {
     this.#parts = parts;
@@ -35,7 +38,28 @@ export class SignIn implements SessionStore {
   }
 
   keep(session: SessionRow, replaced: string): Promise<void> {
-    return this.#parts.sessions.keep(session, replaced);
+    const { about = '' } = this.current() ?? {};
+    return this.#parts.sessions.keep({ about, ...session }, replaced);
+  }
+
+  /**
+   * Tells the server what the device is, if it was told something else: apps are updated while their users stay signed in. It is
+   * tried once, and never rejects.
+   */
+  async describe(caller: SessionCaller, signal: AbortSignal): Promise<void> {
+    const body = describeDevice(this.#parts.about);
+    const about = JSON.stringify(body);
+    const session = this.current();
+    if (this.#isDescribed || session === null || session.about === about) return;
+    this.#isDescribed = true;
+    try {
+      const path = `/clients/${encodeURIComponent(session.clientId)}`;
+      await caller.ask({ method: 'PUT', path, body, read: () => null, signal });
+      const told = this.current();
+      if (told?.clientId === session.clientId) await this.#parts.sessions.keep({ ...told, about }, told.token);
+    } catch {
+      // The next start tries again.
+    }
   }
 
   /** Credentials of another user renew nothing: that user has to sign in. */
@@ -83,13 +107,15 @@ export class SignIn implements SessionStore {
     credentials: Credentials,
     signal: AbortSignal,
   ): Promise<{ readonly session: SessionRow; readonly isWiped: boolean }> {
-    const { platform, wire, replica, sessions } = this.#parts;
+    const { platform, wire, replica, sessions, about } = this.#parts;
     const client = sessions.owner()?.clientId ?? null;
     // The revocation ends all tokens of its device, so a device that waits for one signs in as a new one.
     const isKnown = client !== null && !revocationsIn(replica.reader).some(({ clientId }) => clientId === client);
-    const body = { ...proofOf(credentials), ...(isKnown ? { client } : {}) };
+    const device = describeDevice(about);
+    const body = { ...proofOf(credentials), ...(isKnown ? { client } : {}), device };
     const answer = await wire.ask({ method: 'POST', path: '/login', body, read: readSession, signal });
-    return { session: sessionRow(answer, platform.nowMs()), isWiped: answer.wipe === true };
+    const session = { ...sessionRow(answer, platform.nowMs()), about: JSON.stringify(device) };
+    return { session, isWiped: answer.wipe === true };
   }
 
   /** Ends a session that was never used. */

@@ -12,6 +12,8 @@ export interface SessionRow {
   readonly expiresAtMs: number;
   /** When the token was issued, by the clock of the device. */
   readonly givenAtMs: number;
+  /** What the server was told about the device, as JSON. Absent: it was not told. */
+  readonly about?: string;
 }
 
 /** The state of a source besides its objects. */

@@ -32,11 +32,10 @@ function Running({ login, onAgain }: { readonly login: string; readonly onAgain:
     const open = async () => {
       // The client is only loaded when somebody uses it.
       const { openDevice } = await import('@tidemark/client');
-      opened = await openDevice({ url: SERVER_URL });
+      opened = await openDevice({ url: SERVER_URL, about: { app: 'console', name: 'Simulated device' } });
       // An invite that was handed over to the user stays valid.
       const invite = isOver ? null : await client.users.invite(login, { expiresInS: INVITE_S, keepEarlier: true });
       if (invite !== null) await opened.signIn({ invite: invite.code });
-      if (!isOver) await opened.describe({ device_app_id: 'console' });
       if (isOver) await close();
       else setDevice(opened);
     };

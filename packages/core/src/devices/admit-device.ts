@@ -13,6 +13,7 @@ import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitFields } from '../entries/admit-fields.ts';
 import type { Device } from './client-record.ts';
 import { addressProblem } from './device-address.ts';
+import { shortSystem } from './short-system.ts';
 
 const PORT_MAX = 65_535;
 
@@ -115,8 +116,9 @@ const UNSHOWABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
 /** Checks a text that people read in lists, logs and terminals. An empty one is none. */
 export function admitShownText(name: string, value: unknown): string | null {
-  const text = admitText(name, value);
-  if (text === null || text === '') return null;
+  const whole = admitText(name, value);
+  if (whole === null || whole === '') return null;
+  const text = name === 'device_system' ? shortSystem(whole) : whole;
   if (UNSHOWABLE.test(text)) throw notAllowed(name, 'must have no line breaks and no control characters');
   if (text.length <= DEVICE_TEXT_UNITS_MAX) return text;
   throw notAllowed(name, `must not be longer than ${DEVICE_TEXT_UNITS_MAX} characters`);

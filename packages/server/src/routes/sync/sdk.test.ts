@@ -1,6 +1,7 @@
 import { type Device, type DeviceOptions, openDevice } from '@tidemark/client';
+import { openFileStore } from '@tidemark/client/file-store';
 import type { Invite, WipeOrder } from '@tidemark/protocol';
-import { Caller, makeUser, USER_PASSWORD } from '@tidemark/testing';
+import { Caller, makeUser, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 
@@ -84,6 +85,31 @@ describe('the SDK and the server', () => {
     await admin.delete('/rc/v1/sources/Later');
     await until(device, () => device.source('Later').list().length === 0, 'Later');
     expect(device.sourceNames()).not.toContain('Later');
+  });
+
+  it('[SESSION-16] a device says what it is when it signs in, and again after its app was updated', async () => {
+    const folder = await temporaryFolder();
+    onTestFinished(folder.remove);
+    const open = async (version: string) => {
+      const store = await openFileStore(folder.path);
+      const device = await openDevice({ url: server.url, live: false, store, about: { app: 'Field', version } });
+      onTestFinished(() => device.close());
+      return device;
+    };
+    const device = await open('1.0');
+    await device.signIn({ login: 'ada', password: USER_PASSWORD });
+    const { clientId } = device.status.getSnapshot();
+    const known = async () => (await admin.get(`/rc/v1/clients/${clientId}`)).body;
+    expect(await known()).toMatchObject({
+      ...{ device_app_id: 'Field', device_app_version: '1.0', device_name: null, device_platform: 'node' },
+      device_system: `Node.js ${process.versions.node} on ${process.platform}`,
+    });
+    await device.close();
+    const updated = await open('1.1');
+    await updated.sync();
+    await vi.waitFor(async () => expect(await known()).toMatchObject({ device_app_version: '1.1' }), {
+      timeout: 60_000,
+    });
   });
 
   it('[WIPE-7] a listening device is wiped at once, and its old token gets 401', async () => {
