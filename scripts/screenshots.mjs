@@ -97,6 +97,7 @@ function screensOf({ device, ping, deadQueue }) {
     user: 'users/ada',
     groups: 'groups',
     group: 'groups/north',
+    devices: 'devices',
     device: `devices/${device}`,
     explain: `devices/${device}?source=Product&object=p3`,
     pings: 'pings',

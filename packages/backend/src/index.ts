@@ -5,7 +5,7 @@ export type { SessionCredentials } from './client/calls/session.ts';
 export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';
 export type { AdminCredentials, MetricRange } from './client/calls/system.ts';
 export type { TokenRequest } from './client/calls/tokens.ts';
-export type { GroupOptions, NewUser, Ping, UserChanges } from './client/calls/users.ts';
+export type { ClientFilter, GroupOptions, NewUser, Ping, UserChanges, UserFilter } from './client/calls/users.ts';
 export type { PageOptions } from './client/paging.ts';
 export type { RetryPolicy } from './client/retry-policy.ts';
 export { TidemarkClient } from './client/tidemark-client.ts';

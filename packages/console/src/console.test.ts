@@ -156,7 +156,7 @@ describe('in a browser', () => {
     await page.getByRole('button', { name: 'Create user' }).click();
     await heading(page, 'ada');
     await page.goto(`${server.url}/console/users`);
-    await page.getByLabel(/Find by/).fill('ad');
+    await page.getByLabel('Find', { exact: true }).fill('AD');
     await page.getByRole('link', { name: 'ada' }).waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await heading(page, 'Sign in to Tidemark');
@@ -618,13 +618,26 @@ describe('in a browser', () => {
     await page.getByText('No job is dead').waitFor();
   });
 
-  it('[CONSOLE-26] a device is signed out after its id was typed', async () => {
+  it('[CONSOLE-26] [CONSOLE-71] a device is found among all, gets a label, and is signed out after its id was typed', async () => {
     await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
     const password = 'sea-urchin-4410';
     await post('/rc/v1/users', { attributes: { login: 'otto', password } });
-    const { token, client_id } = await post('/sync/v1/login', { login: 'otto', password });
-    const page = await browser.openPage(`${server.url}/console/devices/${client_id}`);
+    const device = { device_platform: 'web', device_app_id: 'Pier app', device_app_version: '2.9' };
+    const { token, client_id } = await post('/sync/v1/login', { login: 'otto', password, device });
+    const page = await browser.openPage(`${server.url}/console/devices?show=online`);
     await signIn(page);
+    // The devices of other tests are not connected.
+    await page.getByRole('heading', { name: 'No such device' }).waitFor();
+    await page.getByLabel('Show').selectOption('All devices');
+    await page.getByLabel('App version below').fill('2.10');
+    await page.getByLabel('Find', { exact: true }).fill('pier APP');
+    await page.getByText(/^1 of \d+ devices? found$/).waitFor();
+    expect(new URL(page.url()).search).toBe('?text=pier+APP&below=2.10');
+    await page.getByRole('link', { name: client_id }).click();
+    await page.getByRole('button', { name: 'Set label' }).click();
+    await page.getByRole('dialog').getByLabel('Label').fill('<b>Van 7</b>');
+    await page.getByRole('dialog').getByRole('button', { name: 'Set label' }).click();
+    await heading(page, '<b>Van 7</b>');
     await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel(/to confirm/).fill(client_id);
     await page.getByRole('button', { name: 'Sign out device' }).click();
@@ -707,6 +720,13 @@ describe('in a browser', () => {
     await page.getByRole('combobox', { name: /Screen, action/ }).fill('new user');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').getByRole('textbox', { name: 'Login' }).waitFor();
+    await page.goto(`${server.url}/console/stats`);
+    await page
+      .getByRole('table', { name: 'Routes' })
+      .getByRole('row', { name: /GET \/rc\/v1\// })
+      .first()
+      .waitFor();
+    await page.getByRole('heading', { name: 'Pushes' }).waitFor();
     await page.goto(`${server.url}/console/stats?pattern=http:*&compare=yes`);
     await page
       .getByText(/the range before/)
@@ -784,7 +804,7 @@ describe('in a browser', () => {
     expect(await post('/sync/v1/login', { invite: code })).toMatchObject({ user_id: 'admin' });
   });
 
-  it('[CONSOLE-20] the members of a group and the groups of a user are shown, and changed there', async () => {
+  it('[CONSOLE-20] [CONSOLE-72] the members of a group and the groups of a user are shown, and changed there', async () => {
     await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
     await post('/rc/v1/sources', { name: 'Depot', partition_type: 'group' });
     await post('/app/v1/Depot/push_objects', { group: 'south', objects: { s1: { name: 'South quay' } } });
@@ -798,18 +818,26 @@ describe('in a browser', () => {
     await heading(page, 'harbour');
     await page.getByRole('table', { name: 'Members' }).getByRole('link', { name: 'gwen' }).click();
     await heading(page, 'gwen');
-    await page.getByRole('link', { name: 'harbour' }).waitFor();
+    await page.getByRole('link', { name: 'harbour', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Depot of harbour' }).waitFor();
     // Somebody else adds the user to a group; setting the groups must not take that back unseen.
     await post('/rc/v1/users/gwen/groups', { groups: ['crane'] });
     await page.getByRole('button', { name: 'Set attribute' }).click();
     await page.getByLabel('Name', { exact: true }).fill('team');
     await page.getByRole('dialog').getByRole('button', { name: 'Set attribute' }).click();
-    await page.getByRole('link', { name: 'crane' }).waitFor();
+    await page.getByRole('link', { name: 'crane', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Set groups' }).click();
     expect(await page.getByLabel('Groups', { exact: true }).inputValue()).toBe('crane\nharbour');
     await page.getByLabel('Groups', { exact: true }).fill('north\nsouth');
     await page.getByRole('dialog').getByRole('button', { name: 'Set groups' }).click();
-    await page.getByRole('link', { name: 'south' }).click();
+    await page.getByRole('link', { name: 'south', exact: true }).waitFor();
+    await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
+    await page.getByLabel('Find', { exact: true }).fill('SOUTH');
+    await page
+      .getByRole('table', { name: 'Users' })
+      .getByRole('row', { name: /gwen.*north.*south/ })
+      .waitFor();
+    await page.getByRole('link', { name: 'south', exact: true }).click();
     await heading(page, 'south');
     await page.getByRole('link', { name: 'Show data' }).click();
     await page.getByRole('row', { name: /s1.*South quay/ }).waitFor();

@@ -16,6 +16,7 @@ const SCREENS: Readonly<Record<string, RouteComponent>> = {
   '/users/$login': lazyScreen(async () => (await import('./screens/user.tsx')).User),
   '/groups': lazyScreen(async () => (await import('./screens/groups.tsx')).Groups),
   '/groups/$group': lazyScreen(async () => (await import('./screens/groups.tsx')).Group),
+  '/devices': lazyScreen(async () => (await import('./screens/devices.tsx')).Devices),
   '/devices/$id': lazyScreen(async () => (await import('./screens/device.tsx')).Device),
   '/jobs': lazyScreen(async () => (await import('./screens/jobs.tsx')).Jobs),
   '/jobs/$queue': lazyScreen(async () => (await import('./screens/jobs.tsx')).Queue),

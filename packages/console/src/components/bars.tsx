@@ -1,5 +1,6 @@
 import { Text } from '@mantine/core';
 import type { StatStep } from '@tidemark/protocol';
+import { axisMax, axisTimes, stepWords, timeWords } from './axis.ts';
 import { durationOf } from './moment.tsx';
 
 const STEP_S = 60;
@@ -24,10 +25,11 @@ export function Bars({ steps, title, hours = 1, isCompared = false }: BarsProps)
   const lengthS = BARS * widthS;
   const before = isCompared ? steps.filter(({ at }) => at < startS && at >= startS - lengthS) : [];
   const earlier = countsIn(before, startS - lengthS, widthS);
-  const max = Math.max(1, ...counts, ...earlier);
+  const max = axisMax(Math.max(...counts, ...earlier));
   const count = shown.reduce((sum, step) => sum + step.count, 0);
   const meanMs = count === 0 ? 0 : shown.reduce((sum, step) => sum + step.sum, 0) / count;
   const maxMs = Math.max(0, ...shown.map((step) => step.max));
+  const [begin, middle, end] = axisTimes(startS, endS);
   const range = hours === 1 ? 'hour' : `${hours} hours`;
   const words =
     count === 0
@@ -35,18 +37,31 @@ export function Bars({ steps, title, hours = 1, isCompared = false }: BarsProps)
       : `${comparison(isCompared, before, count)}${count.toLocaleString('en')} in the last ${range}; ${durationOf(meanMs)} on average, ${durationOf(maxMs)} at most`;
   return (
     <div className="card">
-      <svg
-        className="bars"
-        viewBox={`0 0 ${BARS * 4} 40`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${title}: ${words}`}
-      >
-        {isCompared && <BarRow counts={earlier} max={max} className="earlier" />}
-        <BarRow counts={counts} max={max} className="now" />
-      </svg>
+      <div className="chart">
+        <div className="scale" aria-hidden="true">
+          {[max, max / 2, 0].map((value) => (
+            <span key={value}>{value.toLocaleString('en', { notation: max < 10_000 ? 'standard' : 'compact' })}</span>
+          ))}
+        </div>
+        <svg
+          className="bars"
+          viewBox={`0 0 ${BARS * 4} 40`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${title}: ${words}`}
+        >
+          <path className="lines" d={`M0 1H${BARS * 4}M0 20.5H${BARS * 4}M0 40H${BARS * 4}`} />
+          {isCompared && <BarRow counts={earlier} max={max} className="earlier" />}
+          <BarRow counts={counts} max={max} className="now" times={{ startS, widthS }} />
+        </svg>
+        <div className="times" aria-hidden="true">
+          <span>{begin}</span>
+          <span>{middle}</span>
+          <span>{end}</span>
+        </div>
+      </div>
       <Text size="sm" c="dimmed">
-        {words}
+        {words}. Each bar is {widthS === STEP_S ? 'a' : ''} {stepWords(widthS)}.
       </Text>
     </div>
   );
@@ -73,14 +88,20 @@ interface BarRowProps {
   readonly counts: readonly number[];
   readonly max: number;
   readonly className: string;
+  /** Present: each bar says its time and count on hover. */
+  readonly times?: { readonly startS: number; readonly widthS: number };
 }
 
-function BarRow({ counts, max, className }: BarRowProps) {
+function BarRow({ counts, max, className, times }: BarRowProps) {
   const bars = counts.map((value, index) => ({ x: index * 4, value }));
   return (
     <g className={className}>
       {bars.map(({ x, value }) => (
-        <rect key={x} x={x} width={3} y={39 - (value / max) * 38} height={(value / max) * 38 + 1} />
+        <rect key={x} x={x} width={3} y={40 - (value / max) * 39} height={(value / max) * 39}>
+          {times !== undefined && (
+            <title>{`${timeWords(times.startS + (x / 4) * times.widthS, times.widthS > STEP_S)}: ${value.toLocaleString('en')}`}</title>
+          )}
+        </rect>
       ))}
     </g>
   );

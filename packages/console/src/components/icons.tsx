@@ -6,6 +6,7 @@ const PATHS = {
   users:
     'M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM2 21a7 7 0 0 1 14 0M16 3.500a4 4 0 0 1 0 7.500M18.5 14.500A7 7 0 0 1 22 21',
   groups: 'M8 3h8v5H8zM3 16h7v5H3zM14 16h7v5h-7zM12 8v4M6.5 16v-4h11v4',
+  devices: 'M3 5h13v10H3zM8 19h5M10.5 15v4M18 9h4v11h-4zM20 17.5h.01',
   jobs: 'M4 6h16M4 12h16M4 18h10',
   menu: 'M4 6h16M4 12h16M4 18h16',
   system:

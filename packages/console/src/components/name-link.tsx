@@ -12,6 +12,8 @@ const PATHS = {
 interface NameLinkProps {
   readonly kind: keyof typeof PATHS;
   readonly name: string;
+  /** What is shown instead of the name. */
+  readonly text?: string;
   /** True: only the beginning of a long id is shown. */
   readonly isShort?: boolean;
 }
@@ -19,11 +21,11 @@ interface NameLinkProps {
 const SHORT_UNITS = 8;
 
 /** A name that leads to the screen of what it names. */
-export function NameLink({ kind, name, isShort = false }: NameLinkProps) {
-  const isCut = isShort && name.length > SHORT_UNITS + 1;
+export function NameLink({ kind, name, text = name, isShort = false }: NameLinkProps) {
+  const isCut = isShort && text.length > SHORT_UNITS + 1;
   return (
     <Link className="name" {...PATHS[kind](name)} title={name}>
-      {isCut ? `${name.slice(0, SHORT_UNITS)}…` : name}
+      {isCut ? `${text.slice(0, SHORT_UNITS)}…` : text}
     </Link>
   );
 }

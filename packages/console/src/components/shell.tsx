@@ -27,6 +27,7 @@ const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = 
       { to: '/data', title: 'Data', icon: 'data' },
       { to: '/users', title: 'Users', icon: 'users' },
       { to: '/groups', title: 'Groups', icon: 'groups' },
+      { to: '/devices', title: 'Devices', icon: 'devices' },
     ],
   ],
   [

@@ -1,15 +1,15 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { Client, Outcome, SourceSync, WipeOrder } from '@tidemark/protocol';
+import { type Client, DEVICE_TEXT_UNITS_MAX, type Outcome, type SourceSync, type WipeOrder } from '@tidemark/protocol';
 import { useState } from 'react';
 import { useActivity } from '../api/activity.ts';
 import { client } from '../api/client.ts';
-import { type ApiCall, curlOf } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Dialog } from '../components/dialog.tsx';
+import { TextField } from '../components/fields.tsx';
 import { Gauge } from '../components/gauge.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -18,7 +18,7 @@ import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { ActivityLines } from './activity-lines.tsx';
-import { appOf } from './device-facts.ts';
+import { appOf, nameOf, systemOf } from './device-facts.ts';
 import { type DevicePing, lastPingsOf, PINGS_READ } from './device-pings.ts';
 import { Explain, groupOption } from './explain.tsx';
 import { PingStatus } from './ping-status.tsx';
@@ -45,6 +45,7 @@ export function Device() {
     <>
       <SimulateButton login={user} />
       <PingUser login={user} />
+      <SetLabel key={device.data?.label ?? ''} id={id} label={device.data?.label ?? null} />
       <SignOutDevice id={id} />
       {device.data?.wipe === null && <WipeDevice id={id} />}
       <DeleteDevice id={id} user={user} />
@@ -52,7 +53,7 @@ export function Device() {
   );
   return (
     <Page
-      title={id}
+      title={device.data === undefined ? id : (nameOf(device.data) ?? id)}
       parent={
         user === undefined
           ? { title: 'Users', to: '/users' }
@@ -92,12 +93,14 @@ export function Device() {
 
 function factsOf(device: Client, isOnline: boolean | undefined) {
   return [
+    ['Id', <code key="id">{device.client_id}</code>],
     ['User', <NameLink key="user" kind="user" name={device.user_id} />],
     ['Now', <Online key="now" isOnline={isOnline} />],
     ['Last sync', <Moment key="sync" at={device.last_sync} />],
     ['Registered', <Moment key="made" at={device.created_at} />],
-    ['Type', device.device_type ?? 'not told'],
+    ['Runs on', systemOf(device)],
     ['App', appOf(device)],
+    ['Type', device.device_type ?? 'not told'],
     ['Push address', device.device_pin ?? 'none: pings reach it only while it is connected'],
   ] as const;
 }
@@ -272,19 +275,30 @@ function Wipe({ order: { ordered_at, ordered_by, confirmed_at, unsent_uploads } 
   );
 }
 
-/** Tokens that are looked through for those of a device. */
-const TOKENS_SEARCHED_MAX = 20_000;
-const TOO_MANY_TOKENS = `Only ${TOKENS_SEARCHED_MAX.toLocaleString('en')} tokens were looked through. Delete the device to end all its tokens.`;
+function SetLabel({ id, label }: { readonly id: string; readonly label: string | null }) {
+  const [typed, setTyped] = useState(label ?? '');
+  return (
+    <Action
+      label="Set label"
+      title="Set the label"
+      verb="Set label"
+      button={{ variant: 'default' }}
+      call={(api) => api.clients.setLabel(id, typed === '' ? null : typed)}
+    >
+      <TextField
+        label="Label"
+        description="What administrators call the device. Leave it empty to remove it."
+        value={typed}
+        onText={setTyped}
+        maxLength={DEVICE_TEXT_UNITS_MAX}
+        data-autofocus
+      />
+    </Action>
+  );
+}
 
-/** Ends the session of a device by revoking its tokens. */
+/** Ends all sessions of a device. */
 function SignOutDevice({ id }: { readonly id: string }) {
-  const call: ApiCall = async (api) => {
-    let searched = 0;
-    for await (const token of client.tokens.every()) {
-      if (token.client === id) await api.tokens.revoke(token.id);
-      if (++searched >= TOKENS_SEARCHED_MAX) throw new Error(TOO_MANY_TOKENS);
-    }
-  };
   return (
     <Action
       label="Sign out"
@@ -292,8 +306,7 @@ function SignOutDevice({ id }: { readonly id: string }) {
       verb="Sign out device"
       button={{ variant: 'default' }}
       typedName={id}
-      call={call}
-      curl={curlOf((api) => api.tokens.revoke('the id of its token'))}
+      call={(api) => api.clients.endSessions(id)}
     >
       The tokens of the device are revoked. It keeps its data, and syncs again when its user has signed in.
     </Action>

@@ -71,7 +71,7 @@ export function Overview() {
         <Tile
           title="Devices"
           value={license.data?.devices}
-          to="/users"
+          to="/devices"
           note={deviceWords(metrics.data ?? [], receipts)}
           atMs={license.dataUpdatedAt}
         />

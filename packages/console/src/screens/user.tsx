@@ -1,47 +1,38 @@
 import { Group, Stack, Text, Textarea } from '@mantine/core';
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import type { Client, UserGroups } from '@tidemark/protocol';
+import type { Source, UserGroups } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { quoted } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
+import { useScannedPages } from '../api/use-scanned-pages.ts';
 import { Action } from '../components/action.tsx';
 import { Empty } from '../components/command.tsx';
-import { type Column, DataTable } from '../components/data-table.tsx';
 import { NewPasswordField, TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
-import { appOf } from './device-facts.ts';
+import { PagesButton } from '../components/pages-button.tsx';
+import { DeviceTable } from './device-table.tsx';
 import { InviteDevice } from './invite-device.tsx';
 import { PingUser } from './ping-user.tsx';
 import { SimulateButton } from './simulate-button.tsx';
 
-/** Devices that are shown with what is known of them; of the others only the ids. */
-const DEVICES_READ_MAX = 50;
+/** Links to data that are shown. A user may be in many groups. */
+const DATA_SHOWN = 50;
 
-interface DeviceRow {
-  readonly id: string;
-  /** Undefined: it is being loaded, or not read. */
-  readonly device: Client | undefined;
+/** A part of the data that the devices of the user get. */
+interface DataRow {
+  readonly source: string;
+  /** The group whose data it is; null: the user's own. */
+  readonly group: string | null;
 }
-
-const DEVICES: readonly Column<DeviceRow>[] = [
-  { title: 'Device', cell: ({ id }) => <NameLink kind="device" name={id} /> },
-  { title: 'Type', cell: ({ device }) => device?.device_type ?? '–' },
-  { title: 'App', cell: ({ device }) => (device === undefined ? '–' : appOf(device)) },
-  {
-    title: 'Last sync',
-    cell: ({ device }) => (device === undefined ? '–' : <Moment at={device.last_sync} />),
-  },
-];
 
 export function User() {
   const { login } = useParams({ strict: false }) as { readonly login: string };
   const user = useQuery({ queryKey: ['users', 'one', login], queryFn: () => client.users.get(login) });
-  const devices = useQuery({ queryKey: ['devices of', login], queryFn: () => client.users.clients(login) });
   const groups = useQuery({ queryKey: ['groups of', login], queryFn: () => client.groups.of(login) });
   const isAdmin = useIsAdmin();
   const actions = isAdmin && user.data !== undefined && (
@@ -78,56 +69,67 @@ export function User() {
         <Loaded query={groups}>{({ groups: names }) => <GroupNames names={names} />}</Loaded>
       </Section>
       <Section title="Data">
-        <UserData login={login} />
+        <UserData login={login} groups={groups.data?.groups ?? []} />
       </Section>
       <Section title="Devices">
-        <Loaded query={devices}>
-          {(ids) =>
-            ids.length === 0 ? (
-              <Empty title="No devices yet" cli={`tidemark --url ${SERVER_URL} device login ${quoted(login)}`}>
-                A device appears here when it signs in for the first time. This command runs one for a try.
-              </Empty>
-            ) : (
-              <Devices ids={ids} />
-            )
-          }
-        </Loaded>
+        <Devices login={login} />
       </Section>
     </Page>
   );
 }
 
-function Devices({ ids }: { readonly ids: readonly string[] }) {
-  const results = useQueries({
-    queries: ids
-      .slice(0, DEVICES_READ_MAX)
-      .map((id) => ({ queryKey: ['devices', id], queryFn: () => client.clients.get(id) })),
+function Devices({ login }: { readonly login: string }) {
+  const query = useScannedPages({
+    queryKey: ['devices', 'of', login],
+    read: (page) => client.clients.list({ user: login, ...page }),
+    rowsOf: ({ clients }) => clients,
   });
-  const rows = ids.map((id, index) => ({ id, device: results[index]?.data }));
-  return <DataTable label="Devices" rows={rows} keyOf={({ id }) => id} columns={DEVICES} />;
+  return (
+    <>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const devices = pages.flatMap(({ rows }) => rows);
+          if (devices.length > 0) return <DeviceTable devices={devices} isOfOneUser />;
+          return (
+            <Empty title="No devices yet" cli={`tidemark --url ${SERVER_URL} device login ${quoted(login)}`}>
+              A device appears here when it signs in for the first time. This command runs one for a try.
+            </Empty>
+          );
+        }}
+      </Loaded>
+      <PagesButton query={query}>More devices</PagesButton>
+    </>
+  );
 }
 
-/** Leads to the objects of the user. */
-function UserData({ login }: { readonly login: string }) {
+/** Leads to the objects of the user and of the groups of the user. */
+function UserData({ login, groups }: { readonly login: string; readonly groups: readonly string[] }) {
   const query = useQuery({ queryKey: ['sources'], queryFn: () => client.sources.list() });
   return (
     <Loaded query={query}>
       {(sources) => {
-        const own = sources.filter(({ partition_type }) => partition_type === 'user');
+        const rows = dataRows(sources, groups);
         return (
           <Group className="card" gap="md">
-            {own.map(({ name }) => (
+            {rows.slice(0, DATA_SHOWN).map(({ source, group }) => (
               <Link
-                key={name}
+                key={`${source}\n${group}`}
                 className="name"
-                {...({ to: '/data', search: { source: name, user: login } } as { readonly to: string })}
+                {...({ to: '/data', search: group === null ? { source, user: login } : { source, group } } as {
+                  readonly to: string;
+                })}
               >
-                {name}
+                {group === null ? source : `${source} of ${group}`}
               </Link>
             ))}
-            {own.length === 0 && (
+            {rows.length > DATA_SHOWN && (
               <Text size="sm" c="dimmed">
-                No source has data of single users.
+                and {(rows.length - DATA_SHOWN).toLocaleString('en')} more: the groups above lead to their data
+              </Text>
+            )}
+            {rows.length === 0 && (
+              <Text size="sm" c="dimmed">
+                No source has data of this user or of a group of the user.
               </Text>
             )}
           </Group>
@@ -135,6 +137,13 @@ function UserData({ login }: { readonly login: string }) {
       }}
     </Loaded>
   );
+}
+
+function dataRows(sources: readonly Source[], groups: readonly string[]): readonly DataRow[] {
+  return sources.flatMap(({ name: source, partition_type }): readonly DataRow[] => {
+    if (partition_type === 'user') return [{ source, group: null }];
+    return partition_type === 'group' ? groups.map((group) => ({ source, group })) : [];
+  });
 }
 
 function GroupNames({ names }: { readonly names: readonly string[] }) {

@@ -1,0 +1,62 @@
+import { Text } from '@mantine/core';
+import type { ListedClient } from '@tidemark/protocol';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Moment } from '../components/moment.tsx';
+import { NameLink } from '../components/name-link.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { appOf, nameOf, systemOf } from './device-facts.ts';
+
+const USER: Column<ListedClient> = {
+  title: 'User',
+  cell: ({ user_id }) => <NameLink kind="user" name={user_id} />,
+};
+
+const COLUMNS: readonly Column<ListedClient>[] = [
+  { title: 'Runs on', cell: (device) => <Told text={systemOf(device)} /> },
+  { title: 'App', cell: (device) => <Told text={appOf(device)} /> },
+  { title: 'Last contact', cell: (device) => <Contact device={device} /> },
+  { title: 'Behind', cell: ({ behind }) => behind.toLocaleString('en'), isNumber: true },
+];
+
+interface DeviceTableProps {
+  readonly devices: readonly ListedClient[];
+  /** True: all devices are of one user, who need not be named. */
+  readonly isOfOneUser?: boolean;
+}
+
+export function DeviceTable({ devices, isOfOneUser = false }: DeviceTableProps) {
+  const columns = [{ title: 'Device', cell: Name }, ...(isOfOneUser ? [] : [USER]), ...COLUMNS];
+  return <DataTable label="Devices" rows={devices} keyOf={({ client_id }) => client_id} columns={columns} />;
+}
+
+/** The name of a device, with its id below it. */
+function Name(device: ListedClient) {
+  const name = nameOf(device);
+  if (name === null) return <NameLink kind="device" name={device.client_id} />;
+  return (
+    <>
+      <NameLink kind="device" name={device.client_id} text={name} />
+      <Text size="xs" c="dimmed" truncate>
+        {device.client_id}
+      </Text>
+    </>
+  );
+}
+
+function Told({ text }: { readonly text: string }) {
+  return (
+    <span className={text === 'not told' ? 'untold' : 'told'} title={text}>
+      {text}
+    </span>
+  );
+}
+
+function Contact({ device: { online, last_contact, wipe } }: { readonly device: ListedClient }) {
+  if (wipe !== 'none')
+    return (
+      <StateBadge tone={wipe === 'ordered' ? 'warn' : 'plain'}>
+        {wipe === 'ordered' ? 'to be wiped' : 'wiped'}
+      </StateBadge>
+    );
+  return online ? <StateBadge tone="good">online</StateBadge> : <Moment at={last_contact} />;
+}
