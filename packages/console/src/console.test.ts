@@ -632,7 +632,7 @@ describe('in a browser', () => {
     await page.getByLabel('App version below').fill('2.10');
     await page.getByLabel('Find', { exact: true }).fill('pier APP');
     await page.getByText(/^1 of \d+ devices? found$/).waitFor();
-    expect(new URL(page.url()).search).toBe('?text=pier+APP&below=2.10');
+    expect(new URL(page.url()).search).toBe('?below=2.10&text=pier+APP');
     await page.getByRole('link', { name: client_id }).click();
     await page.getByRole('button', { name: 'Set label' }).click();
     await page.getByRole('dialog').getByLabel('Label').fill('<b>Van 7</b>');

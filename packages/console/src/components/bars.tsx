@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core';
 import type { StatStep } from '@tidemark/protocol';
 import { axisMax, axisTimes, stepWords, timeWords } from './axis.ts';
-import { durationOf } from './moment.tsx';
+import { durationOf } from './duration.ts';
 
 const STEP_S = 60;
 const BARS = 60;

@@ -1,12 +1,8 @@
 import { useSyncExternalStore } from 'react';
+import { UNITS } from './duration.ts';
 import { onTick } from './page-clock.ts';
 
-const UNITS = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
-] as const;
+export { durationOf } from './duration.ts';
 
 const ISO_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 const NO_BREAK_SPACE = '\u00a0';
@@ -38,12 +34,4 @@ function agoOf(ms: number): string {
 /** Returns a text of the server with its times as those of this place, each in one line. */
 export function withLocalTimes(text: string): string {
   return text.replace(ISO_TIME, (time) => new Date(time).toLocaleString().replaceAll(' ', NO_BREAK_SPACE));
-}
-
-export function durationOf(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  const seconds = Math.round(ms / 1_000);
-  const [unit, size] = UNITS.find(([, unitS]) => seconds >= unitS) ?? UNITS[3];
-  const count = Math.round(seconds / size);
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }

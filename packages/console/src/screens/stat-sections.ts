@@ -1,6 +1,6 @@
 import { quantileOf, type Sample, sumOfSamples } from '../api/samples.ts';
 import { bytesText } from '../components/bytes-text.ts';
-import { durationOf } from '../components/moment.tsx';
+import { durationOf } from '../components/duration.ts';
 
 /** A number that is shown above the charts of a section. */
 export interface StatFact {
