@@ -41,7 +41,7 @@ async function* factsOfDevice(api: ApiClient, id: string, sources: readonly stri
 
 async function* factsOfSource(api: ApiClient, login: string, source: string): AsyncGenerator<ExportedFact> {
   const base = path`/rc/v1/users/${login}/sources/${source}`;
-  for (let after: number | null = 0; after !== null; ) {
+  for (let after: ObjectList['next'] = 0; after !== null; ) {
     const page: ObjectList = await api.get(`${base}/objects`, { limit: OBJECT_LIST_MAX, after });
     for (const object of page.objects) yield { kind: 'object', source, object };
     after = page.next;
