@@ -52,8 +52,8 @@ export function FirstRun() {
             With your own data
           </Title>
           <Text size="sm" c="dimmed" className="long">
-            Three calls from a backend or a shell. TOKEN is a token: the screen Tokens makes one, and so does the command{' '}
-            <code>tidemark --url {SERVER_URL} login</code>.
+            Three calls from a backend or a shell. TOKEN is a token: the screen Tokens makes one, and so does the
+            command <code>tidemark --url {SERVER_URL} login</code>.
           </Text>
         </Stack>
         {STEPS.map(({ title, about, curl }) => (

@@ -152,7 +152,11 @@ export class Pings {
     return listening;
   }
 
-  async #sendTo({ users, unknown, devices, listening }: Addressees, ping: PingCall, origin: Origin): Promise<PingReport> {
+  async #sendTo(
+    { users, unknown, devices, listening }: Addressees,
+    ping: PingCall,
+    origin: Origin,
+  ): Promise<PingReport> {
     const { chosen, skipped } = await this.#withoutCaughtUp(ping, chooseDevices(devices, listening));
     const { results, clock, random } = this.#ports;
     const atMs = clock.nowMs();
