@@ -1,7 +1,7 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
 
 /** Longer values are cut off in the table. */
-export const SHOWN_UNITS = 200;
+const SHOWN_UNITS = 200;
 
 export type CellValue = JsonValue | undefined;
 export type CellKind = 'missing' | 'null' | 'number' | 'boolean' | 'date' | 'text' | 'json';

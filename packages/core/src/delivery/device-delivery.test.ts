@@ -86,6 +86,7 @@ const FACTS: ExplainFacts = {
   mark: { client: 'c', epoch: 'e', seq: 9, base: 9, start: null, seenAtMs: 1 },
   isInEarlierPartition: false,
   foreignGroup: null,
+  group: null,
   wipe: null,
   upload: null,
   refresh: null,
