@@ -60,7 +60,6 @@ function columnsOf(onOpen: (fact: AuditFact) => void): readonly Column<AuditFact
         return <StateBadge tone={tone}>{words}</StateBadge>;
       },
     },
-    { title: 'From', cell: ({ address }) => address || '–' },
   ];
 }
 
@@ -144,17 +143,22 @@ function Filters({ filters }: { readonly filters: AuditFilters }) {
 
 function Subject({ subject }: { readonly subject: AuditSubject }) {
   const { user_id, client_id, source, group, object_id, name } = subject;
-  const isOneGroup = group !== undefined && !group.includes(', ');
-  const parts = [
-    source !== undefined && <NameLink key="source" kind="source" name={source} />,
-    object_id !== undefined && <span key="object">object {object_id}</span>,
-    user_id !== undefined && user_id !== '*' && <NameLink key="user" kind="user" name={user_id} />,
-    group !== undefined &&
-      (isOneGroup ? <NameLink key="group" kind="group" name={group} /> : <span key="group">{group}</span>),
-    client_id !== undefined && <NameLink key="device" kind="device" name={client_id} isShort />,
-    name !== undefined && <span key="name">{name}</span>,
-  ].filter((part) => part !== false);
-  return parts.length === 0 ? '' : <span className="subjects">{parts}</span>;
+  return (
+    <span className="subjects">
+      {source !== undefined && <NameLink kind="source" name={source} />}
+      {object_id !== undefined && <span>object {object_id}</span>}
+      {user_id !== undefined && <Names kind="user" names={user_id} />}
+      {group !== undefined && <Names kind="group" names={group} />}
+      {client_id !== undefined && <NameLink kind="device" name={client_id} isShort />}
+      {name !== undefined && <span>{name}</span>}
+    </span>
+  );
+}
+
+/** One name is a link; several, and the sign for all, are not. */
+function Names({ kind, names }: { readonly kind: 'user' | 'group'; readonly names: string }) {
+  const isOne = names !== '*' && !names.includes(', ');
+  return isOne ? <NameLink kind={kind} name={names} /> : <span>{names}</span>;
 }
 
 function Changes({ fact, shownMax }: { readonly fact: AuditFact; readonly shownMax: number }) {

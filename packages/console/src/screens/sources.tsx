@@ -1,4 +1,4 @@
-import { NativeSelect, Stack } from '@mantine/core';
+import { NativeSelect, Space, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { PartitionType, Source } from '@tidemark/protocol';
@@ -118,6 +118,7 @@ function NewSource() {
         />
         <details>
           <summary>More attributes</summary>
+          <Space h="sm" />
           <SourceFields form={form} onChange={(changes) => setForm({ ...form, ...changes })} />
         </details>
       </Stack>
