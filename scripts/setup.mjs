@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { buildConsole } from './build-console.mjs';
 import { buildDocs } from './build-docs.mjs';
 import { bundleCli } from './bundle-cli.mjs';
@@ -10,6 +11,8 @@ import { isEntry, ROOT, run, withLock } from './processes.mjs';
 const NODE_MAJOR_MIN = 20;
 // A build that has nothing to do takes less than this, and is not worth a line.
 const BUILD_NOTICE_MS = 2_000;
+// Nobody waits longer without a sign of life.
+const SIGN_EVERY_MS = 10_000;
 const OUTPUT = /(?:\.d\.ts|\.js)(?:\.map)?$/;
 // What npm and the compiler say goes to stderr, so that the output of the command itself stays clean.
 const TO_STDERR = { stdio: ['ignore', 2, 2] };
@@ -35,17 +38,37 @@ export function isSupported(nodeVersion) {
 async function installAndBuild(root) {
   if (dependenciesAreStale(root)) {
     say('installing dependencies');
-    const code = await install(root);
+    const code = await withSigns('installing dependencies', () => install(root), { noticeMs: SIGN_EVERY_MS });
     if (code !== 0) return `npm install failed with exit code ${code}; fix the error above and try again`;
   }
   removeOrphans(root);
-  const notice = setTimeout(() => say('building the sources'), BUILD_NOTICE_MS);
-  const code = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-b'], { cwd: root, ...TO_STDERR });
-  const problem =
-    code === 0 ? await bundlesProblem(root) : 'the sources do not compile; fix the errors above and try again';
-  clearTimeout(notice);
-  return problem;
+  const compile = () => run(process.execPath, ['node_modules/typescript/bin/tsc', '-b'], { cwd: root, ...TO_STDERR });
+  const code = await withSigns('building the sources', compile);
+  return code === 0 ? await bundlesProblem(root) : 'the sources do not compile; fix the errors above and try again';
 }
+
+/**
+ * Says what is being done once it takes a moment, and again and again as long as it lasts. A thread of its own does so, because
+ * the work may block this one for long.
+ */
+export async function withSigns(doing, work, { noticeMs = BUILD_NOTICE_MS, everyMs = SIGN_EVERY_MS, fd = 2 } = {}) {
+  const signs = new Worker(SIGNS, { eval: true, workerData: { doing, noticeMs, everyMs, fd } });
+  signs.unref();
+  try {
+    return await work();
+  } finally {
+    await signs.terminate();
+  }
+}
+
+const SIGNS = `
+const { writeSync } = require('node:fs');
+const { workerData: { doing, noticeMs, everyMs, fd } } = require('node:worker_threads');
+const startMs = Date.now();
+const tell = (text) => writeSync(fd, 'tidemark: ' + text + '\\n');
+setTimeout(tell, noticeMs, doing);
+setInterval(() => tell('still ' + doing + ' (' + Math.round((Date.now() - startMs) / 1000) + ' s)'), everyMs);
+`;
 
 /** Builds what the compiler does not, where it is part of the checkout. Returns what went wrong, or null. */
 async function bundlesProblem(root) {
@@ -57,7 +80,7 @@ async function bundlesProblem(root) {
   for (const [name, folder, build] of builds) {
     if (!existsSync(join(root, folder))) continue;
     try {
-      await build(root);
+      await withSigns(`building ${name}`, () => build(root));
     } catch (error) {
       return `${name} could not be built: ${error.message}`;
     }

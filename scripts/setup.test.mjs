@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ROOT } from './processes.mjs';
-import { dependenciesAreStale, isSupported } from './setup.mjs';
+import { dependenciesAreStale, isSupported, withSigns } from './setup.mjs';
 
 // Each test has a small checkout: the scripts under test, one package, and in place of npm, tsc, vitest and biome programs
 // that log how they were called and end with the exit code that the test asks for.
@@ -252,4 +252,19 @@ describe('npm test', () => {
     });
     expect((await run('test', ['a.test.ts'], missing)).code).toBe(0);
   });
+});
+
+it('[DOCS-30] what takes long is said again and again, also while it blocks the thread', async () => {
+  const file = join(root, 'said');
+  const fd = fs.openSync(file, 'w');
+  const said = () => fs.readFileSync(file, 'utf8').replaceAll(/\d+/g, 'n');
+  const blocking = () => {
+    while (!/building\n[\s\S]*still[\s\S]*still/.test(said()))
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    return 'done';
+  };
+  expect(await withSigns('building', blocking, { noticeMs: 1, everyMs: 20, fd })).toBe('done');
+  fs.closeSync(fd);
+  expect(said()).toContain('tidemark: building\n');
+  expect(said()).toContain('tidemark: still building (n s)\n');
 });

@@ -12,7 +12,12 @@ export interface ControlParts {
   readonly tidemark: TidemarkClient;
   readonly backend: Backend;
   /** What the page needs to open its devices. */
-  readonly session: { readonly instance: string; readonly url: string; readonly password: string };
+  readonly session: {
+    readonly instance: string;
+    readonly url: string;
+    readonly password: string;
+    readonly adminPassword: string;
+  };
 }
 
 const CLIENTS_MAX = 10;

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { TidemarkClient } from '@tidemark/backend';
 import { type Page, useBrowser as startBrowser } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
@@ -43,10 +44,12 @@ function start(port: string): Started {
   return { child: started, said };
 }
 
+let said: string;
+
 beforeAll(async () => {
   const started = start('0');
   child = started.child;
-  const said = await started.said;
+  said = await started.said;
   [url = said] = /http:\S+/.exec(said) ?? [];
 });
 
@@ -227,6 +230,15 @@ it('[DEMO-4] a phone shows one device at a time, without scrolling sideways', as
       ]);
     expect([selector, content]).toEqual([selector, frame]);
   }
+});
+
+it('[DEMO-8] the demo prints how to log in to the console, and its page opens the console beside it', async () => {
+  const [, address = '', password = ''] = /The console is at (\S+) \(log in as admin with (\S+)\)/.exec(said) ?? [];
+  const page = await openDemo();
+  const link = page.getByRole('link', { name: 'the console' });
+  expect([await link.getAttribute('href'), await link.getAttribute('target')]).toEqual([address, '_blank']);
+  await page.getByText(password).waitFor();
+  await expect(TidemarkClient.logIn({ url: new URL(address).origin, login: 'admin', password })).resolves.toBeDefined();
 });
 
 it('[DEMO-5] a port that is taken ends the demo with a hint', async () => {

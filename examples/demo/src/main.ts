@@ -17,7 +17,9 @@ const demo = await startDemo({ folder, port }).catch((error: NodeJS.ErrnoExcepti
   process.exit(1);
 });
 console.log(
-  `The demo is at ${demo.url}\nTidemark is at ${demo.tidemarkUrl}, the backend at ${demo.backendUrl}. Ctrl-C ends all.`,
+  `The demo is at ${demo.url}
+The console is at ${demo.tidemarkUrl}/console/ (log in as admin with ${demo.adminPassword})
+Tidemark is at ${demo.tidemarkUrl}, the backend at ${demo.backendUrl}. Ctrl-C ends all.`,
 );
 
 let isStopping = false;

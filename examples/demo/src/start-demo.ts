@@ -18,6 +18,8 @@ export interface Demo {
   readonly url: string;
   readonly tidemarkUrl: string;
   readonly backendUrl: string;
+  /** The password of `admin` in the console. */
+  readonly adminPassword: string;
   stop(): Promise<void>;
 }
 
@@ -43,7 +45,8 @@ export async function startDemo({ folder, port }: DemoOptions): Promise<Demo> {
   });
   await setUpTidemark(tidemark, backend.url, secrets.technicianPassword);
   await backend.pusher.drain();
-  const session = { instance: randomUUID(), url: server.url, password: secrets.technicianPassword };
+  const { adminPassword, technicianPassword: password } = secrets;
+  const session = { instance: randomUUID(), url: server.url, password, adminPassword };
   web.serve(await buildPage(), controlRoutes({ server, tidemark, backend, session }), server.url);
   const stop = async () => {
     await web.close();
@@ -51,5 +54,5 @@ export async function startDemo({ folder, port }: DemoOptions): Promise<Demo> {
     await backend.close();
     await server.stop();
   };
-  return { url: web.url, tidemarkUrl: server.url, backendUrl: backend.url, stop };
+  return { url: web.url, tidemarkUrl: server.url, backendUrl: backend.url, adminPassword, stop };
 }

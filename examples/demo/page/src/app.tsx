@@ -67,7 +67,11 @@ export function App({ session, seats }: AppProps) {
       </main>
       <BackendTable orders={state?.orders ?? []} />
       <footer className="foot">
-        Each device has its own IndexedDB database and its own connection to Tidemark. The source is in examples/demo.
+        Each device has its own IndexedDB database and its own connection to Tidemark. Look at them in{' '}
+        <a href={`${session.url}/console/`} target="_blank" rel="noreferrer">
+          the console
+        </a>{' '}
+        beside this page: log in as admin with <code>{session.adminPassword}</code>. The source is in examples/demo.
       </footer>
     </TourProvider>
   );

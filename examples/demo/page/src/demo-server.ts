@@ -8,6 +8,8 @@ export interface Session {
   /** Where Tidemark is. */
   readonly url: string;
   readonly password: string;
+  /** The password of `admin` in the console. */
+  readonly adminPassword: string;
 }
 
 export interface Level {
