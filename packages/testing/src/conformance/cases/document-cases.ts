@@ -52,7 +52,7 @@ const contents: readonly ConformanceCase[] = [
       [post(doc(name('d')), { data: { 'a/b': { ok: 1 }, '~': 7 } }), refused('invalid_request', '/data/~0')],
       [post(doc(name('d')), { append: true }), refused('invalid_request', '/data')],
       [post(doc(name('d')), { data: 'x', append: 'yes' }), refused('invalid_request', '/append')],
-      [post(doc(name('d')), { data: 'x', other: 1 }), refused('invalid_request', '')],
+      [post(doc(name('d')), { data: 'x', other: 1 }), refused('invalid_request', '/other')],
       [get(doc(name('d'))), refused('doc_not_found')],
     ],
   },

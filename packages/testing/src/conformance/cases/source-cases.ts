@@ -218,7 +218,7 @@ const readState: readonly ConformanceCase[] = [
           refused('invalid_value', '/refresh_time'),
           ...[-1, 1.5, 1e12].map((refresh_time) => put(to, { refresh_time })),
         ),
-        ...each(refused('invalid_request', ''), post(to, { refresh: 1 })),
+        ...each(refused('invalid_request', '/refresh'), post(to, { refresh: 1 })),
       ]),
       ...each(refused('user_not_found'), ...readStates(name('nobody'), name('Order')).map((to) => post(to, {}))),
       ...each(refused('source_not_found'), ...readStates(name('anna'), name('None')).map((to) => put(to, {}))),

@@ -142,7 +142,7 @@ const making: readonly ConformanceCase[] = [
       [post(USERS, { attributes: { login: '', password: PASSWORD } }), refused('invalid_name', '/attributes/login')],
       [
         post(USERS, { attributes: { login: name('u'), password: PASSWORD }, admin: true }),
-        refused('invalid_request', ''),
+        refused('invalid_request', '/admin'),
       ],
       [get(user(name('u'))), refused('user_not_found')],
     ],
