@@ -147,6 +147,11 @@ body,
   color: var(--text);
 }
 @media (max-width: 40rem) {
+  /* Tables of parameters scroll inside their operation. */
+  .swagger-ui .opblock-body,
+  .swagger-ui .opblock-tag-section {
+    overflow-x: auto;
+  }
   .swagger-ui .filter-container .filter {
     padding: 0;
     max-width: none;
