@@ -16,6 +16,8 @@ const folder = new URL('../../../deploy/', import.meta.url);
 const read = (name: string) => readFileSync(fileURLToPath(new URL(name, folder)), 'utf8');
 const filesIn = (name: string) => readdirSync(fileURLToPath(new URL(name, folder)));
 
+const SYSTEMD_ANALYZE = 'systemd-analyze';
+
 /** Variables that are not our settings. */
 const FOREIGN = new Set(['NODE_ENV']);
 
@@ -80,7 +82,7 @@ it('[DEPLOY-21] systemd-analyze, where there is one, finds nothing wrong with th
     writeFileSync(join(folder, name), read(`systemd/${name}`).replaceAll('/usr/bin/node', process.execPath));
     return join(folder, name);
   });
-  const { error, stderr } = spawnSync('systemd-analyze', ['verify', ...files], { encoding: 'utf8' });
+  const { error, stderr } = spawnSync(SYSTEMD_ANALYZE, ['verify', ...files], { encoding: 'utf8' });
   // Words about other units of the machine are none of ours.
   const about = (stderr ?? '').split('\n').filter((line) => line.includes('tidemark'));
   if (error === undefined) expect(about).toEqual([]);
