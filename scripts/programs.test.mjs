@@ -41,7 +41,10 @@ describe('programs that tests need', () => {
   });
 
   it.each([
-    [true, /^sh -c [\s\S]*policy-rc\.d[\s\S]*exit 101[\s\S]*apt-get install[\s\S]* redis-server chromium nginx-light caddy zsh fish$/],
+    [
+      true,
+      /^sh -c [\s\S]*policy-rc\.d[\s\S]*exit 101[\s\S]*apt-get install[\s\S]* redis-server chromium nginx-light caddy zsh fish$/,
+    ],
     [false, /^sudo -n sh -c [\s\S]* redis-server chromium nginx-light caddy zsh fish$/],
   ])('are installed without starting a service; by root: %s', async (isRoot, command) => {
     const installs = ['redis-server', 'chromium', 'nginx', 'caddy', 'zsh', 'fish'];

@@ -95,7 +95,7 @@ const HIDDEN = '"(hidden)"';
 const NOTHING: ReadonlyMap<string, string> = new Map();
 
 /** Returns the attributes in which an object differs. */
-export function changesOf({ id, before, after }: ChangedObject): readonly AuditChange[] {
+function changesOf({ id, before, after }: ChangedObject): readonly AuditChange[] {
   const [old, now] = [before ?? NOTHING, after ?? NOTHING];
   const names = [...new Set([...old.keys(), ...now.keys()])].filter((name) => old.get(name) !== now.get(name));
   return names.map((name) => {
@@ -117,7 +117,7 @@ function cut(text: string, unitsMax = NAME_UNITS_MAX): string {
 type Members = Readonly<Record<string, unknown>>;
 
 /** Returns what a request is about: names in its path, its body and its answer. */
-export function subjectOf(
+function subjectOf(
   action: string,
   { params, body }: Pick<FastifyRequest, 'params' | 'body'>,
   answer: unknown,
