@@ -380,7 +380,8 @@ describe('in a browser', () => {
 
   it('[CONSOLE-13] the activity shows a push as it happens, and leads to all of its request', async () => {
     await post('/rc/v1/sources', { name: HOSTILE_SOURCE, partition_type: 'app' });
-    const page = await browser.openPage(`${server.url}/console/activity?kinds=push`);
+    const query = `source=${encodeURIComponent(HOSTILE_SOURCE)}`;
+    const page = await browser.openPage(`${server.url}/console/activity?kinds=push&${query}`);
     await signIn(page);
     await page.getByText('Nothing has happened yet.').waitFor();
     await post(`/app/v1/${encodeURIComponent(HOSTILE_SOURCE)}/push_objects`, { objects: { 1: { a: 1 } } });
@@ -390,6 +391,46 @@ describe('in a browser', () => {
     await page.getByRole('button', { name: 'All of this request' }).click();
     await page.getByText(/^Only the request/).waitFor();
     expect(await page.getByRole('table', { name: 'Activity' }).locator('tbody tr').count()).toBe(1);
+    await page.goto(`${server.url}/console/activity?view=past&failed=no&${query}`);
+    await page.getByRole('button', { name: /push_objects: 1 changed/ }).waitFor();
+  });
+
+  it('[CONSOLE-80] a change by hand is in the audit trail with the values before and after', async () => {
+    await post('/rc/v1/sources', { name: 'Sail', partition_type: 'app' });
+    await post('/app/v1/Sail/push_objects', { objects: { 1: { area: 12 } } });
+    const page = await browser.openPage(`${server.url}/console/audit?action=objects.&about=Sail`);
+    await signIn(page);
+    await page.getByText('No entry matches.').waitFor();
+    await page.evaluate(async () => {
+      const headers = { 'content-type': 'application/json', 'x-tidemark-console': '1' };
+      const body = JSON.stringify({ objects: { 1: { area: 15 } } });
+      await fetch('/app/v1/Sail/push_objects', { method: 'POST', headers, body });
+    });
+    await page.reload();
+    const row = page.getByRole('table', { name: 'Audit trail' }).locator('tbody tr');
+    expect(await row.locator('del').textContent()).toBe('12');
+    expect(await row.locator('ins').textContent()).toBe('15');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export' }).click();
+    await page.getByRole('menuitem', { name: /CSV/ }).click();
+    expect((await download).suggestedFilename()).toBe('audit.csv');
+  });
+
+  it('[CONSOLE-81] a server that is gone is one banner, and everything is read again when it is back', async () => {
+    const page = await browser.openPage(`${server.url}/console/system`, {
+      expectedErrors: [/ERR_INTERNET_DISCONNECTED/],
+    });
+    await signIn(page);
+    await page.getByText('Apache-2.0').waitFor();
+    await page.context().setOffline(true);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    const banner = page.getByRole('alert').filter({ hasText: 'The server does not answer' });
+    await banner.getByText(/It answered last at/).waitFor();
+    expect(await page.getByText('The server does not answer').count()).toBe(1);
+    await page.context().setOffline(false);
+    // The console asks by itself, every few seconds.
+    await banner.waitFor({ state: 'detached' });
+    await page.getByText('takes requests').waitFor();
   });
 
   it('[CONSOLE-14] objects are added, edited after a review of the difference, filtered and deleted', async () => {

@@ -151,8 +151,8 @@ function Restore({ folder, name }: { readonly folder: string; readonly name: str
       <summary>How to restore a backup</summary>
       <Stack gap="xs" mt="xs">
         <Text size="sm">
-          On the machine of the server: stop it, put the backup in place of the data, and start it again. “verify” tells
-          beforehand whether the backup is undamaged. A downloaded archive is unpacked with “tar xf” first.
+          On the machine of the server: stop it, put the backup in place of the data, and start it again. “verify” reads
+          the whole backup beforehand and reports damage. A downloaded archive is unpacked with “tar xf” first.
         </Text>
         <Command
           label="Restore"

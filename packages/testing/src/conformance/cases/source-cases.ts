@@ -142,7 +142,11 @@ const changing: readonly ConformanceCase[] = [
           put(source(name('Order')), { data: { poll_interval } }),
         ),
       ),
-      ...['name', 'partition_type', 'adapter'].map(
+      [
+        put(path`/rc/v1/sources/${name('Order')}`, { data: { adapter: 'bakend' } }),
+        refused('invalid_value', '/data/adapter'),
+      ],
+      ...['name', 'partition_type'].map(
         (field): Exchange => [
           put(source(name('Order')), { data: { poll_interval: 5, [field]: 'app' } }),
           refused('immutable_attribute', `/data/${field}`),
