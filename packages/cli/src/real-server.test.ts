@@ -115,7 +115,7 @@ describe('a real server', () => {
       login: 'ada',
       attributes: { team: 'north', level: 3 },
     });
-    expect(await answer(['users', 'list'])).toMatchObject([{ login: 'ada', clients: 0 }, { login: 'admin' }]);
+    expect(await answer(['users', 'list'])).toMatchObject([{ login: 'ada', devices: 0 }, { login: 'admin' }]);
     expect(await answer(['users', 'clients', 'ada'])).toEqual([]);
     const objects = '{"1":{"name":"Compass","price":12.50},"2":{"name":"Chart"}}';
     expect(await answer(['push', 'objects', 'Product'], objects)).toMatchObject({ source: 'Product', changed: 2 });

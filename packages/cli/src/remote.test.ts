@@ -127,7 +127,12 @@ const HAND_CHANGE = {
 };
 
 const ROWS: readonly Row[] = [
-  { args: ['users', 'list'], call: 'GET /rc/v1/users?limit=100', answer: [], out: '' },
+  {
+    args: ['users', 'list'],
+    call: 'GET /rc/v1/user_details?limit=1000',
+    answer: { users: [], total: 0, examined: 0, next: null },
+    out: '',
+  },
   {
     args: ['users', 'show', 'a/d a?'],
     call: 'GET /rc/v1/users/a%2Fd%20a%3F',
@@ -166,7 +171,7 @@ const ROWS: readonly Row[] = [
   },
   { args: ['users', 'clients', 'ada'], call: 'GET /rc/v1/users/ada/clients', answer: ['c1'], out: 'c1\n' },
   {
-    args: ['users', 'details', '--behind', '--group', 'n s', '--limit', '5'],
+    args: ['users', 'list', '--behind', '--group', 'n s', '--limit', '5'],
     call: 'GET /rc/v1/user_details?group=n+s&behind=true&limit=5',
     answer: { users: [{ login: 'ada', devices: 2, groups: ['n', 's'], behind: 1 }], next: null },
     out: 'LOGIN  DEVICES  ONLINE  BEHIND  LAST_SEEN  CREATED_AT  GROUPS\nada    2        -       1       -          -           n, s\n',
@@ -633,7 +638,7 @@ describe.concurrent('data and talk', () => {
       [`${path}1&after=bob`]: { body: { users: [row('cleo')], next: 'cleo' } },
     });
     const env = { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN };
-    const { out } = await runCli(['users', 'details', '--behind', '--limit', '2', '--json'], { env });
+    const { out } = await runCli(['users', 'list', '--behind', '--limit', '2', '--json'], { env });
     expect({ rows: JSON.parse(out), calls: server.seen.length }).toEqual({ rows: [row('bob'), row('cleo')], calls: 3 });
   });
 });

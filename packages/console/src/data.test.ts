@@ -74,7 +74,7 @@ describe('in a browser', () => {
     }
     expect(problems).toEqual([]);
     await page.goto(`${server.url}/console/users`);
-    await page.getByRole('table', { name: 'Users' }).getByRole('link', { name }).waitFor();
+    await page.getByRole('table', { name: 'Users' }).getByRole('link', { name }).first().waitFor();
     await page.goto(`${server.url}/console/data?source=${name}`);
     const grid = page.getByRole('grid', { name: 'Objects' });
     await grid.getByText(HOSTILE).first().waitFor();
