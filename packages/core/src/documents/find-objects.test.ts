@@ -201,6 +201,38 @@ describe('filtered lists of objects', () => {
     }
   });
 
+  it('[LIST-6] a list goes on behind rows that were found and then changed, also when none of the page is left', async () => {
+    for (const order of [{}, { sort: 'n' }]) {
+      const objects = Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`o${n}`, { n, is: n < 10 ? 1 : 0 }]));
+      let hide: (() => Promise<unknown>) | null = null;
+      const { tidemark } = await newTidemark({
+        pace: {
+          turn: async () => {
+            const now = hide;
+            hide = null;
+            await now?.();
+          },
+        },
+      });
+      await tidemark.pushObjects({ source: 'Product', objects });
+      const first = { o0: { is: 0 }, o1: { is: 0 } };
+      hide = () => tidemark.pushObjects({ source: 'Product', objects: first });
+      const seen: string[] = [];
+      for (let after: ObjectList['next'] | undefined, pages = 0; after !== null && pages < 1_000; pages++) {
+        const call = {
+          filter: '{"is":1}',
+          ...order,
+          limit: 2,
+          ...(after === undefined ? {} : { after: String(after) }),
+        };
+        const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+        seen.push(...page.objects.map(({ id }) => id));
+        after = page.next;
+      }
+      expect(seen).toEqual(Array.from({ length: 8 }, (_, index) => `o${index + 2}`));
+    }
+  });
+
   it('[LIST-7] a list pauses after each slice of bounded size, and ends when nobody waits for it', async () => {
     const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`o${index}`, { n: index }]));
     let pauses = 0;

@@ -205,7 +205,7 @@ class ObjectSearch {
 
   /** Where the next page begins, as JSON text. `readUpTo` is null when everything was read. */
   #next(readUpTo: number | null): string {
-    const last = this.#first.rows.at(-1)?.key ?? this.#after;
+    const last = this.#first.end ?? this.#after;
     if (this.#call.order.isOfJournal) {
       const seq = typeof last === 'number' || last === null ? last : last[1];
       return JSON.stringify(this.#first.hasMore ? seq : readUpTo);

@@ -21,6 +21,7 @@ export class FirstRows {
   #units = 0;
   /** The first of the rows that were left out. Rows behind it would leave a gap. */
   #leftOut: FoundRow | null = null;
+  #removed: FoundRow | null = null;
 
   constructor(options: FirstRowsOptions) {
     this.#options = options;
@@ -35,6 +36,12 @@ export class FirstRows {
     return this.#leftOut !== null;
   }
 
+  /** The place behind which the rows follow that were left out; null: there was no row. */
+  get end(): SortKey | null {
+    // When all rows were removed again, the last of them was still before those that were left out.
+    return (this.#rows.at(-1) ?? this.#removed)?.key ?? null;
+  }
+
   add(row: FoundRow): void {
     const { compare, rowsMax, unitsMax } = this.#options;
     if (this.#leftOut !== null && compare(row.key, this.#leftOut.key) > 0) return;
@@ -46,15 +53,18 @@ export class FirstRows {
   /** Removes an object that was read again, because it has changed meanwhile. */
   remove(id: string): void {
     const index = this.#rows.findIndex(({ key }) => key[2] === id);
-    if (index === -1) return;
-    this.#units -= this.#rows[index]?.units ?? 0;
+    const row = this.#rows[index];
+    if (row === undefined) return;
+    this.#units -= row.units;
     this.#rows.splice(index, 1);
+    this.#removed = row;
   }
 
   clear(): void {
     this.#rows.length = 0;
     this.#units = 0;
     this.#leftOut = null;
+    this.#removed = null;
   }
 
   #leaveOutLast(): void {
