@@ -233,6 +233,33 @@ describe('filtered lists of objects', () => {
     }
   });
 
+  it('[LIST-6] a list in the order of the last change goes on with what is written while its page is made', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`o${n}`, { n, is: n < 500 ? 0 : 1 }]));
+    let isListing = false;
+    const big = 'x'.repeat(150_000);
+    const { tidemark } = await newTidemark({
+      pace: {
+        turn: async () => {
+          if (!isListing) return;
+          isListing = false;
+          for (let n = 0; n < 50; n++)
+            await tidemark.pushObjects({ source: 'Product', objects: { [`o${n}`]: { big } } });
+          await tidemark.pushObjects({ source: 'Product', objects: { o999: { n: -1 } } });
+        },
+      },
+    });
+    await tidemark.pushObjects({ source: 'Product', objects });
+    isListing = true;
+    const seen = new Set<string>();
+    for (let after: ObjectList['next'] | undefined, pages = 0; after !== null && pages < 100; pages++) {
+      const call = { filter: '{"is":1}', limit: 1_000, ...(after === undefined ? {} : { after: String(after) }) };
+      const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+      for (const { id } of page.objects) seen.add(id);
+      after = page.next;
+    }
+    expect(seen.size).toBe(500);
+  });
+
   it('[LIST-7] a list pauses after each slice of bounded size, and ends when nobody waits for it', async () => {
     const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`o${index}`, { n: index }]));
     let pauses = 0;

@@ -52,7 +52,7 @@ const BOUNDS: FindBounds = {
 /** Read between two pauses for the event loop: a few milliseconds of work. */
 const SLICE_ENTRIES = 500;
 const SLICE_UNITS = 200_000;
-/** Slices read of what is written while the list is made. */
+/** Slices that a sorted list reads of what is written while it is made. */
 const NEW_SLICES_MAX = 20;
 /** A pass starts over only after a reset or a restore. */
 const PASSES_MAX = 5;
@@ -142,7 +142,9 @@ class ObjectSearch {
       this.#take(slice, before.head);
       after = slice.upTo;
       if (after > before.head) newSlices++;
-      const isAtEnd = after >= slice.state.head || newSlices >= NEW_SLICES_MAX;
+      // A list in the order of the journal says where it goes on, so it need not give up.
+      const isGivenUp = !this.#call.order.isOfJournal && newSlices >= NEW_SLICES_MAX;
+      const isAtEnd = after >= slice.state.head || isGivenUp;
       if (isAtEnd || this.#isFull()) {
         this.#isWhole = isAtEnd && begin === 0;
         return { state: slice.state, next: this.#next(isAtEnd ? null : after) };
