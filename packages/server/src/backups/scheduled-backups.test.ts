@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newTidemark, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { testConfig } from '@tidemark/testing/server';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { parseSchedule } from '../config/schedule.ts';
 import { openStore } from '../open-engines.ts';
 import { Backups } from './backups.ts';
@@ -36,14 +36,40 @@ function program(name: string, text: string): string {
   return path;
 }
 
-function newScheduled(command: string | null = null) {
-  const folder = join(temporary.path, 'backups');
-  const backups = new Backups({ store, folder, nowMs: () => nowMs });
+function newParts() {
+  const backups = new Backups({ store, folder: folderOfBackups(), nowMs: () => nowMs });
   const schedule = parseSchedule('hourly');
   if (schedule === null) throw new Error('it is a schedule');
-  const ports = { backups, store, audit: tidemark.audit, log: QUIET, nowMs: () => nowMs };
-  const scheduled = new ScheduledBackups({ ...ports, schedule, keep: 2, command });
-  return { scheduled, audit: tidemark.audit, folder };
+  return { backups, store, audit: tidemark.audit, log: QUIET, nowMs: () => nowMs, schedule, keep: 2 };
+}
+
+function folderOfBackups(): string {
+  return join(temporary.path, 'backups');
+}
+
+function newScheduled(command: string | null = null) {
+  const scheduled = new ScheduledBackups({ ...newParts(), command });
+  return { scheduled, audit: tidemark.audit, folder: folderOfBackups() };
+}
+
+/** Backups that are made until `finish` is called. `made` resolves when one has begun. */
+function newSlow() {
+  let begin = (): void => undefined;
+  let finish = (): void => undefined;
+  const made = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const make = async (): ReturnType<Backups['make']> => {
+    begin();
+    await finished;
+    return backups.make();
+  };
+  const { backups, ...rest } = newParts();
+  const slow = { make, prune: backups.prune.bind(backups), list: backups.list.bind(backups) };
+  return { scheduled: new ScheduledBackups({ ...rest, backups: slow, command: null }), made, finish };
 }
 
 it('[BACKUP-20] a backup is made when it is due and not before, old ones are deleted, and a second process makes none', async () => {
@@ -95,4 +121,39 @@ it('[BACKUP-21] the command gets the folder of the backup; if it fails, the back
   nowMs = Date.UTC(2030, 0, 31, 16);
   await missing.scheduled.check();
   expect((await missing.scheduled.read()).last?.detail).toContain('ENOENT');
+});
+
+it('[BACKUP-20] a schedule goes on after a clock that was years ahead has been set right', async () => {
+  const { scheduled, folder } = newScheduled();
+  nowMs = Date.UTC(2040, 0, 1);
+  await scheduled.check();
+  nowMs = Date.UTC(2030, 0, 31, 12, 30);
+  await scheduled.check();
+  expect((await scheduled.read()).next_at).toBe('2030-01-31T13:00:00.000Z');
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  await scheduled.check();
+  expect(readdirSync(folder)).toEqual(['2030-01-31T13-00-00-000Z']);
+});
+
+it('[BACKUP-20] a stop waits for the backup under way, however long ago it began', async () => {
+  const { scheduled, made, finish } = newSlow();
+  await scheduled.check();
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  scheduled.start();
+  await made;
+  // The checks while the backup is made find nothing to do.
+  nowMs += 90_000;
+  vi.advanceTimersByTime(90_000);
+  await scheduled.read();
+  let isStopped = false;
+  const stopped = scheduled.stop().then(() => {
+    isStopped = true;
+  });
+  for (let turn = 0; turn < 20; turn++) await scheduled.read();
+  expect(isStopped).toBe(false);
+  finish();
+  await stopped;
+  expect((await scheduled.read()).last?.state).toBe('done');
 });

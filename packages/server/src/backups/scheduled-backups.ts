@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import type { Log, Store, Tidemark } from '@tidemark/core';
+import { isAhead, type Log, type Store, type Tidemark } from '@tidemark/core';
 import { type BackupSchedule, errorMessage, parseJson } from '@tidemark/protocol';
 import type { Config } from '../config/config.ts';
 import { nextTime, type Schedule } from '../config/schedule.ts';
@@ -37,7 +37,7 @@ const NOBODY = { actor: null, token_id: null, address: '', request_id: '' };
 export class ScheduledBackups {
   readonly #parts: ScheduledBackupsParts;
   #timer: NodeJS.Timeout | null = null;
-  #running: Promise<void> = Promise.resolve();
+  #running: Promise<void> | null = null;
 
   constructor(parts: ScheduledBackupsParts) {
     this.#parts = parts;
@@ -45,9 +45,12 @@ export class ScheduledBackups {
 
   start(): void {
     const check = () => {
-      this.#running = this.check().catch((error) => {
-        this.#parts.log.warn('scheduled_backup_not_checked', { reason: errorMessage(error) });
-      });
+      // A backup may take longer than the time between two checks.
+      this.#running ??= this.check()
+        .catch((error) => this.#parts.log.warn('scheduled_backup_not_checked', { reason: errorMessage(error) }))
+        .finally(() => {
+          this.#running = null;
+        });
     };
     this.#timer = setInterval(check, CHECK_EVERY_MS);
     this.#timer.unref();
@@ -70,7 +73,12 @@ export class ScheduledBackups {
       await this.#write({ sinceMs: now, last: null }, 0);
       return;
     }
-    const { sinceMs } = parseJson(entry.value) as Stored;
+    const { sinceMs, last: before } = parseJson(entry.value) as Stored;
+    if (isAhead(sinceMs, now)) {
+      // It was written by a clock that was ahead, and would make no backup until that time.
+      await this.#write({ sinceMs: now, last: before }, entry.version);
+      return;
+    }
     if (now < nextTime(schedule, sinceMs)) return;
     const running: LastBackup = { at: new Date(now).toISOString(), state: 'running', name: null, detail: null };
     if (!(await this.#write({ sinceMs: now, last: running }, entry.version))) return;
