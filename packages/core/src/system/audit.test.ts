@@ -82,6 +82,9 @@ describe('searching the audit trail', () => {
     expect(await found({ fromMs: start + 1_000 })).toEqual(['objects.change', 'user.delete']);
     expect(await found({ toMs: start + 1_000 })).toEqual(['user.create']);
     expect(await found({ fromMs: start + 1_000, toMs: start + 1_001 })).toEqual(['user.delete']);
+    // Days before 1970 have negative times.
+    expect(await found({ fromMs: -1, action: 'user.' })).toEqual(['user.delete', 'user.create']);
+    expect(await found({ toMs: -1 })).toEqual([]);
     const { facts, next } = await tidemark.audit.search({ action: 'user.', limit: 1 });
     expect(facts.map(({ id }) => id)).toEqual([next]);
     expect(await found({ action: 'user.', after: next ?? '' })).toEqual(['user.create']);

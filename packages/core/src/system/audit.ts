@@ -156,7 +156,7 @@ export class Audit {
   async search(search: AuditSearch): Promise<AuditPage> {
     const { limit = PAGE_FACTS, fromMs, toMs } = search;
     requireLimit(limit);
-    const endKey = fromMs === undefined ? null : newestFirstKey(fromMs);
+    const endKey = fromMs === undefined ? null : newestFirstKey(Math.max(0, fromMs));
     // Older entries follow this key; those at `toMs` itself come before it.
     const startKey = toMs === undefined ? undefined : idOf(Math.max(0, toMs), '~');
     let after = laterKey(search.after, startKey);
