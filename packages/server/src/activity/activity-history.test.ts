@@ -74,6 +74,31 @@ describe('the history of the activity', () => {
     expect(seen).toEqual(names);
   });
 
+  it('[ACTIVITY-22] pages of the history hold every event also when the clock was set back', async () => {
+    const { clock, histories, add } = await newHistories(1);
+    const [history] = histories;
+    for (let n = 0; n < 20; n++) {
+      add(history, refusal(`early${n}`));
+      clock.advance(100);
+    }
+    clock.advance(-2 * MINUTE_MS);
+    for (let n = 0; n < 20; n++) {
+      add(history, refusal(`late${n}`));
+      clock.advance(100);
+    }
+    clock.advance(10 * MINUTE_MS);
+    add(history, refusal('last'));
+    await history.close();
+    const seen = new Set<string | null>();
+    let after: string | null = null;
+    do {
+      const page = await history.search({ ...ALL, after, limit: 5 });
+      for (const { user_id } of page.events) seen.add(user_id);
+      after = page.next;
+    } while (after !== null);
+    expect(seen.size).toBe(41);
+  });
+
   it('[ACTIVITY-23] strangers, one device and what succeeded have bounds of their own in a minute', async () => {
     const { clock, histories, add } = await newHistories(1);
     const [history] = histories;

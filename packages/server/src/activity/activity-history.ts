@@ -189,7 +189,9 @@ export class ActivityHistory {
     const isOver =
       current === null ||
       current.events.length >= HISTORY_CHUNK_EVENTS_MAX ||
-      Math.abs(nowMs - current.startMs) >= HISTORY_CHUNK_MS;
+      // No event is older than its chunk, also when the clock was set back: pages depend on it.
+      nowMs < current.startMs ||
+      nowMs - current.startMs >= HISTORY_CHUNK_MS;
     if (!isOver) return current;
     void this.#flush(current);
     const chunk = { key: this.#newKey(nowMs), startMs: nowMs, events: [], leftOut: 0 };
