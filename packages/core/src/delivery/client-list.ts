@@ -56,7 +56,7 @@ export class ClientListing {
       kind: 'user_client',
       prefix,
       limit: admitListLimit(call.limit),
-      ...(call.after === undefined ? {} : { after: readPlace(call.after) }),
+      ...(call.after === undefined ? {} : { after: readPlace(call.after, call.user_id) }),
       prepare: this.#preparation(call),
       finish: async (candidate) => {
         const behind = await reader.changesBehind(candidate.id, candidate.record);
@@ -141,13 +141,15 @@ function writePlace(key: readonly string[]): string {
   return key.map(encodeURIComponent).join('/');
 }
 
-function readPlace(text: string): readonly string[] {
-  const parts = text.split('/');
+function readPlace(text: string, wantedUser: string | undefined): readonly string[] {
+  const at = pointer('after');
   try {
-    if (parts.length === 2) return parts.map(decodeURIComponent);
+    const [login, client, ...rest] = text.split('/').map(decodeURIComponent);
+    const place = [admitName('login', login, at), admitName('client', client, at)];
+    if (rest.length === 0 && (wantedUser === undefined || login === wantedUser)) return place;
   } catch {
-    // Not an encoded text.
+    // Not an encoded text, or not names.
   }
   const detail = 'must be the `next` of the previous page';
-  throw new Refusal('invalid_request', `after ${detail}`, [{ pointer: pointer('after'), detail }]);
+  throw new Refusal('invalid_request', `after ${detail}`, [{ pointer: at, detail }]);
 }

@@ -59,6 +59,16 @@ it('[DEVICE-20] devices are listed by user and id, page by page, also when the l
   expect(await ids({ limit: 1, after: 'ada/z9' })).toEqual(['b1']);
 });
 
+it('[DEVICE-20] a place that no page has named, or that is of another user, is refused', async () => {
+  await register('ada', 'a1');
+  await register('bob', 'b1');
+  for (const after of ['ada', 'a/b/c', '%', '%00/a1', `${'a'.repeat(3_000)}/a1`, '/']) {
+    expect([after, await refusalOf(devices({ after }))]).toEqual([after, 'invalid_request']);
+  }
+  expect(await refusalOf(devices({ user_id: 'bob', after: 'ada/a0' }))).toBe('invalid_request');
+  expect(await ids({ user_id: 'bob', after: 'bob/a0' })).toEqual(['b1']);
+});
+
 it('[DEVICE-21] a device is behind by the changes that it has not acknowledged, in sources that it follows', async () => {
   await register('ada', 'a1');
   await register('ada', 'a2');
