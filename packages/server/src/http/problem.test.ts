@@ -41,6 +41,9 @@ it('[REST-21] a refusal names the field that is unknown, with a pointer to it', 
     detail: 'the body at /gruops is an unknown field',
     errors: [{ pointer: '/gruops', detail: 'is an unknown field' }],
   });
+  // A pointer writes ~ and / of a name as ~0 and ~1.
+  const escaped = await admin.post('/rc/v1/users', { attributes: { login: 'ada', password: 'lovelace' }, 'a/b~': 1 });
+  expect(escaped.body).toMatchObject({ errors: [{ pointer: '/a~1b~0', detail: 'is an unknown field' }] });
 });
 
 it.each([

@@ -1,4 +1,4 @@
-import { type Flaw, REFUSALS, Refusal, type RefusalCode } from '@tidemark/protocol';
+import { type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from '@tidemark/protocol';
 
 /** A problem as in RFC 9457, the form of all refusals. */
 export interface Problem {
@@ -76,8 +76,8 @@ function schemaRefusal(validation: readonly SchemaFlaw[], context: string): Refu
 function flawOf({ instancePath, message, params }: SchemaFlaw): Flaw {
   const { missingProperty, additionalProperty } = params;
   if (typeof missingProperty === 'string')
-    return { pointer: `${instancePath}/${missingProperty}`, detail: 'is missing' };
+    return { pointer: instancePath + pointer(missingProperty), detail: 'is missing' };
   if (typeof additionalProperty === 'string')
-    return { pointer: `${instancePath}/${additionalProperty}`, detail: 'is an unknown field' };
+    return { pointer: instancePath + pointer(additionalProperty), detail: 'is an unknown field' };
   return { pointer: instancePath, detail: message ?? 'does not fit' };
 }
