@@ -78,6 +78,20 @@ it('[AUDIT-23] the audit trail cuts long values, hides secrets, and lists AUDIT_
   ]);
 });
 
+it('[AUDIT-23] the audit trail hides secrets also inside values', async () => {
+  const mail = {
+    hosts: [{ name: 'a', Password: 'never to be seen' }],
+    auth: { token: { value: 'nor this' } },
+    port: 25,
+  };
+  await person.post('/app/v1/Product/push_objects', { objects: { nested: { mail } } }, ofConsole);
+  const [fact] = await facts('about=nested');
+  const hidden = { hosts: [{ name: 'a', Password: '(hidden)' }], auth: { token: '(hidden)' }, port: 25 };
+  expect(fact?.changes.map(({ attribute, new: now }) => [attribute, JSON.parse(now ?? '')])).toEqual([
+    ['mail', hidden],
+  ]);
+});
+
 it('[AUDIT-24] an entry names the user, device, source, group or token that it is about, never a password', async () => {
   await backend.post('/rc/v1/users', { attributes: { login: 'bob', password: 'never to be seen' } });
   await backend.put('/rc/v1/users/bob/groups', { groups: ['north', 'south'] });

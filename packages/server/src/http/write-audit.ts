@@ -1,5 +1,11 @@
 import type { AuditFact, ChangedObject, ChangeObserver } from '@tidemark/core';
-import { AUDIT_CHANGES_MAX, AUDIT_VALUE_UNITS_MAX, type AuditChange, type AuditSubject } from '@tidemark/protocol';
+import {
+  AUDIT_CHANGES_MAX,
+  AUDIT_VALUE_UNITS_MAX,
+  type AuditChange,
+  type AuditSubject,
+  parseJson,
+} from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
 import { isBySession } from '../auth/authenticate.ts';
 import { callerAddress } from './caller-address.ts';
@@ -89,9 +95,9 @@ export class AuditDraft {
   }
 }
 
-/** Attributes whose values are not copied. */
+/** Attributes, and members inside their values, whose values are not copied. */
 const SECRET = /password|passwd|secret|token|api_?key|credential/i;
-const HIDDEN = '"(hidden)"';
+const HIDDEN = '(hidden)';
 const NOTHING: ReadonlyMap<string, string> = new Map();
 
 /** Returns the attributes in which an object differs. */
@@ -101,10 +107,16 @@ function changesOf({ id, before, after }: ChangedObject): readonly AuditChange[]
   return names.map((name) => {
     const shown = (value: string | undefined) => {
       if (value === undefined) return null;
-      return SECRET.test(name) ? HIDDEN : cut(value, AUDIT_VALUE_UNITS_MAX);
+      return SECRET.test(name) ? JSON.stringify(HIDDEN) : cut(withoutSecrets(value), AUDIT_VALUE_UNITS_MAX);
     };
     return { object_id: cut(id), attribute: cut(name), old: shown(old.get(name)), new: shown(now.get(name)) };
   });
+}
+
+/** Returns the JSON text of a value with its secrets hidden. */
+function withoutSecrets(text: string): string {
+  if (!SECRET.test(text)) return text;
+  return JSON.stringify(parseJson(text), (name, value: unknown) => (SECRET.test(name) ? HIDDEN : value));
 }
 
 const NAME_UNITS_MAX = 255;
