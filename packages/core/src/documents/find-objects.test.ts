@@ -1,4 +1,10 @@
-import { DEFAULT_LIMITS, FILTER_CONDITIONS_MAX, type JsonValue, type ObjectList } from '@tidemark/protocol';
+import {
+  DEFAULT_LIMITS,
+  FILTER_CONDITIONS_MAX,
+  type JsonValue,
+  type ObjectList,
+  SORTED_TEXT_UNITS_MAX,
+} from '@tidemark/protocol';
 import { Dice, newTidemark, refusalOf, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { ObjectPageCall } from './object-page.ts';
@@ -48,6 +54,7 @@ describe('filtered lists of objects', () => {
     expect(await finds({ price: { ne: 90 } })).toEqual(['buoy', 'chart', 'dinghy', 'e.bell']);
     expect(await finds({ price: { in: [90, '12', 7] } })).toEqual(['anchor', 'chart']);
     expect(await finds({ name: { prefix: 'B' } })).toEqual(['buoy']);
+    expect(await finds({ name: { prefix: 'b' } })).toEqual([]);
     expect(await finds({ name: { contains: 'CH' } })).toEqual(['anchor', 'chart']);
     expect(await finds({ stock: { exists: true } })).toEqual(['anchor', 'buoy']);
     expect(await finds({ note: { exists: true } })).toEqual(['chart']);
@@ -76,6 +83,18 @@ describe('filtered lists of objects', () => {
     expect(await ids({ sort: '@seq', order: 'desc', limit: 2 })).toEqual(['e.bell', 'dinghy']);
     expect(await ids({ sort: 'size.cm', limit: 1 })).toEqual(['buoy']);
     expect(await ids({ sort: 'price', filter: { stock: { exists: true } } })).toEqual(['buoy', 'anchor']);
+  });
+
+  it('[LIST-2] texts are sorted by their first SORTED_TEXT_UNITS_MAX units, and those that begin alike by id', async () => {
+    const alike = 'x'.repeat(SORTED_TEXT_UNITS_MAX);
+    const { list, ids } = await openWares({
+      a: { text: `${alike}2` },
+      b: { text: `${alike}1` },
+      c: { text: ['z', alike] },
+    });
+    expect(await ids({ sort: 'text' })).toEqual(['a', 'b', 'c']);
+    const { next } = await list({ sort: 'text', limit: 1 });
+    expect(JSON.parse(String(next))).toEqual([2, alike, 'a']);
   });
 
   it('[LIST-3] the pages of a list hold every object that matches exactly once, in order, whatever the page size', async () => {
@@ -258,6 +277,28 @@ describe('filtered lists of objects', () => {
       after = page.next;
     }
     expect(seen.size).toBe(500);
+  });
+
+  it('[LIST-6] a list whose data is replaced while it is read starts over, and holds nothing of before', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`o${index}`, { n: index }]));
+    let replace: (() => Promise<void>) | null = null;
+    const turn = async () => {
+      const now = replace;
+      replace = null;
+      await now?.();
+    };
+    const { tidemark } = await newTidemark({ pace: { turn } });
+    await tidemark.pushObjects({ source: 'Product', objects });
+    replace = async () => {
+      await tidemark.sources.drop('Product');
+      await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
+      await tidemark.pushObjects({ source: 'Product', objects: { o0: { n: 7 }, new: { n: 8 } } });
+    };
+    const { objects: rows, ...page } = JSON.parse(
+      await tidemark.listObjects(PRODUCTS, { sort: 'n', limit: 2 }),
+    ) as ObjectList;
+    expect(rows.map(({ id }) => id)).toEqual(['o0', 'new']);
+    expect(page).toEqual({ size: 2, head: 2, next: null, matches: 2, read: 2 });
   });
 
   it('[LIST-7] a list pauses after each slice of bounded size, and ends when nobody waits for it', async () => {
