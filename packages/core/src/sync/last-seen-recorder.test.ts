@@ -1,5 +1,6 @@
 import { collectingLog, newTidemark } from '@tidemark/testing';
 import { expect, it } from 'vitest';
+import { type Acknowledgement, recordTidemark } from '../pages/record-tidemark.ts';
 import type { Store } from '../ports/store.ts';
 import { LastSeenRecorder } from './last-seen-recorder.ts';
 
@@ -37,6 +38,25 @@ it('[EXPLAIN-14] what a server records late as sent does not undo what another h
     ...{ client: 'c1', epoch: state.epoch, seq: 2, base: 2, start: null },
     seenAtMs: clock.nowMs(),
   });
+});
+
+it('[EXPLAIN-14] what another server has recorded meanwhile of an earlier visit does not stop the record of a later one', async () => {
+  const { tidemark, store, clock } = await newTidemark();
+  await tidemark.clients.register('ada', { client_id: 'c1' });
+  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
+  const { epoch } = await store.partition(ORDERS);
+  const earlier = { client: 'c1', epoch, seq: 1, base: 1, start: null, seenAtMs: clock.nowMs() };
+  const later = { ...earlier, seq: 2, base: 2, seenAtMs: clock.nowMs() + 10 };
+  const told: unknown[] = [];
+  const hold = holdNextTidemark(store);
+  const parts = { store, onAcknowledged: ({ seq, previous }: Acknowledgement) => told.push({ seq, previous }) };
+  const recorded = recordTidemark(parts, ORDERS, later);
+  await hold.isHeld;
+  await store.noteTidemark(ORDERS, earlier, []);
+  hold.release();
+  expect(await recorded).toEqual(later);
+  expect(await store.readTidemark(ORDERS, 'c1')).toEqual(later);
+  expect(told).toEqual([{ seq: 2, previous: 1 }]);
 });
 
 /** Holds the next call that records a tidemark until it is released. */
