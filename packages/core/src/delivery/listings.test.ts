@@ -88,6 +88,22 @@ it('[DEVICE-21] a device is behind by the changes that it has not acknowledged, 
   expect((await devices()).clients[0]).toMatchObject({ wipe: 'confirmed', behind: 0 });
 });
 
+it('[DEVICE-21] devices of several users are behind by the changes of their own user', async () => {
+  await register('ada', 'a1');
+  await register('bob', 'b1');
+  for (const [user, client] of [
+    ['ada', 'a1'],
+    ['bob', 'b1'],
+  ] as const) {
+    await push({ 1: { a: 1 } }, user);
+    await catchUp(client, user);
+  }
+  await push({ 1: { a: 2 }, 2: { a: 1 } }, 'bob');
+  expect((await devices()).clients.map(({ behind }) => behind)).toEqual([0, 2]);
+  await push({ 1: { a: 2 } });
+  expect((await devices()).clients.map(({ behind }) => behind)).toEqual([1, 2]);
+});
+
 it('[DEVICE-22] devices are found by their texts, by their app, and by when they were seen', async () => {
   await register('ada', 'a1', { device_system: 'Firefox 128 on Linux', device_app_version: '2.9' });
   await register('ada', 'a2', { device_app_version: '2.10' });
@@ -160,6 +176,16 @@ it('[USER-40] users are listed with their devices, groups, last contact and how 
   });
   expect(await users({ limit: 1 })).toMatchObject({ users: [{ login: 'ada' }], next: 'ada' });
   expect(await logins({ after: 'ada' })).toEqual(['bob']);
+});
+
+it('[USER-40] the last contact of a user is that of the device that was seen last', async () => {
+  for (const id of ['a1', 'a2', 'a3']) await register('ada', id);
+  await push({ 1: { a: 1 } });
+  for (const id of ['a1', 'a3', 'a2']) {
+    test.clock.advance(DAY_MS);
+    await catchUp(id);
+  }
+  expect((await users()).users[0]?.last_seen).toBe(new Date(test.clock.nowMs()).toISOString());
 });
 
 it('[USER-40] users are found by login, group and attribute, and by what their devices do', async () => {
