@@ -2,6 +2,7 @@ import { newTidemark, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import {
   HISTORY_CHUNK_EVENTS_MAX,
+  HISTORY_EVENT_UNITS_MAX,
   HISTORY_FAILURES_OF_ONE_PER_MIN_MAX,
   HISTORY_FLUSH_MS,
   HISTORY_SAMPLES_PER_MIN_MAX,
@@ -40,7 +41,7 @@ async function newHistories(count: number, bounds: { readonly eventsMax?: number
   const add = (history: ActivityHistory | undefined, fact: ActivityFact, name = '') => {
     history?.add(fact, { at: new Date(clock.nowMs()).toISOString(), server: name, request_id: null });
   };
-  return { clock, due, histories: histories as [ActivityHistory, ...ActivityHistory[]], add };
+  return { store, clock, due, histories: histories as [ActivityHistory, ...ActivityHistory[]], add };
 }
 
 function refusal(user: string | null, code = 'source_not_found'): ActivityFact {
@@ -119,12 +120,20 @@ describe('the history of the activity', () => {
       countOf('bob', 'refusal'),
     ]).toEqual([HISTORY_STRANGERS_PER_MIN_MAX, HISTORY_FAILURES_OF_ONE_PER_MIN_MAX, HISTORY_SAMPLES_PER_MIN_MAX, 1]);
     expect(left_out).toBe(2_000 - HISTORY_STRANGERS_PER_MIN_MAX - HISTORY_FAILURES_OF_ONE_PER_MIN_MAX);
+    await history.close();
+    expect((await history.search(ALL)).left_out).toBe(left_out);
     clock.advance(MINUTE_MS);
     expect(history.takesSamples).toBe(true);
   });
 
+  it('[ACTIVITY-23] a failure that is longer than HISTORY_EVENT_UNITS_MAX is left out and counted', async () => {
+    const { histories, add } = await newHistories(1);
+    add(histories[0], refusal('anna', 'x'.repeat(HISTORY_EVENT_UNITS_MAX)));
+    expect(await histories[0].search(ALL)).toMatchObject({ events: [], next: null, left_out: 1 });
+  });
+
   it('[ACTIVITY-24] events older than the time to keep are gone, and beyond events_max the oldest, which the answer says', async () => {
-    const { clock, histories, add } = await newHistories(1, { eventsMax: 2 * HISTORY_CHUNK_EVENTS_MAX });
+    const { store, clock, histories, add } = await newHistories(1, { eventsMax: 2 * HISTORY_CHUNK_EVENTS_MAX });
     const [history] = histories;
     const start = clock.nowMs();
     for (let n = 0; n < 5 * HISTORY_CHUNK_EVENTS_MAX; n++) {
@@ -147,6 +156,8 @@ describe('the history of the activity', () => {
     expect((await history.search(ALL)).events).toEqual([]);
     await history.trim(clock.nowMs());
     expect((await history.search({ ...ALL, isFailedOnly: true })).next).toBe(null);
+    const stored = await store.listEntries({ kind: 'activity', prefix: [], limit: 10 });
+    expect(stored.map(({ key }) => key)).toEqual([['~dropped']]);
   });
 
   it('[ACTIVITY-25] events are written after HISTORY_FLUSH_MS, and found before that at their server', async () => {
