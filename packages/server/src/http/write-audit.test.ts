@@ -68,6 +68,18 @@ it('[AUDIT-23] the audit trail cuts long values, hides secrets, and lists AUDIT_
     { object_id: 'long', attribute: 'api_key', old: null, new: '"(hidden)"' },
     { object_id: 'long', attribute: 'long', old: null, new: `"${long.slice(1)}…` },
   ]);
+  await person.post('/app/v1/Product/push_deletes', { objects: ['long'] }, ofConsole);
+  const [deleted] = await facts('about=long');
+  expect(deleted?.changes).toEqual([
+    { object_id: 'long', attribute: 'api_key', old: '"(hidden)"', new: null },
+    { object_id: 'long', attribute: 'long', old: `"${long.slice(1)}…`, new: null },
+  ]);
+  const wide = Object.fromEntries(Array.from({ length: AUDIT_CHANGES_MAX + 1 }, (_, n) => [`a${n}`, n]));
+  await person.post('/app/v1/Product/push_objects', { objects: { wide } }, ofConsole);
+  const [widened] = await facts('about=wide');
+  expect([widened?.objects_changed, widened?.changes.length, widened?.are_changes_cut]).toEqual([
+    ...[1, AUDIT_CHANGES_MAX, true],
+  ]);
   const objects = Object.fromEntries(Array.from({ length: AUDIT_CHANGES_MAX + 1 }, (_, id) => [`i${id}`, { n: id }]));
   await person.post('/app/v1/Product/push_objects', { objects }, ofConsole);
   const [many] = await facts('action=objects.change&limit=1');
