@@ -469,6 +469,11 @@ describe('objects', () => {
     ['a number that is not finite', { 7: { a: Number.NaN } }, 'the object "7" has a number that is not finite'],
     ['a value that is not JSON', { 7: { a: 7n } }, 'the object "7" has a value that is not JSON'],
     ['a list with a wrong end', many(['z', 'Compass']), 'the object "z" must have an object of attributes'],
+    [
+      'a map with a wrong end',
+      new Map(many(['z', 'Compass']) as [unknown, unknown][]),
+      'the object "z" must have an object of attributes',
+    ],
   ])('[BSDK-50] %s is answered with 502 and the reason, and reported', async (_, given, detail) => {
     expect(await shown(objects(given))).toEqual({
       status: 502,
