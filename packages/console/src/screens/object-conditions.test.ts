@@ -29,7 +29,7 @@ it('[CONSOLE-61] the lines of the filter bar become one filter, in which a typed
     { '@id': { prefix: 'o' } },
     { '*': { contains: 'ada' } },
   ]);
-  expect(['a.b', '@id', 'or', 'order', 'a\\b', 'plain'].map(pathOf)).toEqual([
-    ...['a\\.b', '\\@id', '\\or', 'order', 'a\\\\b', 'plain'],
+  expect(['a.b', '@id', 'or', 'order', 'a\\b', '*', '*note', 'plain'].map(pathOf)).toEqual([
+    ...['a\\.b', '\\@id', '\\or', 'order', 'a\\\\b', '\\*', '\\*note', 'plain'],
   ]);
 });

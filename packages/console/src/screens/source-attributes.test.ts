@@ -1,5 +1,6 @@
+import type { Source } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
-import { attributesOf, changesOf, NEW_SOURCE, problemsOf } from './source-attributes.ts';
+import { attributesOf, changesOf, formOf, NEW_SOURCE, problemsOf } from './source-attributes.ts';
 
 it('[CONSOLE-83] the form of a source becomes its attributes, with references by line and empty queues as none', () => {
   const form = { ...NEW_SOURCE, adapter: ' backend ', poll: '60', cudQueue: 'orders' };
@@ -9,6 +10,14 @@ it('[CONSOLE-83] the form of a source becomes its attributes, with references by
     references: { customer_id: 'Customer', 'a:b': 'Part' },
   });
   expect(attributesOf({ ...NEW_SOURCE, adapter: '' })).not.toHaveProperty('poll_interval');
+});
+
+it('[CONSOLE-83] the attributes of a source become its form, and the form the same attributes', () => {
+  const attributes = {
+    ...{ adapter: 'backend', poll_interval: -1, conflicts: 'detect', read_only: true, push_notify: true },
+    ...{ queue: 'all', query_queue: 'reads', cud_queue: null, references: { customer_id: 'Customer', 'a:b': 'Part' } },
+  } as const;
+  expect(attributesOf(formOf(attributes as unknown as Source))).toEqual(attributes);
 });
 
 it('[CONSOLE-83] the form of a source names the field that is wrong', () => {
