@@ -96,6 +96,15 @@ it('[BACKUP-20] a backup is made when it is due and not before, old ones are del
   );
 });
 
+it('[BACKUP-20] a server that stops waits for the backup that it is making', async () => {
+  const { scheduled } = newScheduled();
+  await scheduled.check();
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  scheduled.start();
+  await scheduled.stop();
+  expect((await scheduled.read()).last).toMatchObject({ state: 'done', name: '2030-01-31T13-00-00-000Z' });
+});
+
 it('[BACKUP-21] the command gets the folder of the backup; if it fails, the backup has failed, and no old one is deleted', async () => {
   const copied = join(temporary.path, 'copied.txt');
   const works = newScheduled(program('works', `echo "$1" >> ${copied}`));
