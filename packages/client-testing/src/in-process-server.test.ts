@@ -91,6 +91,30 @@ describe('groups and backends of the test server', () => {
     expect(device.source('Order').get('101')?.attributes).toEqual({ total: 1 });
   });
 
+  it('[KIT-21] the calls of a backend name the group, and an error named Conflict is a conflict', async () => {
+    const seen = new Set<string>();
+    const backend = {
+      query: ({ group }: { readonly group?: string }) => {
+        seen.add(`query ${group}`);
+        return { o1: { total: 1 } };
+      },
+      update: ({ group }: TestBackendCall) => seen.add(`update ${group}`),
+      delete: ({ group }: TestBackendCall) => {
+        seen.add(`delete ${group}`);
+        throw Object.assign(new Error('somebody has changed it'), { name: 'Conflict' });
+      },
+    };
+    const source = { name: 'Order', partition_type: 'group', backend } as const;
+    const server = await start({ sources: [source], groups: { north: ['ada'] } });
+    const device = await open(server);
+    await device.source('Order').update('o1', { total: 2 });
+    await until(device, () => device.status.getSnapshot().pendingUploads === 0);
+    await device.source('Order').delete('o1');
+    await until(device, () => device.problems.list().length > 0);
+    expect([...seen]).toEqual(['query north', 'update north', 'delete north']);
+    expect(device.problems.list().map(({ error }) => error.detail)).toEqual(['somebody has changed it']);
+  });
+
   it('[KIT-21] handlers of @tidemark/backend fit, their data is asked for at every sync, and failures are tried again', async () => {
     let failures = 2;
     const orders = new Map([['1', { total: 1 }]]);
