@@ -294,6 +294,23 @@ describe('tokens', () => {
   });
 });
 
+describe('what a device says of itself', () => {
+  it('[SESSION-16] a device that has said what it is does not say it again at its next start, also with a new token', async () => {
+    const store = lasting();
+    const device = await world.open({ store });
+    await world.finish(device.sync());
+    await world.platform.advance(20 * HOUR_MS);
+    await world.finish(device.sync());
+    expect(world.sync.count('/token')).toBe(1);
+    await device.close();
+    const again = await world.open({ store, user: null });
+    await world.finish(again.sync());
+    await world.finish(again.sync());
+    const told = world.sync.log.filter(({ method, path }) => method === 'PUT' && path.startsWith('/clients/'));
+    expect(told).toEqual([]);
+  });
+});
+
 describe('closing', () => {
   it('[SESSION-6] closing stops all work, and later calls are refused', async () => {
     const device = await world.open();
