@@ -153,6 +153,10 @@ it('[ACTIVITY-20] refusals, refused uploads and failed backend calls of the last
   expect((await search('user_id=nobody')).events).toEqual([]);
   const recent = await watch(`?client_id=${client_id}&recent=1`);
   expect(await recent.event()).toMatchObject({ kind: 'refusal', client_id });
+  // The stream goes on where they end, so the oldest comes first.
+  const oldestFirst = await watch('?user_id=carl&kind=refusal,upload');
+  const kinds = [(await oldestFirst.event())?.kind, (await oldestFirst.event())?.kind];
+  expect(kinds).toEqual(failures.map(([kind]) => kind).toReversed());
 });
 
 it.each(['embedded', 'valkey'])(
