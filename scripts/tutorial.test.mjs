@@ -72,7 +72,7 @@ it('[DOCS-5] every command, file and click of the tutorial does what the page sa
   const tutorial = await openTutorial();
   let page = null;
   const press = (name) => page.getByRole('button', { name }).click();
-  const sees = (text) => page.getByText(text).waitFor();
+  const sees = (text) => page.getByText(text).first().waitFor();
   const clicks = {
     'push objects Task --user ada': async () => {
       if (page !== null) await sees('Fix the pump: open');

@@ -1,11 +1,11 @@
 import { type Device, type DeviceOptions, openDevice, type Platform } from '@tidemark/client';
 import { type Passwords, Tidemark } from '@tidemark/core';
 import { DEFAULT_LIMITS, type JsonValue } from '@tidemark/protocol';
+import { adaptersOf, type TestBackend } from './kit-backend.ts';
 import { openMemoryStore } from './memory-store/open-memory-store.ts';
 import { TestNetwork } from './network/switchable-network.ts';
 import { seededRandom } from './random/seeded-random.ts';
 import { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
-import { adaptersOf, type TestBackend } from './test-backend.ts';
 
 /** A source, with the names that its attributes have on the server. */
 export interface TestSource {

@@ -11,10 +11,10 @@ export {
   type TestServerOptions,
   type TestSource,
 } from './in-process-server.ts';
+export { conflict, rejected, type TestBackend, type TestBackendCall } from './kit-backend.ts';
 export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
 export { compareUtf8 } from './memory-store/tuples.ts';
 export { type NetworkConditions, TestNetwork } from './network/switchable-network.ts';
 export { Dice } from './random/dice.ts';
 export { seededRandom } from './random/seeded-random.ts';
 export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
-export { conflict, rejected, type TestBackend, type TestBackendCall } from './test-backend.ts';

@@ -195,6 +195,7 @@ describe('in a browser', () => {
     await page.goto(`${server.url}/console/users/grace`);
     await heading(page, 'grace');
     const age = page.locator('main time').first();
+    await page.waitForLoadState('networkidle');
     const reads: string[] = [];
     page.on('request', (request) => reads.push(request.url()));
     await page.evaluate(`{
@@ -303,7 +304,7 @@ describe('in a browser', () => {
     expect(new URL(page.url()).search).toBe('?source=Tide&object=017');
     await page.getByRole('status').getByRole('button', { name: 'Ping' }).click();
     await page.getByRole('button', { name: 'Send ping' }).click();
-    await page.getByText('To 0 devices. Skipped: 1 (no device type).').waitFor();
+    await page.getByText('To 0 devices. Skipped: 1 (not connected, without a push address).').waitFor();
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByLabel('Object id').fill('2');
     await page.getByRole('button', { name: 'Explain' }).click();
