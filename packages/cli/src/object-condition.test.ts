@@ -20,5 +20,6 @@ it('[LIST-10] conditions of the command line become a filter, with values as JSO
     { b: { lte: 'x' } },
     { '@id': { gt: 'o5' } },
   ]);
+  expect(filterOf('total >= 10', ' name ~ a b ')).toEqual([{ total: { gte: 10 } }, { name: { contains: 'a b' } }]);
   for (const text of ['', '!']) expect(() => addCondition(text)).toThrow('It must be a condition such as');
 });

@@ -16,10 +16,10 @@ const TEXT_OPERATORS: ReadonlySet<string> = new Set(['prefix', 'contains']);
 
 /**
  * Adds a condition such as `total>=10`, `name~ada`, `name^=A`, `note` (it is set) or `!note` (it is not set) to a filter. A value
- * is read as JSON where it is JSON, and is a text otherwise.
+ * is read as JSON where it is JSON, and is a text otherwise. Spaces around the operator do not count.
  */
 export function addCondition(text: string, filters: readonly ObjectFilter[] = []): readonly ObjectFilter[] {
-  const { name, operator, operand } = conditionIn(text);
+  const { name, operator, operand } = conditionIn(text.trim());
   if (name === '') throw new InvalidArgumentError('It must be a condition such as total>=10, name~ada, note or !note.');
   return [...filters, { [name]: { [operator]: operand } }];
 }
@@ -30,8 +30,12 @@ function conditionIn(text: string): { readonly name: string; readonly operator: 
     // A sign at the beginning is no operator: there would be no name.
     if (found === undefined || at === 0) continue;
     const [sign, operator] = found;
-    const value = text.slice(at + sign.length);
-    return { name: text.slice(0, at), operator, operand: TEXT_OPERATORS.has(operator) ? value : typed(value) };
+    const value = text.slice(at + sign.length).trimStart();
+    return {
+      name: text.slice(0, at).trimEnd(),
+      operator,
+      operand: TEXT_OPERATORS.has(operator) ? value : typed(value),
+    };
   }
   const isUnset = text.startsWith('!');
   return { name: isUnset ? text.slice(1) : text, operator: 'exists', operand: !isUnset };
