@@ -56,6 +56,7 @@ const DIALOGS = [
   'Revoke the token',
   'Set an attribute',
   'Set the groups',
+  'Set the label',
   'Set the password',
   'Sign the device out',
   'Start over with fetched',
