@@ -65,9 +65,11 @@ async function* documentsBelow(api: ApiClient, base: string, of: object): AsyncG
 /** Yields the audit entries that the person caused, or that are about the person or a device of theirs. */
 async function* auditOf(api: ApiClient, login: string, devices: readonly string[]): AsyncGenerator<ExportedFact> {
   const paths = [path`/rc/v1/users/${login}`, ...devices.map((id) => path`/rc/v1/clients/${id}`)];
-  const isAbout = (target: string | null) =>
+  const isAbout = ({ target, subject }: AuditFact) =>
+    subject?.user_id === login ||
+    devices.some((id) => id === subject?.client_id) ||
     paths.some((one) => target === one || target?.startsWith(`${one}/`) === true);
   for (const fact of await listAll<AuditFact>(api, '/rc/v1/audit', ({ id }) => id)) {
-    if (fact.actor === login || isAbout(fact.target)) yield { kind: 'audit', fact };
+    if (fact.actor === login || isAbout(fact)) yield { kind: 'audit', fact };
   }
 }
