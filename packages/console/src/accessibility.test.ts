@@ -23,6 +23,7 @@ const DIALOGS = [
   'Add a member',
   'Add object',
   'Address of the backend',
+  'Audit entry',
   'Check the backend',
   'Delete 1 object',
   'Delete all data of this server',
