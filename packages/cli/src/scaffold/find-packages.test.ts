@@ -39,7 +39,7 @@ it('[INIT-22] an app of a program that was installed from tarballs installs from
   expect(Object.keys(dependencies)).toEqual(names.map((name) => `@tidemark/${name}`));
 });
 
-it.each([null, 'https://registry.npmjs.org/@tidemark/cli/-/cli-0.1.0.tgz'])(
+it.each([null, 'https://packages.example/@tidemark/cli/-/cli-0.1.0.tgz'])(
   '[INIT-22] an app of a program that came from a registry installs its version from there: %s',
   async (resolved) => {
     const origin = findPackages((await installation(resolved)).program);
