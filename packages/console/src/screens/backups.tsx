@@ -146,6 +146,8 @@ function LastBackup({ last: { at, state } }: { readonly last: ScheduledBackup })
 
 /** How a backup becomes the data again. It needs the machine: a server cannot replace the data under itself. */
 function Restore({ folder, name }: { readonly folder: string; readonly name: string }) {
+  const { data: settings = [] } = useQuery({ queryKey: ['settings'], queryFn: () => client.system.settings() });
+  const data = settings.find((setting) => setting.name === 'data')?.value;
   return (
     <details className="card">
       <summary>How to restore a backup</summary>
@@ -159,7 +161,7 @@ function Restore({ folder, name }: { readonly folder: string; readonly name: str
           text={[
             `tidemark verify --data ${folder}/${name}`,
             'systemctl stop tidemark',
-            `tidemark restore ${folder}/${name} --data /var/lib/tidemark`,
+            `tidemark restore ${folder}/${name} --data ${typeof data === 'string' ? data : '<data folder>'}`,
             'systemctl start tidemark',
           ].join('\n')}
         />
