@@ -48,7 +48,7 @@ export function Section({ title, actions, children }: SectionProps) {
   return (
     <section>
       <Stack gap="xs">
-        <Group justify="space-between" wrap="nowrap" gap="xs">
+        <Group justify="space-between" gap="xs">
           <Title order={2} size="h4" className="long">
             {title}
           </Title>

@@ -148,7 +148,7 @@ function PastLines({ filters, change }: FilterProps) {
         <TextField
           label="Text"
           size="xs"
-          placeholder="a code, a route, a request id"
+          placeholder="code, route, request"
           value={text}
           onText={(part) => change({ text: part })}
         />
@@ -166,7 +166,9 @@ function PastLines({ filters, change }: FilterProps) {
           const lines = pages.flatMap(({ events }) => events).map((event, key) => ({ key, event }));
           const empty = query.hasNextPage
             ? 'None among the newest. Older ones may match.'
-            : 'Nothing of the kind has happened.';
+            : isFailedOnly
+              ? 'No refusal or failure of the kind. The switch above shows the rest.'
+              : 'Nothing of the kind has happened.';
           return (
             <>
               <Kept pages={pages} />

@@ -131,7 +131,7 @@ function Filters({ filters }: { readonly filters: AuditFilters }) {
       <TextField
         label="About"
         size="xs"
-        placeholder="user, source, device, object"
+        placeholder="a name or an id"
         value={filters.about ?? ''}
         onText={(about) => change({ about })}
       />
