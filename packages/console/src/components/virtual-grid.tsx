@@ -139,7 +139,7 @@ function pressed<T>(event: KeyboardEvent, props: Pressed<T>): boolean {
   const object = rowAt(row);
   const { id = '' } = columns[column] ?? {};
   if (place !== undefined) move(place);
-  else if (event.key === 'z' && (event.ctrlKey || event.metaKey)) onUndo();
+  else if (event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey)) onUndo();
   else if (event.key === 'Enter' && row === HEAD) onSort(id);
   else if ((event.key === 'Enter' || event.key === 'F2') && object !== undefined) onOpen({ row: object, column: id });
   else if (event.key === ' ' && object !== undefined) onSelect(object);
