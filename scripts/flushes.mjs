@@ -20,7 +20,7 @@ const PROGRAM = `
   for (let number = 0; number < ${COMMITS}; number++) {
     const change = { id: 'o' + number, record: '"o' + number + '":{"a":1}', checksum: 1 };
     writeSync(1, 'ASKED ' + number + '\\n');
-    await store.commit({ partition: { source: 's', user: null }, changes: [change], guards: [] });
+    await store.commit({ partition: { source: 's', owner: { kind: 'shared' } }, changes: [change], guards: [] });
     writeSync(1, 'ANSWERED ' + number + '\\n');
   }
   await store.close();

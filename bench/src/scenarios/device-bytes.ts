@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { sharedPartition } from '@tidemark/core';
 import { open } from 'lmdb';
 import type { Row } from '../row.ts';
 import { SOURCE, type World } from '../world.ts';
@@ -9,7 +10,7 @@ const BYTES_MAX = 300;
 
 /** What a device at rest costs: the pages of the file that its tidemarks fill, however large the document is. */
 export async function deviceBytes(world: World): Promise<Row> {
-  const partition = { source: SOURCE, user: null };
+  const partition = sharedPartition(SOURCE);
   const state = await world.store.partition(partition);
   const before = await usedBytes(world);
   for (let device = 0; device < DEVICES; device += 500) {

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Change } from '@tidemark/core';
+import { type Change, sharedPartition } from '@tidemark/core';
 import { type Database, open } from 'lmdb';
 import { longestHoldMs, median } from '../measure.ts';
 import type { Row } from '../row.ts';
@@ -22,7 +22,7 @@ export async function eventLoop({ store }: World): Promise<Row> {
   const ours: number[] = [];
   const bare: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const partition = { source: `Bulk ${round}`, user: null };
+    const partition = sharedPartition(`Bulk ${round}`);
     ours.push(await longestHoldMs(() => store.commit({ partition, changes, guards: [] })));
     bare.push(await longestHoldMs(() => root.transaction(() => putAll(table, texts))));
   }

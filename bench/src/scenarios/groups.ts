@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { GroupTokens, Tidemark } from '@tidemark/core';
+import { type GroupTokens, groupPartition, type Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
@@ -118,7 +118,7 @@ async function atRest({ store, folder }: Awaited<ReturnType<typeof openWorld>>):
   for (let device = 0; device < DEVICES; device++) {
     const client = String(device).padStart(CLIENT_ID_UNITS, '0');
     const marks = Array.from({ length: MANY }, async (_, number) => {
-      const partition = { source: SOURCE, user: `\u001f${groupName(number)}` };
+      const partition = groupPartition(SOURCE, groupName(number));
       const { epoch, head } = await store.partition(partition);
       const mark = { client, epoch, seq: head, base: head, start: null, seenAtMs: Date.now() };
       return store.noteTidemark(partition, mark, []);

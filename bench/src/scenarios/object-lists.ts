@@ -1,4 +1,5 @@
 import type { Store } from '@tidemark/core';
+import { sharedPartition } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, temporaryFolder } from '@tidemark/testing';
@@ -81,7 +82,7 @@ async function costOf(work: () => Promise<unknown>): Promise<Cost> {
 /** What cannot be saved without an index: every object is read and parsed once. */
 async function parseAll(store: Store): Promise<void> {
   for (let after = 0, head = 1; after < head; ) {
-    const { records, upTo, state } = await store.readJournal({ source: SOURCE, user: null }, { ...SLICE, after });
+    const { records, upTo, state } = await store.readJournal(sharedPartition(SOURCE), { ...SLICE, after });
     for (const record of records) JSON.parse(`{${record}}`);
     [after, head] = [upTo, state.head];
     await new Promise((resolve) => setImmediate(resolve));

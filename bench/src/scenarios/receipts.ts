@@ -1,4 +1,5 @@
 import type { Store } from '@tidemark/core';
+import { sharedPartition } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, temporaryFolder } from '@tidemark/testing';
@@ -12,7 +13,7 @@ const BATCH = 1_000;
 const ROUNDS = 15;
 const RECEIPT_MS_MAX = 200;
 const EXPLAIN_MS_MAX = 5;
-const PARTITION = { source: SOURCE, user: null };
+const PARTITION = sharedPartition(SOURCE);
 
 /** The receipt of a shared source that 100,000 devices follow, and an explanation, on both engines. */
 export async function receipts(say: (line: string) => void): Promise<readonly Row[]> {

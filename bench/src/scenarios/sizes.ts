@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PartitionKey, Store, Tidemark } from '@tidemark/core';
+import { sharedPartition, userPartition } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey } from '@tidemark/testing';
@@ -86,7 +87,7 @@ async function sizesOf({ name, unit, store, used }: Measured): Promise<Row[]> {
   const filled = await used();
   const clients = await addDevices(tidemark, users);
   const peopled = await used();
-  await addMarks(store, { source: SOURCE, user: null }, clients);
+  await addMarks(store, sharedPartition(SOURCE), clients);
   const marked = await used();
   const object = (filled - empty) / OBJECTS;
   return [
@@ -119,7 +120,7 @@ async function ownSizesOf({ name, unit, store, used }: Measured): Promise<Row[]>
     await tidemark.fastInsert({ source: OWN_SOURCE, user_id: user, objects });
   }
   const filled = await used();
-  for (const { user, client } of owners) await addMarks(store, { source: OWN_SOURCE, user }, [client]);
+  for (const { user, client } of owners) await addMarks(store, userPartition(OWN_SOURCE, user), [client]);
   const sourceBytes = (filled - before - payload) / OWNERS;
   const markBytes = ((await used()) - filled) / OWNERS;
   return [

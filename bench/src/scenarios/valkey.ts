@@ -1,4 +1,5 @@
 import type { Store } from '@tidemark/core';
+import { sharedPartition } from '@tidemark/core';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { Redis } from 'ioredis';
@@ -77,7 +78,7 @@ async function pushed(
 
 /** CPU of the Valkey server, which all Tidemark servers share, against the plain commands that fetch the same records. */
 async function firstSync(server: ValkeyServer, store: Store): Promise<Row> {
-  const partition = { source: SOURCE, user: null };
+  const partition = sharedPartition(SOURCE);
   const raw = new Redis(server.port, { protocol: 2 });
   const objects = BATCHES * BATCH;
   const text = JSON.stringify(objectsFrom(0, 1)).slice(1, -1);
@@ -142,7 +143,7 @@ function bytesPerObject(bytes: number, batches: readonly Record<string, Record<s
 }
 
 async function bytesPerDevice(server: ValkeyServer, store: Store): Promise<Row> {
-  const partition = { source: SOURCE, user: null };
+  const partition = sharedPartition(SOURCE);
   const { epoch, head } = await store.partition(partition);
   const before = await memoryOf(server);
   for (let device = 0; device < DEVICES; device++) {

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { sharedPartition } from '@tidemark/core';
 import type { Config } from '@tidemark/server/config/config';
 import { SETTINGS } from '@tidemark/server/config/settings';
 import { openStore } from '@tidemark/server/open-engines';
@@ -86,7 +87,7 @@ describe('verify', () => {
         record: `"o${index}":{"t":"${'x'.repeat(200)}"}`,
         checksum: index,
       }));
-      await store.commit({ partition: { source: 's', user: null }, changes, guards: [] });
+      await store.commit({ partition: sharedPartition('s'), changes, guards: [] });
       await store.close();
       damagePages(join(dataFolder, 'store.mdb'), at, bytes);
       const { code, out, err } = await runCli(['verify', '--data', dataFolder]);

@@ -8,6 +8,7 @@ import { isWorthRecording } from './pages/record-tidemark.ts';
 import type { Adapter } from './ports/adapter.ts';
 import { elapsedMs, isAhead } from './ports/clock.ts';
 import type { LeasedJob } from './ports/jobs.ts';
+import { sharedPartition } from './ports/owner.ts';
 
 const DAY_MS = 86_400_000;
 /** A clock that was ahead for so long that nobody would wait for it. */
@@ -136,7 +137,7 @@ describe('stored times after the clock was ahead', () => {
   it('[CLOCK-1] a change is announced after a clock that was ahead at the last announcement is set back', async () => {
     const { tidemark, store, clock } = await setUp({});
     const ports = { store, clock, sources: tidemark.sources };
-    const partition = { source: 'Stock', user: null };
+    const partition = sharedPartition('Stock');
     const announce = async (id: string) => {
       await tidemark.pushObjects({ ...STOCK, objects: { [id]: { a: 1 } } });
       return claimPushNotice(ports, partition, 10_000);

@@ -8,16 +8,29 @@ export * from './ports/bus.ts';
 export { type Clock, elapsedMs, isAhead } from './ports/clock.ts';
 export { addCommitTime, type CommitInterval, readCommitTimes } from './ports/commit-times.ts';
 export * from './ports/create-jobs.ts';
-export { isCustomOwner } from './ports/custom-owner.ts';
 export * from './ports/jobs.ts';
 export { joinedSlice } from './ports/joined-slice.ts';
 export { KEPT_OVERHEAD_BYTES, keptBytes } from './ports/kept-bytes.ts';
 export type { Log, LogFields } from './ports/log.ts';
 export * from './ports/moving.ts';
 export * from './ports/notifier.ts';
+export {
+  groupOf,
+  groupPartition,
+  isSameOwner,
+  type Owner,
+  ownerText,
+  partitionFrom,
+  partitionName,
+  partitionParts,
+  readOwner,
+  SHARED,
+  sharedPartition,
+  userPartition,
+} from './ports/owner.ts';
 export type { Pace } from './ports/pace.ts';
 export type { Passwords } from './ports/passwords.ts';
 export { portionsOf } from './ports/portions.ts';
 export type { Random } from './ports/random.ts';
-export { scopeParts } from './ports/store/documents.ts';
+export { partitionOf, scopeFrom, scopeOf, scopeParts } from './ports/store/documents.ts';
 export * from './ports/store.ts';

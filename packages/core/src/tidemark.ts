@@ -20,7 +20,6 @@ import {
   admitDocument,
   admitScope,
   type DocumentContent,
-  type OwnerScope,
   placedScope,
 } from './admission/admit-document.ts';
 import {
@@ -36,7 +35,7 @@ import {
   type WriteCall,
 } from './admission/admit-write.ts';
 import type { Admitted } from './admission/admitted.ts';
-import { customNameOf, type PartitionedSource } from './admission/custom-partition.ts';
+import type { PartitionedSource } from './admission/partitioned-source.ts';
 import { DeviceDelivery } from './delivery/device-delivery.ts';
 import { Freshness } from './delivery/freshness.ts';
 import { Listings } from './delivery/listings.ts';
@@ -68,10 +67,11 @@ import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Jobs } from './ports/jobs.ts';
 import type { Log } from './ports/log.ts';
+import { groupOf, sharedPartition, userPartition } from './ports/owner.ts';
 import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
-import type { EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
+import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
 import { WITHOUT_PAUSE } from './primitives/work-budget.ts';
 import type { ServerIdentity } from './refresh/refresh-leases.ts';
 import { type EndedRefresh, Refresher } from './refresh/refresher.ts';
@@ -324,9 +324,9 @@ export class Tidemark {
       this.#emitCommitted({ partition, cause: 'push', range });
     const ports = { store: this.store, clock: this.#clock, quota: this.#limits, onCommitted };
     const { moved, missing, from, to } = await moveObjects(ports, write);
-    const whose = { source: write.to.source, from: customNameOf(write.from.user) ?? '' };
+    const whose = { source: write.to.source, from: groupOf(write.from) ?? '' };
     const seqs = { from_seq: from.head, to_seq: to.head };
-    return { ...whose, to: customNameOf(write.to.user) ?? '', moved, missing, ...seqs };
+    return { ...whose, to: groupOf(write.to) ?? '', moved, missing, ...seqs };
   }
 
   /** Makes the document equal to the objects. With `since`, later commits are not undone. */
@@ -397,7 +397,7 @@ export class Tidemark {
   /** The receipts of shared sources count tidemarks without looking at the devices. */
   async #voidShared(client: string): Promise<void> {
     for (const { name, partition_type } of await this.sources.list()) {
-      if (partition_type === 'app') await voidTidemark(this.store, { source: name, user: null }, client);
+      if (partition_type === 'app') await voidTidemark(this.store, sharedPartition(name), client);
     }
   }
 
@@ -419,7 +419,7 @@ export class Tidemark {
 
   // Documents by name
 
-  async readDocument(scope: OwnerScope, name: unknown): Promise<DocumentView> {
+  async readDocument(scope: DocumentScope, name: unknown): Promise<DocumentView> {
     const address = await admitDocument(this.#directory, scope, name);
     if (isCd(scope, address.key.name)) return { type: 'objects', objects: await this.#readCd(scope) };
     const call = await this.#mdCall(scope, address.key.name);
@@ -433,7 +433,7 @@ export class Tidemark {
    * Returns a page of the objects of `md` as JSON text, with the seqs at which they changed. `isOver` returns true when nobody
    * waits for it any more.
    */
-  async listObjects(scope: OwnerScope, page: ObjectPageCall, isOver = () => false): Promise<string> {
+  async listObjects(scope: DocumentScope, page: ObjectPageCall, isOver = () => false): Promise<string> {
     await admitScope(this.#directory, scope);
     const call = await this.#mdCall(scope, MD);
     if (call === null) throw new Error('only the data of a source can be listed');
@@ -443,7 +443,7 @@ export class Tidemark {
   }
 
   async writeDocument(
-    scope: OwnerScope,
+    scope: DocumentScope,
     name: unknown,
     body: { readonly data: unknown; readonly append?: boolean },
   ): Promise<DocumentReport> {
@@ -457,7 +457,7 @@ export class Tidemark {
   }
 
   /** Lists documents, `md` and `cd` first. Documents that cannot be read are not listed. */
-  async documentNames(scope: OwnerScope): Promise<readonly string[]> {
+  async documentNames(scope: DocumentScope): Promise<readonly string[]> {
     await admitScope(this.#directory, scope);
     const names = await this.store.documentNames(await placedScope(this.#directory, scope));
     if (scope.kind === 'client') return [CD, ...names];
@@ -504,13 +504,13 @@ export class Tidemark {
   }
 
   /** Whether the scope asks for shared data of a source whose data belongs to users or groups. */
-  async #isWithoutShared(scope: OwnerScope): Promise<boolean> {
+  async #isWithoutShared(scope: DocumentScope): Promise<boolean> {
     if (scope.kind !== 'shared') return false;
     const type = await this.sources.partitionTypeOf(scope.source);
     return type === 'user' || type === 'group';
   }
 
-  async #mdCall(scope: OwnerScope, name: string): Promise<WriteCall | null> {
+  async #mdCall(scope: DocumentScope, name: string): Promise<WriteCall | null> {
     const call = mdCall(scope, name);
     if (call === null || !(await this.#isWithoutShared(scope))) return call;
     throw new Refusal(
@@ -537,9 +537,9 @@ export class Tidemark {
   }
 
   /** Null: the partition is none of a group. */
-  async #groupOf({ source, user }: PartitionKey): Promise<string | null> {
-    const name = customNameOf(user);
-    return name !== null && (await this.sources.partitionTypeOf(source)) === 'group' ? name : null;
+  async #groupOf(partition: PartitionKey): Promise<string | null> {
+    const name = groupOf(partition);
+    return name !== null && (await this.sources.partitionTypeOf(partition.source)) === 'group' ? name : null;
   }
 
   /** An error of a listener does not fail the write, which is already committed. */
@@ -547,7 +547,7 @@ export class Tidemark {
     const { partition, cause, range } = committed;
     if (range !== undefined) this.freshness.committed(partition, range);
     // Members are told that their own partition changed, where the seqs of the custom partition mean nothing.
-    if (customNameOf(partition.user) !== null) this.#membershipChanges.note({ partition, cause });
+    if (partition.owner.kind === 'group') this.#membershipChanges.note({ partition, cause });
     else for (const listener of this.#listeners) this.#call(() => listener(committed));
   }
 
@@ -555,7 +555,7 @@ export class Tidemark {
   async #emitMembership(user: string): Promise<void> {
     try {
       for (const source of await this.sources.listByType('group')) {
-        this.#emitCommitted({ partition: { source, user }, cause: 'membership' });
+        this.#emitCommitted({ partition: userPartition(source, user), cause: 'membership' });
       }
     } catch (error) {
       this.#log.warn('members_not_told', { user, reason: errorMessage(error) });
@@ -611,14 +611,14 @@ export class Tidemark {
   };
 }
 
-type ClientScope = Extract<OwnerScope, { readonly kind: 'client' }>;
+type ClientScope = Extract<DocumentScope, { readonly kind: 'client' }>;
 
-function isCd(scope: OwnerScope, name: string): scope is ClientScope {
+function isCd(scope: DocumentScope, name: string): scope is ClientScope {
   return scope.kind === 'client' && name === CD;
 }
 
 /** Returns the partition behind the document `md`; null for other documents. */
-function mdCall(scope: OwnerScope, name: string): WriteCall | null {
+function mdCall(scope: DocumentScope, name: string): WriteCall | null {
   if (name !== MD) return null;
   if (scope.kind === 'user') return { source: scope.source, user_id: scope.user };
   if (scope.kind === 'group') return { source: scope.source, group: scope.group };

@@ -1,10 +1,10 @@
-import { type ChangedQuery, type ChangedRead, isCustomOwner, type PartitionKey } from '@tidemark/core/ports';
+import { type ChangedQuery, type ChangedRead, type Owner, ownerText, type PartitionKey } from '@tidemark/core/ports';
 import { keyOf, NUMBER_BYTES, NUMBER_MAX, readNumber } from './keys.ts';
 import { changesId, lastNumber, newId, nextNumber, storeEpoch } from './meta.ts';
 import { type PartitionRow, readPartition } from './partitions.ts';
 import type { Tables } from './tables.ts';
 
-// The order of changes: one more journal, whose objects are the custom partitions of a source. A partition occurs in it
+// The order of changes: one more journal, whose objects are the partitions of a source that groups own. A partition occurs in it
 // once, at its last commit, so what changed after a mark is one range.
 
 /** When more partitions than this have changed after a mark, those in question are looked up one by one. */
@@ -20,12 +20,12 @@ export function changedSince(tables: Tables, { source, owners, mark }: ChangedQu
   const rows = [...tables.changes.getRange({ ...rangeAfter(source, after), limit: CHANGES_PER_READ_MAX + 1 })];
   if (rows.length === 0) return { mark: markAt(after), changed: [] };
   if (rows.length > CHANGES_PER_READ_MAX) {
-    const isChanged = (user: string) => (readPartition(tables, { source, user })?.changed ?? 0) > after;
+    const isChanged = (owner: Owner) => (readPartition(tables, { source, owner })?.changed ?? 0) > after;
     return { mark: markAt(lastChange(tables, source)), changed: [...owners].filter(isChanged) };
   }
   const changed = new Set(rows.map(({ value }) => value));
   const last = rows.at(-1)?.key ?? keyOf(source, after);
-  return { mark: markAt(numberIn(last)), changed: [...owners].filter((owner) => changed.has(owner)) };
+  return { mark: markAt(numberIn(last)), changed: [...owners].filter((owner) => changed.has(ownerText(owner) ?? '')) };
 }
 
 function rangeAfter(source: string, number: number): { readonly start: Buffer; readonly end: Buffer } {
@@ -53,12 +53,13 @@ export function beginChanges(tables: Tables): void {
 
 // Writing: these run in the writer's transaction
 
-/** Moves a custom partition to the end of the order. Returns the row with its new number. */
+/** Moves the partition of a group to the end of the order. Returns the row with its new number. */
 export function numberedChange(tables: Tables, key: PartitionKey, row: PartitionRow): PartitionRow {
-  if (!isCustomOwner(key.user)) return row;
+  const owner = key.owner.kind === 'group' ? ownerText(key.owner) : null;
+  if (owner === null) return row;
   removeChange(tables, key, row);
   const changed = nextNumber(tables, 'change');
-  tables.changes.put(keyOf(key.source, changed), key.user);
+  tables.changes.put(keyOf(key.source, changed), owner);
   return { ...row, changed };
 }
 

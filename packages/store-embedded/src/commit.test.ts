@@ -1,9 +1,10 @@
 import type { Change, PartitionState, Store } from '@tidemark/core';
+import { sharedPartition } from '@tidemark/core';
 import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
 
-const partition = { source: 's', user: null };
+const partition = sharedPartition('s');
 const born = (id: string): Change => ({ id, record: `"${id}":{"a":1}`, checksum: 1, expect: 0 });
 
 async function openStore(): Promise<Store> {

@@ -1,6 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DeviceTidemark, type Finding, inspectRecord, type PartitionKey, type Store } from '@tidemark/core';
+import {
+  type DeviceTidemark,
+  type Finding,
+  groupPartition,
+  inspectRecord,
+  type PartitionKey,
+  type Store,
+  sharedPartition,
+} from '@tidemark/core';
 import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { convertTidemarks } from './convert-tidemarks.ts';
@@ -9,8 +17,8 @@ import { openEmbeddedStore } from './open-store.ts';
 import { readPartition } from './partitions.ts';
 import { MAP_BYTES, openTables, openTextTable, type Tables } from './tables.ts';
 
-const ORDERS: PartitionKey = { source: 'Order', user: null };
-const VISITS: PartitionKey = { source: 'Visit', user: '\u001fnorth' };
+const ORDERS: PartitionKey = sharedPartition('Order');
+const VISITS: PartitionKey = groupPartition('Visit', 'north');
 const RECORD = '"1":{"a":1}';
 const CHANGE = { id: '1', record: RECORD, checksum: inspectRecord(RECORD).checksum };
 const FORMER_TABLES = ['tidemarks', 'client_tidemarks', 'acknowledged', 'acknowledged_counts'];

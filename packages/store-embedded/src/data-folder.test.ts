@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Change } from '@tidemark/core';
+import { sharedPartition } from '@tidemark/core';
 import { temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FORMAT, UnusableFolder } from './data-folder.ts';
@@ -33,7 +34,7 @@ async function filledFolder(): Promise<string> {
     record: `"o${index}":{"text":"${'x'.repeat(200)}"}`,
     checksum: index,
   }));
-  await store.commit({ partition: { source: 's', user: null }, changes, guards: [] });
+  await store.commit({ partition: sharedPartition('s'), changes, guards: [] });
   await store.close();
   return folder;
 }
@@ -178,7 +179,7 @@ describe('data folders', () => {
       rmSync(copy, { recursive: true });
     }
     const healed = await openEmbeddedStore({ folder });
-    expect(await healed.partition({ source: 's', user: null })).toMatchObject({ size: 2_000 });
+    expect(await healed.partition(sharedPartition('s'))).toMatchObject({ size: 2_000 });
     await healed.close();
   });
 

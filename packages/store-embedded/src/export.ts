@@ -1,11 +1,11 @@
 import {
-  type DocumentScope,
   type NoteKind,
   type PartitionKey,
   type Piece,
   portionsOf,
   type RecordReader,
   type StatRow,
+  scopeFrom,
 } from '@tidemark/core/ports';
 import type { RangeOptions, Transaction } from 'lmdb';
 import { sortedByClient } from './acknowledged-index.ts';
@@ -124,7 +124,7 @@ class Exporter {
     for (const { key: name, value } of this.#tables.documents.getRange(this.#within())) {
       const { number, type, version, partCount, units } = JSON.parse(value) as DocumentRow;
       const texts = textsOf(name);
-      const key = { scope: scopeOf(texts), name: texts.at(-1) ?? '' };
+      const key = { scope: scopeFrom(texts), name: texts.at(-1) ?? '' };
       yield { what: 'document', key, type, version, partCount, units };
       const range = this.#within({ start: keyOf(number), end: keyOf(number + 1) });
       for (const { key: part, value: text } of this.#tables.parts.getRange(range)) {
@@ -144,11 +144,4 @@ class Exporter {
   #within(range: { readonly start?: Buffer; readonly end?: Buffer } = {}): RangeOptions & { start?: Buffer } {
     return { ...range, transaction: this.#transaction };
   }
-}
-
-function scopeOf([kind, first = '', second = '']: readonly string[]): DocumentScope {
-  if (kind === 'shared') return { kind, source: first };
-  if (kind === 'user') return { kind, user: first, source: second };
-  if (kind === 'client') return { kind, client: first, source: second };
-  return { kind: 'server' };
 }

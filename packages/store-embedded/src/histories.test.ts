@@ -1,10 +1,10 @@
 import type { Change, JournalRange, Store } from '@tidemark/core';
-import { inspectRecord } from '@tidemark/core';
+import { inspectRecord, sharedPartition } from '@tidemark/core';
 import { Dice, openMemoryStore, seededRandom, temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
 
-const PARTITION = { source: 's', user: null };
+const PARTITION = sharedPartition('s');
 const STEPS = 40;
 const OBJECTS_MAX = 600;
 

@@ -1,4 +1,5 @@
 import {
+  isSameOwner,
   keptBytes,
   type MovableStore,
   type PartitionKey,
@@ -163,7 +164,7 @@ class Importer {
 
   #at(key: PartitionKey): OpenPartition {
     const open = this.#open;
-    if (open !== null && open.key.source === key.source && open.key.user === key.user) return open;
+    if (open !== null && open.key.source === key.source && isSameOwner(open.key.owner, key.owner)) return open;
     const row = readPartition(this.#tables, key);
     if (row === null) throw new Error('a piece of a partition came before the partition');
     return this.#begin(key, row);

@@ -1,4 +1,4 @@
-import { inspectRecord, type PartitionKey } from '@tidemark/core';
+import { inspectRecord, type PartitionKey, userPartition } from '@tidemark/core';
 import { temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
@@ -7,7 +7,7 @@ const USERS = ['ada', 'bob'];
 const OBJECTS = 1_000;
 const PAGE_OBJECTS = 250;
 
-const partitionOf = (user: string): PartitionKey => ({ source: 's', user });
+const partitionOf = (user: string): PartitionKey => userPartition('s', user);
 
 function recordsOf(user: string, round: number): readonly string[] {
   return Array.from({ length: OBJECTS }, (_, n) => `"o${n}":{"text":"${`${user} ${round} ${n} `.repeat(20)}"}`);

@@ -1,6 +1,6 @@
-import type { PartitionKey } from '@tidemark/core/ports';
+import { type PartitionKey, partitionParts } from '@tidemark/core/ports';
 import { behind, keyOf, lookUpKey } from './keys.ts';
-import { partitionKeyOf, partitionName, partitionParts } from './partitions.ts';
+import { partitionKeyOf, partitionName } from './partitions.ts';
 import { removeRange, type Tables } from './tables.ts';
 
 // The bytes of the tombstones and notes of a partition, which count in its quota like those of its records. They have a

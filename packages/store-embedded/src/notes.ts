@@ -9,12 +9,14 @@ import {
   type NotesWrite,
   type NoteWrite,
   type PartitionKey,
+  partitionParts,
+  userPartition,
 } from '@tidemark/core/ports';
 import type { Transaction } from 'lmdb';
 import type { EngineContext } from './engine-context.ts';
 import { changeKept } from './kept.ts';
 import { behind, keyOf, lookUpKey, NUMBER_BYTES, textsOf } from './keys.ts';
-import { partitionKeyOf, partitionName, partitionParts } from './partitions.ts';
+import { partitionKeyOf, partitionName } from './partitions.ts';
 import { removeRange, type Tables } from './tables.ts';
 
 // A note is stored as its expiry in milliseconds, or nothing when it never expires, a space, and its text.
@@ -172,7 +174,7 @@ export function removeNotesOfUser(tables: Tables, user: string): void {
   const prefix = keyOf('user', user);
   for (const key of tables.notes.getKeys({ start: prefix, ...endAt(prefix) })) {
     const [, , source = '', client = ''] = textsOf(key);
-    tables.clientNotes.remove(clientNotesKey({ source, user }, client));
+    tables.clientNotes.remove(clientNotesKey(userPartition(source, user), client));
   }
   removeAll(tables, prefix);
 }

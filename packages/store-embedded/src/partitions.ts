@@ -1,4 +1,10 @@
-import type { EarlierEpoch, PartitionKey, PartitionState } from '@tidemark/core/ports';
+import {
+  type EarlierEpoch,
+  type PartitionKey,
+  type PartitionState,
+  partitionFrom,
+  partitionParts,
+} from '@tidemark/core/ports';
 import { keyOf, lookUpKey, textsOf } from './keys.ts';
 import { storeEpoch } from './meta.ts';
 import type { Tables } from './tables.ts';
@@ -28,13 +34,8 @@ export function partitionName(key: PartitionKey): Buffer {
   return keyOf(...partitionParts(key));
 }
 
-export function partitionParts({ source, user }: PartitionKey): readonly string[] {
-  return user === null ? ['shared', source] : ['user', user, source];
-}
-
 export function partitionKeyOf(name: Uint8Array): PartitionKey {
-  const [kind, first = '', second = ''] = textsOf(name);
-  return kind === 'shared' ? { source: first, user: null } : { source: second, user: first };
+  return partitionFrom(textsOf(name));
 }
 
 export function readPartition(tables: Tables, key: PartitionKey): PartitionRow | null {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Tidemark } from '@tidemark/core';
+import { sharedPartition, Tidemark, userPartition } from '@tidemark/core';
 import { collectingLog, Dice, seededRandom, settableClock, temporaryFolder, weakPasswords } from '@tidemark/testing';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
@@ -101,8 +101,9 @@ class Neighbour {
   }
 }
 
-const SHARED = { source: 'Catalog', user: null };
-const PERSONAL = { source: 'Notes', user: 'ann' };
+const SHARED = sharedPartition('Catalog');
+const ANN = 'ann';
+const PERSONAL = userPartition('Notes', ANN);
 const OBJECTS = 5;
 const BATCH_OBJECTS = 2_500;
 
@@ -127,7 +128,7 @@ class Follower {
   /** Whether more follows. */
   async pull(tidemark: Tidemark, source: string, objectsMax: number): Promise<boolean> {
     const asked = this.#token;
-    const { json } = await tidemark.pull({ source, user_id: PERSONAL.user, token: asked, objectsMax });
+    const { json } = await tidemark.pull({ source, user_id: ANN, token: asked, objectsMax });
     const page = JSON.parse(json) as Page;
     if (page.reset === true && asked !== null) this.resets.push(asked);
     for (const id of page.delete ?? []) this.objects.delete(id);
@@ -216,11 +217,11 @@ async function openReader(folder: string): Promise<Reader> {
   const tidemark = new Tidemark({ ...parts, store: await openEmbeddedStore({ folder }) });
   await tidemark.sources.declare({ name: SHARED.source, partition_type: 'app' });
   await tidemark.sources.declare({ name: PERSONAL.source, partition_type: 'user' });
-  await tidemark.users.create({ attributes: { login: PERSONAL.user, password: 'open sesame' } });
+  await tidemark.users.create({ attributes: { login: ANN, password: 'open sesame' } });
   // The first write gives a partition its epoch. From then on no device has a reason to start over.
   const objects = { first: { of: 'all' } };
   await tidemark.pushObjects({ source: SHARED.source, objects });
-  await tidemark.pushObjects({ source: PERSONAL.source, user_id: PERSONAL.user, objects });
+  await tidemark.pushObjects({ source: PERSONAL.source, user_id: ANN, objects });
   return new Reader(tidemark);
 }
 
@@ -304,7 +305,7 @@ describe('processes that work on one store', () => {
     neighbourhood = new Neighbourhood(folder.path, reader);
     await neighbourhood.run();
     shared = new Map(await reader.tidemark.readObjects({ source: SHARED.source }));
-    personal = new Map(await reader.tidemark.readObjects({ source: PERSONAL.source, user_id: PERSONAL.user }));
+    personal = new Map(await reader.tidemark.readObjects({ source: PERSONAL.source, user_id: ANN }));
     return async () => {
       await reader.tidemark.store.close();
       await folder.remove();

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Finding, inspectRecord, type Store } from '@tidemark/core';
+import { type Finding, inspectRecord, type Store, sharedPartition } from '@tidemark/core';
 import { newTidemark, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { keyOf } from './keys.ts';
@@ -8,7 +8,7 @@ import { type PartitionRow, partitionName } from './partitions.ts';
 import { decodeRun, encodeRun } from './runs.ts';
 import { MAP_BYTES, openTables, type Tables } from './tables.ts';
 
-const shared = { source: 'Product', user: null };
+const shared = sharedPartition('Product');
 
 interface Bench {
   readonly store: Store;

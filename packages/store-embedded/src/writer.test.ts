@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Change, Store } from '@tidemark/core';
+import { sharedPartition, userPartition } from '@tidemark/core';
 import { refusalOf, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
@@ -11,7 +12,7 @@ import { MAP_BYTES, openTables, STORE_FILE } from './tables.ts';
 
 const BUILT = new URL('../dist/index.js', import.meta.url).href;
 const BUILT_TABLES = new URL('../dist/tables.js', import.meta.url).href;
-const partition = { source: 's', user: null };
+const partition = sharedPartition('s');
 const objects = (count: number, units: number): Change[] =>
   Array.from({ length: count }, (_, index) => ({
     id: `o${index}`,
@@ -98,7 +99,7 @@ describe('the writer thread', () => {
     const program = `
       const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
       const store = await openEmbeddedStore({ folder: ${JSON.stringify(join(folder, 'inner'))} });
-      const partition = { source: 's', user: null };
+      const partition = { source: 's', owner: { kind: 'shared' } };
       const objects = (count, text) => Array.from({ length: count }, (_, i) => ({ id: 'o' + i, record: '"o' + i + '":{"t":"' + text + '"}', checksum: 1 }));
       const row = (metric) => ({ metric, atS: 60, count: 1, sum: 1, min: 1, max: 1 });
       await store.commit({ partition, changes: objects(10, 'x'), guards: [] });
@@ -136,7 +137,7 @@ describe('the writer thread', () => {
       const users = Array.from({ length: 20 }, (_, index) => 'user' + index);
       let count = 0;
       const push = (user, units) => store.commit({
-        partition: { source: 's' + (count % 3), user },
+        partition: { source: 's' + (count % 3), owner: { kind: 'user', login: user } },
         changes: Array.from({ length: 10 }, () => ({ id: 'o' + count++, record: '"o' + count + '":{"t":"' + 'y'.repeat(units) + '"}', checksum: 1 })),
         guards: [],
       });
@@ -185,7 +186,7 @@ describe('the writer thread', () => {
       const { openEmbeddedStore } = await import(${JSON.stringify(BUILT)});
       const store = await openEmbeddedStore({ folder: ${JSON.stringify(join(folder, 'inner'))} });
       const changes = Array.from({ length: 1900 }, (_, i) => ({ id: 'o' + i, record: '"o' + i + '":{"t":"' + 'y'.repeat(4000) + '"}', checksum: 1 }));
-      const error = await store.commit({ partition: { source: 's', user: null }, changes, guards: [] }).catch((failed) => failed);
+      const error = await store.commit({ partition: { source: 's', owner: { kind: 'shared' } }, changes, guards: [] }).catch((failed) => failed);
       console.log(JSON.stringify({ message: error.message, hasCause: error.cause.message.length > 0 }));
       await store.close();
     `;
@@ -263,7 +264,7 @@ describe('messages to the writer thread', () => {
       const id = `${index} ä`;
       return store.commit({ partition, changes: [{ id, record: `"${id}":{"a":"ü"}`, checksum: 1 }], guards: [] });
     });
-    const large = store.commit({ partition: { source: 's', user: 'u' }, changes: objects(100, 10), guards: [] });
+    const large = store.commit({ partition: userPartition('s', 'u'), changes: objects(100, 10), guards: [] });
     expect((await Promise.all([...commits, large])).map(({ status }) => status)).toEqual(Array(31).fill('committed'));
     expect(posted).toHaveBeenCalledTimes(1);
     const { objects: stored } = await store.readObjects(partition, ['7 ä']);

@@ -1,11 +1,13 @@
 import type { DeviceTidemark, PartitionKey } from '@tidemark/core';
+import { sharedPartition } from '@tidemark/core';
+import { scopeOf } from '@tidemark/core/ports';
 import { startValkey } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
-import { scopeOf } from './keys.ts';
+
 import { Layout } from './layout.ts';
 import { openValkeyStore } from './open-store.ts';
 
-const ORDERS: PartitionKey = { source: 'Order', user: null };
+const ORDERS: PartitionKey = sharedPartition('Order');
 const CHANGE = { id: '1', record: '"1":{"a":1}', checksum: 1 };
 /** More than one call of the script indexes. */
 const DEVICES = 2_500;

@@ -1,5 +1,5 @@
-import { acknowledgedSeq, type DeviceTidemark, type NoteStore, type PartitionKey } from '@tidemark/core/ports';
-import { acknowledgedPrefix, exclusive, inclusive, membersFrom, SEQ_DIGITS, scopeOf } from './keys.ts';
+import { acknowledgedSeq, type DeviceTidemark, type NoteStore, type PartitionKey, scopeOf } from '@tidemark/core/ports';
+import { acknowledgedPrefix, exclusive, inclusive, membersFrom, SEQ_DIGITS } from './keys.ts';
 import type { EngineContext, ScopeRead } from './scope-access.ts';
 import { countAcknowledgedScript, indexTidemarksScript, listAcknowledgedScript } from './scripts/devices.ts';
 import type { Parameters } from './scripts/script.ts';

@@ -1,9 +1,11 @@
 import type { Change, PartitionKey, Store } from '@tidemark/core';
+import { userPartition } from '@tidemark/core';
+import { scopeOf } from '@tidemark/core/ports';
 import { startValkeyCluster, untilServed, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readAddress } from './address.ts';
 import { Connection } from './connection.ts';
-import { type Scope, scopeMember, scopeOf, sourceMember } from './keys.ts';
+import { type Scope, scopeMember, sourceMember } from './keys.ts';
 import { Layout } from './layout.ts';
 import { openValkeyStore } from './open-store.ts';
 import { admissionOf } from './scope-access.ts';
@@ -37,7 +39,7 @@ async function elsewhere(cluster: ValkeyCluster) {
   const registry = await cluster.ownerOf(layout.registryKey('meta'));
   for (let number = 0; ; number++) {
     const user = `user ${number}`;
-    const orders: PartitionKey = { source: 'Order', user };
+    const orders: PartitionKey = userPartition('Order', user);
     const owner = await cluster.ownerOf(layout.scope(scopeOf(orders)).one('state'));
     if (owner !== registry) return { user, orders, owner, registry };
   }
@@ -125,7 +127,7 @@ describe('scopes that the registry does not know', () => {
 
   it('[VALKEY-29] a sweep adds a scope to the index again if its owner was not erased', async () => {
     const { store, connection } = await start();
-    const partition = { source: 'Order', user: 'ann' };
+    const partition = userPartition('Order', 'ann');
     await store.commit({ partition, changes: [put('1')], guards: [] });
     await lose(connection);
     expect(await store.partitions({ limit: 10 })).toEqual([]);

@@ -1,4 +1,4 @@
-import type { ChangedQuery, ChangedRead } from '@tidemark/core/ports';
+import { type ChangedQuery, type ChangedRead, scopeOf } from '@tidemark/core/ports';
 import type { Keyspace } from './connection.ts';
 import { scopeMember } from './keys.ts';
 import { changedScript } from './scripts/registry.ts';
@@ -12,7 +12,7 @@ export async function changedSince(
   if (!connection.isOneNode) return null;
   const [epoch = '', id = '', number = ''] = mark?.split('.') ?? [];
   const asked = mark === null ? [] : [...owners];
-  const members = await prepareList(asked, (user) => scopeMember({ kind: 'user', source, user }));
+  const members = await prepareList(asked, (owner) => scopeMember(scopeOf({ source, owner })));
   const after = /^\d{1,15}$/.test(number) ? Number(number) : null;
   const args = changedScript.args({ epoch, id, after, members });
   const [now, changed] = listOf(await connection.run(changedScript, layout.registry, args));

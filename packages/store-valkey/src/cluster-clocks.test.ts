@@ -1,4 +1,5 @@
 import type { Change, PartitionKey } from '@tidemark/core';
+import { sharedPartition, userPartition } from '@tidemark/core';
 import { startValkeyCluster, type ValkeyCluster } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { readAddress } from './address.ts';
@@ -11,8 +12,8 @@ import type { RunnableScript } from './scripts/script.ts';
 import type { Argument, Reply } from './wire.ts';
 
 const ANN = { kind: 'user', key: ['ann'] } as const;
-const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
-const SHARED: PartitionKey = { source: 'Order', user: null };
+const ORDERS: PartitionKey = userPartition('Order', 'ann');
+const SHARED: PartitionKey = sharedPartition('Order');
 const MARK = { client: 'c1', epoch: 'e', seq: 1, base: 1, start: null, seenAtMs: 1 };
 const HOUR_US = 3_600_000_000;
 const put = (id: string): Change => ({ id, record: id, checksum: 1 });

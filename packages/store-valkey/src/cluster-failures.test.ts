@@ -1,4 +1,5 @@
 import type { Change, PartitionKey, Store } from '@tidemark/core';
+import { scopeOf, userPartition } from '@tidemark/core/ports';
 import {
   refusalOf,
   startValkeyCluster,
@@ -8,7 +9,7 @@ import {
   type ValkeyServer,
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { scopeOf } from './keys.ts';
+
 import { Layout } from './layout.ts';
 import { openValkeyStore } from './open-store.ts';
 
@@ -34,7 +35,7 @@ function stateKeyOf(partition: PartitionKey): string {
 async function elsewhere(cluster: ValkeyCluster): Promise<{ partition: PartitionKey; owner: ValkeyServer }> {
   const registry = await cluster.ownerOf(layout.registryKey('meta'));
   for (let number = 0; ; number++) {
-    const partition = { source: 'Order', user: `user ${number}` };
+    const partition = userPartition('Order', `user ${number}`);
     const owner = await cluster.ownerOf(stateKeyOf(partition));
     if (owner !== registry) return { partition, owner };
   }

@@ -1,4 +1,5 @@
 import { createServer, type Socket } from 'node:net';
+import { sharedPartition } from '@tidemark/core';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -6,7 +7,7 @@ import { openValkeyStore } from './open-store.ts';
 
 /** Long enough for a busy machine. No test here waits for this to pass. */
 const PATIENCE_MS = 300_000;
-const partition = { source: 'A', user: null };
+const partition = sharedPartition('A');
 
 let server: ValkeyServer;
 

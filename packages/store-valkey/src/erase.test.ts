@@ -1,18 +1,11 @@
 import type { Change, PartitionKey, Store } from '@tidemark/core';
+import { sharedPartition, userPartition } from '@tidemark/core';
+import { scopeOf } from '@tidemark/core/ports';
 import { startValkey, startValkeyCluster } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readAddress } from './address.ts';
 import { Connection } from './connection.ts';
-import {
-  EVERYTHING,
-  erasureOf,
-  keyOf,
-  membersFrom,
-  scopeMember,
-  scopeOf,
-  sourceMember,
-  tidemarkRange,
-} from './keys.ts';
+import { EVERYTHING, erasureOf, keyOf, membersFrom, scopeMember, sourceMember, tidemarkRange } from './keys.ts';
 import { Layout } from './layout.ts';
 import { openValkeyStore } from './open-store.ts';
 import { admissionOf } from './scope-access.ts';
@@ -27,8 +20,8 @@ import { tidemarkMember } from './tidemarks.ts';
 import { listOf, textListOf, textOf } from './wire.ts';
 
 const ANN = { kind: 'user', key: ['ann'] } as const;
-const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
-const SHARED: PartitionKey = { source: 'Order', user: null };
+const ORDERS: PartitionKey = userPartition('Order', 'ann');
+const SHARED: PartitionKey = sharedPartition('Order');
 const MARK = { client: 'c1', epoch: 'e', seq: 1, base: 1, start: null, seenAtMs: 1 };
 const NEVER_WRITTEN = { head: 0, floor: 0, size: 0, checksum: 0 };
 const scope = scopeOf(ORDERS);

@@ -1,4 +1,4 @@
-import type { Erasure } from '@tidemark/core/ports';
+import { type Erasure, scopeFrom } from '@tidemark/core/ports';
 import { auditScopes } from './audit.ts';
 import type { Keyspace } from './connection.ts';
 import { unavailable } from './failure.ts';
@@ -9,7 +9,6 @@ import {
   keyOf,
   membersFrom,
   type Scope,
-  scopeFrom,
   scopeMember,
   sourceMember,
   textsOf,

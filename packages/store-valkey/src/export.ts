@@ -4,12 +4,15 @@ import {
   type NoteKind,
   type PartitionKey,
   type Piece,
+  partitionOf,
   portionsOf,
+  scopeFrom,
+  scopeOf,
 } from '@tidemark/core/ports';
 import { documents } from './documents.ts';
 import { entriesFrom } from './entries.ts';
 import { exportJobs } from './jobs/move-jobs.ts';
-import { exclusive, keyOf, partitionOf, type Scope, scopeFrom, scopeOf, textsOf } from './keys.ts';
+import { exclusive, keyOf, type Scope, textsOf } from './keys.ts';
 import { noteFrom } from './notes.ts';
 import { stateFrom } from './partitions.ts';
 import { checksumAt, RECORD_HEADER_BYTES } from './records.ts';

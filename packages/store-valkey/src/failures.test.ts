@@ -1,11 +1,12 @@
 import type { Change, EntryBatch, PartitionKey, Store } from '@tidemark/core';
+import { userPartition } from '@tidemark/core';
 import { refusalOf, startValkey, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConnectionEvent } from './connection-events.ts';
 import { UnusableServer } from './failure.ts';
 import { openValkeyStore, openValkeyStores, type ValkeyOptions } from './open-store.ts';
 
-const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
+const ORDERS: PartitionKey = userPartition('Order', 'ann');
 const put = (id: string, text = id): Change => ({ id, record: text, checksum: 1 });
 
 async function start(settings: Readonly<Record<string, string>> = {}): Promise<ValkeyServer> {
@@ -94,7 +95,7 @@ describe('a server that is away', () => {
     const server = await start({ 'key-load-delay': '500', 'loading-process-events-interval-bytes': '1024' });
     const { store, ready } = await open(server);
     for (let user = 0; user < 100; user++) {
-      const partition = { source: 'Order', user: `${user}` };
+      const partition = userPartition('Order', `${user}`);
       await store.commit({ partition, changes: [put('1')], guards: [] });
     }
     await server.kill();
@@ -172,11 +173,11 @@ describe('deleting on a server without memory', () => {
   it('[VALKEY-30] on a server without memory users, sources, clients, tombstones and everything can be deleted, and tokens issued', async () => {
     const server = await start();
     const { store } = await open(server);
-    const partitions = ['ann', 'bob', 'cid'].map((user) => ({ source: 'Order', user }));
+    const partitions = ['ann', 'bob', 'cid'].map((user) => userPartition('Order', user));
     const change = { id: '1', record: '"1":{"a":1}', checksum: 1 };
     for (const partition of partitions) await store.commit({ partition, changes: [change], guards: [] });
     const gone = { id: '1', record: null, checksum: 0 };
-    await store.commit({ partition: { source: 'Order', user: 'cid' }, changes: [gone], guards: [] });
+    await store.commit({ partition: userPartition('Order', 'cid'), changes: [gone], guards: [] });
     const row = { metric: 'm', atS: 60, count: 1, sum: 1, min: 1, max: 1 };
     await store.addStats([row]);
     await server.call('CONFIG', 'SET', 'maxmemory', 1);
@@ -187,11 +188,11 @@ describe('deleting on a server without memory', () => {
     expect(await store.writeEntries({ writes: [token], guards: [] })).toEqual(written);
     expect(await store.writeEntries({ writes: [{ ...token, value: null }], guards: [] })).toEqual(written);
     expect(await erase({ users: ['ann'], clients: ['c1'] })).toEqual(written);
-    expect(await store.size({ source: 'Order', user: 'ann' })).toBe(0);
-    expect(await store.trim({ source: 'Order', user: 'cid' }, 2)).toMatchObject({ floor: 2 });
+    expect(await store.size(userPartition('Order', 'ann'))).toBe(0);
+    expect(await store.trim(userPartition('Order', 'cid'), 2)).toMatchObject({ floor: 2 });
     expect(await store.trimStats(120)).toBe(1);
     expect(await erase({ sources: ['Order'] })).toEqual(written);
-    expect(await store.size({ source: 'Order', user: 'bob' })).toBe(0);
+    expect(await store.size(userPartition('Order', 'bob'))).toBe(0);
     expect(await refusalOf(store.commit({ partition: ORDERS, changes: [change], guards: [] }))).toBe('store_full');
     expect(await store.reset([])).not.toBe('');
   });

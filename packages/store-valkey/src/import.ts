@@ -1,16 +1,17 @@
-import type {
-  DocumentPiece,
-  MovableStore,
-  NotePiece,
-  PartitionKey,
-  PartitionState,
-  Piece,
-  RecordPiece,
+import {
+  type DocumentPiece,
+  type MovableStore,
+  type NotePiece,
+  type PartitionKey,
+  type PartitionState,
+  type Piece,
+  type RecordPiece,
+  scopeOf,
 } from '@tidemark/core/ports';
 import { acknowledgedMember } from './acknowledged.ts';
 import type { Keyspace } from './connection.ts';
 import { importJobs } from './jobs/move-jobs.ts';
-import { clientMember, keyOf, type Scope, scopeMember, scopeOf, sourceMember } from './keys.ts';
+import { clientMember, keyOf, type Scope, scopeMember, sourceMember } from './keys.ts';
 import type { Layout, RegistryKeyName, ScopeKeyName } from './layout.ts';
 import { readHead, readMigrationState, writeMigrationState } from './meta.ts';
 import { noteEnd, noteField, noteValue } from './notes.ts';

@@ -1,7 +1,6 @@
 import {
   type Change,
   type Commit,
-  isCustomOwner,
   type JoinedSlice,
   type JournalRange,
   type JournalStore,
@@ -10,10 +9,11 @@ import {
   type PartitionState,
   readCommitTimes,
   type StoredObject,
+  scopeOf,
 } from '@tidemark/core/ports';
 import { changedSince } from './changes.ts';
 import { JoinedRecords } from './joined-records.ts';
-import { requireName, scopeOf } from './keys.ts';
+import { requireName } from './keys.ts';
 import { newId } from './meta.ts';
 import { noteValues, requireSoundNotes } from './notes.ts';
 import { listPartitions, stateFrom } from './partitions.ts';
@@ -197,7 +197,7 @@ async function commitValues({ partition, changes, expectHead, kept = [], seen, b
     newId: newId(),
     bytesMax: bytesMax ?? null,
     atS: atMs === undefined ? null : Math.floor(atMs / 1_000),
-    isCustom: isCustomOwner(partition.user),
+    isCustom: partition.owner.kind === 'group',
     ids: await prepareList(changes, ({ id }) => id),
     values: await prepareList(changes, ({ record, checksum }) => {
       return record === null ? '' : headedRecord(record, checksum);

@@ -1,4 +1,4 @@
-import { type DocumentScope, type EntryRef, type PartitionKey, scopeParts } from '@tidemark/core/ports';
+import { type DocumentScope, type EntryRef, scopeParts } from '@tidemark/core/ports';
 
 /**
  * Encodes a tuple of texts as a member of a sorted set or a field of a hash. Each text ends with a zero byte, which no
@@ -48,27 +48,10 @@ export function exclusive(member: string): string {
 }
 
 /**
- * The unit that shares a hash tag: everything of the server, of a source (`shared`), of a user at a source, or of a
+ * The unit that shares a hash tag: everything of the server, of a source (`shared`), or of a user, a group or a
  * client at a source. One script can change all of it in one step.
  */
 export type Scope = DocumentScope;
-
-export function scopeOf({ source, user }: PartitionKey): Scope {
-  return user === null ? { kind: 'shared', source } : { kind: 'user', source, user };
-}
-
-/** The partition in a scope; null for the server and for clients, which have none. */
-export function partitionOf(scope: Scope): PartitionKey | null {
-  if (scope.kind === 'shared') return { source: scope.source, user: null };
-  return scope.kind === 'user' ? { source: scope.source, user: scope.user } : null;
-}
-
-export function scopeFrom([kind, first = '', second = '']: readonly string[]): Scope {
-  if (kind === 'shared') return { kind, source: first };
-  if (kind === 'user') return { kind, user: first, source: second };
-  if (kind === 'client') return { kind, client: first, source: second };
-  return { kind: 'server' };
-}
 
 // Members of the registry's indexes of scopes: all of them by owner, those of a source, those a client has data in.
 

@@ -1,6 +1,6 @@
-import { scopeParts } from '@tidemark/core/ports';
+import { scopeFrom, scopeParts } from '@tidemark/core/ports';
 import { describe, expect, it } from 'vitest';
-import { keyOf, type Scope, scopeFrom, textsOf } from './keys.ts';
+import { keyOf, type Scope, textsOf } from './keys.ts';
 import { Layout, SCOPE_KEYS } from './layout.ts';
 
 const NAMES = ['', 'a', 'b', 'a:b', ':', '{', '}', '{}', '{a}', '}{', '%7B', 'é', 'e\u0301', '\u{1f600}', 'state', ' '];

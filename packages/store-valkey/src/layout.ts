@@ -1,5 +1,5 @@
-import { scopeParts } from '@tidemark/core/ports';
-import { requireName, type Scope, scopeFrom } from './keys.ts';
+import { scopeFrom, scopeParts } from '@tidemark/core/ports';
+import { requireName, type Scope } from './keys.ts';
 
 /**
  * meta, entries and their names in order · index of scopes, by source, by client · erasures in progress, finished ones · the last commit of

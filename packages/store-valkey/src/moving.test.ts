@@ -1,4 +1,4 @@
-import { type MovableStore, moveStore, type Piece } from '@tidemark/core';
+import { type MovableStore, moveStore, type Piece, sharedPartition, userPartition } from '@tidemark/core';
 import {
   movingContract,
   newTidemark,
@@ -71,7 +71,7 @@ describe('a prefix', () => {
     },
   );
 
-  const partition = { source: 'Order', user: null };
+  const partition = sharedPartition('Order');
   const mark = { client: 'a\0b', epoch: 'e', seq: 1, base: 1, start: null, seenAtMs: 1 };
   const note = { kind: 'outcome', key: 'op', text: '{}' } as const;
   const scope = { kind: 'client', source: 'Order', client: 'a\0b' } as const;
@@ -104,7 +104,7 @@ describe('a prefix', () => {
       { what: 'entry', key: ['user', 'ann'], value: '{}', version: 3 },
       {
         what: 'note',
-        partition: { source: 'A', user: 'ann' },
+        partition: userPartition('A', 'ann'),
         client: 'c',
         note: { kind: 'link', key: 'k', text: 't' },
         endsAtMs: 9,
@@ -134,7 +134,7 @@ describe('a prefix', () => {
 
   it('[MIGRATE-4] a prefix that was moved refuses writes of servers that still have it open', async () => {
     const store = await open('left:');
-    const partition = { source: 'A', user: null };
+    const partition = sharedPartition('A');
     const commit = () => store.commit({ partition, changes: [{ id: '1', record: 'x', checksum: 1 }], guards: [] });
     await commit();
     await store.setMigrationState({ state: 'moved', to: 'elsewhere' });

@@ -1,5 +1,12 @@
-import type { NoteKind, NoteRef, NoteStore, NotesWrite, NoteWrite } from '@tidemark/core/ports';
-import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, scopeOf, textsOf } from './keys.ts';
+import {
+  type NoteKind,
+  type NoteRef,
+  type NoteStore,
+  type NotesWrite,
+  type NoteWrite,
+  scopeOf,
+} from '@tidemark/core/ports';
+import { DIGITS, digitsOf, exclusive, keyOf, membersFrom, textsOf } from './keys.ts';
 import type { EngineContext } from './scope-access.ts';
 import { listNotesScript, readNotesScript } from './scripts/devices.ts';
 import { pairsOf, textOf } from './wire.ts';

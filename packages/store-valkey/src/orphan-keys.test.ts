@@ -1,3 +1,4 @@
+import { sharedPartition, userPartition } from '@tidemark/core';
 import { startValkey, startValkeyCluster, type ValkeyCluster, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore } from './open-store.ts';
@@ -30,7 +31,7 @@ describe.each(['one node', 'a cluster'])('orphan keys on %s', (where) => {
   async function openWithData() {
     const prefix = `[${++stores}]*:`;
     const store = await open(prefix);
-    const partition = { source: 'A:{b}', user: 'é*' };
+    const partition = userPartition('A:{b}', 'é*');
     const writes = [{ kind: 'link', key: 'k', text: 't', endsAtMs: 9e12 }] as const;
     const changes = [{ id: '1', record: '1', checksum: 1 }];
     await store.commit({ partition, changes, guards: [], notes: { client: 'c', writes, nowMs: 1 } });
@@ -56,7 +57,7 @@ describe.each(['one node', 'a cluster'])('orphan keys on %s', (where) => {
   it('[VALKEY-20] verify reports no key that belongs to the store or to another prefix', async () => {
     const { prefix, store } = await openWithData();
     await (await open(`${prefix}more:`)).commit({
-      ...{ partition: { source: 'A', user: null }, guards: [] },
+      ...{ partition: sharedPartition('A'), guards: [] },
       changes: [{ id: '1', record: '1', checksum: 1 }],
     });
     expect(await details(store)).toEqual([]);

@@ -1,17 +1,6 @@
-import type { PartitionKey, PartitionState } from '@tidemark/core/ports';
+import { type PartitionKey, type PartitionState, partitionOf, scopeFrom, scopeOf } from '@tidemark/core/ports';
 import type { Keyspace } from './connection.ts';
-import {
-  erasuresCovering,
-  exclusive,
-  inclusive,
-  keyOf,
-  partitionOf,
-  type Scope,
-  scopeFrom,
-  scopeMember,
-  scopeOf,
-  textsOf,
-} from './keys.ts';
+import { erasuresCovering, exclusive, inclusive, keyOf, type Scope, scopeMember, textsOf } from './keys.ts';
 import { listScopesScript } from './scripts/registry.ts';
 import { listOf, type Reply, textListOf, textOf } from './wire.ts';
 

@@ -1,9 +1,10 @@
 import type { Change, DocumentKey, PartitionKey, Store } from '@tidemark/core';
+import { userPartition } from '@tidemark/core';
 import { refusalOf, settableClock, startValkey, TcpProxy, until, type ValkeyServer } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore, type ValkeyOptions, type ValkeyStore } from './open-store.ts';
 
-const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
+const ORDERS: PartitionKey = userPartition('Order', 'ann');
 const NOTES: DocumentKey = { scope: { kind: 'shared', source: 'Order' }, name: 'notes' };
 const ANN = { kind: 'user', key: ['ann'] } as const;
 

@@ -1,5 +1,5 @@
-import type { DeviceTidemark, NoteStore } from '@tidemark/core/ports';
-import { AFTER_DIGITS, inclusive, keyOf, scopeOf, tidemarkRange } from './keys.ts';
+import { type DeviceTidemark, type NoteStore, scopeOf } from '@tidemark/core/ports';
+import { AFTER_DIGITS, inclusive, keyOf, tidemarkRange } from './keys.ts';
 import type { EngineContext } from './scope-access.ts';
 import { noteTidemarkScript, tidemarksScript } from './scripts/devices.ts';
 import { textOf } from './wire.ts';

@@ -1,15 +1,17 @@
 import type { Change, Finding, PartitionKey, RecordReader } from '@tidemark/core';
+import { userPartition } from '@tidemark/core';
+import { scopeOf } from '@tidemark/core/ports';
 import { textChecksum } from '@tidemark/protocol';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { scopeOf } from './keys.ts';
+
 import { Layout, type ScopeKeyName } from './layout.ts';
 import { openValkeyStore } from './open-store.ts';
 
 /** The machine may be busy with other tests, and the time of a reply is not what is tested here. */
 const PATIENCE_MS = 300_000;
 
-const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
+const ORDERS: PartitionKey = userPartition('Order', 'ann');
 const put = (id: string): Change => ({ id, record: id, checksum: textChecksum(id) });
 const remove = (id: string): Change => ({ id, record: null, checksum: 0 });
 const reader: RecordReader = (record) => {

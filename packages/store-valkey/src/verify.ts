@@ -1,6 +1,6 @@
-import type { Finding, PartitionKey, RecordReader } from '@tidemark/core/ports';
+import { type Finding, type PartitionKey, type RecordReader, scopeOf } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
-import { scopeOf } from './keys.ts';
+
 import type { OpenCalls } from './lifecycle.ts';
 import { orphanKeys } from './orphan-keys.ts';
 import { listPartitions } from './partitions.ts';

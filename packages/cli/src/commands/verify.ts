@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding } from '@tidemark/core';
-import { customNameOf } from '@tidemark/core/verify';
+import { groupOf } from '@tidemark/core/verify';
 import type { Config } from '@tidemark/server/config/config';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
@@ -47,11 +47,13 @@ async function keepingMark<T>(folder: string, look: () => Promise<T>): Promise<T
   }
 }
 
-/** Shows a custom partition by its name instead of the internal owner key. */
+/** Shows whose data a partition is as operators know it. */
 export function shown({ partition, ...rest }: Finding) {
   if (partition === null) return { partition, ...rest };
-  const name = customNameOf(partition.user);
-  return { partition: name === null ? partition : { source: partition.source, user: null, name }, ...rest };
+  const { source, owner } = partition;
+  const name = groupOf(partition);
+  const whose = { source, user: owner.kind === 'user' ? owner.login : null };
+  return { partition: name === null ? whose : { ...whose, name }, ...rest };
 }
 
 export function rowOf(finding: Finding): object {

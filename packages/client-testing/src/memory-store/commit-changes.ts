@@ -1,10 +1,16 @@
-import { addCommitTime, type Change, type Commit, type CommitResult, isCustomOwner, keptBytes } from '@tidemark/core';
+import { addCommitTime, type Change, type Commit, type CommitResult, keptBytes } from '@tidemark/core';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { missingGuard } from './entries.ts';
 import { stateOf } from './journal.ts';
-import { type JournalEntry, type MemoryData, type MemoryPartition, newPartition, partitionOf } from './memory-data.ts';
+import {
+  type JournalEntry,
+  type MemoryData,
+  type MemoryPartition,
+  mapKeyOf,
+  newPartition,
+  partitionOf,
+} from './memory-data.ts';
 import { applyNotes, areNotesExpected, assertSoundNotes, bytesOfNotes, growthOfNotes } from './notes.ts';
-import { tupleKey } from './tuples.ts';
 
 /** Checks everything before it applies anything. */
 export function commitChanges(data: MemoryData, commit: Commit, newWord: () => string): CommitResult {
@@ -23,7 +29,7 @@ export function commitChanges(data: MemoryData, commit: Commit, newWord: () => s
   const partition = writablePartition(data, commit, newWord);
   if (commit.atMs !== undefined) partition.times = addCommitTime(partition.times, partition.head + 1, commit.atMs);
   for (const change of changes) applyChange(partition, change);
-  if (isCustomOwner(commit.partition.user)) partition.changed = ++data.lastChange;
+  if (commit.partition.owner.kind === 'group') partition.changed = ++data.lastChange;
   return { status: 'committed', state: stateOf(partition) };
 }
 
@@ -77,7 +83,7 @@ function takesSeq(partition: MemoryPartition, change: Change): boolean {
 
 /** The first seq creates a partition, with an epoch of its own. */
 function writablePartition(data: MemoryData, commit: Commit, newWord: () => string): MemoryPartition {
-  const mapKey = tupleKey(commit.partition.source, commit.partition.user);
+  const mapKey = mapKeyOf(commit.partition);
   const known = data.partitions.get(mapKey);
   if (known !== undefined) return known;
   const partition = newPartition(commit.partition, data.epoch + newWord());

@@ -31,6 +31,8 @@ export function scopeTuple(scope: DocumentScope): readonly [string, string | nul
       return ['shared', scope.source, null];
     case 'user':
       return ['user', scope.source, scope.user];
+    case 'group':
+      return ['group', scope.source, scope.group];
     case 'client':
       return ['client', scope.source, scope.client];
   }

@@ -1,13 +1,14 @@
-import type {
-  DeviceTidemark,
-  DocumentScope,
-  DocumentType,
-  EarlierEpoch,
-  EntryKind,
-  Note,
-  PartitionKey,
-  Piece,
-  StatRow,
+import {
+  type DeviceTidemark,
+  type DocumentScope,
+  type DocumentType,
+  type EarlierEpoch,
+  type EntryKind,
+  type Note,
+  ownerText,
+  type PartitionKey,
+  type Piece,
+  type StatRow,
 } from '@tidemark/core';
 import { tupleKey } from './tuples.ts';
 
@@ -15,7 +16,7 @@ import { tupleKey } from './tuples.ts';
 export interface MemoryData {
   readonly epoch: string;
   readonly partitions: Map<string, MemoryPartition>;
-  /** The number of the last commit to a custom partition. */
+  /** The number of the last commit to the partition of a group. */
   lastChange: number;
   readonly documents: Map<string, MemoryDocument>;
   readonly entries: Map<string, MemoryEntry>;
@@ -36,7 +37,7 @@ export interface MemoryPartition {
   checksum: number;
   /** When its changes were committed, as `addCommitTime` writes it. */
   times: string;
-  /** The number of the last commit, if this is a custom partition. */
+  /** The number of the last commit, if this is the partition of a group. */
   changed: number;
   /** Object id → its seq. */
   readonly index: Map<string, IndexEntry>;
@@ -84,13 +85,17 @@ export function newData(epoch: string): MemoryData {
   return { epoch, ...maps, lastChange: 0, carriedJobs: [] };
 }
 
+/** The key of a partition in `partitions`. */
+export function mapKeyOf({ source, owner }: PartitionKey): string {
+  return tupleKey(source, ownerText(owner));
+}
+
 /** Returns the partition, or an empty one that is not stored: reading never writes. */
 export function partitionOf(data: MemoryData, key: PartitionKey): MemoryPartition {
-  return data.partitions.get(tupleKey(key.source, key.user)) ?? newPartition(key, data.epoch);
+  return data.partitions.get(mapKeyOf(key)) ?? newPartition(key, data.epoch);
 }
 
 export function newPartition(key: PartitionKey, epoch: string): MemoryPartition {
-  const { source, user } = key;
   const empty = { head: 0, floor: 0, size: 0, checksum: 0, times: '', changed: 0 };
-  return { key: { source, user }, epoch, ...empty, index: new Map(), journal: new Map(), tidemarks: new Map() };
+  return { key, epoch, ...empty, index: new Map(), journal: new Map(), tidemarks: new Map() };
 }

@@ -1,7 +1,8 @@
 import { compareKeys, type EntryKind, type Piece, pieceKey, type RecordReader } from '@tidemark/core';
 import { documentMapKey } from './documents.ts';
 import { stateOf } from './journal.ts';
-import { type MemoryData, type MemoryPartition, newPartition, partitionOf } from './memory-data.ts';
+import { type MemoryData, type MemoryPartition, mapKeyOf, newPartition, partitionOf } from './memory-data.ts';
+import { noteKeyOf } from './notes.ts';
 import { addStatRow } from './stat-rows.ts';
 import { tupleKey } from './tuples.ts';
 
@@ -61,7 +62,7 @@ export function importPiece(data: MemoryData, piece: Piece): void {
     case 'partition': {
       const { epoch, earlier, ...numbers } = piece.state;
       const partition = { ...newPartition(piece.partition, epoch), ...(earlier === undefined ? {} : { earlier }) };
-      data.partitions.set(mapKeyOf(piece), Object.assign(partition, numbers));
+      data.partitions.set(mapKeyOf(piece.partition), Object.assign(partition, numbers));
       break;
     }
     case 'record':
@@ -73,7 +74,7 @@ export function importPiece(data: MemoryData, piece: Piece): void {
       break;
     case 'note': {
       const { partition, client, note, endsAtMs } = piece;
-      const mapKey = tupleKey(partition.source, partition.user, client, note.kind, note.key);
+      const mapKey = noteKeyOf(partition, client, note);
       data.notes.set(mapKey, { ...note, partition, client, endsAtMs: endsAtMs ?? Number.POSITIVE_INFINITY });
       break;
     }
@@ -95,10 +96,6 @@ export function importPiece(data: MemoryData, piece: Piece): void {
     default:
       data.carriedJobs.push(piece);
   }
-}
-
-function mapKeyOf({ partition: { source, user } }: Extract<Piece, { readonly what: 'partition' }>): string {
-  return tupleKey(source, user);
 }
 
 function importJournal(

@@ -1,4 +1,13 @@
-import { keptBytes, type Note, type NoteList, type NoteRef, type NotesWrite, type PartitionKey } from '@tidemark/core';
+import {
+  isSameOwner,
+  keptBytes,
+  type Note,
+  type NoteList,
+  type NoteRef,
+  type NotesWrite,
+  ownerText,
+  type PartitionKey,
+} from '@tidemark/core';
 import type { MemoryData, MemoryNote } from './memory-data.ts';
 import { compareUtf8, tupleKey } from './tuples.ts';
 
@@ -12,7 +21,7 @@ export function readNotes(
   refs: readonly NoteRef[],
 ): readonly Note[] {
   return refs.flatMap((ref) => {
-    const note = data.notes.get(mapKeyOf(partition, client, ref));
+    const note = data.notes.get(noteKeyOf(partition, client, ref));
     return note === undefined ? [] : [noteOf(note)];
   });
 }
@@ -37,16 +46,16 @@ export function assertSoundNotes({ client, writes }: NotesWrite): void {
 
 export function areNotesExpected(data: MemoryData, partition: PartitionKey, { client, writes }: NotesWrite): boolean {
   return writes.every((write) => {
-    const text = data.notes.get(mapKeyOf(partition, client, write))?.text ?? null;
+    const text = data.notes.get(noteKeyOf(partition, client, write))?.text ?? null;
     return write.expect === undefined || write.expect === text;
   });
 }
 
 export function applyNotes(data: MemoryData, partition: PartitionKey, notes: NotesWrite): void {
   const { client, writes } = notes;
-  for (const note of endedNotes(data, partition, notes)) data.notes.delete(mapKeyOf(partition, client, note));
+  for (const note of endedNotes(data, partition, notes)) data.notes.delete(noteKeyOf(partition, client, note));
   for (const { kind, key, text, endsAtMs = Number.POSITIVE_INFINITY } of writes) {
-    const mapKey = mapKeyOf(partition, client, { kind, key });
+    const mapKey = noteKeyOf(partition, client, { kind, key });
     if (text === null) data.notes.delete(mapKey);
     else data.notes.set(mapKey, { partition, client, kind, key, text, endsAtMs });
   }
@@ -58,7 +67,7 @@ export function growthOfNotes(data: MemoryData, partition: PartitionKey, notes: 
   const gone = new Set<Note>(endedNotes(data, partition, notes));
   let growth = 0;
   for (const { kind, key, text } of writes) {
-    const old = data.notes.get(mapKeyOf(partition, client, { kind, key }));
+    const old = data.notes.get(noteKeyOf(partition, client, { kind, key }));
     if (old !== undefined) gone.add(old);
     if (text !== null) growth += keptBytes(key, text);
   }
@@ -66,10 +75,10 @@ export function growthOfNotes(data: MemoryData, partition: PartitionKey, notes: 
   return growth;
 }
 
-export function bytesOfNotes(data: MemoryData, { source, user }: PartitionKey): number {
+export function bytesOfNotes(data: MemoryData, whose: PartitionKey): number {
   let bytes = 0;
   for (const { partition, key, text } of data.notes.values()) {
-    if (partition.source === source && partition.user === user) bytes += keptBytes(key, text);
+    if (isSame(partition, whose)) bytes += keptBytes(key, text);
   }
   return bytes;
 }
@@ -79,14 +88,17 @@ function endedNotes(data: MemoryData, partition: PartitionKey, { client, nowMs }
   return ended.slice(0, ENDED_PER_WRITE_MAX);
 }
 
-function notesOf(data: MemoryData, { source, user }: PartitionKey, client: string): MemoryNote[] {
-  return [...data.notes.values()].filter(
-    (note) => note.partition.source === source && note.partition.user === user && note.client === client,
-  );
+function notesOf(data: MemoryData, whose: PartitionKey, client: string): MemoryNote[] {
+  return [...data.notes.values()].filter((note) => isSame(note.partition, whose) && note.client === client);
 }
 
-function mapKeyOf({ source, user }: PartitionKey, client: string, { kind, key }: NoteRef): string {
-  return tupleKey(source, user, client, kind, key);
+function isSame(left: PartitionKey, right: PartitionKey): boolean {
+  return left.source === right.source && isSameOwner(left.owner, right.owner);
+}
+
+/** The key of a note in `notes`. */
+export function noteKeyOf({ source, owner }: PartitionKey, client: string, { kind, key }: NoteRef): string {
+  return tupleKey(source, ownerText(owner), client, kind, key);
 }
 
 function noteOf({ kind, key, text }: Note): Note {

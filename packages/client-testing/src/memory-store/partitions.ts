@@ -1,4 +1,11 @@
-import type { ChangedQuery, ChangedRead, DocumentScope, Erasure, PartitionKey } from '@tidemark/core';
+import {
+  type ChangedQuery,
+  type ChangedRead,
+  type DocumentScope,
+  type Erasure,
+  ownerText,
+  type PartitionKey,
+} from '@tidemark/core';
 import { type MemoryData, partitionOf } from './memory-data.ts';
 import { compareTuples } from './tuples.ts';
 
@@ -7,7 +14,7 @@ interface PartitionList {
   readonly limit: number;
 }
 
-/** Ordered by source, then by user; the shared partition of a source comes first. */
+/** Ordered by source, then by owner; the shared partition of a source comes first. */
 export function listPartitions(data: MemoryData, { after, limit }: PartitionList): PartitionKey[] {
   return [...data.partitions.values()]
     .map(({ key }) => key)
@@ -20,8 +27,9 @@ function compareKeys(left: PartitionKey, right: PartitionKey): number {
   return compareTuples(tupleOf(left), tupleOf(right));
 }
 
-function tupleOf({ source, user }: PartitionKey): readonly string[] {
-  return user === null ? [source] : [source, user];
+function tupleOf({ source, owner }: PartitionKey): readonly string[] {
+  const text = ownerText(owner);
+  return text === null ? [source] : [source, text];
 }
 
 /** `storeId` keeps the marks of different stores of the same epoch apart. */
@@ -30,15 +38,16 @@ export function changedSince(data: MemoryData, storeId: string, { source, owners
   const now = `${prefix}${data.lastChange}`;
   const after = mark?.startsWith(prefix) === true ? Number(mark.slice(prefix.length)) : Number.NaN;
   if (!(after <= data.lastChange)) return { mark: now, changed: null };
-  const changed = [...owners].filter((user) => partitionOf(data, { source, user }).changed > after);
+  const changed = [...owners].filter((owner) => partitionOf(data, { source, owner }).changed > after);
   return { mark: now, changed };
 }
 
 export function eraseFrom(data: MemoryData, erasure: Erasure): void {
-  const users = new Set<string | null>(erasure.users);
+  const users = new Set(erasure.users);
   const sources = new Set(erasure.sources);
   const clients = new Set(erasure.clients);
-  const isErased = ({ source, user }: PartitionKey) => users.has(user) || sources.has(source);
+  const isErased = ({ source, owner }: PartitionKey) =>
+    sources.has(source) || (owner.kind === 'user' && users.has(owner.login));
   deleteWhere(data.partitions, ({ key }) => isErased(key));
   deleteWhere(data.documents, ({ scope }) => isErasedScope(scope, erasure));
   deleteWhere(data.notes, ({ partition, client }) => isErased(partition) || clients.has(client));

@@ -231,7 +231,7 @@ export class InProcessSync {
         let turn = Promise.resolve();
         const listener = (committed: Committed) => {
           const { partition } = committed;
-          if (partition.user !== null && partition.user !== user) return;
+          if (partition.owner.kind === 'user' && partition.owner.login !== user) return;
           if (!takesPages) this.onChanged({ source: partition.source }, send);
           else turn = turn.then(async () => this.onChanged(await this.#liveChange(committed), send));
         };

@@ -1,10 +1,11 @@
+import { sharedPartition, userPartition } from '@tidemark/core';
 import type { AckRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS, ACKNOWLEDGE_MS_MAX } from '../limits.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 
-const ORDERS = { source: 'Order', user: 'ada' };
+const ORDERS = userPartition('Order', 'ada');
 
 const push = (world: DeviceWorld, n: number) =>
   world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { n } } });
@@ -51,7 +52,7 @@ it('[SDK-18] catch-ups in quick succession are acknowledged together, at most on
     await world.platform.until(() => device.source('Product').get('1')?.attributes.n === n);
   }
   const ids = async () => {
-    const shared = { source: 'Product', user: null };
+    const shared = sharedPartition('Product');
     const products = await world.tidemark.store.readTidemark(shared, device.status.getSnapshot().clientId ?? '');
     return [await acknowledgedBase(world, device.status.getSnapshot().clientId), products?.base];
   };

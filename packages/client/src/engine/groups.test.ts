@@ -1,4 +1,5 @@
 import type { Device, DeviceStatus } from '@tidemark/client';
+import { groupPartition } from '@tidemark/core';
 import type { PullRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
@@ -291,8 +292,7 @@ describe('a source of groups on a device', () => {
     await push('north', { n: { a: 1 } });
     await sync();
     const client = device.status.getSnapshot().clientId ?? '';
-    const base = async () =>
-      (await world.tidemark.store.readTidemark({ source: 'Visit', user: '\u001fnorth' }, client))?.base;
+    const base = async () => (await world.tidemark.store.readTidemark(groupPartition('Visit', 'north'), client))?.base;
     await world.platform.until(() => world.sync.count('/ack') > 0, 'acknowledged');
     const acks = world.sync.count('/ack');
     await push('north', { n: { a: 2 } });

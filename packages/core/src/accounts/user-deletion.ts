@@ -1,5 +1,6 @@
 import { type OwnerVersion, ownerRemoved } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
+import { userPartition } from '../ports/owner.ts';
 import type { Entry, EntryBatch, EntryRef, EntryWrite, PartitionKey } from '../ports/store.ts';
 import { type OwnedToken, tokenRemovals } from './token-record.ts';
 
@@ -27,7 +28,7 @@ export function userDeletion(doomed: UserToDelete): EntryBatch {
     ownerRemoved(owner),
     ...clients.flatMap((id) => clientRemovals(login, id)),
     ...tokenRemovals(login, tokens),
-    ...sources.flatMap((source) => partitionRemovals({ source, user: login })),
+    ...sources.flatMap((source) => partitionRemovals(userPartition(source, login))),
     ...traces,
   ];
   return { writes, guards: successor === null ? [] : [successor], erase: { users: [login], clients } };

@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS, LIST_MAX, PASSWORD_BYTES_MAX, Refusal, type RefusalCode
 import { collectingLog, openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { Clients } from '../devices/clients.ts';
+import { readOwner, sharedPartition, userPartition } from '../ports/owner.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { EntryKind, Store } from '../ports/store.ts';
 import { Sources } from '../sources/sources.ts';
@@ -406,7 +407,11 @@ describe('delete', () => {
     await clients.register('bob', { client_id: 'bobs-phone' });
     await tokens.issue({ user: 'bob', scopes: ['device'], client: 'bobs-phone', expiresAtMs: null });
     const commit = (user: string | null, source: string) =>
-      store.commit({ partition: { source, user }, changes: [{ id: '1', record: 'r', checksum: 1 }], guards: [] });
+      store.commit({
+        partition: { source, owner: readOwner(user) },
+        changes: [{ id: '1', record: 'r', checksum: 1 }],
+        guards: [],
+      });
     await commit('bob', 'Product');
     await commit(null, 'News');
     await sources.setRefreshTime('News', 'bob', 5);
@@ -428,7 +433,7 @@ describe('delete', () => {
         guards: [],
       });
       await store.noteTidemark(
-        { source: 'News', user: null },
+        sharedPartition('News'),
         { client: id, epoch: 'e', seq: 1, base: 1, start: null, seenAtMs: 1 },
         [],
       );
@@ -446,9 +451,9 @@ describe('delete', () => {
     expect(await everythingIn(store)).toBe(before);
     expect(await store.documentNames(scope)).toEqual([]);
     expect(await store.documentNames({ kind: 'client', source: 'Product', client: 'pad' })).toEqual([]);
-    expect(await store.listTidemarks({ source: 'News', user: null }, { limit: 10 })).toEqual([]);
-    expect((await store.partition({ source: 'News', user: null })).size).toBe(1);
-    expect((await store.partition({ source: 'Product', user: 'alice' })).size).toBe(0);
+    expect(await store.listTidemarks(sharedPartition('News'), { limit: 10 })).toEqual([]);
+    expect((await store.partition(sharedPartition('News'))).size).toBe(1);
+    expect((await store.partition(userPartition('Product', 'alice'))).size).toBe(0);
     expect(await refusal(users.delete('alice'))).toBe('user_not_found');
   });
 

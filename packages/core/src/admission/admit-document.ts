@@ -1,11 +1,12 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentScope, Guard, PartitionKey } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitManyObjects } from './admit-objects.ts';
 import { generationGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
-import { customOwner, type PartitionedSource } from './custom-partition.ts';
+import type { PartitionedSource } from './partitioned-source.ts';
 
 /** Looks up the owners of documents. */
 export interface DocumentDirectory {
@@ -15,9 +16,6 @@ export interface DocumentDirectory {
   /** Returns the partition that holds the user's data of the source. */
   partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
 }
-
-/** Whose documents a call is about. Those of a group are stored with its partition. */
-export type OwnerScope = DocumentScope | { readonly kind: 'group'; readonly source: string; readonly group: string };
 
 export interface DocumentAddress {
   readonly key: DocumentKey;
@@ -33,7 +31,7 @@ export type DocumentContent =
 /** Checks the scope and the name of a document. The document itself need not exist. */
 export async function admitDocument(
   directory: DocumentDirectory,
-  scope: OwnerScope,
+  scope: DocumentScope,
   name: unknown,
 ): Promise<Admitted<DocumentAddress>> {
   const admittedName = admitName('document', name, pointer('doc'));
@@ -42,16 +40,15 @@ export async function admitDocument(
 }
 
 /** Returns the scope that stores the documents. Users of a custom partition share the documents of the partition. */
-export async function placedScope(directory: DocumentDirectory, scope: OwnerScope): Promise<DocumentScope> {
-  if (scope.kind === 'group') return { kind: 'user', source: scope.source, user: customOwner(scope.group) };
+export async function placedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
   const source = scope.kind === 'user' ? await directory.sourceOf(scope.source) : null;
   if (scope.kind !== 'user' || source === null) return scope;
-  const { user } = await directory.partitionOf(source, scope.user);
-  return user === null ? scope : { ...scope, user };
+  const group = groupOf(await directory.partitionOf(source, scope.user));
+  return group === null ? scope : { kind: 'group', source: scope.source, group };
 }
 
 /** Checks that the owners of a scope exist, and returns them as guards. */
-export async function admitScope(directory: DocumentDirectory, scope: OwnerScope): Promise<readonly Guard[]> {
+export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly Guard[]> {
   if (scope.kind === 'server') return [];
   const owners: Guard[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];
   const isKnown = directory.sourceOf(scope.source).then((source) => source !== null);

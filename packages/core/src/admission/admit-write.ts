@@ -1,5 +1,6 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import type { ObjectsAnswer } from '../ports/adapter.ts';
+import { groupOf, groupPartition, sharedPartition } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Guard, PartitionKey, PartitionState } from '../ports/store.ts';
 import { WITHOUT_PAUSE } from '../primitives/work-budget.ts';
@@ -7,7 +8,7 @@ import { admitAnswer } from './admit-answer.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, DocumentObjects, type ObjectTexts } from './admitted.ts';
-import { customNameOf, groupPartition, type PartitionedSource } from './custom-partition.ts';
+import type { PartitionedSource } from './partitioned-source.ts';
 
 /** Looks up the sources and users that calls name. */
 export interface Directory {
@@ -142,13 +143,13 @@ export class WriteAdmission {
   }
 
   async partition(call: WriteCall): Promise<Target> {
-    const given = call.partition === undefined ? call : { source: call.partition.source, user_id: call.partition.user };
-    const name = admitName('source', given.source, pointer('source'));
+    const owner = call.partition?.owner;
+    const name = admitName('source', call.partition?.source ?? call.source, pointer('source'));
     const source = await this.#directory.sourceOf(name);
     if (source === null) throw new Refusal('source_not_found', `there is no source ${quoted(name)}`);
     const sourceGuard: Guard = { kind: 'source', key: [name] };
-    if (call.partition !== undefined && customNameOf(call.partition.user) !== null) {
-      return { partition: call.partition, guards: [sourceGuard], generation: null, user: null };
+    if (owner?.kind === 'group') {
+      return { partition: { source: name, owner }, guards: [sourceGuard], generation: null, user: null };
     }
     if (source.partition_type === 'group') {
       const partition = groupPartition(name, admitGroup(name, call.group));
@@ -156,19 +157,18 @@ export class WriteAdmission {
     }
     refuseGroup(name, call.group);
     if (source.partition_type === 'app') {
-      if (given.user_id !== undefined && given.user_id !== null) admitName('login', given.user_id, pointer('user_id'));
-      return { partition: { source: name, user: null }, guards: [sourceGuard], generation: null, user: null };
+      if (call.user_id !== undefined && call.user_id !== null) admitName('login', call.user_id, pointer('user_id'));
+      return { partition: sharedPartition(name), guards: [sourceGuard], generation: null, user: null };
     }
-    const user = admitName('login', given.user_id, pointer('user_id'));
+    const user = admitName('login', owner?.kind === 'user' ? owner.login : call.user_id, pointer('user_id'));
     const generation = await this.#directory.generationOf(user);
     if (generation === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
     const partition = call.partition ?? (await this.#directory.partitionOf(source, user));
-    const isOwn = customNameOf(partition.user) === null;
     // A custom partition outlives its users, so it does not depend on the generation of any of them.
     return {
       partition,
       guards: [sourceGuard, generationGuard(user, generation)],
-      generation: isOwn ? generation : null,
+      generation: groupOf(partition) === null ? generation : null,
       user,
     };
   }

@@ -1,5 +1,6 @@
 import { DETAILS_READS_MAX } from '@tidemark/protocol';
 import type { ClientRecord } from '../devices/client-record.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
@@ -62,7 +63,7 @@ export class BehindReader {
   }
 
   #state(partition: PartitionKey): Promise<PartitionState> {
-    const key = JSON.stringify([partition.source, partition.user]);
+    const key = partitionName(partition);
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const state = this.#parts.store.partition(partition);

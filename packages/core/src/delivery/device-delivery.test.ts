@@ -2,11 +2,12 @@ import { type Page, RECEIPT_ACTIVE_MS, type Upload } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
+import { userPartition } from '../ports/owner.ts';
 import { type ExplainFacts, explain } from './explain.ts';
 
 const DEVICE = { user: 'ada', client: 'c1' };
 const HOUR_MS = 3_600_000;
-const ORDERS = { source: 'Order', user: 'ada' };
+const ORDERS = userPartition('Order', 'ada');
 
 let test: TestTidemark;
 

@@ -8,7 +8,6 @@ import {
 } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
 import { admitGroup } from '../admission/admit-write.ts';
-import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
 import type { Clients, ClientView } from '../devices/clients.ts';
 import { refs } from '../entries/refs.ts';
 import type { PageCache } from '../pages/page-cache.ts';
@@ -17,6 +16,7 @@ import { pageBounds, readPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { tokenText } from '../pages/token.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
+import { groupOf, groupPartition } from '../ports/owner.ts';
 import type { DeviceTidemark, Note, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import { readRefreshState } from '../refresh/refresh-state.ts';
@@ -114,7 +114,7 @@ export class DeviceDelivery {
     const mark = client.wipe?.confirmed_at ? null : (stored ?? heldEmpty(unmarked(client), state, times));
     const acknowledged = hasAcknowledged(state, mark, 0) ? (mark?.base ?? null) : null;
     const outcomes = inOrder(notes).map(({ opId, kept }) => outcomeOf(opId, { source: source.name }, kept, undefined));
-    const group = source.partition_type === 'group' ? customNameOf(partition.user) : null;
+    const group = source.partition_type === 'group' ? groupOf(partition) : null;
     return {
       source: source.name,
       ...(group === null ? {} : { group }),

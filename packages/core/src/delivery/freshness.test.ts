@@ -1,11 +1,12 @@
 import { newTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
+import { sharedPartition } from '../ports/owner.ts';
 import { Freshness } from './freshness.ts';
 
 const WINDOW_MS = 600_000;
 const ORDERS = { source: 'Order', user: 'ada' };
-const PRODUCTS = { source: 'Product', user: null };
+const PRODUCTS = sharedPartition('Product');
 
 interface Step {
   readonly freshness: Freshness;

@@ -1,6 +1,7 @@
 import { FRESHNESS_DEVICES_MAX } from '@tidemark/protocol';
 import type { CommitRange } from '../journal/commit-range.ts';
 import type { Clock } from '../ports/clock.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
 
 export interface FreshnessParts {
@@ -68,7 +69,7 @@ export class Freshness {
 
   /** Notes a commit of this server, or one that another server has told of. */
   committed(key: PartitionKey, { epoch, upTo }: CommitRange): void {
-    const partition = this.#partitions.get(nameOf(key));
+    const partition = this.#partitions.get(partitionName(key));
     if (partition?.epoch === epoch) partition.advance(upTo, this.#nowMs);
   }
 
@@ -115,7 +116,7 @@ export class Freshness {
   }
 
   #follow(key: PartitionKey, epoch: string, head: number, nowMs: number): FollowedPartition {
-    const name = nameOf(key);
+    const name = partitionName(key);
     const known = this.#partitions.get(name);
     if (known !== undefined && known.epoch === epoch) {
       known.advance(head, nowMs);
@@ -242,11 +243,6 @@ function openGroup(): ChangeGroup {
   return { upTo: Number.POSITIVE_INFINITY, sinceMs: 0, devices: 0 };
 }
 
-/** Names contain no line breaks, so the key is unique. */
-function nameOf({ source, user }: PartitionKey): string {
-  return `${source}\n${user ?? ''}`;
-}
-
 function deviceName(key: PartitionKey, client: string): string {
-  return `${client}\n${nameOf(key)}`;
+  return `${client}\n${partitionName(key)}`;
 }

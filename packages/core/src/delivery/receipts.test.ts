@@ -3,9 +3,10 @@ import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
 import { pageJson } from '../pages/render-page.ts';
+import { sharedPartition } from '../ports/owner.ts';
 import type { ReceiptCall } from './receipts.ts';
 
-const PRODUCTS = { source: 'Product', user: null };
+const PRODUCTS = sharedPartition('Product');
 
 let test: TestTidemark;
 /** The timers of waiting calls, fired by the test. */

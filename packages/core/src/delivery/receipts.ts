@@ -8,7 +8,6 @@ import {
 } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
 import { admitGroup } from '../admission/admit-write.ts';
-import { groupPartition } from '../admission/custom-partition.ts';
 import { readClientRecord } from '../devices/client-record.ts';
 import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
@@ -16,6 +15,7 @@ import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { Acknowledgement } from '../pages/record-tidemark.ts';
 import { acknowledgedSeq } from '../ports/acknowledged-seq.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
+import { groupPartition, partitionName, sharedPartition } from '../ports/owner.ts';
 import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
@@ -254,7 +254,7 @@ export class Receipts {
       const detail = `is needed: the data of ${JSON.stringify(source.name)} belongs to its users`;
       throw new Refusal('invalid_request', `user_id ${detail}`, [{ pointer: pointer('user_id'), detail }]);
     }
-    if (user_id === undefined) return { partition: { source: source.name, user: null }, user: null, clients: null };
+    if (user_id === undefined) return { partition: sharedPartition(source.name), user: null, clients: null };
     const user = admitName('login', user_id, pointer('user_id'));
     if ((await store.readEntry(refs.user(user))) === null) {
       throw new Refusal('user_not_found', `there is no user ${JSON.stringify(user)}`);
@@ -347,13 +347,13 @@ export class Receipts {
   }
 
   /** Resolves at the next acknowledgement of the partition in this process, or after so long. */
-  async #nextAcknowledgement({ source, user }: PartitionKey, ms: number): Promise<void> {
+  async #nextAcknowledgement(awaited: PartitionKey, ms: number): Promise<void> {
     const { wait, onAcknowledged } = this.#parts;
     if (wait === undefined) throw new Error('waiting for devices needs a timer');
     let stop: () => void = () => undefined;
     const acknowledged = new Promise<void>((resolve) => {
       stop = onAcknowledged(({ partition }) => {
-        if (partition.source === source && partition.user === user) resolve();
+        if (partitionName(partition) === partitionName(awaited)) resolve();
       });
     });
     try {

@@ -7,6 +7,7 @@ import {
 } from '@tidemark/protocol';
 import { Dice, newTidemark, refusalOf, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { sharedPartition } from '../ports/owner.ts';
 import type { ObjectPageCall } from './object-page.ts';
 import { objectPage } from './object-page.ts';
 
@@ -169,7 +170,7 @@ describe('filtered lists of objects', () => {
   it('[LIST-5] a page without an order reads a bounded number of objects, and a list that is too large for an order is refused', async () => {
     const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`o${index}`, { n: index }]));
     const { store, every, list } = await openWares(objects);
-    const partition = { source: 'Product', user: null };
+    const partition = sharedPartition('Product');
     const bounds = { readObjectsMax: 1_000, readUnitsMax: 1e9, sortedObjectsMax: 3_000, sortedBytesMax: 1e9 };
     const read = async (call: ObjectPageCall, changes: Partial<typeof bounds> = {}) => {
       const pace = { turn: async () => undefined };

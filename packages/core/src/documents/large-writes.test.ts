@@ -1,5 +1,6 @@
 import { newTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { sharedPartition } from '../ports/owner.ts';
 import type { DocumentScope } from '../ports/store.ts';
 
 type Objects = Record<string, Record<string, unknown>>;
@@ -124,7 +125,7 @@ describe('a write that is looked up in several reads', () => {
         await tidemark.sources.drop('Product');
         await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
         await tidemark.fastInsert({ ...product, objects: { ...part(0, 1_000, 'x'), ...part(1_000, 1_000) } });
-        expect((await store.partition({ source: 'Product', user: null })).head).toBe(read.state.head);
+        expect((await store.partition(sharedPartition('Product'))).head).toBe(read.state.head);
         return read;
       },
     });

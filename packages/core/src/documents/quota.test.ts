@@ -1,5 +1,6 @@
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { userPartition } from '../ports/owner.ts';
 
 const orders = { source: 'Order', user_id: 'ada' };
 const text = (units: number) => ({ t: 'x'.repeat(units) });
@@ -27,7 +28,7 @@ describe('the quota', () => {
     const { tidemark, store } = await newTidemark({ limits: { userBytesMax: 1_000 } });
     const record = `"big":${JSON.stringify(text(5_000))}`;
     await store.commit({
-      partition: { source: 'Order', user: 'ada' },
+      partition: userPartition('Order', 'ada'),
       changes: [{ id: 'big', record, checksum: 1 }],
       guards: [],
     });
@@ -62,12 +63,12 @@ describe('the quota', () => {
     const { tidemark, store } = await newTidemark({ limits: { userBytesMax: 1_000 } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
     await tidemark.pushObjects({ ...orders, objects: { 1: text(900) } });
-    const before = await store.bytes({ source: 'Order', user: 'ada' });
+    const before = await store.bytes(userPartition('Order', 'ada'));
     const changes = [{ op_id: 'a', source: 'Order', op: 'create', id: '2', attributes: text(500) }] as const;
     expect(await tidemark.devices.push(device, { changes })).toMatchObject([
       { status: 'rejected', error: { code: 'quota_exceeded' } },
     ]);
-    expect(await store.bytes({ source: 'Order', user: 'ada' })).toBe(before);
+    expect(await store.bytes(userPartition('Order', 'ada'))).toBe(before);
     await tidemark.pushDeletes({ ...orders, objects: ['1'] });
     const applied = [{ op_id: 'a', source: 'Order', status: 'applied', id: '2' }];
     expect(await tidemark.devices.push(device, { changes })).toEqual(applied);

@@ -1,9 +1,10 @@
 import { newTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { sharedPartition } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
 import { readObjects } from './read-objects.ts';
 
-const SHARED = { source: 'Product', user: null };
+const SHARED = sharedPartition('Product');
 
 const many = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${index}`, { n: index }]));

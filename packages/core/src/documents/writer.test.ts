@@ -1,6 +1,7 @@
 import { COMMIT_ATTEMPTS_MAX } from '@tidemark/protocol';
 import { newTidemark, openMemoryStore, refusalOf, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { userPartition } from '../ports/owner.ts';
 import type { Commit, Store } from '../ports/store.ts';
 
 const ada = { source: 'Order', user_id: 'ada' };
@@ -194,7 +195,7 @@ describe('replacing a whole document', () => {
         ['4', { a: 4 }],
       ]),
     );
-    const { objects } = await store.readObjects({ source: 'Order', user: 'ada' }, ['2']);
+    const { objects } = await store.readObjects(userPartition('Order', 'ada'), ['2']);
     expect(objects.get('2')?.seq).toBe(2);
   });
 
@@ -225,7 +226,7 @@ describe('replacing a whole document', () => {
     const since = await tidemark.head(ada);
     await tidemark.pushDeletes({ ...ada, objects: ['1'] });
     const { head } = await tidemark.head(ada);
-    await store.trim({ source: 'Order', user: 'ada' }, head);
+    await store.trim(userPartition('Order', 'ada'), head);
     expect(await refusalOf(tidemark.replaceObjects({ ...ada, objects: { 1: { a: 1 } }, since }))).toBe('refresh_stale');
     await tidemark.users.delete('ada');
     await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });

@@ -4,6 +4,7 @@ import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import type { Clock } from '../ports/clock.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
@@ -44,7 +45,7 @@ export class Writer {
 
   /** A write that meets no other goes to the store at once. After a conflict, the writes of a partition queue up. */
   async write(write: Admitted<PartitionWrite>, observer: ChangeObserver | null = null): Promise<WriteOutcome> {
-    const key = JSON.stringify([write.partition.source, write.partition.user]);
+    const key = partitionName(write.partition);
     const attempt = this.#attemptAt(write, observer);
     const isQueued = this.#queues.isTaken(key);
     const outcome = isQueued ? null : await attempt();

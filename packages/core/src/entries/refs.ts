@@ -1,4 +1,5 @@
 import { GROUP_MEMBER, REFRESH } from '../admission/refuse-gone.ts';
+import { ownerText } from '../ports/owner.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
 /** First parts of keys, for listings. */
@@ -14,6 +15,11 @@ export const INVITE = 'invite';
 
 /** Kinds that own other entries, which are deleted with them. */
 export type OwnerKind = 'user' | 'client' | 'source';
+
+function ofPartition(what: string, { source, owner }: PartitionKey): EntryRef {
+  const text = ownerText(owner);
+  return { kind: 'setting', key: text === null ? [what, source] : [what, source, text] };
+}
 
 /** The keys of all entries. A key is a tuple, so different names never form the same key. */
 export const refs = {
@@ -38,23 +44,14 @@ export const refs = {
    */
   ownerVersion: (kind: OwnerKind, name: string): EntryRef => ({ kind: 'setting', key: ['roster', kind, name] }),
   /** When the partition is due for a refresh. */
-  refreshAt: ({ source, user }: PartitionKey): EntryRef => ({
-    kind: 'setting',
-    key: user === null ? [REFRESH_AT, source] : [REFRESH_AT, source, user],
-  }),
+  refreshAt: (partition: PartitionKey): EntryRef => ofPartition(REFRESH_AT, partition),
   /** The last push notice about the partition. */
-  noticed: ({ source, user }: PartitionKey): EntryRef => ({
-    kind: 'setting',
-    key: user === null ? [NOTICED, source] : [NOTICED, source, user],
-  }),
+  noticed: (partition: PartitionKey): EntryRef => ofPartition(NOTICED, partition),
   /** The counts of a ping, and its result on each device. */
   ping: (id: string): EntryRef => ({ kind: 'ping', key: [id] }),
   pingResult: (id: string, client: string): EntryRef => ({ kind: 'ping_result', key: [id, client] }),
   /** The refresh state of a partition, with the lease of the server that refreshes it. */
-  refresh: ({ source, user }: PartitionKey): EntryRef => ({
-    kind: 'setting',
-    key: user === null ? [REFRESH, source] : [REFRESH, source, user],
-  }),
+  refresh: (partition: PartitionKey): EntryRef => ofPartition(REFRESH, partition),
   /** The partition of a source that holds the user's data, and the earlier ones. */
   membership: (source: string, login: string): EntryRef => ({ kind: 'setting', key: [MEMBERSHIP, source, login] }),
   /** Exists while the user is in the custom partition; used to list its members. */

@@ -1,6 +1,7 @@
 import { newTidemark, openMemoryStore, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { MovableStore, Piece } from '../ports/moving.ts';
+import { userPartition } from '../ports/owner.ts';
 import { type MoveProgress, moveStore } from './move-store.ts';
 import { compareKeys, pieceKey } from './piece-key.ts';
 
@@ -11,7 +12,7 @@ async function populated(): Promise<MovableStore> {
   const objects = { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } };
   await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
   const mark = { client: 'c1', epoch: 'e', seq: 2, base: 2, start: null, seenAtMs: 5 };
-  await store.noteTidemark({ source: 'Order', user: 'ada' }, mark, []);
+  await store.noteTidemark(userPartition('Order', 'ada'), mark, []);
   return store;
 }
 

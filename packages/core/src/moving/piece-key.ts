@@ -1,6 +1,6 @@
 import type { Piece } from '../ports/moving.ts';
+import { partitionParts } from '../ports/owner.ts';
 import { scopeParts } from '../ports/store/documents.ts';
-import type { PartitionKey } from '../ports/store.ts';
 
 export type KeyPart = string | number;
 
@@ -35,10 +35,6 @@ export function pieceKey(piece: Piece): readonly KeyPart[] {
     case 'job':
       return [SECTIONS.jobs, piece.queue, piece.position];
   }
-}
-
-function partitionParts({ source, user }: PartitionKey): readonly string[] {
-  return user === null ? ['shared', source] : ['user', user, source];
 }
 
 /** Compares two keys. A key comes before longer keys that begin with it. */

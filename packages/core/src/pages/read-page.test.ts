@@ -1,6 +1,7 @@
 import type { Page } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { userPartition } from '../ports/owner.ts';
 
 const ada = { source: 'Order', user_id: 'ada' };
 
@@ -185,7 +186,7 @@ describe('pages', () => {
     await test.tidemark.pushObjects({ ...ada, objects: { 3: { a: 2 } } });
     const half = await page(test, token, 2);
     expect([half.drop, half.delete, half.more]).toEqual([{ 1: ['b'] }, ['2'], true]);
-    await test.store.trim({ source: 'Order', user: 'ada' }, 5);
+    await test.store.trim(userPartition('Order', 'ada'), 5);
     expect(await page(test, half.token)).toMatchObject({ put: { 3: { a: 2 } }, more: false });
     expect(await page(test, token)).toMatchObject({ reset: true, put: { 1: { a: 1 }, 3: { a: 2 } } });
   });
@@ -199,7 +200,7 @@ describe('pages', () => {
     await test.tidemark.pushObjects({ ...ada, objects: { x: { b: 2 } } });
     const half = await page(test, token, 1);
     expect([half.put, half.more]).toEqual([{ y: { n: 1 } }, true]);
-    await test.store.trim({ source: 'Order', user: 'ada' }, 2);
+    await test.store.trim(userPartition('Order', 'ada'), 2);
     // The mark of the change at seq 2 is forgotten when the object changes again.
     await test.tidemark.pushObjects({ ...ada, objects: { x: { b: 3 } } });
     expect(await page(test, half.token)).toMatchObject({ more: false, put: { x: { a: 2, b: 3 } } });
@@ -264,7 +265,7 @@ describe('tidemarks', () => {
     const test = await newTidemark();
     const { tidemark, store, clock } = test;
     const { client_id: client } = await tidemark.clients.register('ada', {});
-    const partition = { source: 'Order', user: 'ada' };
+    const partition = userPartition('Order', 'ada');
     await tidemark.pushObjects({ ...ada, objects: many(5) });
     const pull = async (token: string | null, objectsMax = 2) => {
       const answer = await tidemark.pull({ ...ada, client, token, objectsMax });

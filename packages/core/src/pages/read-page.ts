@@ -46,7 +46,7 @@ export async function readPage(
   cache: PageCache,
 ): Promise<BuiltPage> {
   if (!position.hasNews) return emptyPage(position);
-  return position.partition.user === null
+  return position.partition.owner.kind === 'shared'
     ? readShared(store, position, bounds, cache)
     : readFromStore(store, position, bounds);
 }
@@ -54,7 +54,7 @@ export async function readPage(
 /** The page with the device's own token. With `error`, the backend could not be asked, and the page has what is stored. */
 export function rendered(position: PullPosition, page: BuiltPage, error: PartialError | null): RenderedPage {
   const body = error === null ? page.body : bodyWith(page.body, `"error":${JSON.stringify(error)}`);
-  const isShared = position.partition.user === null;
+  const isShared = position.partition.owner.kind === 'shared';
   const token = unchangedToken(position) ?? nextToken(position, page);
   return { token, more: page.more, entries: page.entries, start: page.start, body, isShared };
 }

@@ -1,6 +1,7 @@
 import type { Page } from '@tidemark/protocol';
 import { HeldObjects, newTidemark, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { sharedPartition } from '../ports/owner.ts';
 import { pageJson } from './render-page.ts';
 import { tokenText } from './token.ts';
 
@@ -68,7 +69,7 @@ describe('cached pages of a first sync', () => {
     await tidemark.pushObjects({ source: 'Product', objects: many('a') });
     await (await newDevice(test)).pullAll();
     await tidemark.pushObjects({ source: 'Product', objects: { b: { n: 0 } } });
-    const { epoch, head } = await store.partition({ source: 'Product', user: null });
+    const { epoch, head } = await store.partition(sharedPartition('Product'));
     const { token } = await (await newDevice(test)).pull();
     expect(token).toBe(tokenText({ epoch, seq: PAGE, baseline: { kind: 'start', seq: head }, head }, 0));
   });

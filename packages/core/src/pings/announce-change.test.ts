@@ -1,6 +1,7 @@
 import { Refusal } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
+import { userPartition } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
 import { announceChange, announceToAll } from './announce-change.ts';
 import type { Pings } from './pings.ts';
@@ -17,6 +18,6 @@ it('[PING-41] users are notified although one of them has more devices than fit 
   const jobs = {} as Jobs;
   const job = { payload: JSON.stringify({ source: 'Order', after: null }) } as LeasedJob;
   await announceToAll(store, pings, jobs)(job, () => new AbortController().signal);
-  await announceChange(pings, jobs, { source: 'Order', user: 'many' });
+  await announceChange(pings, jobs, userPartition('Order', 'many'));
   expect(told).toEqual(['ada', 'bob', 'zoe']);
 });

@@ -16,8 +16,8 @@ interface AnnouncePayload {
 }
 
 /** Pings the user of the partition, or all users when the partition is shared. */
-export async function announceChange(pings: Pings, jobs: Jobs, { source, user }: PartitionKey): Promise<void> {
-  if (user !== null) await announceInParts(pings, source, [user]);
+export async function announceChange(pings: Pings, jobs: Jobs, { source, owner }: PartitionKey): Promise<void> {
+  if (owner.kind === 'user') await announceInParts(pings, source, [owner.login]);
   else await enqueue(jobs, { source, after: null });
 }
 

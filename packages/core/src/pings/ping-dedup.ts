@@ -2,6 +2,7 @@ import { parseJson, textChecksum } from '@tidemark/protocol';
 import { ownerTouched } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
+import { ownerText } from '../ports/owner.ts';
 import type { Guard, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import type { Sources } from '../sources/sources.ts';
@@ -70,18 +71,18 @@ export function claimPushNotice(ports: NoticePorts, told: PartitionKey, everyMs:
  * Returns the state of the partition that holds the user's data, which other users may share. Of a source of groups, all
  * groups of the user count: heads only grow while the groups and their epochs are the same.
  */
-async function stateOf(
-  { store, sources }: NoticePorts,
-  { source, user }: PartitionKey,
-): Promise<Omit<PushNotice, 'atMs'>> {
+async function stateOf({ store, sources }: NoticePorts, told: PartitionKey): Promise<Omit<PushNotice, 'atMs'>> {
+  const { source, owner } = told;
   const partitions =
-    user === null ? [{ source, user }] : await sources.memberships.knownPartitionsOf(await sources.view(source), user);
+    owner.kind === 'user'
+      ? await sources.memberships.knownPartitionsOf(await sources.view(source), owner.login)
+      : [told];
   const states = await Promise.all(partitions.map((partition) => store.partition(partition)));
   const [only] = partitions;
   if (only !== undefined && partitions.length === 1) {
-    return { owner: only.user, epoch: states[0]?.epoch ?? '', head: states[0]?.head ?? 0 };
+    return { owner: ownerText(only.owner), epoch: states[0]?.epoch ?? '', head: states[0]?.head ?? 0 };
   }
-  const identity = partitions.map((partition, index) => [partition.user, states[index]?.epoch]);
+  const identity = partitions.map((partition, index) => [ownerText(partition.owner), states[index]?.epoch]);
   const head = states.reduce((sum, state) => sum + state.head, 0);
   return { owner: null, epoch: String(textChecksum(JSON.stringify(identity))), head };
 }
@@ -91,6 +92,6 @@ function holds(last: PushNotice, now: PushNotice): boolean {
   return last.owner === now.owner && last.epoch === now.epoch && last.head >= now.head;
 }
 
-function guardsOf({ source, user }: PartitionKey): readonly Guard[] {
-  return user === null ? [refs.source(source)] : [refs.source(source), refs.generation(user)];
+function guardsOf({ source, owner }: PartitionKey): readonly Guard[] {
+  return owner.kind === 'user' ? [refs.source(source), refs.generation(owner.login)] : [refs.source(source)];
 }

@@ -22,6 +22,7 @@ import { refs } from '../entries/refs.ts';
 import type { JobHandler, Jobs, LeasedJob } from '../ports/jobs.ts';
 import { JobFailure } from '../ports/jobs.ts';
 import type { PingMessage, PingOutcome, PingTarget } from '../ports/notifier.ts';
+import { userPartition } from '../ports/owner.ts';
 import { deliverPing } from './deliver-ping.ts';
 import { PingResults } from './ping-results.ts';
 import { PING_KIND, Pings, pingQueue } from './pings.ts';
@@ -420,7 +421,7 @@ it('[USER-8] deleting a user deletes the records of pings announced to them', as
   for (const user of ['ada', 'bob']) {
     await tidemark.pushObjects({ source: 'Order', user_id: user, objects: { 1: { a: 1 } } });
     const ports = { store, clock, sources: tidemark.sources };
-    expect(await claimPushNotice(ports, { source: 'Order', user }, 0)).toBe('tell');
+    expect(await claimPushNotice(ports, userPartition('Order', user), 0)).toBe('tell');
   }
   expect(await announced()).toBe(2);
   await tidemark.users.delete('ada');

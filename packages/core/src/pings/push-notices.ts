@@ -1,4 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
 
 /** A pending notice. */
@@ -28,7 +29,7 @@ export class PushNotices {
   }
 
   note(partition: PartitionKey): void {
-    const key = JSON.stringify([partition.source, partition.user]);
+    const key = partitionName(partition);
     if (this.#waiting.has(key)) return;
     this.#waiting.set(key, { partition, dueAtMs: this.#clock.nowMs() + this.#delayMs });
   }

@@ -2,6 +2,7 @@ import { PING_REPEAT_FIRST_MS, PING_REPEAT_SEEN_MS, PING_REPEATS_MAX, parseJson,
 import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { JobHandler, Jobs } from '../ports/jobs.ts';
+import { ownerText, readOwner } from '../ports/owner.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import type { Sources } from '../sources/sources.ts';
@@ -41,7 +42,10 @@ export interface RepeatPorts {
   readonly behind: (call: BehindCall) => Promise<BehindClients>;
 }
 
-interface RepeatPayload extends PartitionKey {
+interface RepeatPayload {
+  readonly source: string;
+  /** Null: the data of the source is everybody's. */
+  readonly user: string | null;
   /** Repetitions of another chain have been replaced by a later push. */
   readonly chain: string;
   /** 1 for the first repetition. */
@@ -49,6 +53,11 @@ interface RepeatPayload extends PartitionKey {
   readonly after: string | null;
   /** Whether an earlier page of this round had devices to ping. */
   readonly hasPinged: boolean;
+}
+
+/** The partition that the repeated notices are about. */
+function partitionOf({ source, user }: RepeatPayload): PartitionKey {
+  return { source, owner: readOwner(user) };
 }
 
 /** The pause before a repetition doubles from one to the next. */
@@ -69,7 +78,12 @@ export async function startRepeats(ports: RepeatPorts, told: PartitionKey): Prom
   const isStarted = await changeRepeat(ports, told, (repeat) =>
     isPending(repeat) ? undefined : { chain, round: 1, dueMs },
   );
-  if (isStarted) await enqueue(ports, { ...told, chain, round: 1, after: null, hasPinged: false }, dueMs);
+  if (isStarted)
+    await enqueue(
+      ports,
+      { source: told.source, user: ownerText(told.owner), chain, round: 1, after: null, hasPinged: false },
+      dueMs,
+    );
 }
 
 /**
@@ -79,7 +93,7 @@ export async function startRepeats(ports: RepeatPorts, told: PartitionKey): Prom
 export function repeatToBehind(ports: RepeatPorts): JobHandler {
   return async ({ payload, attempt }) => {
     const repeat = parseJson(payload) as RepeatPayload;
-    const { source, user, round, after } = repeat;
+    const { source, round, after } = repeat;
     if (after === null && !(await claimRound(ports, repeat, attempt))) return;
     const page = await behindPage(ports, repeat);
     const devices = page.clients.length === 0 ? 0 : await ports.pings.repeat(source, page.clients);
@@ -90,15 +104,16 @@ export function repeatToBehind(ports: RepeatPorts): JobHandler {
       const next = { ...repeat, round: round + 1, after: null, hasPinged: false };
       await enqueue(ports, next, nowMs + repeatPauseMs(round + 1));
     } else {
-      await changeRepeat(ports, { source, user }, (now) => (now?.chain === repeat.chain ? null : undefined));
+      await changeRepeat(ports, partitionOf(repeat), (now) => (now?.chain === repeat.chain ? null : undefined));
     }
   };
 }
 
 /** An attempt after the first may find that the first one has claimed the round and died. */
-function claimRound(ports: RepeatPorts, { source, user, chain, round }: RepeatPayload, attempt: number) {
+function claimRound(ports: RepeatPorts, payload: RepeatPayload, attempt: number) {
+  const { chain, round } = payload;
   const dueMs = ports.clock.nowMs() + repeatPauseMs(round + 1);
-  return changeRepeat(ports, { source, user }, (repeat) => {
+  return changeRepeat(ports, partitionOf(payload), (repeat) => {
     const isMine = repeat?.chain === chain && (repeat.round === round || (attempt > 1 && repeat.round === round + 1));
     return isMine ? { chain, round: round + 1, dueMs } : undefined;
   });

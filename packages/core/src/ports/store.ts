@@ -5,6 +5,7 @@ import type { StoreLifecycle } from './store/lifecycle.ts';
 import type { NoteStore } from './store/notes.ts';
 import type { StatsStore } from './store/stats.ts';
 
+export type { PartitionKey } from './owner.ts';
 export type * from './store/documents.ts';
 export type * from './store/entries.ts';
 export type * from './store/journal.ts';

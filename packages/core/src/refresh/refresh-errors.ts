@@ -1,7 +1,8 @@
 import { type PartialError, Refusal } from '@tidemark/protocol';
 import type { Target } from '../admission/admit-write.ts';
 import { AdapterRefusal } from '../ports/adapter.ts';
-import type { DocumentKey, DocumentScope, PartitionKey, Store } from '../ports/store.ts';
+import { scopeOf } from '../ports/store/documents.ts';
+import type { DocumentKey, PartitionKey, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import type { RefreshState } from './refresh-state.ts';
 
@@ -42,7 +43,6 @@ export async function writeErrors(store: Store, target: Target, state: RefreshSt
   await store.writeDocument({ key, type: 'objects', replace: true, parts, expect, guards: target.guards });
 }
 
-function errorsOf({ source, user }: PartitionKey): DocumentKey {
-  const scope: DocumentScope = user === null ? { kind: 'shared', source } : { kind: 'user', source, user };
-  return { scope, name: ERRORS };
+function errorsOf(partition: PartitionKey): DocumentKey {
+  return { scope: scopeOf(partition), name: ERRORS };
 }

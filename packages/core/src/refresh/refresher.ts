@@ -10,13 +10,13 @@ import {
   type WriteReport,
 } from '@tidemark/protocol';
 import type { AnswerCall, SeenState, Target, WriteCall } from '../admission/admit-write.ts';
-import { customNameOf } from '../admission/custom-partition.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { refs } from '../entries/refs.ts';
 import { type Adapter, type Adapters, LoggedFailure, type QueryCall } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
+import { ownerText, partitionName, readOwner, sharedPartition } from '../ports/owner.ts';
 import type { Random } from '../ports/random.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
@@ -128,7 +128,7 @@ export class Refresher {
   async refresh(call: WriteCall): Promise<PartialError | null> {
     const task = await this.#taskOf(call);
     if (task === null || 'code' in task) return task;
-    const key = keyOf(task.target.partition);
+    const key = partitionName(task.target.partition);
     const start = () => this.#share(task, (pullWait) => this.#refreshNow(task, pullWait));
     if (!this.#running.has(key)) return start().done;
     const next = this.#next.get(key) ?? nextRefresh(start);
@@ -139,8 +139,8 @@ export class Refresher {
   /** Refreshes every partition of a source that was ever refreshed, one after the other, because its adapter changed. */
   async refreshKnown(source: string): Promise<void> {
     const known: PartitionKey[] = [];
-    for await (const { key } of allEntries(this.#ports.store, 'setting', refs.refresh({ source, user: null }).key)) {
-      known.push({ source, user: key[2] ?? null });
+    for await (const { key } of allEntries(this.#ports.store, 'setting', refs.refresh(sharedPartition(source)).key)) {
+      known.push({ source, owner: readOwner(key[2] ?? null) });
     }
     for (const partition of known) await this.refresh({ partition }).catch(ignoreGone);
   }
@@ -148,7 +148,7 @@ export class Refresher {
   /** Runs the jobs that `ensureFresh` has queued. */
   get handler(): JobHandler {
     return async ({ payload }) => {
-      const task = await this.#taskOf({ partition: parseJson(payload) as PartitionKey }).catch(ignoreGone);
+      const task = await this.#taskOf({ partition: readPayload(payload) }).catch(ignoreGone);
       if (task === null || 'code' in task) return;
       const trouble = await this.#share(task, (pullWait) => this.#ensureQueued(task, pullWait)).done;
       const { state } = await this.#leases.status(task.target);
@@ -174,7 +174,7 @@ export class Refresher {
   /** Starts a refresh, or joins the one that runs for the partition (single flight). */
   #share({ target }: RefreshTask, work: (pullWait: PullWait) => Promise<PartialError | null>): SharedRefresh {
     const { partition } = target;
-    const key = keyOf(partition);
+    const key = partitionName(partition);
     const before = this.#running.get(key);
     if (before !== undefined) return before;
     const pullWait = new PullWait(this.#ports);
@@ -226,7 +226,7 @@ export class Refresher {
     const nowMs = clock.nowMs();
     if (state.queuedUntilMs > nowMs) return state.trouble;
     if (!(await this.#leases.queued(target, status, nowMs + REFRESH_QUEUED_MS))) return state.trouble;
-    const payload = JSON.stringify(target.partition);
+    const payload = payloadOf(target.partition);
     try {
       await jobs.enqueue(queue, { kind: REFRESH_KIND, payload, attemptsMax: REFRESH_ATTEMPTS_MAX });
       return state.trouble;
@@ -350,8 +350,21 @@ function nextRefresh(begin: () => SharedRefresh): NextRefresh {
   return { start, done: begun.then(({ done }) => done) };
 }
 
-function keyOf({ source, user }: PartitionKey): string {
-  return JSON.stringify([source, user]);
+/** What a job that refreshes a partition says. */
+interface RefreshPayload {
+  readonly source: string;
+  /** The text of the owner. */
+  readonly user: string | null;
+}
+
+function payloadOf({ source, owner }: PartitionKey): string {
+  const payload: RefreshPayload = { source, user: ownerText(owner) };
+  return JSON.stringify(payload);
+}
+
+function readPayload(text: string): PartitionKey {
+  const { source, user } = parseJson(text) as RefreshPayload;
+  return { source, owner: readOwner(user) };
 }
 
 /** A deleted source or user needs no refresh. */
@@ -361,7 +374,7 @@ function ignoreGone(error: unknown): null {
 }
 
 /** A custom partition belongs to no single user, so the query names the partition instead. */
-function queryOf({ source, user }: PartitionKey): QueryCall {
-  const partition = customNameOf(user);
-  return partition === null ? { source, user } : { source, user: null, partition };
+function queryOf({ source, owner }: PartitionKey): QueryCall {
+  if (owner.kind === 'group') return { source, user: null, partition: owner.name };
+  return { source, user: owner.kind === 'user' ? owner.login : null };
 }

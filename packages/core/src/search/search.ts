@@ -2,9 +2,9 @@ import { type JsonValue, type Limits, parseJson, Refusal, SEARCH_OBJECTS_MAX } f
 import { admitAnswer } from '../admission/admit-answer.ts';
 import { quoted } from '../admission/admit-name.ts';
 import { admitValue } from '../admission/admit-value.ts';
-import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
 import { AdapterRefusal, type Adapters, type ObjectsAnswer } from '../ports/adapter.ts';
+import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionKey } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
@@ -35,8 +35,8 @@ export async function search(ports: SearchPorts, { partition, user, source, para
   const { adapters, limits, pace } = ports;
   const admitted = parseJson(admitValue(params ?? null, limits.valueDepthMax, () => '/params')) as JsonValue;
   const adapter = source.adapter === NO_ADAPTER ? null : (adapters?.find(source.adapter) ?? null);
-  const custom = customNameOf(partition.user);
-  const whose = { user, ...(custom === null ? {} : { partition: custom }) };
+  const group = groupOf(partition);
+  const whose = { user, ...(group === null ? {} : { partition: group }) };
   const asked = adapter?.search?.({ source: partition.source, ...whose, params: admitted });
   if (asked === undefined) {
     throw new Refusal('search_not_available', `the source ${quoted(partition.source)} cannot be searched`);

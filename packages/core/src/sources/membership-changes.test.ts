@@ -1,8 +1,9 @@
 import { collectingLog } from '@tidemark/testing';
 import { expect, it } from 'vitest';
+import { groupPartition, ownerText } from '../ports/owner.ts';
 import { MembershipChanges } from './membership-changes.ts';
 
-const NEWS = { partition: { source: 'Visit', user: 'a partition' }, cause: 'push' };
+const NEWS = { partition: groupPartition('Visit', 'a group'), cause: 'push' };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 it('[ADAPT-11] changes made while members are being notified cause one more notification of all members', async () => {
@@ -12,9 +13,9 @@ it('[ADAPT-11] changes made while members are being notified cause one more noti
     lists++;
     return users.filter((user) => user > after).slice(0, limit);
   };
-  const told: string[] = [];
+  const told: unknown[] = [];
   const news = new MembershipChanges<typeof NEWS>({ members }, collectingLog(), ({ partition }) =>
-    told.push(partition.user),
+    told.push(ownerText(partition.owner)),
   );
   for (let count = 0; count < 100; count++) news.note(NEWS);
   await settled();
@@ -31,8 +32,10 @@ it('[ADAPT-11] members are notified of the next change after listing them has fa
     if (isDown) throw new Error('the store is away');
     return ['ada'];
   };
-  const told: string[] = [];
-  const news = new MembershipChanges<typeof NEWS>({ members }, log, ({ partition }) => told.push(partition.user));
+  const told: unknown[] = [];
+  const news = new MembershipChanges<typeof NEWS>({ members }, log, ({ partition }) =>
+    told.push(ownerText(partition.owner)),
+  );
   news.note(NEWS);
   await settled();
   expect(log.lines).toMatchObject([{ event: 'members_not_told', fields: { source: 'Visit' } }]);

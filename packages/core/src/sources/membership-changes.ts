@@ -1,5 +1,6 @@
 import { errorMessage } from '@tidemark/protocol';
 import type { Log } from '../ports/log.ts';
+import { userPartition } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
 import type { Memberships } from './memberships.ts';
 
@@ -51,7 +52,7 @@ export class MembershipChanges<T extends PartitionEvent> {
     for (let after: string | undefined; ; ) {
       const page = { limit: MEMBERS_PER_READ, ...(after === undefined ? {} : { after }) };
       const users = await this.#memberships.members(partition, page);
-      for (const user of users) this.#tell({ ...news, partition: { ...partition, user } });
+      for (const user of users) this.#tell({ ...news, partition: userPartition(partition.source, user) });
       after = users.at(-1);
       if (after === undefined || users.length < MEMBERS_PER_READ) return;
     }

@@ -8,12 +8,13 @@ import {
   Refusal,
 } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
-import { customNameOf, customOwner, groupPartition, type PartitionedSource } from '../admission/custom-partition.ts';
+import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
 import { type Adapter, AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
 import type { Log } from '../ports/log.ts';
+import { groupOf, groupPartition, sharedPartition, userPartition } from '../ports/owner.ts';
 import type { Entry, EntryRef, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { Groups, type GroupsPorts, indexWrites } from './groups.ts';
@@ -131,12 +132,14 @@ export class Memberships {
   }
 
   /** Lists the known users of a custom partition or group, page by page. */
-  async members({ source, user: owner }: PartitionKey, page: { readonly after?: string; readonly limit: number }) {
+  async members(partition: PartitionKey, page: { readonly after?: string; readonly limit: number }) {
+    const { source } = partition;
+    const name = groupOf(partition) ?? '';
     const view = await this.#sourceOf(source);
     if (view?.partition_type === 'group' && this.#askGroups(view) === null) {
-      return this.groups.members(customNameOf(owner) ?? '', page);
+      return this.groups.members(name, page);
     }
-    const prefix = refs.member(source, customNameOf(owner) ?? '', '').key.slice(0, -1);
+    const prefix = refs.member(source, name, '').key.slice(0, -1);
     const after = page.after === undefined ? {} : { after: [...prefix, page.after] };
     const entries = await this.#ports.store.listEntries({ kind: 'setting', prefix, limit: page.limit, ...after });
     return entries.map(({ key }) => lastOf(key));
@@ -276,10 +279,10 @@ function readMembership({ value }: Entry): Membership {
 }
 
 function ownPartition({ name, partition_type }: PartitionedSource, user: string): UserPartition {
-  return { partition: { source: name, user: partition_type === 'app' ? null : user }, earlier: [] };
+  return { partition: partition_type === 'app' ? sharedPartition(name) : userPartition(name, user), earlier: [] };
 }
 
 function partitionFrom(source: string, user: string, { name, earlier }: Membership): UserPartition {
-  const keyOf = (one: string | null): PartitionKey => ({ source, user: one === null ? user : customOwner(one) });
+  const keyOf = (one: string | null) => (one === null ? userPartition(source, user) : groupPartition(source, one));
   return { partition: keyOf(name), earlier: earlier.map(keyOf) };
 }

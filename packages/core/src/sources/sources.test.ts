@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS, INTERVAL_S_MAX, Refusal, type RefusalCode, SOURCE_REFER
 import { collectingLog, openMemoryStore, seededRandom, settableClock, weakPasswords } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { Users } from '../accounts/users.ts';
+import { sharedPartition, userPartition } from '../ports/owner.ts';
 import { Sources, type SourcesPorts } from './sources.ts';
 
 function setUp(adapters?: SourcesPorts['adapters']) {
@@ -200,14 +201,14 @@ describe('drop', () => {
     for (const source of ['Kept', 'Product']) {
       await sources.setRefreshTime(source, 'alice', 5);
       const changes = [{ id: '1', record: 'r', checksum: 1 }];
-      await store.commit({ partition: { source, user: 'alice' }, changes, guards: [] });
+      await store.commit({ partition: userPartition(source, 'alice'), changes, guards: [] });
     }
     expect(await sources.drop('Product')).toEqual({ deleted: 'Product' });
     expect(await store.partitions({ limit: 9 })).toEqual([{ source: 'Kept', user: 'alice' }]);
     expect(JSON.stringify(await store.listEntries({ kind: 'setting', prefix: [], limit: 99 }))).not.toContain(
       'Product',
     );
-    expect(await sources.refreshAtMs({ source: 'Kept', user: 'alice' })).not.toBeNull();
+    expect(await sources.refreshAtMs(userPartition('Kept', 'alice'))).not.toBeNull();
     expect(await refusal(sources.drop('Product'))).toBe('source_not_found');
     expect(await refusal(sources.setRefreshTime('Product', 'alice'))).toBe('source_not_found');
   });
@@ -234,7 +235,7 @@ describe('setRefreshTime', () => {
     await users.create({ attributes: { login: 'alice', password: 'x' } });
     await sources.declare({ name: 'Product' });
     await sources.declare({ name: 'News', partition_type: 'app' });
-    const partition = { source: 'Product', user: 'alice' };
+    const partition = userPartition('Product', 'alice');
     expect(await sources.refreshAtMs(partition)).toBeNull();
     expect(await sources.setRefreshTime('Product', 'alice', 90)).toEqual({ refresh_at: '2023-11-14T22:14:50.000Z' });
     expect(await sources.refreshAtMs(partition)).toBe(1_700_000_090_000);
@@ -245,7 +246,7 @@ describe('setRefreshTime', () => {
     }
     expect(await sources.refreshAtMs(partition)).toBe(1_700_000_000_000);
     await sources.setRefreshTime('News', 'alice', 5);
-    expect(await sources.refreshAtMs({ source: 'News', user: null })).toBe(1_700_000_005_000);
+    expect(await sources.refreshAtMs(sharedPartition('News'))).toBe(1_700_000_005_000);
   });
 
   it.each([

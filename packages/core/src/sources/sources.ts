@@ -8,13 +8,14 @@ import {
 } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { WriteAdmission } from '../admission/admit-write.ts';
-import type { PartitionedSource } from '../admission/custom-partition.ts';
+import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { REFRESH, refuseGone } from '../admission/refuse-gone.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { MEMBER, MEMBERSHIP, NOTICED, REFRESH_AT, refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
+import { sharedPartition } from '../ports/owner.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { isoTime } from '../primitives/time.ts';
@@ -117,7 +118,7 @@ export class Sources {
     const source = admitName('source', name, atSource);
     const view = this.#viewOf(source, await this.#store.readEntry(refs.source(source)));
     if (view.partition_type !== 'app') return this.#countedAs(view, null);
-    return this.#countedAs(view, await this.#store.size({ source, user: null }));
+    return this.#countedAs(view, await this.#store.size(sharedPartition(source)));
   }
 
   /** Returns the source without counting its objects. */
@@ -246,7 +247,7 @@ export class Sources {
 
   async #counted(view: SourceView): Promise<CountedSource> {
     const isShared = view.partition_type === 'app';
-    const objects = isShared ? await this.#store.size({ source: view.name, user: null }) : null;
+    const objects = isShared ? await this.#store.size(sharedPartition(view.name)) : null;
     return this.#countedAs(view, objects);
   }
 

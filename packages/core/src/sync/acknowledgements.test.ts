@@ -3,8 +3,9 @@ import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
 import { pageJson } from '../pages/render-page.ts';
+import { groupPartition, sharedPartition } from '../ports/owner.ts';
 
-const PRODUCTS = { source: 'Product', user: null };
+const PRODUCTS = sharedPartition('Product');
 
 async function newDevice({ tidemark }: TestTidemark, user = 'ada'): Promise<DeviceId> {
   return { user, client: (await tidemark.clients.register(user, {})).client_id };
@@ -95,7 +96,7 @@ describe('acknowledging', () => {
     await tidemark.groups.set('ada', ['south']);
     expect(await tidemark.devices.acknowledge(device, new Map([['Visit', held]]))).toEqual(['Visit']);
     const seqIn = async (group: string) =>
-      (await store.readTidemark({ source: 'Visit', user: `\u001f${group}` }, device.client))?.base ?? null;
+      (await store.readTidemark(groupPartition('Visit', group), device.client))?.base ?? null;
     expect([held.size, await seqIn('north'), await seqIn('south')]).toEqual([2, null, 1]);
   });
 

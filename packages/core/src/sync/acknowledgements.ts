@@ -1,10 +1,10 @@
 import { GROUPS_PER_CALL_MAX, PULL_SOURCES_MAX, Refusal } from '@tidemark/protocol';
-import { groupPartition } from '../admission/custom-partition.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import { emptyPage } from '../pages/build-page.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
+import { groupPartition } from '../ports/owner.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import type { LastSeenRecorder } from './last-seen-recorder.ts';

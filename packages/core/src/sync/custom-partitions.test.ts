@@ -1,10 +1,10 @@
 import { type Outcome, type Page, Refusal, type Upload } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, refusalOf, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { customOwner } from '../admission/custom-partition.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { type Adapter, AdapterRefusal, type PersonalCall, type QueryCall, type UploadCall } from '../ports/adapter.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
+import { ownerText } from '../ports/owner.ts';
 
 type Objects = Record<string, Record<string, unknown>>;
 
@@ -51,7 +51,7 @@ async function setUp(attributes: Record<string, unknown> = {}) {
   await tidemark.users.create({ attributes: { login: 'eve', password: 'long enough' } });
   await tidemark.sources.declare({ name: 'Visit', adapter: 'Visit', poll_interval: 0, ...attributes });
   const heard: (string | null)[] = [];
-  tidemark.onCommitted(({ partition }) => heard.push(partition.user));
+  tidemark.onCommitted(({ partition }) => heard.push(ownerText(partition.owner)));
   const deviceOf = async (user: string) => ({ user, client: (await tidemark.clients.register(user, {})).client_id });
   const devices = { ada: await deviceOf('ada'), bob: await deviceOf('bob'), eve: await deviceOf('eve') };
   type Who = keyof typeof devices;
@@ -180,7 +180,7 @@ describe('a custom partition', () => {
     await tidemark.sources.setRefreshTime('Visit', 'ada');
     expect((await pull('bob')).put).toEqual(teams.objects.north);
     // The internal name of a custom partition is not accepted as a user from outside.
-    const outside = { source: 'Visit', user_id: customOwner('north'), objects: { x: { a: 1 } } };
+    const outside = { source: 'Visit', user_id: ownerText({ kind: 'group', name: 'north' }), objects: { x: { a: 1 } } };
     expect(await refusalOf(tidemark.pushObjects(outside))).toBe('invalid_name');
   });
 

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
 import type { RenderedPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
+import { sharedPartition } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
 import type { DevicePull, DevicePullCall } from './pulls.ts';
 
@@ -219,7 +220,7 @@ describe('a device at rest', () => {
       looks += 1;
       return readTidemark.call(test.store, key, client);
     };
-    const place = { source: 'Product', user: null };
+    const place = sharedPartition('Product');
     for (let count = 0; count < 5; count++) await pullOne(test, device, 'Product', token);
     expect(looks).toBe(1);
     const before = await readTidemark.call(test.store, place, device.client);
@@ -331,7 +332,7 @@ describe('shared pages', () => {
       pages.push({ page: JSON.parse(pageJson(rendered.token, rendered.body)) as Page, body: rendered.body });
       ({ token, more } = rendered);
     }
-    const { checksum } = await test.store.partition({ source: 'Product', user: null });
+    const { checksum } = await test.store.partition(sharedPartition('Product'));
     const held = new Map<string, unknown>();
     for (const { page } of pages) {
       for (const id of page.delete ?? []) held.delete(id);

@@ -1,7 +1,6 @@
 import type { Limits, Outcome, SyncSource } from '@tidemark/protocol';
 import type { Tokens } from '../accounts/tokens.ts';
 import type { Users } from '../accounts/users.ts';
-import { customNameOf } from '../admission/custom-partition.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
@@ -12,6 +11,7 @@ import type { Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
+import { groupOf } from '../ports/owner.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
@@ -121,7 +121,7 @@ export class Devices {
     for (const source of await this.#parts.sources.list()) {
       for (const partition of await this.#partitionsOf(device, source)) {
         const cursor = await readCursor(this.#store, partition, device.client);
-        const group = source.partition_type === 'group' ? `/${customNameOf(partition.user)}` : '';
+        const group = source.partition_type === 'group' ? `/${groupOf(partition)}` : '';
         if (cursor !== null) cursors.push([`${source.name}${group}`, cursor]);
       }
     }

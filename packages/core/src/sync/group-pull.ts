@@ -1,5 +1,4 @@
 import { GROUP_PAGES_PER_PULL_MAX, GROUPS_PER_CALL_MAX, type Outcome, type PartialError } from '@tidemark/protocol';
-import { groupPartition } from '../admission/custom-partition.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
@@ -7,6 +6,7 @@ import type { BuiltPage } from '../pages/build-page.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
 import { keepsToken, type RenderedPage, rendered } from '../pages/read-page.ts';
 import type { Clock } from '../ports/clock.ts';
+import { groupPartition } from '../ports/owner.ts';
 import type { PartitionState, Store } from '../ports/store.ts';
 import type { SourceGroups } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';

@@ -10,6 +10,7 @@ import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
 import type { Adapter } from '../ports/adapter.ts';
+import { groupOf, groupPartition, ownerText } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
 import type { GroupTokens } from './group-pull.ts';
 
@@ -237,7 +238,7 @@ describe('groups', () => {
     const heard: unknown[] = [];
     let wake = () => {};
     tidemark.onCommitted(({ partition, cause }) => {
-      heard.push([partition.user, cause]);
+      heard.push([ownerText(partition.owner), cause]);
       wake();
     });
     const until = (count: number) =>
@@ -363,7 +364,7 @@ describe('uploads to groups', () => {
       error: { code: 'not_a_member' },
       current: null,
     });
-    expect((await store.partition({ source: 'Visit', user: '\u001fnorth' })).head).toBe(0);
+    expect((await store.partition(groupPartition('Visit', 'north'))).head).toBe(0);
     const [repeated] = await tidemark.devices.push(ada.id, { changes: [upload('north')] });
     expect(repeated).toMatchObject({ status: 'rejected', error: { code: 'not_a_member' } });
   });
@@ -388,7 +389,7 @@ function afterCommitTo(store: Store, group: string, act: () => Promise<unknown>)
   const { commit } = store;
   store.commit = async (call) => {
     const result = await commit.call(store, call);
-    if (call.partition.user?.endsWith(group)) {
+    if (groupOf(call.partition)?.endsWith(group)) {
       store.commit = commit;
       await act();
     }
@@ -425,7 +426,7 @@ describe('moving between groups', () => {
     let isFirst = true;
     store.partition = async (key) => {
       const state = await partition.call(store, key);
-      if (isFirst && key.user?.endsWith('a')) {
+      if (isFirst && groupOf(key)?.endsWith('a')) {
         isFirst = false;
         await tidemark.moveObjects({ source: 'Visit', from: 'b', to: 'a', objects: ['v1'] });
       }
@@ -526,8 +527,8 @@ describe('moving between groups', () => {
     const last = new Promise<void>((resolve) => {
       tidemark.onCommitted(({ partition, cause }) => {
         if (cause !== 'push') return;
-        heard.push(partition.user);
-        if (partition.user === 'bob') resolve();
+        heard.push(ownerText(partition.owner));
+        if (ownerText(partition.owner) === 'bob') resolve();
       });
     });
     afterCommitTo(store, 'south', async () => {
@@ -562,9 +563,7 @@ describe('groups of a source module', () => {
     groups.set('ada', ['south']);
     await ada.pull();
     expect(ada.ids).toEqual(['of-south']);
-    expect(await tidemark.sources.memberships.members({ source: 'Visit', user: '\u001fsouth' }, { limit: 9 })).toEqual([
-      'ada',
-    ]);
+    expect(await tidemark.sources.memberships.members(groupPartition('Visit', 'south'), { limit: 9 })).toEqual(['ada']);
     adapter.groups = async () => ['bad\nname'];
     const { pages } = await tidemark.devices.pull(ada.id, { sources: new Map([['Visit', { groups: new Map() }]]) });
     expect(pages[0]?.page).toMatchObject({ error: { code: 'backend_error' } });
@@ -573,8 +572,6 @@ describe('groups of a source module', () => {
     await ada.pull();
     expect(ada.ids).toEqual(['of-west']);
     await tidemark.users.delete('ada');
-    expect(await tidemark.sources.memberships.members({ source: 'Visit', user: '\u001fwest' }, { limit: 9 })).toEqual(
-      [],
-    );
+    expect(await tidemark.sources.memberships.members(groupPartition('Visit', 'west'), { limit: 9 })).toEqual([]);
   });
 });

@@ -1,10 +1,11 @@
 import { collectingLog, newTidemark } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { type Acknowledgement, recordTidemark } from '../pages/record-tidemark.ts';
+import { userPartition } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
 import { LastSeenRecorder } from './last-seen-recorder.ts';
 
-const ORDERS = { source: 'Order', user: 'ada' };
+const ORDERS = userPartition('Order', 'ada');
 const DEVICE = { user: 'ada', client: 'c1' };
 
 it('[EXPLAIN-14] what a server records late as sent does not undo what another has recorded as acknowledged', async () => {

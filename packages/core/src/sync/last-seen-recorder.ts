@@ -11,6 +11,7 @@ import {
 } from '../pages/record-tidemark.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { DeviceTidemark, PartitionKey, PartitionState } from '../ports/store.ts';
 import { BoundedMap } from '../primitives/bounded-map.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
@@ -90,7 +91,7 @@ export class LastSeenRecorder {
   };
 }
 
-/** Names contain no line breaks, so the key is unique. */
-function keyOf({ source, user }: PartitionKey, client: string): string {
-  return `${client}\n${source}\n${user ?? ''}`;
+/** Ids of devices contain no line breaks, so the key is unique. */
+function keyOf(partition: PartitionKey, client: string): string {
+  return `${client}\n${partitionName(partition)}`;
 }

@@ -47,12 +47,12 @@ export class LivePages {
   }
 
   /** Whether pulls deliver pages of the source from this partition. */
-  async #isDeliveredFrom({ source: name, user }: PartitionKey): Promise<boolean> {
+  async #isDeliveredFrom({ source: name, owner }: PartitionKey): Promise<boolean> {
     const source = await this.#parts.sources.find(name);
     if (source === null || source.sync_type === 'bulk_only') return false;
-    if (source.partition_type === 'app') return user === null;
+    if (source.partition_type === 'app') return owner.kind === 'shared';
     // Only a pull checks whether the user is still a member of the group.
     if (source.partition_type === 'group') return false;
-    return user !== null && !this.#parts.sources.memberships.areCustom(source);
+    return owner.kind === 'user' && !this.#parts.sources.memberships.areCustom(source);
   }
 }

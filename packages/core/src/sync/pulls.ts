@@ -1,5 +1,4 @@
 import { type Outcome, type PartialError, PULL_SOURCES_MAX, Refusal } from '@tidemark/protocol';
-import { groupPartition } from '../admission/custom-partition.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
@@ -9,6 +8,7 @@ import { type PullPosition, positionAt } from '../pages/pull-position.ts';
 import type { PageBounds } from '../pages/read-from-store.ts';
 import { pageBounds, type RenderedPage, readPage, rendered } from '../pages/read-page.ts';
 import { sentPosition } from '../pages/record-tidemark.ts';
+import { groupPartition, isSameOwner, sharedPartition, userPartition } from '../ports/owner.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
 import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
@@ -164,7 +164,10 @@ export class Pulls {
     const userPartition = await sources.memberships.partitionOf(source, device.user);
     const isPaged = source.sync_type !== 'bulk_only';
     const error = isPaged ? await ensureFresh(refresher, userPartition.partition, source, token) : null;
-    const isAheadValid = source.adapter === NO_ADAPTER && ahead?.partition.user === userPartition.partition.user;
+    const isAheadValid =
+      source.adapter === NO_ADAPTER &&
+      ahead !== null &&
+      isSameOwner(ahead.partition.owner, userPartition.partition.owner);
     const reads = ahead !== null && isAheadValid ? ahead : this.#startReads(device, name, userPartition);
     if (!isPaged) return { kind: 'refused', name, waiting: await reads.waiting, error: snapshotRequired(name) };
     const [waiting, state, own] = await Promise.all([reads.waiting, reads.state, opened]);
@@ -198,7 +201,7 @@ export class Pulls {
   #readAhead(device: DeviceId, name: string): PartitionReads | null {
     const known = this.#parts.sources.lastSeen(name);
     if (known === null || known.adapter !== NO_ADAPTER || known.partition_type === 'group') return null;
-    const partition: PartitionKey = { source: name, user: known.partition_type === 'app' ? null : device.user };
+    const partition = known.partition_type === 'app' ? sharedPartition(name) : userPartition(name, device.user);
     return this.#startReads(device, name, { partition, earlier: [] });
   }
 

@@ -1,6 +1,6 @@
 import { SET_TOKEN_AGE_MS_MAX, textChecksum } from '@tidemark/protocol';
-import { customNameOf, customOwner } from '../admission/custom-partition.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Owner } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
 
 /**
@@ -83,7 +83,7 @@ export async function readSet(
   if (read === null || (token !== null && read.changed === null)) return presented === null ? null : 'unknown';
   return {
     source,
-    changed: read.changed?.flatMap((owner) => customNameOf(owner) ?? []) ?? null,
+    changed: read.changed?.flatMap((owner) => (owner.kind === 'group' ? owner.name : [])) ?? null,
     mark: read.mark,
     token: setTokenText({ mark: read.mark, terms, sinceMs: token?.sinceMs ?? nowMs }),
   };
@@ -96,10 +96,10 @@ export async function hasChanged(store: Store, { source, mark }: ReadSet, groups
 }
 
 /** Most stores do not look at the owners when nothing has changed, so they are made one by one. */
-function ownersOf(groups: readonly string[]): Iterable<string> {
+function ownersOf(groups: readonly string[]): Iterable<Owner> {
   return {
     *[Symbol.iterator]() {
-      for (const group of groups) yield customOwner(group);
+      for (const group of groups) yield { kind: 'group', name: group };
     },
   };
 }

@@ -2,6 +2,7 @@ import { type Page, SET_TOKEN_AGE_MS_MAX } from '@tidemark/protocol';
 import { newTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
+import { groupOf } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
 import type { GroupTokens } from './group-pull.ts';
 
@@ -193,7 +194,7 @@ describe('set tokens', () => {
     Object.assign(store, {
       partition: async (key: Parameters<Store['partition']>[0]) => {
         const state = await partition(key);
-        const isFirst = !isRead && key.user === '\u001fsouth';
+        const isFirst = !isRead && groupOf(key) === 'south';
         isRead ||= isFirst;
         if (isFirst) await push('south', { s2: { a: 1 } });
         return state;

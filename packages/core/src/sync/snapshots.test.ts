@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
 import type { RenderedPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
+import { readOwner } from '../ports/owner.ts';
 import type { SnapshotPages } from './snapshots.ts';
 
 const LINE = 10;
@@ -90,7 +91,7 @@ describe('a snapshot', () => {
     await readAll(snapshot, held);
     await heldIs(held, test, source, user.user_id);
     // What was sent of one epoch is not recorded as sent of the other.
-    const partition = { source, user: user.user_id ?? null };
+    const partition = { source, owner: readOwner(user.user_id ?? null) };
     expect(await test.store.readTidemark(partition, device.client)).toBeNull();
   });
 

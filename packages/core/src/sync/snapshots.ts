@@ -1,5 +1,4 @@
 import { type PartialError, Refusal } from '@tidemark/protocol';
-import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceCaller } from '../devices/device-sessions.ts';
 import type { BuiltPage } from '../pages/build-page.ts';
@@ -9,6 +8,7 @@ import { pageBounds, type RenderedPage, readPage, rendered } from '../pages/read
 import { sentPosition } from '../pages/record-tidemark.ts';
 import { cachedPage } from '../pages/shared-pages.ts';
 import type { Clock } from '../ports/clock.ts';
+import { groupOf, groupPartition, isSameOwner } from '../ports/owner.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
 import type { SourceView } from '../sources/sources.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
@@ -122,16 +122,16 @@ export class Snapshots {
     reader.partitionCheckedAtMs = this.#clock.nowMs();
     if (source.partition_type === 'group') {
       const { groups } = await sources.memberships.groupsOf(source, device.user);
-      return groups.includes(customNameOf(partition.user) ?? '');
+      return groups.includes(groupOf(partition) ?? '');
     }
     const userPartition = await sources.memberships.partitionOf(source, device.user);
-    return userPartition.partition.user === partition.user;
+    return isSameOwner(userPartition.partition.owner, partition.owner);
   }
 
   /** Called after a page of a group was read and before it is delivered. The adapter is not asked. */
   async #isStillMember({ device, partition }: Reader): Promise<boolean> {
     const { sources } = this.#parts;
-    const group = customNameOf(partition.user);
+    const group = groupOf(partition);
     const source = group === null ? null : await sources.find(partition.source);
     if (group === null || source?.partition_type !== 'group') return true;
     return (await sources.memberships.knownGroupsOf(source, device.user)).groups.includes(group);
@@ -140,7 +140,7 @@ export class Snapshots {
   async #next(reader: Reader, last: Line): Promise<Line> {
     const { partition } = reader;
     // A page read from the store brings the present state with it. A cached one does not, so the state is read first.
-    const state = partition.user === null ? await this.#parts.store.partition(partition) : last.page.state;
+    const state = partition.owner.kind === 'shared' ? await this.#parts.store.partition(partition) : last.page.state;
     return this.#read(reader, state, last.rendered.token, null);
   }
 
@@ -153,7 +153,7 @@ export class Snapshots {
   /** The pages after `line` that are in the cache. */
   #cachedAfter(reader: Reader, line: Line): readonly Line[] {
     const lines: Line[] = [];
-    if (reader.partition.user !== null) return lines;
+    if (reader.partition.owner.kind !== 'shared') return lines;
     for (let last = line; last.page.more && lines.length < CACHED_PAGES_MAX - 1; ) {
       const position = positionOf(reader, last.page.state, last.rendered.token);
       const page = cachedPage(position, reader.bounds, this.#parts.cache);

@@ -1,7 +1,7 @@
 import { errorMessage, type JsonValue, type PartialError, parseJson, Refusal } from '@tidemark/protocol';
-import { customNameOf } from '../admission/custom-partition.ts';
 import { objectText } from '../journal/json-text.ts';
 import { type Adapter, AdapterRefusal, LoggedFailure, type UploadCall } from '../ports/adapter.ts';
+import { groupOf } from '../ports/owner.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -33,8 +33,8 @@ export async function askBackend(
   if (adapter === null) return { kind: 'agreed', id: upload.id };
   // Devices choose their op ids themselves, so two devices may choose the same one.
   const opId = `${client}:${upload.opId}`;
-  const custom = customNameOf(partition.user);
-  const call = { source, user, ...(custom === null ? {} : { partition: custom }), opId, id: upload.id };
+  const group = groupOf(partition);
+  const call = { source, user, ...(group === null ? {} : { partition: group }), opId, id: upload.id };
   try {
     return { kind: 'agreed', id: await perform(adapter, call, upload) };
   } catch (error) {

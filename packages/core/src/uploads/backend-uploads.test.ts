@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { tokenHash } from '../accounts/token-text.ts';
 import { type Adapter, AdapterRefusal, type UploadCall } from '../ports/adapter.ts';
 import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
+import { userPartition } from '../ports/owner.ts';
 import type { Commit, Store } from '../ports/store.ts';
 import { UPLOAD_QUEUE } from './upload-job.ts';
 
@@ -671,7 +672,7 @@ describe('races and lost answers of uploads to a backend', () => {
     await push(upload('create', 'tmp', { secret: 'a person wrote this' }));
     clock.advance(UPLOAD_GIVE_UP_MS);
     await work();
-    const kept = () => tidemark.store.readNotes({ source: 'Customer', user: 'ada' }, device.client, [UPLOAD_NOTE]);
+    const kept = () => tidemark.store.readNotes(userPartition('Customer', 'ada'), device.client, [UPLOAD_NOTE]);
     expect((await kept()).map(({ text }) => text.includes('a person wrote this'))).toEqual([true]);
     await tidemark.users.delete('ada');
     expect(await kept()).toEqual([]);
@@ -685,7 +686,7 @@ describe('races and lost answers of uploads to a backend', () => {
   it('[UPBACK-20] the note with the upload is removed when the job is done', async () => {
     const { push, upload, work, tidemark, device } = await setUp({ cud_queue: 'office' });
     await push(upload('create', 'tmp', { n: 1 }));
-    const kept = () => tidemark.store.readNotes({ source: 'Customer', user: 'ada' }, device.client, [UPLOAD_NOTE]);
+    const kept = () => tidemark.store.readNotes(userPartition('Customer', 'ada'), device.client, [UPLOAD_NOTE]);
     expect((await kept()).length).toBe(1);
     await work('office');
     expect(await kept()).toEqual([]);

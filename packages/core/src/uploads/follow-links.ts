@@ -1,6 +1,7 @@
 import { parseJson, Refusal } from '@tidemark/protocol';
 import type { AttributeTexts } from '../admission/admitted.ts';
 import { liveRecord } from '../documents/effect.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { Note, NoteWrite, PartitionKey, Store } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import { type Link, linkText, readLink } from './upload-notes.ts';
@@ -154,9 +155,4 @@ function dependsOnRejected(id: string): Refusal {
     'dependency_rejected',
     `it depends on the object ${JSON.stringify(id)}, whose creation was rejected`,
   );
-}
-
-/** Names a partition by a text, to find it in a map. */
-export function partitionName({ source, user }: PartitionKey): string {
-  return JSON.stringify([source, user]);
 }

@@ -1,7 +1,8 @@
 import { type Limits, nameProblem, Refusal, type Upload } from '@tidemark/protocol';
+import { partitionName } from '../ports/owner.ts';
 import type { Note, NoteKind, NoteRef, Store } from '../ports/store.ts';
 import { type AdmittedUpload, admitUpload } from './admit-upload.ts';
-import { followLinks, type Links, linkRefs, namedIds, partitionName, readLinks } from './follow-links.ts';
+import { followLinks, type Links, linkRefs, namedIds, readLinks } from './follow-links.ts';
 import { outcomeRefs } from './upload-notes.ts';
 import type { UploadTarget } from './upload-target.ts';
 

@@ -2,8 +2,9 @@ import type { Outcome, Upload } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { type Adapter, AdapterRefusal } from '../ports/adapter.ts';
+import { userPartition } from '../ports/owner.ts';
 
-const partition = { source: 'Customer', user: 'ada' };
+const partition = userPartition('Customer', 'ada');
 const BYTES_MAX = 10_000;
 
 async function setUp(attributes: Record<string, unknown> = {}) {

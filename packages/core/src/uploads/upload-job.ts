@@ -1,6 +1,7 @@
 import { JOB_ATTEMPTS_MAX, parseJson, textChecksum } from '@tidemark/protocol';
 import type { RegisteredDevice } from '../devices/device-sessions.ts';
 import type { LeasedJob, NewJob } from '../ports/jobs.ts';
+import { ownerText } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
 
 export const UPLOAD_KIND = 'upload';
@@ -16,7 +17,7 @@ export interface UploadJob {
   readonly client: string;
   /** The registration of the device: a later device of the same id, perhaps of another user, has another one. */
   readonly registration: number;
-  /** The user of the partition; absent: the user of the device. The user may be in another partition when the job runs. */
+  /** The text of the owner of the partition; absent: the user of the device. The user may be in another partition when the job runs. */
   readonly owner?: string | null;
   readonly opId: string;
   /** When the job was enqueued. It is given up after `UPLOAD_GIVE_UP_MS`. */
@@ -37,9 +38,10 @@ export function uploadJob(
   atMs: number,
 ): NewJob {
   const { source, client, registration, user, partition } = target;
-  const owner = partition.user === user ? {} : { owner: partition.user };
+  const text = ownerText(partition.owner);
+  const owner = text === user ? {} : { owner: text };
   const job: UploadJob = { source, client, registration, ...owner, opId, atMs };
-  const checksum = partition.user === null ? null : textChecksum(partition.user);
+  const checksum = text === null ? null : textChecksum(text);
   const order = JSON.stringify([source, checksum, origin]);
   return { kind: UPLOAD_KIND, payload: JSON.stringify(job), attemptsMax: JOB_ATTEMPTS_MAX, order };
 }

@@ -1,9 +1,9 @@
 import { type Conflicts, Refusal } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
-import { customNameOf, groupPartition } from '../admission/custom-partition.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { RegisteredDevice } from '../devices/device-sessions.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
+import { groupOf, groupPartition, partitionName, readOwner } from '../ports/owner.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
 import type { UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
@@ -77,12 +77,12 @@ export class UploadTargets {
     return Promise.all(partitions.map((partition) => this.#target(device, source, { partition, earlier: [] })));
   }
 
-  /** The owners of all data of the source that the user may read now. The adapter is not asked. */
-  async ownersOf(user: string, name: string): Promise<ReadonlySet<string | null>> {
+  /** The names of all partitions of the source that the user may read now. The adapter is not asked. */
+  async readableBy(user: string, name: string): Promise<ReadonlySet<string>> {
     const { sources } = this.#parts;
     const source = await sources.find(name);
     const partitions = source === null ? [] : await sources.memberships.knownPartitionsOf(source, user);
-    return new Set(partitions.map((partition) => partition.user));
+    return new Set(partitions.map(partitionName));
   }
 
   /** The partition that the job names: the user may be in another one by now. */
@@ -94,14 +94,14 @@ export class UploadTargets {
     if (user === null || found?.registration !== registration) {
       throw new Refusal('client_not_found', `the device of the upload, ${quoted(client)}, is gone`);
     }
-    const partition = { source, user: owner === undefined ? user : owner };
+    const partition = { source, owner: readOwner(owner === undefined ? user : owner) };
     return this.#target({ user, client, registration }, await sources.view(source), { partition, earlier: [] });
   }
 
   async #target(device: RegisteredDevice, source: SourceView, userPartition: UserPartition): Promise<UploadTarget> {
     const { user, client, registration } = device;
     const { name, conflicts, read_only: isReadOnly, cud_queue, queue } = source;
-    const group = source.partition_type === 'group' ? customNameOf(userPartition.partition.user) : null;
+    const group = source.partition_type === 'group' ? groupOf(userPartition.partition) : null;
     return {
       ...device,
       ...userPartition,

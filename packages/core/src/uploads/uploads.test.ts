@@ -2,6 +2,7 @@ import { FOOTPRINT_ATTRIBUTES_MAX, type Outcome, UPLOADS_PER_PUSH_MAX, type Uplo
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
+import { userPartition } from '../ports/owner.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 const orders = { source: 'Order', user_id: 'ada' };
@@ -462,7 +463,7 @@ describe('conflicts', () => {
     }
     await test.tidemark.pushObjects({ ...orders, objects: { 2: { a: 1 } } });
     await test.tidemark.pushDeletes({ ...orders, objects: ['2'] });
-    await test.store.trim({ source: 'Order', user: 'ada' }, 3);
+    await test.store.trim(userPartition('Order', 'ada'), 3);
     expect(await test.push({ attributes: { a: 2 }, seen })).toMatchObject([{ status: 'conflict' }]);
     expect(await test.push({ attributes: { a: 2 }, seen: await tokenOf(test, test.device) })).toMatchObject([
       { status: 'applied' },

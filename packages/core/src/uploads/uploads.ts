@@ -9,11 +9,11 @@ import {
   UPLOADS_PER_PUSH_MAX,
   type Upload,
 } from '@tidemark/protocol';
-import { groupPartition } from '../admission/custom-partition.ts';
 import { bytesMaxOf } from '../admission/quota.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { DeviceCaller, DeviceSessions, RegisteredDevice } from '../devices/device-sessions.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
+import { groupPartition, partitionName } from '../ports/owner.ts';
 import type { Note, NoteRef, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import { requireOpId } from './admit-upload.ts';
@@ -195,10 +195,10 @@ export class Uploads {
     if (!answers.some(hasObject)) return answers.map(({ outcome }) => outcome);
     await this.#parts.sessions.verify(caller, device);
     const names = new Set(answers.filter(hasObject).map(({ outcome }) => outcome.source));
-    const owners = new Map<string, ReadonlySet<string | null>>();
-    for (const name of names) owners.set(name, await this.#targets.ownersOf(device.user, name));
+    const readable = new Set<string>();
+    for (const name of names) for (const one of await this.#targets.readableBy(device.user, name)) readable.add(one);
     return answers.map(({ outcome, partition }) => {
-      const isOwn = partition !== undefined && owners.get(outcome.source)?.has(partition.user) === true;
+      const isOwn = partition !== undefined && readable.has(partitionName(partition));
       return isOwn || !('current' in outcome) ? outcome : { ...outcome, current: null };
     });
   }

@@ -1,4 +1,4 @@
-import { customNameOf, type PingAttempt, type Tidemark } from '@tidemark/core';
+import { groupOf, type PingAttempt, type Tidemark } from '@tidemark/core';
 import type { BackendFailure } from '@tidemark/protocol';
 import type { ActivityHub } from './activity-hub.ts';
 
@@ -6,11 +6,12 @@ const BY_NO_REQUEST = { requestId: null };
 
 /** Shows what jobs and timers of this server do: refreshes, and outcomes of queued uploads. */
 export function showBackground(activity: ActivityHub, tidemark: Pick<Tidemark, 'onOutcome' | 'onRefreshed'>): void {
-  tidemark.onRefreshed(({ partition: { source, user }, code, tookMs }) => {
+  tidemark.onRefreshed(({ partition, code, tookMs }) => {
     if (code === null && !activity.wantsSuccesses) return;
-    const partition = customNameOf(user);
-    const owner = { user_id: partition === null ? user : null, client_id: null, partition };
-    activity.publish({ kind: 'refresh', ...owner, source, duration_ms: Math.round(tookMs), code }, BY_NO_REQUEST);
+    const { source, owner } = partition;
+    const user_id = owner.kind === 'user' ? owner.login : null;
+    const whose = { user_id, client_id: null, partition: groupOf(partition) };
+    activity.publish({ kind: 'refresh', ...whose, source, duration_ms: Math.round(tookMs), code }, BY_NO_REQUEST);
   });
   tidemark.onOutcome(({ user: user_id, client: client_id, source, op, opId: op_id, id: object_id, status, code }) => {
     if (status === 'applied' && !activity.wantsSuccesses) return;

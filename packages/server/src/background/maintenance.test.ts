@@ -1,3 +1,4 @@
+import { sharedPartition, userPartition } from '@tidemark/core';
 import { newTidemark } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { Metrics } from '../telemetry/metrics.ts';
@@ -22,8 +23,8 @@ it('[SYNC-15] tombstones that no device needs are trimmed, and metrics count par
   await held.noted;
   await tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o3'] });
   const floors = async () => [
-    (await store.partition({ source: 'Product', user: null })).floor,
-    (await store.partition({ source: 'Order', user: 'ada' })).floor,
+    (await store.partition(sharedPartition('Product'))).floor,
+    (await store.partition(userPartition('Order', 'ada'))).floor,
   ];
   await trimPartitions(tidemark, metrics, 30 * DAY_MS);
   // The device began at 7, so later tombstones stay until it has pulled them, or was not seen for the retention time.
@@ -48,8 +49,8 @@ it('[SYNC-15] a partition whose user or source was deleted meanwhile does not st
   store.partitions = async (list) => {
     const listed = await partitions.call(store, list);
     await tidemark.users.delete('ada').catch(() => undefined);
-    return [{ source: 'Gone', user: null }, ...listed];
+    return [sharedPartition('Gone'), ...listed];
   };
   await trimPartitions(tidemark, metrics, 30 * DAY_MS);
-  expect((await store.partition({ source: 'Product', user: null })).floor).toBe(2);
+  expect((await store.partition(sharedPartition('Product'))).floor).toBe(2);
 });

@@ -1,11 +1,26 @@
-import { type Acknowledgement, type Committed, joinRanges, type Pings, type Tidemark } from '@tidemark/core';
+import {
+  type Acknowledgement,
+  type Committed,
+  joinRanges,
+  type Pings,
+  partitionName,
+  type Tidemark,
+} from '@tidemark/core';
 import type { ActivityHub } from '../activity/activity-hub.ts';
 import type { LoginLimiter } from '../auth/login-limiter.ts';
 import type { RateLimiter } from '../auth/rate-limiter.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Timers } from '../jobs/timers.ts';
 import type { ClusterMembers } from './cluster-members.ts';
-import type { AcknowledgedState, ChangedPartition, ClusterAnswer, ClusterQuery, Hint } from './hint.ts';
+import {
+  type AcknowledgedState,
+  type ChangedPartition,
+  type ClusterAnswer,
+  type ClusterQuery,
+  type Hint,
+  hinted,
+  partitionIn,
+} from './hint.ts';
 
 /** What a route has changed that other servers would not notice by themselves, or only later. */
 export type ClusterNotice = 'sessions' | 'sources' | 'reset';
@@ -85,12 +100,12 @@ export class Cluster {
   }
 
   /** Other servers measure how far devices are that were seen there before. Nobody else needs it. */
-  #addAcknowledged({ partition: { source, user }, client, epoch, seq }: Acknowledgement): void {
+  #addAcknowledged({ partition, client, epoch, seq }: Acknowledgement): void {
     if (this.#parts.members.count === 0) return;
     if (this.#acknowledged.size === 0) this.#parts.timers.after(ACKNOWLEDGED_BATCH_MS, () => this.#sendAcknowledged());
-    const key = JSON.stringify([source, user, client]);
+    const key = `${client}\n${partitionName(partition)}`;
     if (this.#acknowledged.size >= ACKNOWLEDGED_PER_HINT_MAX && !this.#acknowledged.has(key)) return;
-    this.#acknowledged.set(key, { source, user, client, epoch, seq });
+    this.#acknowledged.set(key, { ...hinted(partition), client, epoch, seq });
   }
 
   #sendAcknowledged(): void {
@@ -99,13 +114,13 @@ export class Cluster {
     this.#parts.members.tell({ kind: 'acknowledged', states });
   }
 
-  #addChange({ partition: { source, user }, range }: Committed): void {
+  #addChange({ partition, range }: Committed): void {
     if (this.#changed.size === 0) this.#parts.timers.after(BATCH_MS, () => this.#sendChanges());
     if (this.#changed.size > PARTITIONS_PER_HINT_MAX) return;
-    const key = JSON.stringify([source, user]);
+    const key = partitionName(partition);
     const before = this.#changed.get(key);
     const joined = before === undefined ? range : joinRanges(before.range ?? null, range ?? null);
-    this.#changed.set(key, { source, user, ...(joined ? { range: joined } : {}) });
+    this.#changed.set(key, { ...hinted(partition), ...(joined ? { range: joined } : {}) });
   }
 
   #sendChanges(): void {
@@ -138,7 +153,9 @@ export class Cluster {
     const { hub, tidemark } = this.#parts;
     if (partitions === null) void hub.pullAll();
     else {
-      for (const { range, ...partition } of partitions) {
+      for (const changed of partitions) {
+        const { range } = changed;
+        const partition = partitionIn(changed);
         if (range !== undefined) tidemark.freshness.committed(partition, range);
         hub.committed({ partition, cause: 'push', ...(range === undefined ? {} : { range }) });
       }
@@ -147,8 +164,9 @@ export class Cluster {
 
   #applyAcknowledged(states: readonly AcknowledgedState[]): void {
     const { freshness } = this.#parts.tidemark;
-    for (const { source, user, client, epoch, seq } of states) {
-      freshness.acknowledgedElsewhere({ source, user }, { client, epoch, base: seq });
+    for (const state of states) {
+      const { client, epoch, seq: base } = state;
+      freshness.acknowledgedElsewhere(partitionIn(state), { client, epoch, base });
     }
   }
 

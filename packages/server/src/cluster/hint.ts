@@ -1,4 +1,4 @@
-import { BUS_TEXT_UNITS_MAX, type CommitRange, type PartitionKey } from '@tidemark/core';
+import { BUS_TEXT_UNITS_MAX, type CommitRange, ownerText, type PartitionKey, readOwner } from '@tidemark/core';
 import { parseJson, type SyncEvents } from '@tidemark/protocol';
 import type { ActivityHint } from '../activity/activity-hub.ts';
 import type { SpentRequests } from '../auth/rate-limiter.ts';
@@ -17,13 +17,27 @@ export type ClusterQuery =
 /** The answer of one server to a query: a number, or a list of names. */
 export type ClusterAnswer = number | readonly string[];
 
+/** A partition, with the text of its owner. */
+interface HintedPartition {
+  readonly source: string;
+  readonly user: string | null;
+}
+
+export function hinted({ source, owner }: PartitionKey): HintedPartition {
+  return { source, user: ownerText(owner) };
+}
+
+export function partitionIn({ source, user }: HintedPartition): PartitionKey {
+  return { source, owner: readOwner(user) };
+}
+
 /** A partition that changed, with what was committed, if that is known. */
-export interface ChangedPartition extends PartitionKey {
+export interface ChangedPartition extends HintedPartition {
   readonly range?: CommitRange;
 }
 
 /** What a device has acknowledged: partition, device, epoch and seq. */
-export interface AcknowledgedState extends PartitionKey {
+export interface AcknowledgedState extends HintedPartition {
   readonly client: string;
   readonly epoch: string;
   readonly seq: number;

@@ -1,4 +1,13 @@
-import { type CommitRange, type LivePage, type Log, type PartitionKey, pageJson } from '@tidemark/core';
+import {
+  type CommitRange,
+  type LivePage,
+  type Log,
+  type PartitionKey,
+  pageJson,
+  partitionName,
+  sharedPartition,
+  userPartition,
+} from '@tidemark/core';
 import { errorMessage } from '@tidemark/protocol';
 import { eventBytes } from './connection.ts';
 import type { PageSelection } from './page-selection.ts';
@@ -69,7 +78,10 @@ export class ChangeEventMaker {
     isWanted: (source: string) => boolean,
   ): Promise<ChangeEvents> {
     const events = await Promise.all(
-      Array.from(changed, ([source, range]) => this.#event({ source, user }, isWanted(source) ? range : null)),
+      Array.from(changed, ([source, range]) => {
+        const partition = user === null ? sharedPartition(source) : userPartition(source, user);
+        return this.#event(partition, isWanted(source) ? range : null);
+      }),
     );
     return new ChangeEvents(events.flatMap((event) => event ?? []));
   }
@@ -83,7 +95,7 @@ export class ChangeEventMaker {
   async #event(partition: PartitionKey, range: CommitRange | null): Promise<ChangeEvent | null> {
     const { source } = partition;
     const hint = eventBytes('changed', { source });
-    const key = JSON.stringify([source, partition.user]);
+    const key = partitionName(partition);
     const sent = this.#sent.get(key);
     const isContinued = sent !== undefined && sent.epoch === range?.epoch;
     if (isContinued && sent.upTo >= range.upTo) return null;

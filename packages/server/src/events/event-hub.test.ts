@@ -2,14 +2,15 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CommitRange, Committed, LivePage } from '@tidemark/core';
+import { sharedPartition, userPartition } from '@tidemark/core';
 import { EventReader } from '@tidemark/testing';
 import { quietLog } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EventHub, type EventHubParts } from './event-hub.ts';
 import { SOURCES_PER_ROUND_MAX } from './pending-changes.ts';
 
-const shared = (source: string) => ({ partition: { source, user: null }, cause: 'push' }) as const;
-const own = (source: string, user: string) => ({ partition: { source, user }, cause: 'push' }) as const;
+const shared = (source: string) => ({ partition: sharedPartition(source), cause: 'push' }) as const;
+const own = (source: string, user: string) => ({ partition: userPartition(source, user), cause: 'push' }) as const;
 const changed = (source: string) => ({ name: 'changed', data: { source } });
 const READY = { name: 'ready', data: { heartbeat_s: 60 } };
 
@@ -111,10 +112,10 @@ class LivePartition {
   onRead: () => Promise<void> | void = () => undefined;
 
   /** A commit of one object. */
-  commit(source = 'Product', user: string | null = null): Committed {
+  commit(partition = sharedPartition('Product')): Committed {
     this.head++;
     const range = { epoch: 'e', after: this.head - 1, upTo: this.head };
-    return { partition: { source, user }, cause: 'push', range };
+    return { partition, cause: 'push', range };
   }
 
   readonly read = async (_: unknown, range: CommitRange): Promise<LivePage | null> => {

@@ -11,9 +11,10 @@ export class PendingChanges {
   #shared: Changed = new Map();
   readonly #byUser = new Map<string, Changed>();
 
-  note({ source, user }: PartitionKey, range: CommitRange | null): void {
-    if (user === null) this.#shared = withSource(this.#shared, source, range);
-    else this.#byUser.set(user, withSource(this.#byUser.get(user) ?? new Map(), source, range));
+  note({ source, owner }: PartitionKey, range: CommitRange | null): void {
+    if (owner.kind === 'shared') this.#shared = withSource(this.#shared, source, range);
+    if (owner.kind !== 'user') return;
+    this.#byUser.set(owner.login, withSource(this.#byUser.get(owner.login) ?? new Map(), source, range));
   }
 
   get shared(): Changed {

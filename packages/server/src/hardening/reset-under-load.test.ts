@@ -61,7 +61,7 @@ async function expectConsistent(): Promise<void> {
   const names = new Set((await library.tidemark.sources.list()).map(({ name }) => name));
   expect(names).toContain('Kept');
   const partitions = await library.tidemark.store.partitions({ limit: 10_000 });
-  expect(partitions.filter(({ source, user }) => user !== null || !names.has(source))).toEqual([]);
+  expect(partitions.filter(({ source, owner }) => owner.kind !== 'shared' || !names.has(source))).toEqual([]);
   expect((await admin.get('/rc/v1/users')).body).toEqual(['admin']);
   expect((await admin.post('/rc/v1/system/reset', {})).status).toBe(200);
   expect(await library.tidemark.store.partitions({ limit: 10_000 })).toEqual([]);

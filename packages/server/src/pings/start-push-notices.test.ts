@@ -11,6 +11,7 @@ import {
   refs,
   repeatToBehind,
   Tidemark,
+  userPartition,
 } from '@tidemark/core';
 import { DEFAULT_LIMITS, PING_REPEAT_FIRST_MS, PING_REPEAT_SEEN_MS, PING_REPEATS_MAX } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, seededRandom, type TestTidemark, weakPasswords } from '@tidemark/testing';
@@ -196,7 +197,7 @@ describe('push_notify by several servers', () => {
     // The pushes of both servers in those two seconds, and the rest.
     expect((await told()).length).toBeLessThanOrEqual(1 + 3);
     const { head } = await bench.tidemark.partition({ source: 'Order', user_id: 'ada' });
-    const kept = await bench.store.readEntry(refs.noticed({ source: 'Order', user: 'ada' }));
+    const kept = await bench.store.readEntry(refs.noticed(userPartition('Order', 'ada')));
     expect(JSON.parse(kept?.value ?? '')).toMatchObject({ head });
     expect(waiting).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { type DocumentView, isFilteredList, type OwnerScope } from '@tidemark/core';
+import { type DocumentScope, type DocumentView, isFilteredList } from '@tidemark/core';
 import { FILTER_READ_OBJECTS_MAX, OBJECT_LIST_MAX } from '@tidemark/protocol';
 import { DocumentReport, ObjectList } from '@tidemark/protocol/admin/sources';
 import { closed, text } from '@tidemark/protocol/annotated';
@@ -27,7 +27,7 @@ export interface DocumentOwner {
   /** The path of its documents. */
   readonly path: string;
   readonly params: TProperties;
-  readonly scopeOf: (params: OwnerParams) => OwnerScope;
+  readonly scopeOf: (params: OwnerParams) => DocumentScope;
 }
 
 /** The routes that read and write documents, which are the same for all owners. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Device } from '@tidemark/client';
-import type { PartitionKey } from '@tidemark/core';
 import type { Dice } from '@tidemark/testing/kit';
 import type { ExpectedObjects } from '../model/objects.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 import type { DeviceProcess } from '../processes/device-process.ts';
 import type { MembershipHistory } from './memberships.ts';
@@ -149,7 +149,7 @@ export class FieldDevice {
     return `d${this.process.index}-`;
   }
 
-  #partition(source: UploadedSource): PartitionKey {
+  #partition(source: UploadedSource): ModelPartition {
     return { source, user: this.process.login };
   }
 

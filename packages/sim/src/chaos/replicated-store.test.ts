@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { partitionName, userPartition } from '@tidemark/core';
 import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
 import { Dice, seededRandom, until } from '@tidemark/testing/kit';
 import { expect, it, onTestFinished } from 'vitest';
@@ -70,7 +71,7 @@ it('[CHAOS-6] a cluster whose slots are moved while it is used has every acknowl
   onTestFinished(replicated.remove);
   const store = await openValkeyStore({ address: replicated.address });
   onTestFinished(() => store.close());
-  const partitions = Array.from({ length: 20 }, (_, count) => ({ source: 'Order', user: `user ${count}` }));
+  const partitions = Array.from({ length: 20 }, (_, count) => userPartition('Order', `user ${count}`));
   const heads = new Map<string, number>();
   let isOver = false;
   const dice = new Dice(seededRandom(1));
@@ -82,7 +83,7 @@ it('[CHAOS-6] a cluster whose slots are moved while it is used has every acknowl
     for (const partition of partitions) {
       const changes = [{ id: `${round}`, record: `${round}`, checksum: 1 }];
       const result = await store.commit({ partition, changes, guards: [] }).catch(() => null);
-      if (result?.status === 'committed') heads.set(partition.user, result.state.head);
+      if (result?.status === 'committed') heads.set(partitionName(partition), result.state.head);
       await setImmediate();
     }
   }
@@ -91,7 +92,7 @@ it('[CHAOS-6] a cluster whose slots are moved while it is used has every acknowl
     Promise.all(partitions.map((one) => store.partition(one))).then(...SERVED),
   );
   const found = await Promise.all(
-    partitions.map(async (one) => [one.user, (await store.partition(one)).head] as const),
+    partitions.map(async (one) => [partitionName(one), (await store.partition(one)).head] as const),
   );
   // A commit without an answer may have happened.
   expect(found.filter(([user, head]) => head < (heads.get(user) ?? 0))).toEqual([]);

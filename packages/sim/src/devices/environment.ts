@@ -1,7 +1,7 @@
 import type { Device, LocalRow } from '@tidemark/client';
-import type { PartitionKey } from '@tidemark/core';
 import { type PushRequest, parseJson, type SyncEvents } from '@tidemark/protocol';
 import type { Corrupt } from '../faults/fault-proxy.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 
 /** Where a history runs: a server, a network with faults, and devices that can be killed. */
@@ -14,9 +14,9 @@ export interface Environment {
   killDevice(index: number, device: Device): Promise<void>;
   /** Kills the server and starts it again. */
   killServer(): Promise<void>;
-  put(partition: PartitionKey, objects: ObjectsGiven): Promise<void>;
-  delete(partition: PartitionKey, ids: readonly string[]): Promise<void>;
-  read(partition: PartitionKey): Promise<ObjectsGiven>;
+  put(partition: ModelPartition, objects: ObjectsGiven): Promise<void>;
+  delete(partition: ModelPartition, ids: readonly string[]): Promise<void>;
+  read(partition: ModelPartition): Promise<ObjectsGiven>;
   /** Turns the faults of the network on or off. */
   setFaults(areOn: boolean): void;
   /** Lets server and devices work for a while. */

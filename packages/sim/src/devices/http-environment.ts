@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Device } from '@tidemark/client';
-import type { PartitionKey } from '@tidemark/core';
 import { ServerProcess, type TemporaryFolder, temporaryFolder } from '@tidemark/testing/kit';
 import { type Corrupt, FaultProxy } from '../faults/fault-proxy.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import { callOf } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 import { AdminClient } from '../processes/admin-client.ts';
@@ -64,17 +64,17 @@ export class HttpEnvironment implements Environment {
     await this.#server.start();
   }
 
-  async put(partition: PartitionKey, objects: ObjectsGiven): Promise<void> {
+  async put(partition: ModelPartition, objects: ObjectsGiven): Promise<void> {
     const { source, ...user } = callOf(partition);
     await this.#admin.call('POST', `/app/v1/${source}/push_objects`, { ...user, objects });
   }
 
-  async delete(partition: PartitionKey, ids: readonly string[]): Promise<void> {
+  async delete(partition: ModelPartition, ids: readonly string[]): Promise<void> {
     const { source, ...user } = callOf(partition);
     await this.#admin.call('POST', `/app/v1/${source}/push_deletes`, { ...user, objects: ids });
   }
 
-  async read({ source, user }: PartitionKey): Promise<ObjectsGiven> {
+  async read({ source, user }: ModelPartition): Promise<ObjectsGiven> {
     return (await this.#admin.call('GET', `/rc/v1/users/${user ?? '*'}/sources/${source}/docs/md`)) as ObjectsGiven;
   }
 

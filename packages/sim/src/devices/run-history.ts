@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Device } from '@tidemark/client';
-import type { PartitionKey } from '@tidemark/core';
 import { ExpectedObjects } from '../model/objects.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import type { Command } from '../runner/command.ts';
 import { failureOf, type Simulation, type SimulationFailure } from '../runner/simulation.ts';
 import { runSimulation, simulationOptions } from '../runner/simulation-command.ts';
@@ -119,12 +119,12 @@ class Run {
     for (const [index, device] of this.#devices.entries()) await this.#checkPulls(index, device);
   }
 
-  async #put(partition: PartitionKey, ids: readonly string[], value: number): Promise<void> {
+  async #put(partition: ModelPartition, ids: readonly string[], value: number): Promise<void> {
     await this.#environment.put(partition, Object.fromEntries(ids.map((id) => [id, { value }])));
     for (const id of ids) this.#expected.merge(partition, id, { value });
   }
 
-  async #remove(partition: PartitionKey, ids: readonly string[]): Promise<void> {
+  async #remove(partition: ModelPartition, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await this.#environment.delete(partition, ids);
     for (const id of ids) this.#expected.delete(partition, id);
@@ -206,7 +206,7 @@ class Run {
     }
   }
 
-  async #checkPartition(partition: PartitionKey): Promise<void> {
+  async #checkPartition(partition: ModelPartition): Promise<void> {
     const server = await this.#environment.read(partition);
     demand(
       server,

@@ -1,15 +1,15 @@
-import type { PartitionKey } from '@tidemark/core';
+import type { ModelPartition } from '../model/partition.ts';
 import type { History } from '../runner/simulation.ts';
 
 /** A step of SDK devices, their network, their server or the backend. */
 export type Step =
   | {
       readonly kind: 'backend_put';
-      readonly partition: PartitionKey;
+      readonly partition: ModelPartition;
       readonly ids: readonly number[];
       readonly value: number;
     }
-  | { readonly kind: 'backend_delete'; readonly partition: PartitionKey; readonly ids: readonly number[] }
+  | { readonly kind: 'backend_delete'; readonly partition: ModelPartition; readonly ids: readonly number[] }
   | { readonly kind: 'create'; readonly device: number; readonly source: SourceName }
   | { readonly kind: 'update'; readonly device: number; readonly source: SourceName; readonly pick: number }
   | { readonly kind: 'delete'; readonly device: number; readonly source: SourceName; readonly pick: number }
@@ -34,6 +34,6 @@ export interface DeviceHistory extends History<Step> {
 export const USERS = ['ada', 'bob'] as const;
 export const SOURCES: readonly SourceName[] = ['Order', 'Product'];
 
-export function partitionOf(source: SourceName, user: string): PartitionKey {
+export function partitionOf(source: SourceName, user: string): ModelPartition {
   return { source, user: source === 'Product' ? null : user };
 }

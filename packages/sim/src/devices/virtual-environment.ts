@@ -1,7 +1,8 @@
 import { type Device, openDevice } from '@tidemark/client';
-import type { PartitionKey, Tidemark } from '@tidemark/core';
+import type { Tidemark } from '@tidemark/core';
 import { CrashingStore, Dice, InProcessSync, newTidemark, seededRandom, VirtualPlatform } from '@tidemark/testing/kit';
 import { EventFaults } from '../faults/event-faults.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import { callOf } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 import {
@@ -102,15 +103,15 @@ export class VirtualEnvironment implements Environment {
     this.#sync.endStreams();
   }
 
-  async put(partition: PartitionKey, objects: ObjectsGiven): Promise<void> {
+  async put(partition: ModelPartition, objects: ObjectsGiven): Promise<void> {
     await this.#tidemark.pushObjects({ ...callOf(partition), objects });
   }
 
-  async delete(partition: PartitionKey, ids: readonly string[]): Promise<void> {
+  async delete(partition: ModelPartition, ids: readonly string[]): Promise<void> {
     await this.#tidemark.pushDeletes({ ...callOf(partition), objects: ids });
   }
 
-  async read(partition: PartitionKey): Promise<ObjectsGiven> {
+  async read(partition: ModelPartition): Promise<ObjectsGiven> {
     return Object.fromEntries(await this.#tidemark.readObjects(callOf(partition)));
   }
 

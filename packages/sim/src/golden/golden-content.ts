@@ -1,4 +1,4 @@
-import { type Clock, type Jobs, type Store, Tidemark } from '@tidemark/core';
+import { type Clock, type Jobs, type Store, sharedPartition, Tidemark } from '@tidemark/core';
 import type { Page } from '@tidemark/protocol';
 import { seededRandom, settableClock, weakPasswords } from '@tidemark/testing/kit';
 import { SILENT_LOG } from '../model/core-parts.ts';
@@ -57,7 +57,7 @@ export async function useStore(store: StoreWithJobs, { client, token }: GoldenFa
     isPasswordRight: (await tidemark.users.verifyPassword('ada', PASSWORD)) !== null,
     document: await tidemark.readDocument({ kind: 'server' }, 'motd'),
     jobs: (await store.jobs({ clock: settableClock() }).leaseMany(QUEUE, 1_000, 10)).map(({ payload }) => payload),
-    isTidemarkKept: (await store.readTidemark({ source: 'Product', user: null }, client)) !== null,
+    isTidemarkKept: (await store.readTidemark(sharedPartition('Product'), client)) !== null,
     news: changesIn(await pull(tidemark, client, token)),
   };
   await tidemark.pushObjects({ source: 'Product', objects: { 1: { price: 13 } } });

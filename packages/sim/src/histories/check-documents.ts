@@ -1,6 +1,6 @@
-import type { PartitionKey } from '@tidemark/core';
 import { canonicalJson } from '@tidemark/protocol';
 import { difference, takeSnapshot } from '../model/objects.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import { demand } from '../runner/violation.ts';
 import { PARTITIONS } from './partitions.ts';
@@ -25,7 +25,7 @@ export async function checkAllDocuments(world: World): Promise<void> {
   await checkWritten(world);
 }
 
-async function checkStatus(world: World, partition: PartitionKey): Promise<void> {
+async function checkStatus(world: World, partition: ModelPartition): Promise<void> {
   const status = await world.status(partition);
   const expected = world.oracle.snapshot(partition);
   demand(
@@ -38,7 +38,7 @@ async function checkStatus(world: World, partition: PartitionKey): Promise<void>
   demand(status.floor <= status.head, 'SIM-1', () => `floor ${status.floor} above head ${status.head}`);
 }
 
-async function checkDocument(world: World, partition: PartitionKey): Promise<void> {
+async function checkDocument(world: World, partition: ModelPartition): Promise<void> {
   const texts = await readTexts(world, partition);
   const names = { actual: 'md', expected: 'the oracle' };
   const found = difference(texts, world.oracle.snapshot(partition).texts, names);
@@ -46,7 +46,7 @@ async function checkDocument(world: World, partition: PartitionKey): Promise<voi
 }
 
 /** Returns md as the server reads it, in comparable form. */
-export async function readTexts(world: World, partition: PartitionKey): Promise<ReadonlyMap<string, string>> {
+export async function readTexts(world: World, partition: ModelPartition): Promise<ReadonlyMap<string, string>> {
   const read = await world.server.readObjects(partition);
   const objects = [...read].map(([id, object]): [string, Map<string, string>] => [
     id,

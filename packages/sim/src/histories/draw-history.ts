@@ -1,5 +1,5 @@
-import type { PartitionKey } from '@tidemark/core';
 import { Dice, seededRandom } from '@tidemark/testing/kit';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Attributes } from '../model/write.ts';
 import { type Drawer, drawBadWrite, drawRacingWrite, drawWrite } from './draw-write.ts';
@@ -49,7 +49,7 @@ const WEIGHTS: Readonly<Record<DrawnKind, number>> = {
 /** What the functions that draw one history share. */
 interface Draft extends Drawer {
   readonly devices: readonly DeviceSpec[];
-  readonly partitions: readonly PartitionKey[];
+  readonly partitions: readonly ModelPartition[];
   readonly kinds: readonly DrawnKind[];
 }
 
@@ -82,7 +82,7 @@ function drawKinds(dice: Dice): DrawnKind[] {
   });
 }
 
-function drawDevices(dice: Dice, partitions: readonly PartitionKey[]): DeviceSpec[] {
+function drawDevices(dice: Dice, partitions: readonly ModelPartition[]): DeviceSpec[] {
   const devices: DeviceSpec[] = [];
   for (let index = dice.between(1, DEVICES_MAX); index > 0; index--) {
     const partition = dice.pick(partitions);
@@ -137,7 +137,7 @@ function drawAction(draft: Draft, kind: Exclude<DrawnKind, 'recreate_user'>): Ac
   }
 }
 
-function drawConcurrent(draft: Draft, partition: PartitionKey): Action {
+function drawConcurrent(draft: Draft, partition: ModelPartition): Action {
   const { dice, devices } = draft;
   const near = devices.flatMap((device, index) => (syncs(device, partition) ? [index] : []));
   const pulls = near.filter(() => dice.chance(40)).map((device) => ({ device, ...drawSize(dice) }));
@@ -149,7 +149,7 @@ function drawConcurrent(draft: Draft, partition: PartitionKey): Action {
   };
 }
 
-function syncs({ source, user }: DeviceSpec, partition: PartitionKey): boolean {
+function syncs({ source, user }: DeviceSpec, partition: ModelPartition): boolean {
   return partitionText({ source, user: source === SHARED_SOURCE ? null : user }) === partitionText(partition);
 }
 
@@ -238,7 +238,10 @@ function drawFallBack(draft: Draft): Action[] {
 }
 
 /** Returns a function that draws pushes of the same object, each with other attributes. */
-function drawPushes({ values }: Draft, partition: PartitionKey): () => Extract<PlannedWrite, { kind: 'push_objects' }> {
+function drawPushes(
+  { values }: Draft,
+  partition: ModelPartition,
+): () => Extract<PlannedWrite, { kind: 'push_objects' }> {
   const [id = 'a'] = values.ids(1);
   return () => {
     const attributes = values.attributes(1).map((name) => [name, values.value(partition)]);
@@ -250,7 +253,7 @@ function drawPulls({ dice, devices }: Draft): number[] {
   return devices.flatMap((_, index) => (dice.chance(20) ? [index] : []));
 }
 
-function drawRacing(draft: Draft, partitions: readonly PartitionKey[], most: number): PlannedWrite[] {
+function drawRacing(draft: Draft, partitions: readonly ModelPartition[], most: number): PlannedWrite[] {
   const owned = partitions.filter(({ user }) => user !== null);
   if (owned.length === 0) return [];
   return Array.from({ length: draft.dice.between(0, most) }, () => drawRacingWrite(draft, draft.dice.pick(owned)));
@@ -309,7 +312,7 @@ function drawDamage(dice: Dice): TokenDamage {
  * through catching up when the journal is trimmed between its base and its cursor, and gets an object that lost an
  * attribute before the trim and changed again after it.
  */
-function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: PartitionKey): Action[] {
+function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: ModelPartition): Action[] {
   const { dice, values } = drawer;
   const ids = values.ids(4);
   const write = (planned: PlannedWrite): Action => ({ kind: 'write', write: planned });
@@ -331,6 +334,6 @@ function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: Partit
   ];
 }
 
-function attributes({ values }: Drawer, partition: PartitionKey): Attributes {
+function attributes({ values }: Drawer, partition: ModelPartition): Attributes {
   return Object.fromEntries(values.attributes(1).map((name) => [name, values.value(partition)]));
 }

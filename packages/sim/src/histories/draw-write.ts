@@ -1,5 +1,5 @@
-import type { PartitionKey } from '@tidemark/core';
 import type { Dice } from '@tidemark/testing/kit';
+import type { ModelPartition } from '../model/partition.ts';
 import type { Attributes, ObjectsGiven } from '../model/write.ts';
 import type { PlannedWrite } from './step.ts';
 import type { ValuePools } from './value-pools.ts';
@@ -23,7 +23,7 @@ const KINDS: readonly PlannedWrite['kind'][] = [
   'replace',
 ];
 
-export function drawWrite(drawer: Drawer, partition: PartitionKey): PlannedWrite {
+export function drawWrite(drawer: Drawer, partition: ModelPartition): PlannedWrite {
   const { dice, values } = drawer;
   const kind = dice.pick(KINDS);
   switch (kind) {
@@ -49,7 +49,7 @@ export function drawWrite(drawer: Drawer, partition: PartitionKey): PlannedWrite
   }
 }
 
-function drawReplace(drawer: Drawer, partition: PartitionKey): PlannedWrite {
+function drawReplace(drawer: Drawer, partition: ModelPartition): PlannedWrite {
   const { dice, values } = drawer;
   return {
     kind: 'replace',
@@ -61,17 +61,17 @@ function drawReplace(drawer: Drawer, partition: PartitionKey): PlannedWrite {
 }
 
 /** Draws a write that races with the end of a generation: no refresh, whose query could belong to either one. */
-export function drawRacingWrite(drawer: Drawer, partition: PartitionKey): PlannedWrite {
+export function drawRacingWrite(drawer: Drawer, partition: ModelPartition): PlannedWrite {
   const write = drawWrite(drawer, partition);
   return write.kind === 'replace' ? { ...write, query: null } : write;
 }
 
-function drawObjects(drawer: Drawer, partition: PartitionKey): ObjectsGiven {
+function drawObjects(drawer: Drawer, partition: ModelPartition): ObjectsGiven {
   const ids = drawer.values.ids(drawer.dice.chance(60) ? 1 : OBJECTS_MAX);
   return Object.fromEntries(ids.map((id) => [id, drawAttributes(drawer, partition)]));
 }
 
-function drawAttributes({ dice, values }: Drawer, partition: PartitionKey): Attributes {
+function drawAttributes({ dice, values }: Drawer, partition: ModelPartition): Attributes {
   const names = values.attributes(dice.chance(8) ? 0 : 1);
   return Object.fromEntries(names.map((name) => [name, values.value(partition)]));
 }
@@ -91,7 +91,10 @@ const ILLEGAL: readonly (() => ObjectsGiven)[] = [
 ];
 
 /** Draws a push that the server must refuse. */
-export function drawBadWrite(drawer: Drawer, partition: PartitionKey): Extract<PlannedWrite, { kind: 'push_objects' }> {
+export function drawBadWrite(
+  drawer: Drawer,
+  partition: ModelPartition,
+): Extract<PlannedWrite, { kind: 'push_objects' }> {
   const illegal = drawer.dice.pick(ILLEGAL)();
   const objects: Record<string, Attributes> = { ...drawObjects(drawer, partition) };
   for (const [id, attributes] of Object.entries(illegal)) {

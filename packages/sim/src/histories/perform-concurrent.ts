@@ -1,7 +1,7 @@
-import type { PartitionKey } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { difference, snapshotOf } from '../model/objects.ts';
 import type { OracleState } from '../model/oracle-state.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import { demand, Violation } from '../runner/violation.ts';
 import { readTexts } from './check-documents.ts';
@@ -52,7 +52,7 @@ export async function performConcurrent(world: World, step: Concurrent): Promise
 }
 
 /** Checks that a concurrent read of md, however many slices it took, returned md as it was at one moment. */
-function checkRead(partition: PartitionKey, read: ReadonlyMap<string, string>, states: readonly OracleState[]): void {
+function checkRead(partition: ModelPartition, read: ReadonlyMap<string, string>, states: readonly OracleState[]): void {
   const names = { actual: 'what was read', expected: 'md' };
   const differences = states.map(({ objects }) => difference(read, snapshotOf(objects).texts, names));
   demand(
@@ -63,7 +63,7 @@ function checkRead(partition: PartitionKey, read: ReadonlyMap<string, string>, s
 }
 
 /** Trims up to a part of the present head, so that tombstones of the concurrent writes are trimmed too. */
-async function trimMeanwhile(world: World, partition: PartitionKey, part: number): Promise<void> {
+async function trimMeanwhile(world: World, partition: ModelPartition, part: number): Promise<void> {
   for (let count = 0; count < CONCURRENT_TRIMS; count++) {
     const { head } = await world.server.status(partition);
     await world.server.forceTrim(partition, part < 0.5 ? Math.floor(part * head) : head);
@@ -71,7 +71,7 @@ async function trimMeanwhile(world: World, partition: PartitionKey, part: number
 }
 
 /** Returns the devices that pull, each once: a device would ignore the second answer. */
-function devicesOf(world: World, partition: PartitionKey, step: Concurrent): [SimulatedDevice, PageSize][] {
+function devicesOf(world: World, partition: ModelPartition, step: Concurrent): [SimulatedDevice, PageSize][] {
   const chosen = new Map<SimulatedDevice, PageSize>();
   for (const { device: index, ...size } of step.pulls) {
     const device = world.device(index);
@@ -105,7 +105,7 @@ async function acknowledgedOf(
 /** Finds the orders that explain md, takes the first as what happened, and returns them all. */
 async function settle(
   world: World,
-  partition: PartitionKey,
+  partition: ModelPartition,
   before: OracleState,
   acknowledged: readonly AcknowledgedWrite[],
 ): Promise<Trace[]> {
@@ -126,7 +126,7 @@ function sameKeys(left: OracleState['touched'], right: OracleState['touched'], b
   return movedIn(left).sort().join('\n') === movedIn(right).sort().join('\n');
 }
 
-export async function explaining(world: World, partition: PartitionKey, traces: readonly Trace[]): Promise<Trace[]> {
+export async function explaining(world: World, partition: ModelPartition, traces: readonly Trace[]): Promise<Trace[]> {
   const texts = await readTexts(world, partition);
   const names = { actual: '', expected: '' };
   return traces.filter((trace) => difference(texts, snapshotOf(lastOf(trace).objects).texts, names) === null);
@@ -134,7 +134,7 @@ export async function explaining(world: World, partition: PartitionKey, traces: 
 
 async function unexplained(
   world: World,
-  partition: PartitionKey,
+  partition: ModelPartition,
   possible: readonly Trace[],
   acknowledged: readonly AcknowledgedWrite[],
 ): Promise<string> {

@@ -1,6 +1,6 @@
-import type { PartitionKey } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import { readPage } from '../model/page.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Write } from '../model/write.ts';
 import { Violation } from '../runner/violation.ts';
@@ -79,7 +79,7 @@ function lateWrites(racing: readonly ResolvedWrite[], outcomes: readonly WriteOu
 
 async function explainBeginning(
   world: World,
-  partition: PartitionKey,
+  partition: ModelPartition,
   first: readonly Write[],
   late: readonly Write[],
 ): Promise<void> {

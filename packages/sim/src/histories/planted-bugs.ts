@@ -1,6 +1,7 @@
 import {
   type JournalSlice,
   joinedSlice,
+  ownerText,
   type PartitionKey,
   type PartitionState,
   readToken,
@@ -11,6 +12,7 @@ import {
 import { type Page, Refusal } from '@tidemark/protocol';
 import { replaced } from '../faults/replaced.ts';
 import { readsDocument } from '../faults/small-slices.ts';
+import { keyOf, type ModelPartition } from '../model/partition.ts';
 import type { Write } from '../model/write.ts';
 import type { Rule } from '../runner/violation.ts';
 import { memoryServer } from './engines.ts';
@@ -276,7 +278,8 @@ function withState(store: Store, change: (state: PartitionState) => PartitionSta
   );
 }
 
-function withKeys(store: Store, change: (key: PartitionKey) => PartitionKey): Store {
+function withKeys(store: Store, changeModel: (key: ModelPartition) => ModelPartition): Store {
+  const change = ({ source, owner }: PartitionKey) => keyOf(changeModel({ source, user: ownerText(owner) }));
   return replacedInStore(store, {
     partition: (key) => store.partition(change(key)),
     readObjects: (key, ids) => store.readObjects(change(key), ids),
@@ -287,7 +290,7 @@ function withKeys(store: Store, change: (key: PartitionKey) => PartitionKey): St
 }
 
 /** Makes one partition of `S` of `a:b` and `S:a` of `b`. */
-function joinedKey({ source, user }: PartitionKey): PartitionKey {
+function joinedKey({ source, user }: ModelPartition): ModelPartition {
   if (user === null) return { source, user };
   const [first = '', ...rest] = `${source}:${user}`.split(':');
   return { source: first, user: rest.join(':') };

@@ -1,5 +1,5 @@
-import type { PartitionKey } from '@tidemark/core';
 import type { ModelObject } from '../model/objects.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import type { Attributes, ObjectsGiven, Write } from '../model/write.ts';
 import type { PlannedWrite } from './step.ts';
 import type { QueryInFlight, World } from './world.ts';
@@ -26,7 +26,7 @@ export async function resolveWrite(world: World, planned: PlannedWrite): Promise
   }
 }
 
-export async function beginQuery(world: World, partition: PartitionKey): Promise<QueryInFlight> {
+export async function beginQuery(world: World, partition: ModelPartition): Promise<QueryInFlight> {
   const { floor } = await world.status(partition);
   const since = await world.server.beginQuery(partition);
   const { time, objects } = world.oracle.state(partition);
@@ -41,7 +41,7 @@ async function answerOf(world: World, planned: Extract<PlannedWrite, { kind: 're
   return { write: { kind: 'replace', partition, objects: { ...Object.fromEntries(kept), ...objects }, query }, query };
 }
 
-async function queryFor(world: World, partition: PartitionKey, pick: number): Promise<QueryInFlight> {
+async function queryFor(world: World, partition: ModelPartition, pick: number): Promise<QueryInFlight> {
   const query = world.takeQuery(partition, pick) ?? (await beginQuery(world, partition));
   return query.generation === world.oracle.generation(partition) ? query : { ...query, time: BEFORE_THIS_GENERATION };
 }

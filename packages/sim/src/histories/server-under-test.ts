@@ -1,5 +1,6 @@
-import type { PartitionKey, PartitionState } from '@tidemark/core';
+import type { PartitionState } from '@tidemark/core';
 import type { WriteReport } from '@tidemark/protocol';
+import type { ModelPartition } from '../model/partition.ts';
 import type { ObjectsGiven, Write } from '../model/write.ts';
 import type { PageSize } from './step.ts';
 
@@ -7,22 +8,22 @@ import type { PageSize } from './step.ts';
 export interface ServerUnderTest {
   write(write: Write): Promise<WriteReport>;
   /** Returns what the server must get back with the answer of the query. */
-  beginQuery(partition: PartitionKey): Promise<unknown>;
+  beginQuery(partition: ModelPartition): Promise<unknown>;
   /** Returns the text of the page. */
   pull(pull: PullRequest): Promise<string>;
-  readObjects(partition: PartitionKey): Promise<ReadonlyMap<string, ObjectsGiven[string]>>;
-  status(partition: PartitionKey): Promise<PartitionStatus>;
-  trim(partition: PartitionKey, retentionMs: number): Promise<void>;
+  readObjects(partition: ModelPartition): Promise<ReadonlyMap<string, ObjectsGiven[string]>>;
+  status(partition: ModelPartition): Promise<PartitionStatus>;
+  trim(partition: ModelPartition, retentionMs: number): Promise<void>;
   /** Trims tombstones up to a seq, even if a device still needs them. */
-  forceTrim(partition: PartitionKey, upTo: number): Promise<void>;
+  forceTrim(partition: ModelPartition, upTo: number): Promise<void>;
   createUser(login: string, clients: readonly string[]): Promise<void>;
   deleteUser(login: string): Promise<void>;
   /** Deletes a device and registers it again. */
   recreateClient(login: string, client: string): Promise<void>;
   /** Which devices have not acknowledged the head: client → what they have acknowledged, null for nothing. */
-  behind(partition: PartitionKey): Promise<ReadonlyMap<string, number | null>>;
+  behind(partition: ModelPartition): Promise<ReadonlyMap<string, number | null>>;
   /** Gives all tidemarks of a partition another epoch. Returns their clients. */
-  outdateTidemarks(partition: PartitionKey): Promise<readonly string[]>;
+  outdateTidemarks(partition: ModelPartition): Promise<readonly string[]>;
   /** The verdict about an object on a device. */
   verdict(client: string, source: string, object: string): Promise<string>;
   /** Returns the findings of the store's own check. */

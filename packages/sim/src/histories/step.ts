@@ -1,4 +1,4 @@
-import type { PartitionKey } from '@tidemark/core';
+import type { ModelPartition } from '../model/partition.ts';
 import type { ObjectsGiven, Write } from '../model/write.ts';
 import type { History } from '../runner/simulation.ts';
 
@@ -24,7 +24,7 @@ export type PlannedWrite =
     })
   | {
       readonly kind: 'replace';
-      readonly partition: PartitionKey;
+      readonly partition: ModelPartition;
       /** Chooses one of the open queries; null: md is set directly. */
       readonly query: number | null;
       /** The answer is md as it was when the query began, without these objects … */
@@ -60,7 +60,7 @@ export type Action =
       readonly trim: number | null;
     }
   | { readonly kind: 'bad_write'; readonly write: Extract<PlannedWrite, { kind: 'push_objects' }> }
-  | { readonly kind: 'begin_query'; readonly partition: PartitionKey }
+  | { readonly kind: 'begin_query'; readonly partition: ModelPartition }
   | {
       readonly kind: 'recreate_user';
       readonly user: string;
@@ -71,10 +71,10 @@ export type Action =
       readonly pulls: readonly number[];
     }
   | { readonly kind: 'reset_store'; readonly racing: readonly PlannedWrite[]; readonly pulls: readonly number[] }
-  | { readonly kind: 'trim'; readonly partition: PartitionKey; readonly retentionMs: number }
-  | { readonly kind: 'force_trim'; readonly partition: PartitionKey; readonly part: number }
+  | { readonly kind: 'trim'; readonly partition: ModelPartition; readonly retentionMs: number }
+  | { readonly kind: 'force_trim'; readonly partition: ModelPartition; readonly part: number }
   /** The tidemarks of a partition become those of another epoch, as they are after a backup was restored. */
-  | { readonly kind: 'outdate_tidemarks'; readonly partition: PartitionKey }
+  | { readonly kind: 'outdate_tidemarks'; readonly partition: ModelPartition }
   /** The present state is the one that the next `fall_back` returns to. */
   | { readonly kind: 'keep_state' }
   /** The store loses all writes since then, and begins a new epoch. */

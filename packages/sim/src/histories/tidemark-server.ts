@@ -1,9 +1,10 @@
-import { type PartitionKey, type Store, Tidemark } from '@tidemark/core';
+import { type Store, Tidemark } from '@tidemark/core';
 import { Refusal, type WriteReport } from '@tidemark/protocol';
 import { seededRandom } from '@tidemark/testing/kit';
 import type { FallBack } from '../faults/fall-back.ts';
 import { PLAIN_PASSWORDS, SILENT_LOG } from '../model/core-parts.ts';
-import { callOf } from '../model/partition.ts';
+import type { ModelPartition } from '../model/partition.ts';
+import { callOf, keyOf } from '../model/partition.ts';
 import { performWrite, type Write } from '../model/write.ts';
 import { SHARED_SOURCE, USER_SOURCES } from './partitions.ts';
 import type { PartitionStatus, PullRequest, ServerOptions, ServerUnderTest } from './server-under-test.ts';
@@ -42,7 +43,7 @@ export class TidemarkServer implements ServerUnderTest {
     return performWrite(this.#tidemark, write);
   }
 
-  beginQuery(partition: PartitionKey): Promise<unknown> {
+  beginQuery(partition: ModelPartition): Promise<unknown> {
     return this.#tidemark.head(callOf(partition));
   }
 
@@ -52,20 +53,20 @@ export class TidemarkServer implements ServerUnderTest {
     return json;
   }
 
-  readObjects(partition: PartitionKey) {
+  readObjects(partition: ModelPartition) {
     return this.#tidemark.readObjects(callOf(partition));
   }
 
-  status({ source, user }: PartitionKey): Promise<PartitionStatus> {
-    return this.#tidemark.store.partition({ source, user });
+  status(partition: ModelPartition): Promise<PartitionStatus> {
+    return this.#tidemark.store.partition(keyOf(partition));
   }
 
-  async trim(partition: PartitionKey, retentionMs: number): Promise<void> {
+  async trim(partition: ModelPartition, retentionMs: number): Promise<void> {
     await this.#tidemark.trim({ ...callOf(partition), retentionMs });
   }
 
-  async forceTrim({ source, user }: PartitionKey, upTo: number): Promise<void> {
-    await this.#tidemark.store.trim({ source, user }, upTo);
+  async forceTrim(partition: ModelPartition, upTo: number): Promise<void> {
+    await this.#tidemark.store.trim(keyOf(partition), upTo);
   }
 
   async createUser(login: string, clients: readonly string[]): Promise<void> {
@@ -82,7 +83,7 @@ export class TidemarkServer implements ServerUnderTest {
     await this.#tidemark.clients.register(login, { client_id: client });
   }
 
-  async behind({ source, user }: PartitionKey): Promise<ReadonlyMap<string, number | null>> {
+  async behind({ source, user }: ModelPartition): Promise<ReadonlyMap<string, number | null>> {
     const found = new Map<string, number | null>();
     for (let after: string | null | undefined; after !== null; ) {
       const call = { source, limit: 2, ...(user === null ? {} : { user_id: user }) };
@@ -93,11 +94,11 @@ export class TidemarkServer implements ServerUnderTest {
     return found;
   }
 
-  async outdateTidemarks({ source, user }: PartitionKey): Promise<readonly string[]> {
+  async outdateTidemarks(partition: ModelPartition): Promise<readonly string[]> {
     const { store } = this.#tidemark;
-    const marks = await store.listTidemarks({ source, user }, { limit: CLIENTS_MAX });
+    const marks = await store.listTidemarks(keyOf(partition), { limit: CLIENTS_MAX });
     for (const mark of marks)
-      await store.noteTidemark({ source, user }, { ...mark, epoch: `before-${mark.epoch}` }, []);
+      await store.noteTidemark(keyOf(partition), { ...mark, epoch: `before-${mark.epoch}` }, []);
     return marks.map(({ client }) => client);
   }
 

@@ -1,4 +1,4 @@
-import type { PartitionKey } from '@tidemark/core';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 
 export interface TokenBase {
@@ -40,58 +40,58 @@ export class TokenLedger {
   readonly #acknowledged = new Map<string, Map<string, Acknowledged>>();
   readonly #sent = new Map<string, Map<string, number>>();
 
-  issue(partition: PartitionKey, token: string, issue: TokenIssue): void {
+  issue(partition: ModelPartition, token: string, issue: TokenIssue): void {
     within(this.#issues, partition).set(token, issue);
   }
 
-  find(partition: PartitionKey, token: string | null): TokenIssue | undefined {
+  find(partition: ModelPartition, token: string | null): TokenIssue | undefined {
     return token === null ? undefined : within(this.#issues, partition).get(token);
   }
 
   /** Records that the server saw this device with this token. */
-  recordSeen(partition: PartitionKey, client: string, seenToken: SeenToken): void {
+  recordSeen(partition: ModelPartition, client: string, seenToken: SeenToken): void {
     within(this.#seen, partition).set(client, seenToken);
   }
 
   /** Records that the server no longer knows the position of this device. */
-  forgetClient(partition: PartitionKey, client: string): void {
+  forgetClient(partition: ModelPartition, client: string): void {
     within(this.#seen, partition).delete(client);
     within(this.#acknowledged, partition).delete(client);
     within(this.#sent, partition).delete(client);
   }
 
   /** Records what the device has acknowledged by a pull that ran alone; null: it was told to start over, or is. */
-  recordAcknowledged(partition: PartitionKey, client: string, base: TokenIssue['base']): void {
+  recordAcknowledged(partition: ModelPartition, client: string, base: TokenIssue['base']): void {
     within(this.#acknowledged, partition).set(client, base);
   }
 
   /** Records that the device was sent everything as of an oracle time. */
-  recordSent(partition: PartitionKey, client: string, time: number): void {
+  recordSent(partition: ModelPartition, client: string, time: number): void {
     within(this.#sent, partition).set(client, time);
   }
 
   /** Records that the device may have been sent everything, by an answer that nobody has looked at. */
-  recordMaybeSent(partition: PartitionKey, client: string): void {
+  recordMaybeSent(partition: ModelPartition, client: string): void {
     this.recordSent(partition, client, Number.POSITIVE_INFINITY);
   }
 
   /** The oracle time as of which the device was last sent everything; undefined: it never was in this generation. */
-  sent(partition: PartitionKey, client: string): number | undefined {
+  sent(partition: ModelPartition, client: string): number | undefined {
     return within(this.#sent, partition).get(client);
   }
 
   /** Call it before a pull whose place among others is not known. */
-  forgetAcknowledged(partition: PartitionKey, client: string): void {
+  forgetAcknowledged(partition: ModelPartition, client: string): void {
     within(this.#acknowledged, partition).delete(client);
   }
 
   /** What devices have acknowledged, for those of which that is certain. */
-  acknowledged(partition: PartitionKey): ReadonlyMap<string, Acknowledged> {
+  acknowledged(partition: ModelPartition): ReadonlyMap<string, Acknowledged> {
     return within(this.#acknowledged, partition);
   }
 
   /** Records that the positions of these devices belong to another epoch now. Trims no longer wait for them. */
-  outdate(partition: PartitionKey, clients: readonly string[]): void {
+  outdate(partition: ModelPartition, clients: readonly string[]): void {
     const acknowledged = within(this.#acknowledged, partition);
     for (const client of clients) {
       within(this.#seen, partition).delete(client);
@@ -99,21 +99,21 @@ export class TokenLedger {
     }
   }
 
-  forgetPartition(partition: PartitionKey): void {
+  forgetPartition(partition: ModelPartition): void {
     this.#seen.delete(partitionText(partition));
     this.#acknowledged.delete(partitionText(partition));
     this.#sent.delete(partitionText(partition));
   }
 
   /** Records that all writes after an oracle time are lost, and with them what the server knew of devices since then. */
-  fallBack(partition: PartitionKey, time: number): void {
+  fallBack(partition: ModelPartition, time: number): void {
     const issues = within(this.#issues, partition);
     for (const [token, issue] of issues) if (issue.readAt > time) issues.set(token, { ...issue, isLost: true });
     this.forgetPartition(partition);
   }
 
   /** Call it after a trim that ignored the positions of devices. */
-  putAllAtRisk(partition: PartitionKey): void {
+  putAllAtRisk(partition: ModelPartition): void {
     this.#putAtRisk(partition, () => false);
   }
 
@@ -122,7 +122,7 @@ export class TokenLedger {
    * sent last, and the tokens that it got in return, stay good. A time in the future, seen before the clock was set back,
    * counts as recent as well.
    */
-  putUnseenAtRisk(partition: PartitionKey, nowMs: number, retentionMs: number): void {
+  putUnseenAtRisk(partition: ModelPartition, nowMs: number, retentionMs: number): void {
     const recent = new Set<string>();
     for (const { token, atMs } of within(this.#seen, partition).values()) {
       if (Math.abs(nowMs - atMs) < retentionMs) recent.add(token);
@@ -134,12 +134,12 @@ export class TokenLedger {
   }
 
   /** Returns tokens of other partitions, which this one must not accept. */
-  foreign(partition: PartitionKey): string[] {
+  foreign(partition: ModelPartition): string[] {
     const others = [...this.#issues].filter(([key]) => key !== partitionText(partition));
     return others.flatMap(([, issues]) => [...issues].filter(([, { written }]) => written).map(([token]) => token));
   }
 
-  #putAtRisk(partition: PartitionKey, isSafe: (token: string, issue: TokenIssue) => boolean): void {
+  #putAtRisk(partition: ModelPartition, isSafe: (token: string, issue: TokenIssue) => boolean): void {
     const issues = within(this.#issues, partition);
     for (const [token, issue] of issues) {
       if (!isSafe(token, issue)) issues.set(token, { ...issue, isAtRisk: true });
@@ -147,7 +147,7 @@ export class TokenLedger {
   }
 }
 
-function within<T>(byPartition: Map<string, Map<string, T>>, partition: PartitionKey): Map<string, T> {
+function within<T>(byPartition: Map<string, Map<string, T>>, partition: ModelPartition): Map<string, T> {
   const key = partitionText(partition);
   const known = byPartition.get(key) ?? new Map<string, T>();
   byPartition.set(key, known);

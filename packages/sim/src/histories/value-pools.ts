@@ -1,6 +1,6 @@
-import type { PartitionKey } from '@tidemark/core';
 import type { JsonValue } from '@tidemark/protocol';
 import type { Dice } from '@tidemark/testing/kit';
+import type { ModelPartition } from '../model/partition.ts';
 import { ownerMark } from './partitions.ts';
 
 /**
@@ -35,7 +35,7 @@ export class ValuePools {
     return this.#dice.shuffle(this.#attributes).slice(0, count);
   }
 
-  value(partition: PartitionKey): JsonValue {
+  value(partition: ModelPartition): JsonValue {
     // A value that is written once shows where it came from.
     if (this.#dice.chance(15)) return `${ownerMark(partition)}${++this.#serial}`;
     return this.#dice.pick(commonValues(ownerMark(partition)).slice(0, this.#valueCount));

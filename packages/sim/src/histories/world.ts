@@ -1,7 +1,7 @@
-import type { PartitionKey } from '@tidemark/core';
 import { type DeviceCopy, ModelDevice } from '../model/device.ts';
 import { Oracle } from '../model/oracle.ts';
 import type { OracleState } from '../model/oracle-state.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Query } from '../model/write.ts';
 import { Network } from './network.ts';
@@ -12,7 +12,7 @@ import { TokenLedger } from './token-ledger.ts';
 
 /** A query that the backend is answering. */
 export interface QueryInFlight extends Query {
-  readonly partition: PartitionKey;
+  readonly partition: ModelPartition;
   /** md as the backend saw it when the query began; writes since then are not in its answer. */
   readonly seen: OracleState['objects'];
   readonly floor: number;
@@ -22,7 +22,7 @@ export interface QueryInFlight extends Query {
 /** A device with its network and its backups. */
 export interface SimulatedDevice {
   readonly spec: DeviceSpec;
-  readonly partition: PartitionKey;
+  readonly partition: ModelPartition;
   readonly model: ModelDevice;
   readonly network: Network;
   /** Backups of the device that a later step may restore. */
@@ -40,10 +40,10 @@ export class World {
   readonly oracle = new Oracle();
   readonly tokens = new TokenLedger();
   readonly devices: readonly SimulatedDevice[];
-  readonly #written = new Map<string, PartitionKey>();
+  readonly #written = new Map<string, ModelPartition>();
   readonly #statuses = new Map<string, PartitionStatus>();
   /** The states of all partitions that the store may fall back to. */
-  #kept: ReadonlyMap<PartitionKey, OracleState> = new Map();
+  #kept: ReadonlyMap<ModelPartition, OracleState> = new Map();
   #queries: QueryInFlight[] = [];
 
   constructor(server: ServerUnderTest, clock: SimulatedClock, history: SyncHistory) {
@@ -70,13 +70,13 @@ export class World {
     await this.server.createUser(login, [...new Set(clients)]);
   }
 
-  markWritten(partition: PartitionKey): void {
+  markWritten(partition: ModelPartition): void {
     this.#written.set(partitionText(partition), partition);
     this.forgetStatus(partition);
   }
 
   /** Returns the status of a partition. The server is asked only when something happened there since the last time. */
-  async status(partition: PartitionKey): Promise<PartitionStatus> {
+  async status(partition: ModelPartition): Promise<PartitionStatus> {
     const known = this.#statuses.get(partitionText(partition));
     if (known !== undefined) return known;
     const status = await this.server.status(partition);
@@ -84,12 +84,12 @@ export class World {
     return status;
   }
 
-  forgetStatus(partition: PartitionKey): void {
+  forgetStatus(partition: ModelPartition): void {
     this.#statuses.delete(partitionText(partition));
   }
 
   /** Returns the partitions whose md may have changed since the last call. */
-  takeWritten(): PartitionKey[] {
+  takeWritten(): ModelPartition[] {
     const partitions = [...this.#written.values()];
     this.#written.clear();
     return partitions;
@@ -100,14 +100,14 @@ export class World {
   }
 
   /** Removes one of the open queries of a partition and returns it. */
-  takeQuery(partition: PartitionKey, pick: number): QueryInFlight | undefined {
+  takeQuery(partition: ModelPartition, pick: number): QueryInFlight | undefined {
     const candidates = this.#queries.filter((query) => isSamePartition(query.partition, partition));
     const query = candidates[pick % Math.max(1, candidates.length)];
     this.#queries = this.#queries.filter((other) => other !== query);
     return query;
   }
 
-  dropQueries(partition: PartitionKey): void {
+  dropQueries(partition: ModelPartition): void {
     this.#queries = this.#queries.filter((query) => !isSamePartition(query.partition, partition));
   }
 
@@ -127,18 +127,18 @@ export class World {
   }
 
   /** Records that the partition was deleted. Its queries stay open. */
-  beginGeneration(partition: PartitionKey): void {
+  beginGeneration(partition: ModelPartition): void {
     this.oracle.beginGeneration(partition);
     this.tokens.forgetPartition(partition);
     this.markWritten(partition);
   }
 }
 
-function isSamePartition(left: PartitionKey, right: PartitionKey): boolean {
+function isSamePartition(left: ModelPartition, right: ModelPartition): boolean {
   return partitionText(left) === partitionText(right);
 }
 
-function partitionOf({ source, user }: DeviceSpec): PartitionKey {
+function partitionOf({ source, user }: DeviceSpec): ModelPartition {
   const wanted = partitionText({ source, user: source === SHARED_SOURCE ? null : user });
   const partition = PARTITIONS.find((candidate) => partitionText(candidate) === wanted);
   if (partition === undefined) throw new Error(`no such partition: ${wanted}`);

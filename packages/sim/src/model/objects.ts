@@ -1,5 +1,5 @@
-import type { PartitionKey } from '@tidemark/core';
 import { addChecksums, canonicalJson, objectChecksum } from '@tidemark/protocol';
+import type { ModelPartition } from './partition.ts';
 import { partitionText } from './partition.ts';
 import type { Attributes, ObjectsGiven } from './write.ts';
 
@@ -70,21 +70,21 @@ export function difference(
 export class ExpectedObjects {
   readonly #partitions = new Map<string, Map<string, Attributes>>();
 
-  merge(partition: PartitionKey, id: string, attributes: Attributes): void {
+  merge(partition: ModelPartition, id: string, attributes: Attributes): void {
     const objects = this.#of(partition);
     objects.set(id, { ...objects.get(id), ...attributes });
   }
 
-  delete(partition: PartitionKey, id: string): void {
+  delete(partition: ModelPartition, id: string): void {
     this.#of(partition).delete(id);
   }
 
   /** Returns the objects of a partition by their ids, as they are now. */
-  objects(partition: PartitionKey): ObjectsGiven {
+  objects(partition: ModelPartition): ObjectsGiven {
     return Object.fromEntries(this.#of(partition));
   }
 
-  #of(partition: PartitionKey): Map<string, Attributes> {
+  #of(partition: ModelPartition): Map<string, Attributes> {
     const key = partitionText(partition);
     const objects = this.#partitions.get(key) ?? new Map<string, Attributes>();
     this.#partitions.set(key, objects);

@@ -1,6 +1,6 @@
-import type { PartitionKey } from '@tidemark/core';
 import { type Snapshot, snapshotOf } from './objects.ts';
 import { EMPTY_STATE, type OracleState } from './oracle-state.ts';
+import type { ModelPartition } from './partition.ts';
 import { partitionText } from './partition.ts';
 
 interface PartitionModel {
@@ -17,7 +17,7 @@ export class Oracle {
   readonly #versions = new Map<string, Map<string, Set<string>>>();
   #generations = 0;
 
-  state(partition: PartitionKey): OracleState {
+  state(partition: ModelPartition): OracleState {
     return this.#model(partition).state;
   }
 
@@ -25,11 +25,11 @@ export class Oracle {
    * Names the present generation of a partition. A new one begins when its user is recreated or the store is reset;
    * tokens and data of earlier generations are worthless in it.
    */
-  generation(partition: PartitionKey): string {
+  generation(partition: ModelPartition): string {
     return this.#model(partition).generation;
   }
 
-  snapshot(partition: PartitionKey): Snapshot {
+  snapshot(partition: ModelPartition): Snapshot {
     return snapshotOf(this.state(partition).objects);
   }
 
@@ -38,7 +38,7 @@ export class Oracle {
   }
 
   /** Records that the partition went through these states, one after the other. */
-  advance(partition: PartitionKey, states: readonly OracleState[]): void {
+  advance(partition: ModelPartition, states: readonly OracleState[]): void {
     const model = this.#model(partition);
     for (const state of states) {
       this.#remember(model.generation, state);
@@ -47,15 +47,15 @@ export class Oracle {
   }
 
   /** Records versions that a device may have seen, though the oracle cannot tell whether they really existed. */
-  rememberPossible(partition: PartitionKey, states: readonly OracleState[]): void {
+  rememberPossible(partition: ModelPartition, states: readonly OracleState[]): void {
     for (const state of states) this.#remember(this.generation(partition), state);
   }
 
-  beginGeneration(partition: PartitionKey): void {
+  beginGeneration(partition: ModelPartition): void {
     this.#partitions.delete(partitionText(partition));
   }
 
-  #model(partition: PartitionKey): PartitionModel {
+  #model(partition: ModelPartition): PartitionModel {
     const key = partitionText(partition);
     const known = this.#partitions.get(key);
     if (known !== undefined) return known;

@@ -1,5 +1,6 @@
-import type { PartitionKey, SeenState, Tidemark } from '@tidemark/core';
+import type { SeenState, Tidemark } from '@tidemark/core';
 import type { JsonValue, WriteReport } from '@tidemark/protocol';
+import type { ModelPartition } from './partition.ts';
 import { callOf } from './partition.ts';
 
 export type Attributes = Readonly<Record<string, JsonValue>>;
@@ -7,19 +8,19 @@ export type ObjectsGiven = Readonly<Record<string, Attributes>>;
 
 /** A write as the server and the oracle get it. */
 export type Write =
-  | { readonly kind: 'push_objects'; readonly partition: PartitionKey; readonly objects: ObjectsGiven }
-  | { readonly kind: 'push_deletes'; readonly partition: PartitionKey; readonly ids: readonly string[] }
-  | { readonly kind: 'fast_insert'; readonly partition: PartitionKey; readonly objects: ObjectsGiven }
+  | { readonly kind: 'push_objects'; readonly partition: ModelPartition; readonly objects: ObjectsGiven }
+  | { readonly kind: 'push_deletes'; readonly partition: ModelPartition; readonly ids: readonly string[] }
+  | { readonly kind: 'fast_insert'; readonly partition: ModelPartition; readonly objects: ObjectsGiven }
   | {
       readonly kind: 'fast_update';
-      readonly partition: PartitionKey;
+      readonly partition: ModelPartition;
       readonly deleteData: ObjectsGiven;
       readonly data: ObjectsGiven;
     }
-  | { readonly kind: 'fast_delete'; readonly partition: PartitionKey; readonly data: ObjectsGiven }
+  | { readonly kind: 'fast_delete'; readonly partition: ModelPartition; readonly data: ObjectsGiven }
   | {
       readonly kind: 'replace';
-      readonly partition: PartitionKey;
+      readonly partition: ModelPartition;
       readonly objects: ObjectsGiven;
       /** The query whose answer this is; null: an administrator sets md directly. */
       readonly query: Query | null;

@@ -1,5 +1,5 @@
-import type { PartitionKey } from '@tidemark/core';
-import { callOf, partitionText } from '../model/partition.ts';
+import type { ModelPartition } from '../model/partition.ts';
+import { callOf, keyOf, partitionText } from '../model/partition.ts';
 import { numberIn, personIn } from './ledger.ts';
 import type { AboutObject } from './uploading-device.ts';
 import type { World } from './world.ts';
@@ -49,9 +49,9 @@ export class MdChecker {
     });
   }
 
-  async #checkPartition(partition: PartitionKey): Promise<void> {
+  async #checkPartition(partition: ModelPartition): Promise<void> {
     const { ledger, observer } = this.#world;
-    const { epoch, head } = await observer.tidemark.store.partition(partition);
+    const { epoch, head } = await observer.tidemark.store.partition(keyOf(partition));
     if (this.#heads.get(partitionText(partition)) === `${epoch} ${head}`) return;
     this.#heads.set(partitionText(partition), `${epoch} ${head}`);
     const before = this.#seen.get(partitionText(partition)) ?? new Map<string, Seen>();
@@ -75,6 +75,6 @@ export class MdChecker {
   }
 }
 
-export function objectsOf({ observer }: World, partition: PartitionKey) {
+export function objectsOf({ observer }: World, partition: ModelPartition) {
   return observer.tidemark.readObjects(callOf(partition));
 }

@@ -1,6 +1,7 @@
-import { type Adapter, AdapterRefusal, type PartitionKey, type QueryCall, type UploadCall } from '@tidemark/core';
+import { type Adapter, AdapterRefusal, type QueryCall, type UploadCall } from '@tidemark/core';
 import { type JsonValue, Refusal } from '@tidemark/protocol';
 import type { Dice } from '@tidemark/testing/kit';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Ledger, ModelUpload } from './ledger.ts';
 import { type BackendPolicy, type FaultRates, PARTITIONS, partitionOf } from './step.ts';
@@ -35,7 +36,7 @@ export class ModelBackend implements Adapter {
   #ids = 0;
   faults: FaultRates = { down: 0, lost: 0, heldBefore: 0, heldAfter: 0 };
   /** Pushes an object to the server; null: the object was deleted. */
-  push: (partition: PartitionKey, id: string, attributes: Attributes | null) => Promise<void> = async () => undefined;
+  push: (partition: ModelPartition, id: string, attributes: Attributes | null) => Promise<void> = async () => undefined;
 
   constructor(ledger: Ledger, policy: BackendPolicy, dice: Dice) {
     this.#ledger = ledger;
@@ -62,12 +63,12 @@ export class ModelBackend implements Adapter {
     return this.#held.length;
   }
 
-  objects(partition: PartitionKey): ReadonlyMap<string, Attributes> {
+  objects(partition: ModelPartition): ReadonlyMap<string, Attributes> {
     return this.#partition(partition);
   }
 
   /** Whether the object was deleted at some time. It may be there again. */
-  wasDeleted(partition: PartitionKey, id: string): boolean {
+  wasDeleted(partition: ModelPartition, id: string): boolean {
     return this.#deleted.has(objectKey(partition, id));
   }
 
@@ -95,7 +96,7 @@ export class ModelBackend implements Adapter {
   }
 
   /** Changes an object in the backend itself; null as attributes deletes it. */
-  async edit(partition: PartitionKey, id: string, attributes: Attributes | null, isPushed: boolean): Promise<void> {
+  async edit(partition: ModelPartition, id: string, attributes: Attributes | null, isPushed: boolean): Promise<void> {
     await this.#pushing;
     const objects = this.#partition(partition);
     if (attributes === null) this.#delete(partition, id);
@@ -151,7 +152,7 @@ export class ModelBackend implements Adapter {
       attributes,
       made,
       partition,
-    }: { op: Operation; attributes: Attributes; made: ModelUpload; partition: PartitionKey },
+    }: { op: Operation; attributes: Attributes; made: ModelUpload; partition: ModelPartition },
   ): Answer {
     const objects = this.#partition(partition);
     if (made.isBad) return { refusal: 'rejected' };
@@ -167,7 +168,7 @@ export class ModelBackend implements Adapter {
     return { id };
   }
 
-  #delete(partition: PartitionKey, id: string): void {
+  #delete(partition: ModelPartition, id: string): void {
     if (this.#partition(partition).delete(id)) this.#deleted.add(objectKey(partition, id));
   }
 
@@ -187,7 +188,7 @@ export class ModelBackend implements Adapter {
   }
 
   /** Pushes the object after earlier pushes, in the state that it has then. */
-  #pushObject(partition: PartitionKey, id: string): Promise<void> {
+  #pushObject(partition: ModelPartition, id: string): Promise<void> {
     this.#pushing = this.#pushing.then(() => this.push(partition, id, this.#partition(partition).get(id) ?? null));
     return this.#pushing;
   }
@@ -206,14 +207,14 @@ export class ModelBackend implements Adapter {
     return roll < down + lost + heldBefore + heldAfter ? 'heldAfter' : 'none';
   }
 
-  #partition(partition: PartitionKey): Map<string, Attributes> {
+  #partition(partition: ModelPartition): Map<string, Attributes> {
     const known = this.#partitions.get(partitionText(partition)) ?? new Map<string, Attributes>();
     this.#partitions.set(partitionText(partition), known);
     return known;
   }
 }
 
-function objectKey(partition: PartitionKey, id: string): string {
+function objectKey(partition: ModelPartition, id: string): string {
   return JSON.stringify([partitionText(partition), id]);
 }
 

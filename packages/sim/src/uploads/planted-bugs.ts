@@ -8,6 +8,7 @@ import {
   type Tidemark,
 } from '@tidemark/core';
 import { replaced } from '../faults/replaced.ts';
+import { keyOf } from '../model/partition.ts';
 import type { UploadRule } from '../runner/violation.ts';
 
 /** Where a bug can be planted. */
@@ -51,7 +52,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       create: async (call) => {
         const isShared = call.source === 'Shared';
         const { objects } = await tidemark.store.readObjects(
-          { source: call.source, user: isShared ? null : call.user },
+          keyOf({ source: call.source, user: isShared ? null : call.user }),
           [call.id],
         );
         if ((objects.get(call.id)?.record ?? null) !== null) throw new AdapterRefusal('rejected', 'it exists');

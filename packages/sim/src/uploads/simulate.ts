@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { PartitionKey } from '@tidemark/core';
+import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Command } from '../runner/command.ts';
 import { failureOf, type Simulation, type SimulationFailure } from '../runner/simulation.ts';
@@ -135,7 +135,7 @@ async function compareWithBackend(world: World): Promise<void> {
   if (violation !== undefined) throw violation;
 }
 
-function isPulled({ devices }: World, { user }: PartitionKey): boolean {
+function isPulled({ devices }: World, { user }: ModelPartition): boolean {
   return user === null || devices.some((device) => device.user === user);
 }
 

@@ -1,4 +1,4 @@
-import type { PartitionKey } from '@tidemark/core';
+import type { ModelPartition } from '../model/partition.ts';
 import type { History } from '../runner/simulation.ts';
 
 /** A history of devices that upload to a backend, of the jobs that carry the uploads, and of faults on the way. */
@@ -96,11 +96,11 @@ export function sourceAt(pick: number): SourceSpec {
   return source;
 }
 
-export const PARTITIONS: readonly PartitionKey[] = SOURCES.flatMap(({ name: source, isShared }): PartitionKey[] =>
+export const PARTITIONS: readonly ModelPartition[] = SOURCES.flatMap(({ name: source, isShared }): ModelPartition[] =>
   isShared ? [{ source, user: null }] : USERS.map((user) => ({ source, user })),
 );
 
-export function partitionOf(source: string, user: string): PartitionKey {
+export function partitionOf(source: string, user: string): ModelPartition {
   const isShared = SOURCES.some(({ name, isShared: shared }) => name === source && shared);
   return { source, user: isShared ? null : user };
 }

@@ -1,5 +1,5 @@
-import type { PartitionKey } from '@tidemark/core';
 import type { Outcome, Upload } from '@tidemark/protocol';
+import type { ModelPartition } from '../model/partition.ts';
 import type { Ledger, ModelUpload } from './ledger.ts';
 import type { ModelBackend } from './model-backend.ts';
 import { type Edit, partitionOf, sourceAt } from './step.ts';
@@ -9,7 +9,7 @@ const ABANDONED: ReadonlySet<string> = new Set(['backend_unavailable', 'backend_
 
 /** An upload and the object it is about. */
 export interface AboutObject {
-  readonly partition: PartitionKey;
+  readonly partition: ModelPartition;
   readonly id: string;
   readonly upload: ModelUpload;
 }

@@ -4,7 +4,6 @@ import {
   JobFailure,
   type Jobs,
   type LeasedJob,
-  type PartitionKey,
   pageJson,
   type Store,
   UPLOAD_QUEUE,
@@ -12,6 +11,7 @@ import {
 import { type Page, Refusal } from '@tidemark/protocol';
 import { Dice, openMemoryJobs, openMemoryStore, seededRandom } from '@tidemark/testing/kit';
 import { delayedStore } from '../faults/delayed-store.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import { callOf } from '../model/partition.ts';
 import { KillableServer } from './killable-server.ts';
 import { Ledger, personIn } from './ledger.ts';
@@ -79,7 +79,7 @@ export class World {
   }
 
   /** The partitions that this history uses. */
-  get partitions(): readonly PartitionKey[] {
+  get partitions(): readonly ModelPartition[] {
     const names = new Set(this.history.sources.map((at) => sourceAt(at).name));
     return PARTITIONS.filter(({ source }) => names.has(source));
   }

@@ -1,3 +1,4 @@
+import { userPartition } from '@tidemark/core';
 import { expect, it } from 'vitest';
 import { commitChanges } from '../../../client-testing/src/memory-store/commit-changes.ts';
 import { trimGraves } from '../../../client-testing/src/memory-store/journal.ts';
@@ -5,7 +6,7 @@ import { type MemoryPartition, newData, partitionOf } from '../../../client-test
 import { verifyPartition } from '../../../client-testing/src/memory-store/verify-partition.ts';
 import { put, readRecord, remove } from '../contracts/store/change.ts';
 
-const KEY = { source: 'Order', user: 'ann' };
+const KEY = userPartition('Order', 'ann');
 
 /** The journal then holds: a 1, c 3, tombstone b 4. */
 function soundPartition(): MemoryPartition {

@@ -1,3 +1,11 @@
+import {
+  groupPartition,
+  type PartitionKey,
+  partitionFrom,
+  partitionParts,
+  sharedPartition,
+  userPartition,
+} from '../owner.ts';
 import type { Guard, WriteResult } from './entries.ts';
 
 /** Named documents. */
@@ -13,6 +21,7 @@ export type DocumentScope =
   | { readonly kind: 'server' }
   | { readonly kind: 'shared'; readonly source: string }
   | { readonly kind: 'user'; readonly source: string; readonly user: string }
+  | { readonly kind: 'group'; readonly source: string; readonly group: string }
   | { readonly kind: 'client'; readonly source: string; readonly client: string };
 
 export interface DocumentKey {
@@ -49,16 +58,30 @@ export interface DocumentWrite {
   readonly guards: readonly Guard[];
 }
 
+/** The scope of the documents of a partition. */
+export function scopeOf({ source, owner }: PartitionKey): DocumentScope {
+  if (owner.kind === 'shared') return { kind: 'shared', source };
+  if (owner.kind === 'user') return { kind: 'user', source, user: owner.login };
+  return { kind: 'group', source, group: owner.name };
+}
+
+/** The partition that has these documents; null for those of the server and of devices. */
+export function partitionOf(scope: DocumentScope): PartitionKey | null {
+  if (scope.kind === 'shared') return sharedPartition(scope.source);
+  if (scope.kind === 'user') return userPartition(scope.source, scope.user);
+  return scope.kind === 'group' ? groupPartition(scope.source, scope.group) : null;
+}
+
 /** Returns the names that identify a scope, as all engines order and store them. */
 export function scopeParts(scope: DocumentScope): readonly string[] {
-  switch (scope.kind) {
-    case 'server':
-      return ['server'];
-    case 'shared':
-      return ['shared', scope.source];
-    case 'user':
-      return ['user', scope.user, scope.source];
-    case 'client':
-      return ['client', scope.client, scope.source];
-  }
+  if (scope.kind === 'server') return ['server'];
+  if (scope.kind === 'client') return ['client', scope.client, scope.source];
+  const partition = partitionOf(scope);
+  return partition === null ? [] : partitionParts(partition);
+}
+
+export function scopeFrom(parts: readonly string[]): DocumentScope {
+  const [kind, client = '', source = ''] = parts;
+  if (kind === 'server') return { kind };
+  return kind === 'client' ? { kind, client, source } : scopeOf(partitionFrom(parts));
 }

@@ -1,9 +1,10 @@
 import type { CommitInterval } from '../commit-times.ts';
+import type { Owner, PartitionKey } from '../owner.ts';
 import type { Guard } from './entries.ts';
 import type { NotesWrite } from './notes.ts';
-import type { PartitionKey, PartitionState } from './partition.ts';
+import type { PartitionState } from './partition.ts';
 
-/** Partitions and their journals. A partition is the data of one user of a source, or the shared data of a source. */
+/** Partitions and their journals. */
 export interface JournalStore {
   partition(key: PartitionKey): Promise<PartitionState>;
   /** Returns only the size, which costs less. */
@@ -28,7 +29,7 @@ export interface JournalStore {
   /** Partitions that were ever written to, in a stable order; `after` is the last one of the previous listing. */
   partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]>;
   /**
-   * Tells which custom partitions (`isCustomOwner`) of a source got a commit after a mark. Erasures are not told: whoever
+   * Tells which partitions of groups of a source got a commit after a mark. Erasures are not told: whoever
    * keeps a mark must know by itself whether the source was deleted meanwhile. Null: this store does not keep the order of
    * commits across partitions.
    */
@@ -38,7 +39,7 @@ export interface JournalStore {
 export interface ChangedQuery {
   readonly source: string;
   /** The owners of the partitions in question. An engine that can do without them does not iterate. */
-  readonly owners: Iterable<string>;
+  readonly owners: Iterable<Owner>;
   /** Null: only the mark of now is wanted. */
   readonly mark: string | null;
 }
@@ -47,7 +48,7 @@ export interface ChangedRead {
   /** Of ASCII letters, digits, `-`, `_` and `.`. Every commit that a read can see now is before it, all others are after it. */
   readonly mark: string;
   /** Owners, in any order. Null: no mark was given, or it is not one of this store, or from before its first change. */
-  readonly changed: readonly string[] | null;
+  readonly changed: readonly Owner[] | null;
 }
 
 export interface StoredObject {

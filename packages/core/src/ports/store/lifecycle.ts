@@ -1,5 +1,5 @@
+import type { PartitionKey } from '../owner.ts';
 import type { EntryRef } from './entries.ts';
-import type { PartitionKey } from './partition.ts';
 
 /** The store as a whole: its engine, its epoch, reset, backup, verification and closing. */
 export interface StoreLifecycle {

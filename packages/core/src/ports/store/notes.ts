@@ -1,5 +1,5 @@
+import type { PartitionKey } from '../owner.ts';
 import type { Guard, WriteResult } from './entries.ts';
-import type { PartitionKey } from './partition.ts';
 
 /** Tidemarks and notes: what the store remembers of each device in a partition. */
 export interface NoteStore {

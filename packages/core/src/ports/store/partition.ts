@@ -1,12 +1,3 @@
-/**
- * A source and a user, or the shared data of a source when `user` is null. For a custom partition, `user` is a text that
- * is not a login, which the store treats like any user (`admission/custom-partition.ts`).
- */
-export interface PartitionKey {
-  readonly source: string;
-  readonly user: string | null;
-}
-
 export interface PartitionState {
   /**
    * Begins with the epoch of the store, and equals it until the first write to the partition. It changes when the store or

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Tidemark } from '@tidemark/core';
 import { Dice, seededRandom, type TemporaryFolder, temporaryFolder } from '@tidemark/testing/kit';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { keyOf } from '../../model/partition.ts';
 import { checkStore } from './check-store.ts';
 import { partitionOf } from './names.ts';
 import { openTidemark } from './open-tidemark.ts';
@@ -75,13 +76,13 @@ describe('the check of a store', () => {
   it('the check of a store reports an object that was deleted without a write', async () => {
     expect(await rulesBroken()).toEqual([]);
     const changes = [{ id: 'w1-0', record: null, checksum: 0 }];
-    await tidemark.store.commit({ partition: partitionOf(WRITER, 'own'), changes, guards: [] });
+    await tidemark.store.commit({ partition: keyOf(partitionOf(WRITER, 'own')), changes, guards: [] });
     expect(await rulesBroken()).toEqual(['CRASH-3']);
   });
 
   it('the check of a store reports a record that was replaced without its checksum', async () => {
     const changes = [{ id: 'w1-0', record: '"w1-0":{"a":"forged"}', checksum: 5 }];
-    await tidemark.store.commit({ partition: partitionOf(WRITER, 'own'), changes, guards: [] });
+    await tidemark.store.commit({ partition: keyOf(partitionOf(WRITER, 'own')), changes, guards: [] });
     expect(await rulesBroken()).toEqual(['CRASH-1', 'CRASH-4']);
   });
 

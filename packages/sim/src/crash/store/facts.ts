@@ -1,5 +1,6 @@
-import type { DeviceTidemark, DocumentKey, PartitionKey } from '@tidemark/core';
+import type { DeviceTidemark, DocumentKey } from '@tidemark/core';
 import { canonicalJson, type JsonValue } from '@tidemark/protocol';
+import type { ModelPartition } from '../../model/partition.ts';
 
 /**
  * The content of a store as a plain map from a key to a text. The model and what is found in a store both have this form,
@@ -16,12 +17,12 @@ export const factKey = {
   client: (id: string) => `client/${id}`,
   entry: (writer: number | string, slot: number | string) => `entry/${writer}/${slot}`,
   stat: (metric: string, atS: number) => `stat/${metric}/${atS}`,
-  object: (partition: PartitionKey, id: string) => `object/${partitionPath(partition)}/${id}`,
-  mark: (partition: PartitionKey, client: string) => `mark/${partitionPath(partition)}/${client}`,
+  object: (partition: ModelPartition, id: string) => `object/${partitionPath(partition)}/${id}`,
+  mark: (partition: ModelPartition, client: string) => `mark/${partitionPath(partition)}/${client}`,
   document: (key: DocumentKey) => `document/${scopeOf(key)}/${key.name}`,
 } as const;
 
-export function partitionPath({ source, user }: PartitionKey): string {
+export function partitionPath({ source, user }: ModelPartition): string {
   return `${source}/${user ?? ''}`;
 }
 
@@ -33,6 +34,8 @@ function scopeOf({ scope }: DocumentKey): string {
       return `shared/${scope.source}`;
     case 'user':
       return `user/${scope.user}/${scope.source}`;
+    case 'group':
+      return `group/${scope.group}/${scope.source}`;
     case 'client':
       return `client/${scope.client}/${scope.source}`;
   }

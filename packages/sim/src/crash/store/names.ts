@@ -1,4 +1,5 @@
-import type { DocumentKey, PartitionKey } from '@tidemark/core';
+import type { DocumentKey } from '@tidemark/core';
+import type { ModelPartition } from '../../model/partition.ts';
 import type { DocumentContent, DocumentOwner, Target } from './operation.ts';
 
 // Every writer uses names of its own, so only itself changes its data. No name contains a slash, which separates the
@@ -31,7 +32,7 @@ export function metricOf(writer: number, name: string): string {
   return `w${writer}.${name}`;
 }
 
-export function partitionOf(writer: number, target: Target): PartitionKey {
+export function partitionOf(writer: number, target: Target): ModelPartition {
   return { source: SOURCES[target], user: target === 'shared' ? null : loginOf(writer) };
 }
 

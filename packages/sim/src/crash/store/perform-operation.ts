@@ -1,5 +1,6 @@
-import type { PartitionKey, Tidemark } from '@tidemark/core';
-import { callOf } from '../../model/partition.ts';
+import type { Tidemark } from '@tidemark/core';
+import type { ModelPartition } from '../../model/partition.ts';
+import { callOf, keyOf } from '../../model/partition.ts';
 import { performWrite } from '../../model/write.ts';
 import { clientOf, documentOf, loginOf, partitionOf, SOURCES } from './names.ts';
 import { objectsInRange, writeOf } from './object-range.ts';
@@ -64,10 +65,10 @@ function dataOf(writer: number, content: DocumentContent): unknown {
   return content.type === 'text' ? content.text : objectsInRange(writer, content.objects);
 }
 
-async function trim(tidemark: Tidemark, partition: PartitionKey, isForced: boolean): Promise<Answer> {
+async function trim(tidemark: Tidemark, partition: ModelPartition, isForced: boolean): Promise<Answer> {
   if (!isForced) return { kind: 'trimmed', floor: (await tidemark.trim(callOf(partition))).floor };
-  const { head } = await tidemark.store.partition(partition);
-  return { kind: 'trimmed', floor: (await tidemark.store.trim(partition, head)).floor };
+  const { head } = await tidemark.store.partition(keyOf(partition));
+  return { kind: 'trimmed', floor: (await tidemark.store.trim(keyOf(partition), head)).floor };
 }
 
 async function pull(tidemark: Tidemark, writer: number, { target, token, objectsMax }: PullOperation): Promise<Answer> {
@@ -75,7 +76,7 @@ async function pull(tidemark: Tidemark, writer: number, { target, token, objects
   const client = clientOf(writer);
   const { json, noted } = await tidemark.pull({ ...callOf(partition), client, token, objectsMax });
   await noted;
-  return { kind: 'page', text: json, mark: await tidemark.store.readTidemark(partition, client) };
+  return { kind: 'page', text: json, mark: await tidemark.store.readTidemark(keyOf(partition), client) };
 }
 
 async function changeRegistry(tidemark: Tidemark, writer: number, operation: RegistryOperation): Promise<unknown> {

@@ -1,6 +1,7 @@
-import type { DocumentKey, PartitionKey, PartitionState, Tidemark } from '@tidemark/core';
+import { type DocumentKey, ownerText, type PartitionState, type Tidemark } from '@tidemark/core';
 import { addChecksums, type JsonValue, objectChecksum, parseJson } from '@tidemark/protocol';
 import { type ModelObject, objectText, withAttributes } from '../../model/objects.ts';
+import { keyOf, type ModelPartition } from '../../model/partition.ts';
 import type { Attributes } from '../../model/write.ts';
 import { clientText } from './effect-of.ts';
 import { type Facts, factKey, factText, markText, partitionPath, statText } from './facts.ts';
@@ -17,7 +18,7 @@ export interface StoreReading {
 }
 
 export interface PartitionReading {
-  readonly key: PartitionKey;
+  readonly key: ModelPartition;
   readonly state: PartitionState;
   /** The content of each seq: a record, or the id of a deleted object. */
   readonly journal: ReadonlyMap<number, string>;
@@ -32,7 +33,8 @@ const SLICE = { entriesMax: 2_000, unitsMax: 10_000_000 } as const;
 export async function readStore(tidemark: Tidemark): Promise<StoreReading> {
   const facts = new Map<string, string>();
   const partitions = new Map<string, PartitionReading>();
-  for (const key of await tidemark.store.partitions({ limit: ALL })) {
+  for (const { source, owner } of await tidemark.store.partitions({ limit: ALL })) {
+    const key = { source, user: ownerText(owner) };
     partitions.set(partitionPath(key), await readPartition(tidemark, key, facts));
   }
   await readRegistry(tidemark, facts);
@@ -46,14 +48,14 @@ export async function readStore(tidemark: Tidemark): Promise<StoreReading> {
 /** Reads the whole journal; nobody writes at the same time. */
 async function readPartition(
   tidemark: Tidemark,
-  key: PartitionKey,
+  key: ModelPartition,
   facts: Map<string, string>,
 ): Promise<PartitionReading> {
   const journal = new Map<number, string>();
   const tombstones: string[] = [];
   let checksum = 0;
   for (let after = 0; ; ) {
-    const slice = await tidemark.store.readJournal(key, { after, tombstonesAfter: 0, ...SLICE });
+    const slice = await tidemark.store.readJournal(keyOf(key), { after, tombstonesAfter: 0, ...SLICE });
     for (const [index, record] of slice.records.entries()) {
       const { id, object } = readRecord(record);
       journal.set(slice.seqs[index] ?? 0, record);
@@ -79,16 +81,16 @@ function readRecord(record: string): { readonly id: string; readonly object: Mod
 
 async function addTombstones(
   tidemark: Tidemark,
-  key: PartitionKey,
+  key: ModelPartition,
   ids: readonly string[],
   journal: Map<number, string>,
 ): Promise<void> {
-  const { objects } = await tidemark.store.readObjects(key, ids);
+  const { objects } = await tidemark.store.readObjects(keyOf(key), ids);
   for (const id of ids) journal.set(objects.get(id)?.seq ?? -1, `deleted ${id}`);
 }
 
-async function readMarks(tidemark: Tidemark, key: PartitionKey, facts: Map<string, string>): Promise<void> {
-  for (const mark of await tidemark.store.listTidemarks(key, { limit: ALL })) {
+async function readMarks(tidemark: Tidemark, key: ModelPartition, facts: Map<string, string>): Promise<void> {
+  for (const mark of await tidemark.store.listTidemarks(keyOf(key), { limit: ALL })) {
     facts.set(factKey.mark(key, mark.client), markText(mark));
   }
 }

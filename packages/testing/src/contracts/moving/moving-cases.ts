@@ -9,6 +9,8 @@ import {
   PORTION_PIECES_MAX,
   PORTION_UNITS_MAX,
   pieceKey,
+  sharedPartition,
+  userPartition,
 } from '@tidemark/core';
 import { settableClock } from '../../kit/settable-clock.ts';
 import { LEASE_MS, leased, newJob, workOff } from '../jobs/new-job.ts';
@@ -170,7 +172,7 @@ async function furnishEverything(store: MovableStore): Promise<void> {
   await trimFully(store, ORDERS, 5);
   await committed(store, [remove('A'), put('kept')]);
   for (const user of strange) {
-    const partition = { source: 'Order', user };
+    const partition = userPartition('Order', user);
     const writes = [
       { kind: 'outcome', key: user, text: `of ${user}` },
       { kind: 'link', key: 'temporary', text: '', endsAtMs: 2_000_000_000_000 },
@@ -179,7 +181,7 @@ async function furnishEverything(store: MovableStore): Promise<void> {
   }
   const notes = { client: 'c1', writes: [{ kind: 'outcome', key: 'op', text: 'told' }], nowMs: 1 } as const;
   await committed(store, [], { notes });
-  await committed(store, [put('shared')], { partition: { source: '\uffee', user: null }, notes });
+  await committed(store, [put('shared')], { partition: sharedPartition('\uffee'), notes });
   const parts = new Map(Array.from({ length: 1_100 }, (_, index) => [`part ${index}`, `{"n":${index}}`]));
   const key = { scope: { kind: 'server' }, name: '\u{1f600}' } as const;
   await store.writeDocument({ key, type: 'objects', replace: true, parts, guards: [] });

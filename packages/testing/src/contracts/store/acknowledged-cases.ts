@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { Dice, seededRandom } from '@tidemark/client-testing';
-import { acknowledgedSeq, type DeviceTidemark, type PartitionKey, type Store } from '@tidemark/core';
+import { acknowledgedSeq, type DeviceTidemark, type PartitionKey, type Store, sharedPartition } from '@tidemark/core';
 import { put } from './change.ts';
 import { assertPaging, committed, ORDERS } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const EPOCH = 'an epoch';
 const ALL = 1_000_000;
-const SHARED: PartitionKey = { source: 'Order', user: null };
+const SHARED: PartitionKey = sharedPartition('Order');
 
 function mark(client: string, base: number | null, epoch = EPOCH): DeviceTidemark {
   const start = base === null ? 9 : null;

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { Dice, seededRandom } from '@tidemark/client-testing';
-import type { PartitionKey, Store } from '@tidemark/core';
+import { groupPartition, type PartitionKey, type Store, sharedPartition, userPartition } from '@tidemark/core';
 import { put, remove } from './change.ts';
 import { committed } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
 const SOURCE = 'Visit';
-const GROUPS = ['\u001fnorth', '\u001fsouth', '\u001feast', '\u001fwest'];
+const GROUPS = ['north', 'south', 'east', 'west'];
 /** More than any engine reads as one range. */
 const MANY = 1_100;
 const COMMITS = 60;
 
-/** Cases about the order of commits across the custom partitions of a source. Not every store keeps it. */
+/** Cases about the order of commits across the groups of a source. Not every store keeps it. */
 export const changedCases: readonly StoreCase[] = [
   changedCase('partitions that got a commit after a mark are told', async ({ store }) => {
     const before = await markOf(store);
@@ -19,10 +19,10 @@ export const changedCases: readonly StoreCase[] = [
     const between = await markOf(store);
     await write(store, 'south', 'east');
     const after = await markOf(store);
-    assert.deepEqual(await changed(store, before), names('east', 'north', 'south'));
-    assert.deepEqual(await changed(store, between), names('east', 'south'));
+    assert.deepEqual(await changed(store, before), ['east', 'north', 'south']);
+    assert.deepEqual(await changed(store, between), ['east', 'south']);
     assert.deepEqual(await changed(store, after), []);
-    assert.deepEqual(await changed(store, before, names('north', 'west')), names('north'));
+    assert.deepEqual(await changed(store, before, ['north', 'west']), ['north']);
     assert.match(after, /^[\w.-]+$/);
   }),
   changedCase('commits without effect, and those to other sources and to users, are not told', async ({ store }) => {
@@ -30,12 +30,12 @@ export const changedCases: readonly StoreCase[] = [
     const mark = await markOf(store);
     await committed(store, [], { partition: group('north') });
     await committed(store, [remove('unknown')], { partition: group('north') });
-    await committed(store, [put('1')], { partition: { source: 'Other', user: group('north').user } });
-    await committed(store, [put('1')], { partition: { source: SOURCE, user: 'north' } });
-    await committed(store, [put('1')], { partition: { source: SOURCE, user: null } });
-    assert.deepEqual(await changed(store, mark, [...GROUPS, 'north']), []);
+    await committed(store, [put('1')], { partition: groupPartition('Other', 'north') });
+    await committed(store, [put('1')], { partition: userPartition(SOURCE, 'north') });
+    await committed(store, [put('1')], { partition: sharedPartition(SOURCE) });
+    assert.deepEqual(await changed(store, mark), []);
     await committed(store, [remove('1')], { partition: group('north') });
-    assert.deepEqual(await changed(store, mark), names('north'));
+    assert.deepEqual(await changed(store, mark), ['north']);
   }),
   changedCase('many changes after a mark are told exactly', async ({ store }) => {
     await write(store, 'north', 'south');
@@ -43,8 +43,8 @@ export const changedCases: readonly StoreCase[] = [
     const others = Array.from({ length: MANY }, (_, number) => `other ${number}`);
     await Promise.all(others.map((name) => write(store, name)));
     await write(store, 'south');
-    assert.deepEqual(await changed(store, mark), names('south'));
-    assert.deepEqual(await changed(store, mark, names(...others, 'north')), names(...others).sort());
+    assert.deepEqual(await changed(store, mark), ['south']);
+    assert.deepEqual(await changed(store, mark, [...others, 'north']), [...others].sort());
     assert.deepEqual(await changed(store, await markOf(store)), []);
   }),
   changedCase('a mark that is not one of this store is not known', async ({ store }) => {
@@ -62,9 +62,9 @@ export const changedCases: readonly StoreCase[] = [
     const marks: { readonly mark: string; readonly after: Set<string> }[] = [];
     for (let commit = 0; commit < COMMITS; commit++) {
       marks.push({ mark: await markOf(store), after: new Set() });
-      const user = dice.pick(GROUPS);
-      await committed(store, [put(`${dice.below(3)}`, `${commit}`)], { partition: { source: SOURCE, user } });
-      for (const { after } of marks) after.add(user);
+      const name = dice.pick(GROUPS);
+      await committed(store, [put(`${dice.below(3)}`, `${commit}`)], { partition: group(name) });
+      for (const { after } of marks) after.add(name);
     }
     for (const { mark, after } of marks) assert.deepEqual(await changed(store, mark), [...after].sort());
   }),
@@ -75,7 +75,7 @@ export const changedCases: readonly StoreCase[] = [
       await write(store, 'north');
       const mark = await markOf(store);
       await write(store, 'south');
-      assert.deepEqual(await changed(await reopen(), mark), names('south'));
+      assert.deepEqual(await changed(await reopen(), mark), ['south']);
     },
     'reopen',
   ),
@@ -91,12 +91,8 @@ function changedCase(title: string, run: StoreCase['run']): StoreCase {
   });
 }
 
-function group(name: string): PartitionKey & { readonly user: string } {
-  return { source: SOURCE, user: `\u001f${name}` };
-}
-
-function names(...groups: readonly string[]): string[] {
-  return groups.map((name) => group(name).user);
+function group(name: string): PartitionKey {
+  return groupPartition(SOURCE, name);
 }
 
 let writes = 0;
@@ -105,14 +101,15 @@ async function write(store: Store, ...groups: readonly string[]): Promise<void> 
   for (const name of groups) await committed(store, [put('1', `${++writes}`)], { partition: group(name) });
 }
 
-function ask(store: Store, mark: string | null, owners: readonly string[] = GROUPS) {
-  return store.changedSince({ source: SOURCE, owners, mark });
+function ask(store: Store, mark: string | null, groups: readonly string[] = GROUPS) {
+  return store.changedSince({ source: SOURCE, owners: groups.map((name) => group(name).owner), mark });
 }
 
 async function markOf(store: Store): Promise<string> {
   return (await ask(store, null))?.mark ?? assert.fail('there is no mark');
 }
 
-async function changed(store: Store, mark: string, owners?: readonly string[]): Promise<readonly string[]> {
-  return [...((await ask(store, mark, owners))?.changed ?? assert.fail('the mark is unknown'))].sort();
+async function changed(store: Store, mark: string, groups?: readonly string[]): Promise<readonly string[]> {
+  const owners = (await ask(store, mark, groups))?.changed ?? assert.fail('the mark is unknown');
+  return owners.map((owner) => (owner.kind === 'group' ? owner.name : assert.fail('no group'))).sort();
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Dice, seededRandom } from '@tidemark/client-testing';
-import type { CommitInterval, Store } from '@tidemark/core';
+import { type CommitInterval, type Store, userPartition } from '@tidemark/core';
 import { COMMIT_INTERVAL_S, COMMIT_INTERVALS_MAX } from '@tidemark/protocol';
 import { put, remove } from './change.ts';
 import { committed, ORDERS } from './store-assertions.ts';
@@ -23,7 +23,10 @@ export const commitTimeCases: readonly StoreCase[] = [
       await committed(store, [put('3')], { atMs: START_MS + MINUTE_MS - 1_000 });
       await committed(store, [remove('unknown')], { atMs: START_MS + DAY_MS });
       await committed(store, [remove('1')], { atMs: START_MS + 2 * DAY_MS });
-      await committed(store, [put('4')], { partition: { ...ORDERS, user: 'bob' }, atMs: START_MS + 3 * DAY_MS });
+      await committed(store, [put('4')], {
+        partition: userPartition(ORDERS.source, 'bob'),
+        atMs: START_MS + 3 * DAY_MS,
+      });
       assert.deepEqual(await store.commitTimes(ORDERS), [
         { seq: 1, fromMs: START_MS, toMs: START_MS + MINUTE_MS },
         { seq: 4, fromMs: START_MS + 2 * DAY_MS, toMs: START_MS + 2 * DAY_MS + MINUTE_MS },

@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
-import type { Commit, CommitResult, PartitionState, Store } from '@tidemark/core';
+import {
+  type Commit,
+  type CommitResult,
+  ownerText,
+  type PartitionState,
+  type Store,
+  userPartition,
+} from '@tidemark/core';
 import { put, recordOf } from './change.ts';
 import { populateStore } from './populate-store.ts';
 import { committed, ORDERS, WHOLE, wholeJournal } from './store-assertions.ts';
@@ -40,10 +47,10 @@ export const concurrencyCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-3] concurrent commits to many partitions do not affect each other', async ({ store }) => {
     const users = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
-    const partition = (number: number) => ({ source: 'Order', user: users[number % 8] ?? assert.fail() });
+    const partition = (number: number) => userPartition('Order', users[number % 8] ?? assert.fail());
     await Promise.all(WRITERS.map((number) => committed(store, [put(`${number}`)], { partition: partition(number) })));
     for (const [index, user] of users.entries()) {
-      const { state, records } = await wholeJournal(store, { source: 'Order', user });
+      const { state, records } = await wholeJournal(store, userPartition('Order', user));
       assert.deepEqual([state.head, state.size], [8, 8]);
       const mine = WRITERS.filter((number) => number % 8 === index).map((number) => recordOf(`${number}`, 'v'));
       assert.deepEqual(new Set(records), new Set(mine));
@@ -86,7 +93,7 @@ export const concurrencyCases: readonly StoreCase[] = [
     assert.equal((await store.partition(ORDERS)).head, 0);
     const left = await store.partitions({ limit: 100 });
     assert.deepEqual(
-      left.filter(({ user }) => user === 'ann'),
+      left.filter(({ owner }) => ownerText(owner) === 'ann'),
       [],
     );
   }),

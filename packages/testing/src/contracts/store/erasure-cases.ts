@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { DocumentScope, Erasure, PartitionKey, Store } from '@tidemark/core';
+import { sharedPartition } from '@tidemark/core';
 import { put } from './change.ts';
 import { type Observation, observeStore } from './observe-store.ts';
 import { POPULATED_PARTITIONS, populateStore, tidemark } from './populate-store.ts';
@@ -46,14 +47,14 @@ export const erasureCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-47] erasing a user or a client does not erase shared data', async ({ store }) => {
     await populateStore(store);
-    const shared: PartitionKey = { source: 'Order', user: null };
+    const shared: PartitionKey = sharedPartition('Order');
     const scopes: readonly DocumentScope[] = [{ kind: 'server' }, { kind: 'shared', source: 'Order' }];
     const before = [await wholeJournal(store, shared), (await observeStore(store, scopes)).documents];
     const everybody = ['ann', 'bob', 'Order', 'c1', 'c2', 'Part', 'null', ''];
     await store.writeEntries({ writes: [], guards: [], erase: { users: everybody, clients: everybody } });
     assert.deepEqual([await wholeJournal(store, shared), (await observeStore(store, scopes)).documents], before);
     const left = await store.partitions({ limit: 100 });
-    assert.deepEqual(new Set(left.map(({ user }) => user)), new Set([null]));
+    assert.deepEqual(new Set(left.map(({ owner }) => owner.kind)), new Set(['shared', 'group']));
   }),
   storeCase('[STORE-47] erasing does not change entries and statistics', async ({ store }) => {
     await populateStore(store);
@@ -123,8 +124,8 @@ function leftAfter(before: Observation, erase: Erasure): Observation {
   };
 }
 
-function partitionGoes({ source, user }: PartitionKey, { users = [], sources = [] }: Erasure): boolean {
-  return sources.includes(source) || (user !== null && users.includes(user));
+function partitionGoes({ source, owner }: PartitionKey, { users = [], sources = [] }: Erasure): boolean {
+  return sources.includes(source) || (owner.kind === 'user' && users.includes(owner.login));
 }
 
 function scopeGoes(scope: DocumentScope, { users = [], clients = [], sources = [] }: Erasure): boolean {

@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import type { DocumentScope, EntryKind, PartitionKey, Store } from '@tidemark/core';
+import {
+  type DocumentScope,
+  type EntryKind,
+  groupPartition,
+  type Owner,
+  ownerText,
+  type PartitionKey,
+  SHARED,
+  type Store,
+  sharedPartition,
+  userPartition,
+} from '@tidemark/core';
 import { AWKWARD_NAMES, JOINING_NAMES, LONG_IDS, LONG_NAMES } from './awkward-names.ts';
 import { put, recordOf, remove } from './change.ts';
 import { statRow, tidemark } from './populate-store.ts';
@@ -10,26 +21,24 @@ const NAMES = [...AWKWARD_NAMES, ...LONG_NAMES];
 
 /** Cases about names: different names never collide. */
 export const nameCases: readonly StoreCase[] = [
-  storeCase('[STORE-1] different sources and users never share a partition', async ({ store }) => {
-    const keys = JOINING_NAMES.flatMap((source) => [null, ...JOINING_NAMES].map((user) => ({ source, user })));
+  storeCase('[STORE-1] different sources, users and groups never share a partition', async ({ store }) => {
+    const keys = JOINING_NAMES.flatMap((source) => ownersOf(JOINING_NAMES).map((owner) => ({ source, owner })));
     await assertOwnPartitions(store, keys);
   }),
-  storeCase('[STORE-1] every legal name may be a source or a user', async ({ store }) => {
-    const keys = NAMES.flatMap((name) => [
-      { source: name, user: null },
-      { source: 'a', user: name },
-    ]);
+  storeCase('[STORE-1] every legal name may be a source, a user or a group', async ({ store }) => {
+    const keys = NAMES.flatMap((name) => [sharedPartition(name), userPartition('a', name), groupPartition('a', name)]);
     const distinct = new Map(keys.map((key) => [JSON.stringify(key), key]));
     await assertOwnPartitions(store, [...distinct.values()]);
   }),
   storeCase(
-    '[STORE-1] the owner of a custom partition is not the user of that name, and is not erased with a user',
+    '[STORE-1] a group is not the user of the same name, and is not erased with that user',
     async ({ store }) => {
-      const keys = ['a', '\u001fa', '\u001fa:b', `\u001f${'x'.repeat(255)}`].map((user) => ({ source: 'a', user }));
+      const groups = ['a', 'a:b', 'x'.repeat(255)].map((name) => groupPartition('a', name));
+      const keys = [userPartition('a', 'a'), ...groups];
       await assertOwnPartitions(store, keys);
       await store.writeEntries({ writes: [], guards: [], erase: { users: ['a'] } });
       const left = await store.partitions({ limit: 10 });
-      assert.deepEqual(left.map(({ user }) => user).sort(), ['\u001fa', '\u001fa:b', `\u001f${'x'.repeat(255)}`]);
+      assert.deepEqual(new Set(left.map(tupleText)), new Set(groups.map(tupleText)));
     },
   ),
   storeCase('[STORE-1] every legal id may be the id of an object', async ({ store }) => {
@@ -110,9 +119,9 @@ export const nameCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-1] different partitions and clients never share a tidemark', async ({ store }) => {
     const few = JOINING_NAMES.slice(0, 9);
-    const keys = few.flatMap((source) => [null, ...few].map((user) => ({ source, user })));
+    const keys = few.flatMap((source) => ownersOf(few).map((owner) => ({ source, owner })));
     for (const partition of keys) await committed(store, [put('1')], { partition });
-    const epoch = ({ source, user }: PartitionKey, client: string) => JSON.stringify([source, user, client]);
+    const epoch = (key: PartitionKey, client: string) => JSON.stringify([tupleText(key), client]);
     const mark = (key: PartitionKey, client: string) => ({ ...tidemark(client), epoch: epoch(key, client) });
     await Promise.all(keys.flatMap((key) => few.map((client) => store.noteTidemark(key, mark(key, client), []))));
     for (const key of keys) {
@@ -137,14 +146,13 @@ export const nameCases: readonly StoreCase[] = [
     }
   }),
   storeCase('[STORE-1] erasing a name does not touch similar names', async ({ store }) => {
-    const keys = JOINING_NAMES.flatMap((name) => [
-      { source: name, user: 'u' },
-      { source: 's', user: name },
-    ]);
+    const keys = JOINING_NAMES.flatMap((name) => [userPartition(name, 'u'), userPartition('s', name)]);
     for (const partition of keys) await committed(store, [put('1')], { partition });
     const erase = { users: ['a', 'a:b'], sources: ['b', 'é'] };
     await store.writeEntries({ writes: [], guards: [], erase });
-    const left = keys.filter(({ source, user }) => !erase.users.includes(user) && !erase.sources.includes(source));
+    const isErased = ({ source, owner }: PartitionKey) =>
+      erase.users.includes(ownerText(owner) ?? '') || erase.sources.includes(source);
+    const left = keys.filter((key) => !isErased(key));
     const listed = await store.partitions({ limit: 1_000 });
     assert.deepEqual(
       new Set(listed.map((key) => JSON.stringify(key))),
@@ -167,6 +175,16 @@ async function assertOwnPartitions(store: Store, keys: readonly PartitionKey[]):
   assert.deepEqual(new Set(listed.map(tupleText)), new Set(keys.map(tupleText)));
 }
 
-function tupleText({ source, user }: PartitionKey): string {
-  return JSON.stringify([source, user]);
+function tupleText({ source, owner }: PartitionKey): string {
+  return JSON.stringify([source, ownerText(owner)]);
+}
+
+function ownersOf(names: readonly string[]): readonly Owner[] {
+  return [
+    SHARED,
+    ...names.flatMap((name): Owner[] => [
+      { kind: 'user', login: name },
+      { kind: 'group', name },
+    ]),
+  ];
 }

@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
-import type { NoteRef, NotesWrite, NoteWrite, PartitionKey, Store } from '@tidemark/core';
+import {
+  groupPartition,
+  type NoteRef,
+  type NotesWrite,
+  type NoteWrite,
+  ownerText,
+  type PartitionKey,
+  type Store,
+  sharedPartition,
+  userPartition,
+} from '@tidemark/core';
 import { put, remove } from './change.ts';
 import { assertPaging, committed, ORDERS } from './store-assertions.ts';
 import { type StoreCase, storeCase } from './store-case.ts';
 
-const SHARED: PartitionKey = { source: 'Order', user: null };
+const SHARED: PartitionKey = sharedPartition('Order');
 const CONFLICT = { status: 'conflict' };
 
 const outcome = (key: string, text: string | null = key): NoteWrite => ({ kind: 'outcome', key, text });
@@ -76,7 +86,13 @@ export const noteCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-70] notes of different partitions, devices, kinds and keys are separate', async ({ store }) => {
     const kinds = ['outcome', 'settled', 'link', 'footprint'] as const;
-    const partitions = [ORDERS, SHARED, { source: 'Part', user: 'ann' }, { source: 'ann', user: 'Order' }];
+    const partitions = [
+      ORDERS,
+      SHARED,
+      userPartition('Part', 'ann'),
+      userPartition('ann', 'Order'),
+      groupPartition('ann', 'Order'),
+    ];
     const places = partitions.flatMap((partition) =>
       ['c1', 'c', 'ann', 'outcome', ''].flatMap((client) =>
         kinds.flatMap((kind) => ['k', 'c1', '1', '\u{1F600}', 'a b'].map((key) => ({ partition, client, kind, key }))),
@@ -148,16 +164,16 @@ export const noteCases: readonly StoreCase[] = [
   storeCase('[STORE-73] notes are erased with their device, user and source, and by a reset', async ({ store }) => {
     const left = async () => {
       const found: string[] = [];
-      for (const partition of [ORDERS, SHARED, { source: 'Part', user: 'bob' }]) {
+      for (const partition of [ORDERS, SHARED, userPartition('Part', 'bob')]) {
         for (const client of ['c1', 'c2']) {
           const some = await store.listNotes(partition, client, { kind: 'outcome', limit: 10 });
-          found.push(...some.map(({ key }) => `${partition.source} ${partition.user} ${client} ${key}`));
+          found.push(...some.map(({ key }) => `${partition.source} ${ownerText(partition.owner)} ${client} ${key}`));
         }
       }
       return found;
     };
     const populate = async () => {
-      for (const partition of [ORDERS, SHARED, { source: 'Part', user: 'bob' }]) {
+      for (const partition of [ORDERS, SHARED, userPartition('Part', 'bob')]) {
         for (const client of ['c1', 'c2']) {
           await committed(store, [], { partition, ...notes([{ ...outcome('op'), endsAtMs: 9_000 }], client) });
         }

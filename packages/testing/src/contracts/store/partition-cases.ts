@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { PartitionKey } from '@tidemark/core';
+import { ownerText, type PartitionKey, sharedPartition } from '@tidemark/core';
 import { put, recordOf, remove } from './change.ts';
 import { POPULATED_PARTITIONS, populateStore } from './populate-store.ts';
 import { randomHistory } from './random-history.ts';
@@ -78,7 +78,7 @@ export const partitionCases: readonly StoreCase[] = [
     assert.deepEqual(await store.trim(ORDERS, 0), state);
   }),
   storeCase('[STORE-15] every partition has its own state', async ({ store }) => {
-    const other = { source: 'Order', user: null };
+    const other = sharedPartition('Order');
     const model = await randomHistory(store, { seed: 17, commits: 10, ids: 5 });
     const otherModel = await randomHistory(store, { seed: 18, commits: 10, ids: 5, partition: other });
     const { epoch, ...state } = await store.partition(ORDERS);
@@ -112,13 +112,13 @@ export const partitionCases: readonly StoreCase[] = [
   storeCase('[STORE-21] a listing of partitions continues after one that is deleted by now', async ({ store }) => {
     await populateStore(store);
     const all = await store.partitions({ limit: 1_000 });
-    const after = all.find(({ user }) => user === 'bob') ?? assert.fail();
+    const after = all.find(({ owner }) => ownerText(owner) === 'bob') ?? assert.fail();
     await store.writeEntries({ writes: [], guards: [], erase: { users: ['bob'] } });
-    const rest = all.slice(all.indexOf(after)).filter(({ user }) => user !== 'bob');
+    const rest = all.slice(all.indexOf(after)).filter(({ owner }) => ownerText(owner) !== 'bob');
     assert.deepEqual(await store.partitions({ after, limit: 1_000 }), rest);
   }),
 ];
 
-function asText({ source, user }: PartitionKey): string {
-  return JSON.stringify([source, user]);
+function asText({ source, owner }: PartitionKey): string {
+  return JSON.stringify([source, ownerText(owner)]);
 }

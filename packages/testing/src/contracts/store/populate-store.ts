@@ -1,20 +1,34 @@
 import assert from 'node:assert/strict';
-import type { DeviceTidemark, DocumentScope, EntryRef, PartitionKey, StatRow, Store } from '@tidemark/core';
+import {
+  type DeviceTidemark,
+  type DocumentScope,
+  type EntryRef,
+  type PartitionKey,
+  SHARED,
+  type StatRow,
+  type Store,
+} from '@tidemark/core';
 import { put, remove } from './change.ts';
 
 // The names collide on purpose: a user has the name of a source, a client that of a user, and so on.
 const SOURCES = ['Order', 'Part', 'ann'];
 const USERS = ['ann', 'bob', 'Order', 'c1'];
+const GROUPS = ['ann', 'north'];
 const CLIENTS = ['c1', 'c2', 'ann', 'Part'];
 
 export const POPULATED_PARTITIONS: readonly PartitionKey[] = SOURCES.flatMap((source) =>
-  [null, ...USERS].map((user) => ({ source, user })),
+  [
+    SHARED,
+    ...USERS.map((login) => ({ kind: 'user', login }) as const),
+    ...GROUPS.map((name) => ({ kind: 'group', name }) as const),
+  ].map((owner) => ({ source, owner })),
 );
 
 export const POPULATED_SCOPES: readonly DocumentScope[] = [
   { kind: 'server' },
   ...SOURCES.map((source) => ({ kind: 'shared', source }) as const),
   ...SOURCES.flatMap((source) => USERS.map((user) => ({ kind: 'user', source, user }) as const)),
+  ...SOURCES.flatMap((source) => GROUPS.map((group) => ({ kind: 'group', source, group }) as const)),
   ...SOURCES.flatMap((source) => CLIENTS.map((client) => ({ kind: 'client', source, client }) as const)),
 ];
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Change, type Commit, keptBytes, type NoteWrite, type Store } from '@tidemark/core';
+import { type Change, type Commit, keptBytes, type NoteWrite, type Store, userPartition } from '@tidemark/core';
 import { SETTLED_KEPT_MS } from '@tidemark/protocol';
 import { newTidemark } from '../../kit/new-tidemark.ts';
 import { put, readRecord, recordOf, remove } from './change.ts';
@@ -159,7 +159,7 @@ export const quotaCases: readonly StoreCase[] = [
     const userBytesMax = 30_000;
     const { tidemark, clock } = await newTidemark({ store, limits: { userBytesMax } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
-    const partition = { source: 'Order', user: 'ada' };
+    const partition = userPartition('Order', 'ada');
     await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { mine: { n: 0 } } });
     let earlier: readonly string[] = [];
     let count = 0;

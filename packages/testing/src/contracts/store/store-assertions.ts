@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Change, Commit, JournalRange, JournalSlice, PartitionKey, PartitionState, Store } from '@tidemark/core';
+import { userPartition } from '@tidemark/core';
 import type { PartitionModel } from './partition-model.ts';
 
 /** The partition of most cases. */
-export const ORDERS: PartitionKey = { source: 'Order', user: 'ann' };
+export const ORDERS: PartitionKey = userPartition('Order', 'ann');
 
 /** Commits changes, asserts success, and returns the state. */
 export async function committed(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DeviceTidemark } from '@tidemark/core';
+import { type DeviceTidemark, sharedPartition, userPartition } from '@tidemark/core';
 import { put, remove } from './change.ts';
 import { observeStore } from './observe-store.ts';
 import { populateStore, tidemark } from './populate-store.ts';
@@ -27,7 +27,7 @@ export const tidemarkCases: readonly StoreCase[] = [
       assert.deepEqual(await store.listTidemarks(ORDERS, { limit: 10 }), [mark]);
     }
     assert.equal(await store.readTidemark(ORDERS, 'c2'), null);
-    assert.equal(await store.readTidemark({ source: 'Order', user: null }, 'c1'), null);
+    assert.equal(await store.readTidemark(sharedPartition('Order'), 'c1'), null);
   }),
   storeCase('[STORE-83] a tidemark is a conflict when the stored one is not the expected one', async ({ store }) => {
     await committed(store, [put('1'), put('2')]);
@@ -73,10 +73,10 @@ export const tidemarkCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-50] tidemarks of a partition are listed once each, in pages of any size', async ({ store }) => {
     await committed(store, [put('1')]);
-    await committed(store, [put('1')], { partition: { ...ORDERS, user: 'bob' } });
+    await committed(store, [put('1')], { partition: userPartition(ORDERS.source, 'bob') });
     const clients = ['b', 'a', 'A', 'aa', 'a b', '\u{1F600}', '\uFF5E', 'é', 'constructor', '10', '9'];
     for (const client of clients) await store.noteTidemark(ORDERS, tidemark(client, client.length), []);
-    await store.noteTidemark({ ...ORDERS, user: 'bob' }, tidemark('elsewhere'), []);
+    await store.noteTidemark(userPartition(ORDERS.source, 'bob'), tidemark('elsewhere'), []);
     const all = await store.listTidemarks(ORDERS, { limit: 1_000 });
     assert.equal(all.length, clients.length);
     for (const client of clients) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { PartitionState, Store } from '@tidemark/core';
+import { userPartition } from '@tidemark/core';
 import { put, recordOf, remove } from './change.ts';
 import { observeStore } from './observe-store.ts';
 import { randomHistory } from './random-history.ts';
@@ -35,7 +36,7 @@ export const trimCases: readonly StoreCase[] = [
   }),
   storeCase('[STORE-28] trimming one partition does not change others', async ({ store }) => {
     await buriedInTurn(store);
-    const other = { source: 'Order', user: 'bob' };
+    const other = userPartition('Order', 'bob');
     await committed(store, [put('1')], { partition: other });
     await committed(store, [remove('1')], { partition: other });
     const before = await wholeJournal(store, other);

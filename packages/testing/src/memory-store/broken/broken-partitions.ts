@@ -1,12 +1,12 @@
-import type { PartitionKey, StoredObject } from '@tidemark/core';
+import { ownerText, type PartitionKey, type StoredObject, sharedPartition } from '@tidemark/core';
 import type { BrokenStore } from './broken-store.ts';
 
 export const brokenPartitions: readonly BrokenStore[] = [
   {
-    flaw: 'joins source and user with a separator',
+    flaw: 'joins source and owner with a separator',
     caughtBy: 'STORE-1',
     breaks: (store) => {
-      const joined = ({ source, user }: PartitionKey) => ({ source: `${source}:${user}`, user: null });
+      const joined = ({ source, owner }: PartitionKey) => sharedPartition(`${source}:${ownerText(owner)}`);
       return {
         commit: (commit) => store.commit({ ...commit, partition: joined(commit.partition) }),
         readObjects: (key, ids) => store.readObjects(joined(key), ids),
