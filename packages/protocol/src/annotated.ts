@@ -27,6 +27,11 @@ export function count(description: string, example: number) {
   return Type.Integer({ minimum: 0, description, examples: [example] });
 }
 
+/** A whole number from 0, or null where it is not known. */
+export function nullableCount(description: string, example: number) {
+  return Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description, examples: [example] });
+}
+
 export function flag(description: string) {
   return Type.Boolean({ description });
 }

@@ -1,5 +1,6 @@
 import { Text } from '@mantine/core';
 import type { ListedClient } from '@tidemark/protocol';
+import { BehindCount } from '../components/behind-count.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
@@ -15,7 +16,11 @@ const COLUMNS: readonly Column<ListedClient>[] = [
   { title: 'Runs on', cell: (device) => <Told text={systemOf(device)} /> },
   { title: 'App', cell: (device) => <Told text={appOf(device)} /> },
   { title: 'Last contact', cell: (device) => <Contact device={device} /> },
-  { title: 'Behind', cell: ({ behind }) => behind.toLocaleString('en'), isNumber: true },
+  {
+    title: 'Behind',
+    cell: ({ behind }) => <BehindCount count={behind} unknown="Nothing is known yet: the device has not pulled." />,
+    isNumber: true,
+  },
 ];
 
 interface DeviceTableProps {

@@ -9,6 +9,7 @@ import { countWords } from '../api/scanned-pages.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { useScannedPages } from '../api/use-scanned-pages.ts';
 import { Action } from '../components/action.tsx';
+import { BehindCount } from '../components/behind-count.tsx';
 import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { NewPasswordField, TextField } from '../components/fields.tsx';
@@ -40,7 +41,13 @@ const COLUMNS: readonly Column<ListedUser>[] = [
     cell: ({ online, last_seen }) =>
       online > 0 ? <StateBadge tone="good">online</StateBadge> : <Moment at={last_seen} />,
   },
-  { title: 'Behind', cell: ({ behind }) => behind.toLocaleString('en'), isNumber: true },
+  {
+    title: 'Behind',
+    cell: ({ behind }) => (
+      <BehindCount count={behind} unknown="Nothing is known: no device of this user has pulled yet." />
+    ),
+    isNumber: true,
+  },
   { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} /> },
 ];
 

@@ -36,10 +36,14 @@ export class BehindReader {
     return this.#reads >= DETAILS_READS_MAX;
   }
 
-  /** The changes that the device has not acknowledged. Sources that it never pulled do not count, as in receipts. */
-  async changesBehind(client: string, { user, lastSyncMs, wipe }: ClientRecord): Promise<number> {
+  /**
+   * The changes that the device has not acknowledged. Sources that it never pulled do not count, as in receipts. Null: it
+   * has pulled nothing yet, so nobody knows what it wants.
+   */
+  async changesBehind(client: string, { user, lastSyncMs, wipe }: ClientRecord): Promise<number | null> {
     // A device that has erased itself holds nothing, and wants nothing.
     if (wipe !== undefined && wipe.confirmedAtMs !== null) return 0;
+    if (lastSyncMs === null) return null;
     const partitions = await this.#partitionsOf(user);
     let behind = 0;
     for (let from = 0; from < partitions.length; from += READS_PER_TURN) {
@@ -53,7 +57,7 @@ export class BehindReader {
 
   async #missingIn(
     partition: PartitionKey,
-    device: { readonly client: string; readonly lastSyncMs: number | null },
+    device: { readonly client: string; readonly lastSyncMs: number },
   ): Promise<number> {
     const { store } = this.#parts;
     const [state, stored] = await Promise.all([this.#state(partition), store.readTidemark(partition, device.client)]);

@@ -1,11 +1,11 @@
 import { type ClientList, type ListedClient, pointer, Refusal } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
-import { BLANK_DEVICE, type ClientRecord, readClientRecord } from '../devices/client-record.ts';
+import { BLANK_DEVICE, type ClientRecord, lastContactMs, readClientRecord } from '../devices/client-record.ts';
 import { lastOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Entry } from '../ports/store.ts';
-import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
+import { isoTime } from '../primitives/time.ts';
 import { type AppVersion, isBelow, readVersion } from './app-version.ts';
 import { BehindReader, type BehindReaderParts } from './behind-reader.ts';
 import { admitListLimit, notAllowed, scanEntries, textFilter } from './scan-entries.ts';
@@ -60,7 +60,7 @@ export class ClientListing {
       prepare: this.#preparation(call),
       finish: async (candidate) => {
         const behind = await reader.changesBehind(candidate.id, candidate.record);
-        return call.behind === true && behind === 0 ? null : rowOf(candidate, behind);
+        return call.behind === true && (behind ?? 0) === 0 ? null : rowOf(candidate, behind);
       },
       isSpent: () => reader.isSpent,
     });
@@ -90,11 +90,10 @@ export class ClientListing {
     };
   }
 
-  #isSeenAsWanted({ lastSyncMs, createdAtMs }: ClientRecord, isOnline: boolean, call: ClientListCall): boolean {
+  #isSeenAsWanted(record: ClientRecord, isOnline: boolean, call: ClientListCall): boolean {
     if (call.online !== undefined && call.online !== isOnline) return false;
     if (call.not_seen_days === undefined) return true;
-    const seenMs = lastSyncMs ?? createdAtMs;
-    return !isOnline && elapsedMs(seenMs, this.#parts.clock.nowMs()) >= call.not_seen_days * DAY_MS;
+    return !isOnline && elapsedMs(lastContactMs(record), this.#parts.clock.nowMs()) >= call.not_seen_days * DAY_MS;
   }
 }
 
@@ -113,8 +112,8 @@ function isVersionBelow({ device }: ClientRecord, wanted: AppVersion): boolean {
   return version !== null && isBelow(version, wanted);
 }
 
-function rowOf({ id, record, isOnline }: Candidate, behind: number): ListedClient {
-  const { user, createdAtMs, lastSyncMs, wipe } = record;
+function rowOf({ id, record, isOnline }: Candidate, behind: number | null): ListedClient {
+  const { user, createdAtMs, wipe } = record;
   const { device_name, device_platform, device_system, device_app_id, device_app_version } = {
     ...BLANK_DEVICE,
     ...record.device,
@@ -123,7 +122,7 @@ function rowOf({ id, record, isOnline }: Candidate, behind: number): ListedClien
     ...{ client_id: id, user_id: user, label: record.label ?? null, device_name, device_platform, device_system },
     ...{ device_app_id, device_app_version },
     created_at: isoTime(createdAtMs),
-    last_contact: isoTimeOrNull(lastSyncMs),
+    last_contact: isoTime(lastContactMs(record)),
     online: isOnline,
     behind,
     wipe: wipe === undefined ? 'none' : wipe.confirmedAtMs === null ? 'ordered' : 'confirmed',

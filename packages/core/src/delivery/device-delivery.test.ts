@@ -37,7 +37,10 @@ const verdict = async (object: string) => (await explained(object)).verdict;
 it('[EXPLAIN-1] the verdict follows an object from its push to its deletion', async () => {
   expect(await verdict('1')).toBe('never_existed');
   await push({ 1: { a: 1, b: 1 } });
-  expect(await verdict('1')).toBe('never_synced');
+  const unseen = await explained('1');
+  const signedIn = new Date(test.clock.nowMs()).toISOString();
+  expect([unseen.verdict, unseen.evidence.last_contact]).toEqual(['never_synced', signedIn]);
+  expect(unseen.sentence).toContain(`it was last seen at ${signedIn}`);
   await pull(null);
   expect(await verdict('1')).toBe('unconfirmed');
   let token = await catchUp();

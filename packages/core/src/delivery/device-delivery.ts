@@ -146,7 +146,7 @@ export class DeviceDelivery {
     ]);
     const device = unmarked(client);
     const mark = stored ?? heldEmpty(device, read.state, times);
-    const seenMs = Math.max(mark?.seenAtMs ?? 0, device.lastSyncMs ?? 0);
+    const seenMs = Math.max(mark?.seenAtMs ?? 0, device.lastSyncMs ?? Date.parse(client.created_at));
     return {
       object,
       source: source.name,
@@ -154,7 +154,7 @@ export class DeviceDelivery {
       isInEarlierPartition: before.some(({ objects }) => (objects.get(object)?.record ?? null) !== null),
       ...{ upload: lastUpload(notes, object), foreignGroup, group },
       wipe: wipe === null ? null : { orderedAt: wipe.ordered_at, confirmedAt: wipe.confirmed_at },
-      lastContactMs: seenMs === 0 ? null : seenMs,
+      lastContactMs: seenMs,
       isAway: elapsedMs(seenMs, clock.nowMs()) >= RECEIPT_ACTIVE_MS,
     };
   }

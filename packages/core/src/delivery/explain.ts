@@ -27,7 +27,8 @@ export interface ExplainFacts {
   readonly upload: { readonly status: string; readonly error: PartialError | null } | null;
   /** The refreshes of the partition from its backend; null: the source has none. */
   readonly refresh: { readonly atMs: number | null; readonly trouble: PartialError | null } | null;
-  readonly lastContactMs: number | null;
+  /** When the device was last here; before its first pull, when it signed in first. */
+  readonly lastContactMs: number;
   readonly isAway: boolean;
 }
 
@@ -77,7 +78,7 @@ export interface Explanation {
     readonly sent: number | null;
     /** How far the pages went of a catch-up that is not complete; null: there is none. */
     readonly catching_up_at: number | null;
-    readonly last_contact: string | null;
+    readonly last_contact: string;
     readonly upload: ExplainFacts['upload'];
     readonly refreshed_at: string | null;
     readonly refresh_error: PartialError | null;
@@ -105,7 +106,7 @@ export function explain(facts: ExplainFacts): Explanation {
       behind_since: momentOf(since?.fromMs),
       ...{ head: state.head, floor: state.floor, acknowledged, sent: sentIn(facts) },
       catching_up_at: isCatchingUp ? mark.seq : null,
-      last_contact: momentOf(lastContactMs),
+      last_contact: isoTime(lastContactMs),
       upload,
       refreshed_at: momentOf(refresh?.atMs),
       refresh_error: refresh?.trouble ?? null,
@@ -192,7 +193,7 @@ function waitingVerdict({ seq, record }: StoredObject, acknowledged: number): Ju
 }
 
 function contact({ lastContactMs }: ExplainFacts): string {
-  return lastContactMs === null ? 'it has never been seen' : `it was last seen at ${isoTime(lastContactMs)}`;
+  return `it was last seen at ${isoTime(lastContactMs)}`;
 }
 
 function named({ object, source }: ExplainFacts): string {
@@ -223,7 +224,7 @@ const SENTENCES: Readonly<Record<Verdict, Sentence>> = {
   deleted: (facts) => `${deletedAt(facts)}, and the device has acknowledged that.`,
   deletion_pending: (facts) => `${deletedAt(facts)}, and the device learns it at its next pull; ${contact(facts)}.`,
   device_away: (facts, since) =>
-    `The device was not seen since ${momentOf(facts.lastContactMs) ?? 'it was registered'}, and has not synchronised the change of ${named(facts)}${when(since)}.`,
+    `The device was not seen since ${isoTime(facts.lastContactMs)}, and has not synchronised the change of ${named(facts)}${when(since)}.`,
   starting_over: ({ mark, state, ...facts }) =>
     `The device is starting over: its pages have come to seq ${mark?.seq ?? 0} of ${state.head}; ${contact({ mark, state, ...facts })}.`,
   never_synced: (facts) =>

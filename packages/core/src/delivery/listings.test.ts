@@ -23,6 +23,7 @@ const ids = async (call: Partial<ClientListCall> = {}) =>
 const logins = async (call: Partial<UserListCall> = {}) => (await users(call)).users.map(({ login }) => login);
 const register = (user: string, client_id: string, attributes: object = {}) =>
   test.tidemark.clients.register(user, { client_id, ...attributes });
+const isoNow = () => new Date(test.clock.nowMs()).toISOString();
 const push = (objects: object, user_id = 'ada') => test.tidemark.pushObjects({ source: 'Order', user_id, objects });
 
 async function catchUp(client: string, user = 'ada'): Promise<void> {
@@ -47,8 +48,7 @@ it('[DEVICE-20] devices are listed by user and id, page by page, also when the l
   expect(first.clients[0]).toEqual({
     ...{ client_id: 'a1', user_id: 'ada', label: null, device_name: 'Till', device_platform: null },
     ...{ device_system: null, device_app_id: 'Field', device_app_version: null },
-    ...{ created_at: new Date(test.clock.nowMs()).toISOString(), last_contact: null, online: false, behind: 0 },
-    wipe: 'none',
+    ...{ created_at: isoNow(), last_contact: isoNow(), online: false, behind: null, wipe: 'none' },
   });
   expect({ ...first, clients: first.clients.map(({ client_id }) => client_id) }).toEqual({
     ...{ clients: ['a1', 'z9'], total: 3, examined: 2, next: 'ada/z9' },
@@ -73,17 +73,39 @@ it('[DEVICE-21] a device is behind by the changes that it has not acknowledged, 
   await register('ada', 'a1');
   await register('ada', 'a2');
   await push({ 1: { a: 1 }, 2: { a: 1 } });
-  expect((await devices()).clients.map(({ behind }) => behind)).toEqual([0, 0]);
   await catchUp('a1');
+  await catchUp('a2');
   expect((await devices()).clients.map(({ behind }) => behind)).toEqual([0, 0]);
   await push({ 1: { a: 2 }, 3: { a: 1 } });
   await push({ 1: { a: 3 } });
+  await catchUp('a2');
   expect((await devices()).clients.map(({ behind }) => behind)).toEqual([3, 0]);
   expect(await ids({ behind: true })).toEqual(['a1']);
   await test.tidemark.devices.restart({ user: 'ada', client: 'a1' });
   expect((await devices({ behind: true })).clients.map(({ behind }) => behind)).toEqual([3]);
   await test.tidemark.clients.orderWipe('a1', 'admin');
   expect((await devices()).clients[0]).toMatchObject({ wipe: 'ordered', behind: 3 });
+  await test.tidemark.clients.confirmWipe('ada', 'a1', 0);
+  expect((await devices()).clients[0]).toMatchObject({ wipe: 'confirmed', behind: 0 });
+});
+
+it('[DEVICE-28] of a device that never pulled nothing is known to be missing, and its last contact is its first sign-in', async () => {
+  await register('ada', 'a1');
+  await push({ 1: { a: 1 } });
+  const signedIn = isoNow();
+  test.clock.advance(DAY_MS);
+  expect((await devices()).clients[0]).toMatchObject({ behind: null, last_contact: signedIn });
+  expect(await ids({ behind: true })).toEqual([]);
+  expect((await users()).users.map(({ behind, last_seen }) => [behind, last_seen])).toEqual([
+    [null, signedIn],
+    [null, null],
+  ]);
+  await register('ada', 'a2');
+  await catchUp('a2');
+  await push({ 1: { a: 2 } });
+  expect((await devices()).clients.map(({ behind }) => behind)).toEqual([null, 1]);
+  expect((await users()).users[0]).toMatchObject({ behind: 1, last_seen: isoNow() });
+  await test.tidemark.clients.orderWipe('a1', 'admin');
   await test.tidemark.clients.confirmWipe('ada', 'a1', 0);
   expect((await devices()).clients[0]).toMatchObject({ wipe: 'confirmed', behind: 0 });
 });
@@ -144,7 +166,10 @@ it('[DEVICE-22] a page reads a bounded number of positions', async () => {
   const groups = Array.from({ length: 800 }, (_, index) => `g${index}`);
   await test.tidemark.sources.declare({ name: 'Task', partition_type: 'group' });
   await test.tidemark.groups.set('ada', groups);
-  for (let index = 0; index < 10; index++) await register('ada', `d${index}`);
+  for (let index = 0; index < 10; index++) {
+    await register('ada', `d${index}`);
+    await test.tidemark.clients.noteSync(`d${index}`, test.clock.nowMs());
+  }
   let reads = 0;
   const { readTidemark } = test.store;
   test.store.readTidemark = (...args) => {
@@ -166,7 +191,7 @@ it('[USER-40] users are listed with their devices, groups, last contact and how 
   await catchUp('a1');
   await push({ 1: { a: 2 } });
   const { users: rows, ...page } = await users();
-  const at = new Date(test.clock.nowMs()).toISOString();
+  const at = isoNow();
   expect(rows[0]).toEqual({
     ...{ login: 'ada', admin: false, created_at: at, last_seen: at, devices: 2, online: 1 },
     ...{ groups: ['north', 'south'], behind: 1 },
@@ -185,7 +210,7 @@ it('[USER-40] the last contact of a user is that of the device that was seen las
     test.clock.advance(DAY_MS);
     await catchUp(id);
   }
-  expect((await users()).users[0]?.last_seen).toBe(new Date(test.clock.nowMs()).toISOString());
+  expect((await users()).users[0]?.last_seen).toBe(isoNow());
 });
 
 it('[USER-40] users are found by login, group and attribute, and by what their devices do', async () => {

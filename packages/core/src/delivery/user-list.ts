@@ -1,6 +1,6 @@
 import { DETAILS_USER_DEVICES_MAX, type JsonValue, type ListedUser, pointer, type UserList } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
-import { type ClientRecord, readClientRecord } from '../devices/client-record.ts';
+import { type ClientRecord, lastContactMs, readClientRecord } from '../devices/client-record.ts';
 import { lastOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { elapsedMs } from '../ports/clock.ts';
@@ -98,16 +98,18 @@ export class UserListing {
     const records = devices === 0 ? [] : await this.#devicesOf(login);
     await reader.countReads(records.length);
     const online = records.length === 0 ? 0 : (await call.findListening(records.map(([id]) => id))).size;
-    const lastSyncMs = records.reduce<number | null>((last, [, device]) => latest(last, device.lastSyncMs), null);
+    const seenMs = records.length === 0 ? null : Math.max(...records.map(([, device]) => lastContactMs(device)));
     if (call.not_seen_days !== undefined) {
-      const isAway =
-        elapsedMs(lastSyncMs ?? user.createdAtMs, this.#parts.clock.nowMs()) >= call.not_seen_days * DAY_MS;
+      const isAway = elapsedMs(seenMs ?? user.createdAtMs, this.#parts.clock.nowMs()) >= call.not_seen_days * DAY_MS;
       if (online > 0 || !isAway) return null;
     }
-    let behind = 0;
-    for (const [id, record] of records) behind += await reader.changesBehind(id, record);
-    if (call.behind === true && behind === 0) return null;
-    const times = { created_at: isoTime(user.createdAtMs), last_seen: isoTimeOrNull(lastSyncMs) };
+    let behind: number | null = null;
+    for (const [id, record] of records) {
+      const missing = await reader.changesBehind(id, record);
+      if (missing !== null) behind = (behind ?? 0) + missing;
+    }
+    if (call.behind === true && (behind ?? 0) === 0) return null;
+    const times = { created_at: isoTime(user.createdAtMs), last_seen: isoTimeOrNull(seenMs) };
     return { login, admin: user.admin, ...times, devices, online, groups: [...groups], behind };
   }
 
@@ -127,8 +129,4 @@ export class UserListing {
 /** The attributes of a user that are texts, such as a name or an address. */
 function textsOf({ attributes }: UserFacts): readonly string[] {
   return Object.values(attributes).filter((value): value is string => typeof value === 'string');
-}
-
-function latest(left: number | null, right: number | null): number | null {
-  return left === null || right === null ? (left ?? right) : Math.max(left, right);
 }

@@ -63,6 +63,11 @@ export function writeClientRecord(record: ClientRecord): string {
   return JSON.stringify(record);
 }
 
+/** When the device was last here. It registers at its first sign-in, before its first pull. */
+export function lastContactMs({ lastSyncMs, createdAtMs }: ClientRecord): number {
+  return lastSyncMs ?? createdAtMs;
+}
+
 /** When the device of this entry last synchronised; null: never. */
 export function lastSyncMsOf(text: string): number | null {
   return readClientRecord(text).lastSyncMs;

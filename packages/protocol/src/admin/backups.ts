@@ -1,4 +1,4 @@
-import { closed, count, flag, moment, nullableText, text } from '../annotated.ts';
+import { closed, count, flag, moment, nullableCount, nullableText, text } from '../annotated.ts';
 import { type Static, Type } from '../typebox.ts';
 
 /** A copy of the data, made while the server runs. */
@@ -44,10 +44,10 @@ export type BackupSchedule = Static<typeof BackupSchedule>;
 export const BackupList = Type.Object(
   {
     folder: text('The folder on the server that holds the backups.', '/var/lib/tidemark/backups'),
-    free_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: 'Free space on the disk of that folder; null: unknown, because there is no folder yet.',
-      examples: [4_000_000_000],
-    }),
+    free_bytes: nullableCount(
+      'Free space on the disk of that folder; null: unknown, because there is no folder yet.',
+      4_000_000_000,
+    ),
     backups: Type.Array(Backup, { description: 'The backups, newest first.' }),
     schedule: Type.Union([BackupSchedule, Type.Null()], {
       description: 'The backups by schedule; null: `backup.schedule` is not set.',

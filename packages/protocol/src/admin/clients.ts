@@ -1,4 +1,4 @@
-import { closed, count, flag, moment, nullableMoment, nullableText, text } from '../annotated.ts';
+import { closed, count, flag, moment, nullableCount, nullableMoment, nullableText, text } from '../annotated.ts';
 import { DEVICE_TYPES, PUSH_TYPES } from '../device-types.ts';
 import { type Static, Type } from '../typebox.ts';
 import { CLIENT_ID } from './examples.ts';
@@ -11,11 +11,10 @@ function listed(values: readonly string[]): string {
 export const DeviceCursor = Type.Object(
   {
     seq: count('The sequence number up to which the device has been given pages.', 1040),
-    base: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description:
-        'The sequence number of its last complete catch-up; null: it has not caught up since it started over.',
-      examples: [1_001],
-    }),
+    base: nullableCount(
+      'The sequence number of its last complete catch-up; null: it has not caught up since it started over.',
+      1_001,
+    ),
     head: count('The newest sequence number of the partition.', 1042),
     seen_at: moment('When the device last presented a token.'),
   },
@@ -29,10 +28,10 @@ export const WipeOrder = Type.Object(
     ordered_at: moment('When the wipe was ordered.'),
     ordered_by: text('The login of the administrator who ordered it.', 'admin'),
     confirmed_at: nullableMoment('When the device confirmed that it has erased everything; null: not yet.'),
-    unsent_uploads: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: 'How many changes made on the device were lost, as the device says; null: it has not confirmed.',
-      examples: [0],
-    }),
+    unsent_uploads: nullableCount(
+      'How many changes made on the device were lost, as the device says; null: it has not confirmed.',
+      0,
+    ),
   },
   { ...closed, title: 'WipeOrder', description: 'The order to erase a device.' },
 );
@@ -88,10 +87,10 @@ export const ListedClient = Type.Object(
     device_app_id: nullableText('The id of the app on the device.', 'org.example.field'),
     device_app_version: nullableText('The version of the app.', '2.4.0'),
     created_at: moment('When the device was registered.'),
-    last_contact: nullableMoment('When the device last pulled, to the minute; null: never.'),
+    last_contact: moment('When the device last pulled, to the minute; before its first pull, when it signed in first.'),
     online: flag('Whether the device listens for events now, at any server. A device that only polls is never online.'),
-    behind: count(
-      'Changes that the device has not acknowledged, in all sources that it follows; of a source that it starts over with, all objects.',
+    behind: nullableCount(
+      'Changes that the device has not acknowledged, in all sources that it follows; of a source that it starts over with, all objects. Null: it has never pulled.',
       2,
     ),
     wipe: Type.Enum(['none', 'ordered', 'confirmed'], { description: 'Whether it was ordered to erase itself.' }),

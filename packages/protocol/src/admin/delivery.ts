@@ -79,7 +79,7 @@ export const Explanation = Type.Object(
         acknowledged: nullableSeq('The seq up to which the device holds every change; null: nothing.'),
         sent: nullableSeq('The seq up to which the device was sent everything, and has not confirmed it; null: none.'),
         catching_up_at: nullableSeq('How far the pages of an incomplete catch-up went; null: there is none.'),
-        last_contact: nullableMoment('When the device was last seen.'),
+        last_contact: moment('When the device was last seen; before its first pull, when it signed in first.'),
         upload: Type.Union(
           [Type.Object({ status: text('Its status.', 'rejected'), error: Trouble }, closed), Type.Null()],
           {

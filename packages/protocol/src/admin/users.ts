@@ -1,4 +1,15 @@
-import { attributes, closed, count, flag, moment, nullableMoment, nullableText, text, texts } from '../annotated.ts';
+import {
+  attributes,
+  closed,
+  count,
+  flag,
+  moment,
+  nullableCount,
+  nullableMoment,
+  nullableText,
+  text,
+  texts,
+} from '../annotated.ts';
 import { type Static, Type } from '../typebox.ts';
 import { Token } from './tokens.ts';
 
@@ -32,11 +43,14 @@ export const ListedUser = Type.Object(
     login: text('The login, which is the id of the user.', 'anna'),
     admin: flag('Whether the user is an administrator.'),
     created_at: moment('When the user was created.'),
-    last_seen: nullableMoment('When a device of the user last pulled, to the minute; null: never.'),
+    last_seen: nullableMoment('The last contact of any device of the user; null: the user has none.'),
     devices: count('How many devices the user has.', 2),
     online: count('How many of them listen for events now.', 1),
     groups: texts('The groups that the user is a member of, sorted.', ['north', 'south']),
-    behind: count('Changes that the devices of the user have not acknowledged, all together.', 0),
+    behind: nullableCount(
+      'Changes that the devices of the user have not acknowledged, all together; null: none of them has ever pulled.',
+      0,
+    ),
   },
   { ...closed, title: 'ListedUser', description: 'A user in a list of users.' },
 );

@@ -34,8 +34,8 @@ const DEVICE = {
 function listed(id: string, user: string, changes: Readonly<Record<string, unknown>> = {}) {
   return {
     ...{ client_id: id, user_id: user, label: null, device_name: null, device_platform: null, device_system: null },
-    ...{ device_app_id: null, device_app_version: null, created_at: MOMENT, last_contact: null },
-    ...{ online: false, behind: 0, wipe: 'none' },
+    ...{ device_app_id: null, device_app_version: null, created_at: MOMENT, last_contact: MOMENT },
+    ...{ online: false, behind: null, wipe: 'none' },
     ...changes,
   };
 }

@@ -33,7 +33,16 @@ const listing: readonly ConformanceCase[] = [
     steps: (name) => {
       const list = (query: string) => get(`/rc/v1/user_details?${query}`);
       const listed = (login: string, changes: Readonly<Record<string, unknown>> = {}) => ({
-        ...{ login, admin: false, created_at: MOMENT, last_seen: null, devices: 0, online: 0, groups: [], behind: 0 },
+        ...{
+          login,
+          admin: false,
+          created_at: MOMENT,
+          last_seen: null,
+          devices: 0,
+          online: 0,
+          groups: [],
+          behind: null,
+        },
         ...changes,
       });
       const found = (...users: readonly object[]) =>
@@ -41,7 +50,7 @@ const listing: readonly ConformanceCase[] = [
       const group = name('north');
       const of = `group=${encodeURIComponent(group)}`;
       const [anna, bob] = [
-        listed(name('anna'), { devices: 1, groups: [group] }),
+        listed(name('anna'), { devices: 1, groups: [group], last_seen: MOMENT }),
         listed(name('bob'), { groups: [group] }),
       ];
       return [
