@@ -5,8 +5,7 @@ import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { confirm } from '../input.ts';
-import { type ListOptions, readRows } from './listing.ts';
-import { wholeNumber } from './sources.ts';
+import { addListOptions, type ListOptions, listQuery, readRows } from './listing.ts';
 
 interface DeleteOptions {
   readonly user?: string;
@@ -57,20 +56,17 @@ const COLUMNS = ['client_id', 'user_id', 'name', 'platform', 'app', 'online', 'b
 function addList(clients: Command, cli: Cli): void {
   const command = clients
     .command('list')
-    .description('List the devices of all users, with app, last contact and how far they are behind')
-    .option('--text <text>', 'only devices whose id, user, label, name, system or app contains the text')
+    .description('List the devices of all users, with app, last contact and how far they are behind');
+  const texts = 'whose id, user, label, name, system or app contains';
+  addListOptions(command, { noun: 'devices', texts, whose: 'that' })
     .option('--user <login>', 'only the devices of this user')
-    .option('--behind', 'only devices that have not acknowledged all changes')
     .option('--online', 'only devices that listen for events now')
-    .option('--not-seen-days <days>', 'only devices without contact for so long', wholeNumber)
     .option('--app-version-below <version>', 'only devices whose app has a lower version')
-    .option('--limit <number>', 'at most so many; 1000 by default', wholeNumber)
     .action(
       cli.remote(async ({ api, print }, options: ClientListOptions) => {
-        const { text, user, behind, online, notSeenDays, appVersionBelow, limit } = options;
-        const filter = { text, user_id: user, behind, online, not_seen_days: notSeenDays };
+        const { user, online, appVersionBelow, limit } = options;
         const rows = await readRows(api, '/rc/v1/clients', {
-          query: { ...filter, app_version_below: appVersionBelow },
+          query: { ...listQuery(options), user_id: user, online, app_version_below: appVersionBelow },
           rowsOf: ({ clients: found }: ClientList) => found,
           limit,
         });

@@ -1,10 +1,35 @@
+import type { Command } from 'commander';
 import type { ApiClient } from '../api-client.ts';
+import { wholeNumber } from './sources.ts';
 
 export interface ListOptions {
   readonly text?: string;
   readonly behind?: boolean;
   readonly notSeenDays?: number;
   readonly limit?: number;
+}
+
+interface ListedThings {
+  /** What is listed, such as `devices`. */
+  readonly noun: string;
+  /** What a text is searched in, such as `whose id or user contains`. */
+  readonly texts: string;
+  /** Whose devices count, such as `that` or `whose devices`. */
+  readonly whose: string;
+}
+
+/** Adds the options that all listings with filters have. */
+export function addListOptions(command: Command, { noun, texts, whose }: ListedThings): Command {
+  return command
+    .option('--text <text>', `only ${noun} ${texts} the text`)
+    .option('--behind', `only ${noun} ${whose} have not acknowledged all changes`)
+    .option('--not-seen-days <days>', `only ${noun} ${whose} had no contact for so long`, wholeNumber)
+    .option('--limit <number>', 'at most so many; 1000 by default', wholeNumber);
+}
+
+/** Returns the query of the options that all listings have. */
+export function listQuery({ text, behind, notSeenDays }: ListOptions) {
+  return { text, behind, not_seen_days: notSeenDays };
 }
 
 interface ListPage {

@@ -9,7 +9,7 @@ import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { attributeOf, confirm, readJsonText, readPassword } from '../input.ts';
 import { factsAbout } from './export-user.ts';
-import { type ListOptions, readRows } from './listing.ts';
+import { addListOptions, type ListOptions, listQuery, readRows } from './listing.ts';
 import { wholeNumber } from './sources.ts';
 import { printKeptTokens } from './tokens.ts';
 
@@ -90,19 +90,17 @@ interface UserListOptions extends ListOptions {
 function addList(users: Command, cli: Cli): void {
   const command = users
     .command('list')
-    .description('List users with their devices, groups, last contact and how far they are behind')
-    .option('--text <text>', 'only users whose login, groups or attributes contain the text')
+    .description('List users with their devices, groups, last contact and how far they are behind');
+  const texts = 'whose login, groups or attributes contain';
+  addListOptions(command, { noun: 'users', texts, whose: 'whose devices' })
     .option('--group <group>', 'only the members of this group')
-    .option('--behind', 'only users whose devices have not acknowledged all changes')
-    .option('--not-seen-days <days>', 'only users whose devices had no contact for so long', wholeNumber)
     .option('--created-days <days>', 'only users who were created in the last so many days', wholeNumber)
-    .option('--limit <number>', 'at most so many; 1000 by default', wholeNumber)
     .option('--after <login>', 'only users whose login comes after this one')
     .action(
       cli.remote(async ({ api, print }, options: UserListOptions) => {
-        const { text, group, behind, notSeenDays, createdDays, limit, after } = options;
+        const { group, createdDays, limit, after } = options;
         const rows = await readRows(api, '/rc/v1/user_details', {
-          query: { text, group, behind, not_seen_days: notSeenDays, created_days: createdDays },
+          query: { ...listQuery(options), group, created_days: createdDays },
           rowsOf: ({ users: found }: UserList) => found,
           ...{ limit, after },
         });
