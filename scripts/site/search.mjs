@@ -20,15 +20,20 @@ function singular(word) {
 
 /**
  * The sections that have any of the words, the best first: those with more of the words before those with fewer, then by
- * where they have them. A word counts most in a heading, then in the title of the page, then in the text.
+ * where they have them. A word counts most in a heading, then in the title of the page, then in the text. A whole page
+ * comes before a section of another one.
  */
 export function search(sections, words) {
   return sections
     .map((section) => ({ section, ...scoreOf(section, words) }))
     .filter(({ matches }) => matches > 0)
-    .sort((one, other) => other.matches - one.matches || other.score - one.score)
+    .sort((one, other) => other.matches - one.matches || other.score - one.score || rankOf(one) - rankOf(other))
     .slice(0, RESULTS_MAX)
     .map(({ section }) => section);
+}
+
+function rankOf({ section: [, , heading] }) {
+  return heading === '' ? 0 : 1;
 }
 
 function scoreOf([path, title, heading, text], words) {

@@ -30,6 +30,9 @@ describe('the search', () => {
     ['delete all data of a person', 'operating/privacy.html'],
     ['kubernetes', 'operating/kubernetes.html'],
     ['forgot password', 'sign-in.html#forgotten-password'],
+    ['the console', 'operating/console.html'],
+    ['keyboard shortcuts', 'operating/console.html#keyboard-shortcuts'],
+    ['undo', 'operating/console.html#what-can-be-undone'],
   ])('[DOCS-40] the search of the documentation finds "%s" first at %s', (query, page) => {
     const pages = readPages(ROOT);
     const known = new Set(pages.keys());

@@ -42,6 +42,7 @@ export const SIDEBAR = [
   {
     title: 'Guides: operating',
     pages: [
+      ['operating/console.md', 'The console'],
       ['operating/production.md', 'Production checklist'],
       ['operating/reverse-proxy.md', 'nginx, Caddy and TLS'],
       ['operating/kubernetes.md', 'Kubernetes'],
