@@ -12,9 +12,10 @@ import { Loaded } from '../components/loaded.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Documents } from './documents.tsx';
 import { ObjectTable } from './object-table.tsx';
+import { type ViewSearch, WHOLE_VIEW } from './object-view.ts';
 
 /** What is shown, which is part of the address. */
-interface Shown {
+interface Shown extends ViewSearch {
   readonly source?: string;
   readonly user?: string;
   readonly group?: string;
@@ -77,7 +78,7 @@ function Choice({ sources }: { readonly sources: readonly Source[] }) {
         <NativeSelect
           label="Source"
           value={source.name}
-          onChange={(event) => show({ source: event.currentTarget.value, ...OWN_DOCUMENTS })}
+          onChange={(event) => show({ source: event.currentTarget.value, ...OWN_DOCUMENTS, ...WHOLE_VIEW })}
           data={sources.map((one) => one.name)}
         />
         {source.partition_type === 'app' ? (

@@ -6,11 +6,13 @@ import { client } from '../api/client.ts';
 import { type ListStart, type ListView, type ObjectOwner, type ObjectRow, showAgain } from '../api/object-pages.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Failure } from '../components/loaded.tsx';
+import { useAddress } from '../components/use-address.ts';
 import { EditObject } from './edit-object.tsx';
 import { type Asked, FilterBar, NOTHING_ASKED } from './filter-bar.tsx';
 import { filterOf, pathOf } from './object-conditions.ts';
 import { ObjectRows, SEQ_FIELD, type Sorted } from './object-rows.tsx';
 import { JumpTo, ObjectTools } from './object-tools.tsx';
+import { readAsked, readSorted, type ViewSearch, writeView } from './object-view.ts';
 import { SavedNotice } from './saved-notice.tsx';
 import { useCellEdits } from './use-cell-edits.ts';
 
@@ -84,18 +86,18 @@ export function ObjectTable({ owner, references, adding, opening }: ObjectTableP
   );
 }
 
-/** Which objects are listed, in which order, and from where on. */
+/** Which objects are listed, in which order, and from where on. Filter and order are part of the address. */
 function useList() {
+  const [{ text = '', filter = '', sort = '', order = '' }, change] = useAddress<ViewSearch>('/data');
   const [start, setStart] = useState<ListStart>({});
-  const [asked, setAsked] = useState<Asked>(NOTHING_ASKED);
-  const [sorted, setSorted] = useState<Sorted | null>(null);
+  const asked = useMemo(() => readAsked({ text, filter }), [text, filter]);
+  const sorted = useMemo(() => readSorted({ sort, order }), [sort, order]);
   const [jumps, setJumps] = useState(0);
   const [generation, setGeneration] = useState(() => ++generations);
   const view = useMemo(() => viewOf(asked, sorted), [asked, sorted]);
   const listed = useMemo(() => ({ view, start, generation }), [view, start, generation]);
   const show = (next: { readonly asked: Asked; readonly sorted: Sorted | null; readonly start: ListStart }) => {
-    setAsked(next.asked);
-    setSorted(next.sorted);
+    change(writeView(next.asked, next.sorted));
     setStart(next.start);
   };
   return {
