@@ -90,7 +90,7 @@ export async function checkDisk(folder: string): Promise<Check> {
   const { bavail, bsize } = await statfs(existing(folder));
   const free = bavail * bsize;
   const status = free < FREE_BYTES_FAIL ? 'failed' : free < FREE_BYTES_WARN ? 'warning' : 'ok';
-  return { name: 'disk', status, detail: `${(free / 2 ** 30).toFixed(1)} GiB free` };
+  return { name: 'disk', status, detail: `${(free / 1e9).toFixed(1)} GB free` };
 }
 
 /** Measures how long a flush to disk takes, and whether the file system guarantees it. */

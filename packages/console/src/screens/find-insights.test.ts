@@ -14,10 +14,10 @@ const NOTHING: Known = {
 };
 const titlesOf = (known: Partial<Known>) => findInsights({ ...NOTHING, ...known }, NOW_MS).map(({ title }) => title);
 
-it('[CONSOLE-25] a disk with less than 1 GiB free, a failing check and a warning of the store are problems', () => {
+it('[CONSOLE-25] a disk with less than 1 GB free, a failing check and a warning of the store are problems', () => {
   const disk = (detail: string) => ({ status: 'ready', checks: [{ name: 'disk', ok: true, detail }] });
-  expect(titlesOf({ ready: disk('0.9 GiB free') })).toEqual(['The disk is nearly full']);
-  expect(titlesOf({ ready: disk('1.0 GiB free') })).toEqual([]);
+  expect(titlesOf({ ready: disk('0.9 GB free') })).toEqual(['The disk is nearly full']);
+  expect(titlesOf({ ready: disk('1.0 GB free') })).toEqual([]);
   const checks = [
     { name: 'store', ok: false, detail: 'does not write' },
     { name: 'warning', ok: true, detail: 'no replica' },

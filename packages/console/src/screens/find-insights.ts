@@ -27,7 +27,7 @@ export interface Known {
 /** A device that was not seen for so long is worth a look. */
 const OLD_MS = 86_400_000;
 /** A free disk below this is told before the server stops being ready. */
-const LOW_DISK_GIB = 1;
+const LOW_DISK_GB = 1;
 /** A source that was declared just now has not been queried yet. */
 const YOUNG_MS = 600_000;
 
@@ -53,7 +53,7 @@ function settingInsights({ settings = [] }: Known): readonly Insight[] {
 
 function checkInsights({ ready }: Known): readonly Insight[] {
   const { checks = [] } = ready ?? {};
-  const freeGib = Number(/^([0-9.]+) GiB free$/.exec(checks.find(({ name }) => name === 'disk')?.detail ?? '')?.[1]);
+  const freeGb = Number(/^([0-9.]+) GB free$/.exec(checks.find(({ name }) => name === 'disk')?.detail ?? '')?.[1]);
   return [
     ...checks
       .filter(({ ok }) => !ok)
@@ -61,11 +61,11 @@ function checkInsights({ ready }: Known): readonly Insight[] {
     ...checks
       .filter(({ name }) => name === 'warning')
       .map(({ detail }) => ({ title: 'The server warns', remedy: detail, ...SYSTEM })),
-    ...(freeGib < LOW_DISK_GIB
+    ...(freeGb < LOW_DISK_GB
       ? [
           {
             title: 'The disk is nearly full',
-            remedy: `${freeGib} GiB are free. Delete old backups, move them to another disk by backup_folder, or give the server more space.`,
+            remedy: `${freeGb} GB are free. Delete old backups, move them to another disk by backup_folder, or give the server more space.`,
             ...SYSTEM,
           },
         ]

@@ -47,7 +47,7 @@ it('[REST-23] readiness covers store, disk, jobs and load, and names the durabil
     { name: 'running', ok: true, detail: 'takes requests' },
     { name: 'load', ok: true, detail: 'keeps up' },
     { name: 'store', ok: true, detail: 'writes' },
-    { name: 'disk', ok: true, detail: expect.stringMatching(/^[0-9]+\.[0-9] GiB free$/) },
+    { name: 'disk', ok: true, detail: expect.stringMatching(/^[0-9]+\.[0-9] GB free$/) },
     { name: 'jobs', ok: true, detail: 'the oldest due job has waited 0 ms' },
   ]);
 });

@@ -126,7 +126,7 @@ function breakerOf({ state, failures, untilMs }: BreakerView): object {
 }
 
 function diskCheck(freeBytes: number): Check {
-  return { name: 'disk', ok: freeBytes >= FREE_DISK_BYTES_MIN, detail: `${(freeBytes / 2 ** 30).toFixed(1)} GiB free` };
+  return { name: 'disk', ok: freeBytes >= FREE_DISK_BYTES_MIN, detail: `${(freeBytes / 1e9).toFixed(1)} GB free` };
 }
 
 function addMetrics(app: FastifyInstance, context: RouteContext, { isMetricsPublic, scrape }: ServiceOptions): void {
