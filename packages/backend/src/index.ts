@@ -4,7 +4,7 @@ export type { InspectOptions } from './client/calls/jobs.ts';
 export type { SessionCredentials } from './client/calls/session.ts';
 export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';
 export type { AdminCredentials, MetricRange } from './client/calls/system.ts';
-export type { TokenRequest } from './client/calls/tokens.ts';
+export type { TokenFilter, TokenRequest } from './client/calls/tokens.ts';
 export type { ClientFilter, GroupOptions, NewUser, Ping, UserChanges, UserFilter } from './client/calls/users.ts';
 export type { PageOptions } from './client/paging.ts';
 export type { RetryPolicy } from './client/retry-policy.ts';

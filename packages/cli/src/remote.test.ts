@@ -172,7 +172,7 @@ const ROWS: readonly Row[] = [
   { args: ['users', 'clients', 'ada'], call: 'GET /rc/v1/users/ada/clients', answer: ['c1'], out: 'c1\n' },
   {
     args: ['users', 'list', '--behind', '--group', 'n s', '--limit', '5'],
-    call: 'GET /rc/v1/user_details?group=n+s&behind=true&limit=5',
+    call: 'GET /rc/v1/user_details?behind=true&group=n+s&limit=5',
     answer: { users: [{ login: 'ada', devices: 2, groups: ['n', 's'], behind: 1 }], next: null },
     out: 'LOGIN  DEVICES  ONLINE  BEHIND  LAST_SEEN  CREATED_AT  GROUPS\nada    2        -       1       -          -           n, s\n',
   },
@@ -397,6 +397,15 @@ const ROWS: readonly Row[] = [
       { id: '2', user: 'bob', name: 'x', scopes: ['read', 'push'], client: null, created_at: 'T', expires_at: null },
     ],
     out: 'ID  USER  NAME  SCOPES      CLIENT  CREATED_AT  EXPIRES_AT\n2   bob   x     read, push  -       T           -\n',
+  },
+  {
+    args: ['tokens', 'list', '--named'],
+    call: 'GET /rc/v1/tokens?limit=10000',
+    answer: [
+      { id: '1', user: 'ada', name: null, scopes: ['admin'], client: null, created_at: 'T', expires_at: null },
+      { id: '2', user: 'ada', name: 'x', scopes: ['push'], client: null, created_at: 'T', expires_at: null },
+    ],
+    out: 'ID  USER  NAME  SCOPES  CLIENT  CREATED_AT  EXPIRES_AT\n2   ada   x     push    -       T           -\n',
   },
   {
     args: ['tokens', 'create', '--name', 'backend', '--scope', 'push', 'read', '--expires', '2030-01-01T00:00:00Z'],

@@ -393,7 +393,7 @@ describe('in a browser', () => {
     await page.getByRole('button', { name: 'All of this request' }).click();
     await page.getByText(/^Only the request/).waitFor();
     expect(await page.getByRole('table', { name: 'Activity' }).locator('tbody tr').count()).toBe(1);
-    await page.goto(`${server.url}/console/activity?view=past&failed=no&${query}`);
+    await page.goto(`${server.url}/console/activity?view=past&${query}`);
     await page.getByRole('button', { name: /push_objects: 1 changed/ }).waitFor();
   });
 

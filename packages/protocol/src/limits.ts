@@ -107,6 +107,8 @@ export const DETAILS_LIST_MAX = 1_000;
 export const DETAILS_EXAMINED_MAX = 1_000;
 /** Reads of positions of devices for one page of a listing with details. Beyond it, the page ends and the next one goes on. */
 export const DETAILS_READS_MAX = 5_000;
+/** Devices whose names one call can ask for. */
+export const CLIENT_NAMES_MAX = 100;
 /** Devices of one user that a listing of users looks at for `last_seen`, `online` and `behind`. */
 export const DETAILS_USER_DEVICES_MAX = 100;
 /** The text that a listing with details searches for. Exceeded: `invalid_value`. */

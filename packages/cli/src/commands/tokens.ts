@@ -13,6 +13,11 @@ interface CreateOptions {
   readonly expires?: string;
 }
 
+interface TokenListOptions {
+  readonly user?: string;
+  readonly named?: boolean;
+}
+
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export function addTokens(program: Command, cli: Cli): void {
@@ -27,16 +32,19 @@ export function addTokens(program: Command, cli: Cli): void {
   tokens
     .command('list')
     .description('List all tokens, without their secrets')
-    .addHelpText('before', examples('tidemark tokens list', 'tidemark tokens list --user ada --json'))
+    .addHelpText('before', examples('tidemark tokens list --named', 'tidemark tokens list --user ada --json'))
     .option('--user <login>', 'only the tokens of this user')
+    .option('--named', 'only tokens that were made with a name, and no sessions of logins')
     .action(cli.remote(list));
   addCreate(tokens, cli);
   addRevoke(tokens, cli);
 }
 
-const list: CommandAction<[{ readonly user?: string }]> = async ({ api, print }, { user }) => {
+const list: CommandAction<[TokenListOptions]> = async ({ api, print }, { user, named }) => {
   const all = await listAll<TokenView>(api, '/rc/v1/tokens', ({ id }) => id);
-  const wanted = user === undefined ? all : all.filter((token) => token.user === user);
+  const wanted = all.filter((token) => {
+    return (user === undefined || token.user === user) && (named !== true || (token.name ?? null) !== null);
+  });
   print.table(wanted, ['id', 'user', 'name', 'scopes', 'client', 'created_at', 'expires_at']);
 };
 

@@ -1,4 +1,5 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { readEnough, type ScannedRows } from './scanned-pages.ts';
 
 const ROWS_PER_PAGE = 100;
@@ -11,13 +12,16 @@ interface ScannedListing<Page, Row> {
   readonly rowsOf: (page: Page) => readonly Row[];
 }
 
-/** Reads a listing with filters, page by page, on demand. What is shown stays until the next search has results. */
+/**
+ * Reads a listing with filters, page by page, on demand. What is shown stays until the next search has results, also while
+ * the server does not answer.
+ */
 export function useScannedPages<Page extends { total: number; examined: number; next: string | null }, Row>({
   queryKey,
   read,
   rowsOf,
 }: ScannedListing<Page, Row>) {
-  return useInfiniteQuery({
+  const query = useInfiniteQuery({
     queryKey,
     queryFn: ({ pageParam, signal }): Promise<ScannedRows<Row>> =>
       readEnough((after) => read({ limit: ROWS_PER_PAGE, signal, ...(after === null ? {} : { after }) }), {
@@ -30,4 +34,7 @@ export function useScannedPages<Page extends { total: number; examined: number; 
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? REFRESH_MS : false),
   });
+  const last = useRef(query.data);
+  if (query.data !== undefined) last.current = query.data;
+  return { ...query, data: last.current } as typeof query;
 }

@@ -1,7 +1,7 @@
-import type { ListedClient } from '@tidemark/protocol';
+import type { NamedClient } from '@tidemark/protocol';
 
 type Told = Pick<
-  ListedClient,
+  NamedClient,
   'label' | 'device_name' | 'device_platform' | 'device_system' | 'device_app_id' | 'device_app_version'
 >;
 
@@ -13,6 +13,13 @@ export function appOf({ device_app_id, device_app_version }: Told): string {
 /** What people call the device; null: nobody has named it. */
 export function nameOf({ label, device_name }: Told): string | null {
   return label ?? device_name;
+}
+
+/** The name of the device, or what it runs on and its app; null: nothing is known of it. */
+export function shownNameOf(device: Told): string | null {
+  const { device_platform, device_system, device_app_id, device_app_version } = device;
+  const app = [device_app_id, device_app_version].filter(Boolean).join(' ');
+  return nameOf(device) ?? ([device_system ?? device_platform, app].filter(Boolean).join(' · ') || null);
 }
 
 /** What the device runs on, as far as it told. */

@@ -24,7 +24,17 @@ export function Loaded<T>({ query, children }: LoadedProps<T>) {
       </Stack>
     );
   }
-  return failure ?? <Waiting />;
+  if (failure !== null) return failure;
+  return isGone ? <NotRead /> : <Waiting />;
+}
+
+/** There is nothing to show while the server does not answer; the banner says since when. */
+function NotRead() {
+  return (
+    <Text size="sm" c="dimmed" className="card" role="status">
+      This was not read before the server stopped answering. It appears when the server is back.
+    </Text>
+  );
 }
 
 export function Waiting() {

@@ -1,11 +1,13 @@
 import { Text } from '@mantine/core';
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { DocumentOwner } from '@tidemark/backend';
-import { type KeyboardEvent, useEffect, useState } from 'react';
+import { SEARCH_TEXT_UNITS_MAX } from '@tidemark/protocol';
+import { type KeyboardEvent, useDeferredValue, useEffect, useState } from 'react';
 import { client } from '../api/client.ts';
 import { documentNames } from '../api/documents.ts';
 import { useIsAdmin } from '../api/session.ts';
+import { shownNameOf } from './device-facts.ts';
 import { Dialog } from './dialog.tsx';
 import { TextField } from './fields.tsx';
 
@@ -32,6 +34,8 @@ const ACTIONS = [
 ] as const;
 const ITEMS_MAX = 12;
 const NAMES_MAX = 100;
+/** Users and devices that the server is asked for. */
+const MATCHES_MAX = 5;
 /** Sources whose documents are found. */
 const DOCUMENT_SOURCES_MAX = 20;
 
@@ -119,22 +123,53 @@ function Finder({ screens, onClose }: PaletteProps & { readonly onClose: () => v
 }
 
 function useItems(screens: PaletteProps['screens'], text: string): readonly Item[] {
-  const names = useNames(text !== '');
+  const typed = useDeferredValue(text.trim());
+  const names = useNames(typed !== '');
+  const matches = useMatches(typed);
   const isAdmin = useIsAdmin();
-  const typed = text.trim();
-  const words = typed.toLowerCase().split(/\s+/);
+  const words = text.trim().toLowerCase().split(/\s+/);
   const found: Item[] = [];
   for (const item of itemsOf(screens, isAdmin ? ACTIONS : [], names)) {
     const described = `${item.title} ${item.kind}`.toLowerCase();
     if (words.every((word) => described.includes(word))) found.push(item);
     if (found.length === ITEMS_MAX) return found;
   }
-  if (typed === '') return found;
-  // Names that were not loaded can be opened as they are typed.
+  const isNew = ({ to, params }: Item) =>
+    found.every((item) => item.to !== to || JSON.stringify(item.params) !== JSON.stringify(params));
+  found.push(...matches.filter(isNew).slice(0, ITEMS_MAX - found.length));
+  return found;
+}
+
+/** Users and devices that the server finds by the text, and the device with exactly this id. */
+function useMatches(typed: string): readonly Item[] {
+  const options = { enabled: typed !== '', placeholderData: keepPreviousData };
+  const limit = MATCHES_MAX;
+  const [users, devices, named] = useQueries({
+    queries: [
+      {
+        queryKey: ['found', 'users', typed],
+        queryFn: () => client.users.details({ text: typed.slice(0, SEARCH_TEXT_UNITS_MAX), limit }),
+        ...options,
+      },
+      {
+        queryKey: ['found', 'devices', typed],
+        queryFn: () => client.clients.list({ text: typed.slice(0, SEARCH_TEXT_UNITS_MAX), limit }),
+        ...options,
+      },
+      { queryKey: ['found', 'device', typed], queryFn: () => client.clients.names([typed]), ...options },
+    ],
+  });
+  if (typed === '') return [];
+  const logins = users.data?.users ?? [];
+  const clients = new Map([...(named.data ?? []), ...(devices.data?.clients ?? [])].map((one) => [one.client_id, one]));
   return [
-    ...found,
-    { title: typed, kind: 'open user', to: '/users/$login', params: { login: typed } },
-    { title: typed, kind: 'open device', to: '/devices/$id', params: { id: typed } },
+    ...logins.map(({ login }) => ({ title: login, kind: 'user', to: '/users/$login', params: { login } })),
+    ...[...clients.values()].map((device) => ({
+      title: shownNameOf(device) ?? device.client_id,
+      kind: `device of ${device.user_id}`,
+      to: '/devices/$id',
+      params: { id: device.client_id },
+    })),
   ];
 }
 

@@ -10,6 +10,7 @@ import { Dialog } from '../components/dialog.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { StateBadge, type Tone } from '../components/state-badge.tsx';
+import { DeviceLink } from './device-link.tsx';
 
 const TONES: Readonly<Record<ActivityKind, Tone>> = {
   push: 'busy',
@@ -72,8 +73,7 @@ function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<Activi
     },
     {
       title: 'Device',
-      cell: ({ event: { client_id } }) =>
-        client_id === null ? '–' : <NameLink kind="device" name={client_id} isShort />,
+      cell: ({ event: { client_id } }) => (client_id === null ? '–' : <DeviceLink id={client_id} />),
     },
   ];
 }
@@ -175,7 +175,7 @@ function Detail({ event, onRequest, onClose }: DetailProps) {
             Show all of this user
           </LineLink>
         )}
-        {client_id !== null && <NameLink kind="device" name={client_id} />}
+        {client_id !== null && <DeviceLink id={client_id} />}
       </Group>
     </Stack>
   );

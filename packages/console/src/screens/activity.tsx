@@ -1,6 +1,5 @@
 import { Button, Chip, Group, Switch, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ActivityHistoryPage, ActivityKind } from '@tidemark/protocol';
 import { useState } from 'react';
 import { type ActivityFeed, useActivity } from '../api/activity.ts';
@@ -10,6 +9,7 @@ import { TextField } from '../components/fields.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
+import { useAddress } from '../components/use-address.ts';
 import { ActivityLines } from './activity-lines.tsx';
 
 const KINDS: readonly ActivityKind[] = ['push', 'pull', 'upload', 'refresh', 'ping', 'login', 'refusal', 'backend'];
@@ -22,7 +22,7 @@ interface Filters {
   readonly kinds?: string;
   /** `past`: what happened, instead of what happens. */
   readonly view?: string;
-  /** `no`: the past with what succeeded. */
+  /** `yes`: of the past only refusals and failures. */
   readonly failed?: string;
   readonly text?: string;
 }
@@ -30,12 +30,9 @@ interface Filters {
 const PAGE_EVENTS = 100;
 
 export function Activity() {
-  const filters = useSearch({ strict: false }) as Filters;
-  const navigate = useNavigate();
+  const [filters, change] = useAddress<Filters>('/activity');
   const [isPaused, setPaused] = useState(false);
   const isPast = filters.view === 'past';
-  const change = (changes: Filters) =>
-    void navigate({ to: '/activity', search: { ...filters, ...changes } as never, replace: true });
   return (
     <Page
       title="Activity"
@@ -77,7 +74,7 @@ interface FilterProps {
 
 const FIELDS = [
   ['User', 'user'],
-  ['Device', 'device'],
+  ['Device id', 'device'],
   ['Source', 'source'],
 ] as const;
 
@@ -132,7 +129,7 @@ function LiveLines({ filters, isPaused }: { readonly filters: Filters; readonly 
 
 /** What happened, page by page. */
 function PastLines({ filters, change }: FilterProps) {
-  const isFailedOnly = filters.failed !== 'no';
+  const isFailedOnly = filters.failed === 'yes';
   const text = filters.text ?? '';
   const wanted = { ...filterOf(filters), failed: isFailedOnly, ...(text === '' ? {} : { text }) };
   const query = useInfiniteQuery({
@@ -155,7 +152,7 @@ function PastLines({ filters, change }: FilterProps) {
         <Switch
           label="Only refusals and failures"
           checked={isFailedOnly}
-          onChange={(event) => change({ failed: event.currentTarget.checked ? 'yes' : 'no' })}
+          onChange={(event) => change({ failed: event.currentTarget.checked ? 'yes' : '' })}
         />
         <Button size="xs" variant="default" onClick={() => void query.refetch()} loading={query.isRefetching}>
           Read again
@@ -166,17 +163,22 @@ function PastLines({ filters, change }: FilterProps) {
           const lines = pages.flatMap(({ events }) => events).map((event, key) => ({ key, event }));
           const empty = query.hasNextPage
             ? 'None among the newest. Older ones may match.'
-            : isFailedOnly
-              ? 'No refusal or failure of the kind. The switch above shows the rest.'
-              : 'Nothing of the kind has happened.';
+            : `${isFailedOnly ? 'No refusal or failure' : 'Nothing'} of the kind has happened.`;
           return (
             <>
               <Kept pages={pages} />
               <ActivityLines
                 feed={{ lines, dropped: 0, state: 'live' }}
                 empty={empty}
-                onRequest={(id) => change({ text: id, failed: 'no' })}
+                onRequest={(id) => change({ text: id, failed: '' })}
               />
+              {lines.length === 0 && isFailedOnly && (
+                <Group>
+                  <Button size="compact-sm" variant="default" onClick={() => change({ failed: '' })}>
+                    Show what succeeded, too
+                  </Button>
+                </Group>
+              )}
             </>
           );
         }}

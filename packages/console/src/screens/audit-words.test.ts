@@ -15,12 +15,13 @@ it('[CONSOLE-80] a closed circuit breaker is good, an open one bad, and every re
   );
 });
 
-it('[CONSOLE-80] what the server did itself is told from what an unknown caller did', () => {
+it('[CONSOLE-80] what the server did itself is told from what an unknown caller did, or several', () => {
   expect([
     actorWords({ actor: 'ada', address: '::1' }),
     actorWords({ actor: null, address: '::1' }),
     actorWords({ actor: null, address: '' }),
-  ]).toEqual(['ada', 'nobody known', 'Tidemark itself']);
+    actorWords({ actor: null, address: '*' }),
+  ]).toEqual(['ada', 'nobody known', 'Tidemark itself', 'several, counted together']);
 });
 
 it('[CONSOLE-80] the audit trail is filtered by whole days of this place, with the last day', () => {

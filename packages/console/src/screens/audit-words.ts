@@ -48,9 +48,11 @@ export function actionWords(action: string): string {
   return ACTION_WORDS[action] ?? action;
 }
 
-/** Who did it. The server itself has no address. */
+/** Who did it. The server itself has no address; `*` stands for addresses that are too many to count each. */
 export function actorWords({ actor, address }: Pick<AuditFact, 'actor' | 'address'>): string {
-  return actor ?? (address === '' ? 'Tidemark itself' : 'nobody known');
+  if (actor !== null) return actor;
+  if (address === '*') return 'several, counted together';
+  return address === '' ? 'Tidemark itself' : 'nobody known';
 }
 
 type Tone = 'good' | 'warn' | 'bad';

@@ -1,6 +1,5 @@
 import { Button, Group, Menu, NativeSelect, Stack, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditChange, AuditFact, AuditSubject } from '@tidemark/protocol';
 import { AUDIT_CSV_HEAD, auditCsvRow } from '@tidemark/protocol/admin/audit-csv';
 import { useState } from 'react';
@@ -17,7 +16,9 @@ import { Page } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
 import { saveFile } from '../components/save-file.ts';
 import { StateBadge } from '../components/state-badge.tsx';
+import { useAddress } from '../components/use-address.ts';
 import { ACTION_WORDS, type AuditFilters, actionWords, actorWords, resultWords, searchOf } from './audit-words.ts';
+import { DeviceLink } from './device-link.tsx';
 
 const PAGE_FACTS = 50;
 const EXPORT_PAGE_FACTS = 1_000;
@@ -64,7 +65,7 @@ function columnsOf(onOpen: (fact: AuditFact) => void): readonly Column<AuditFact
 }
 
 export function Audit() {
-  const filters = useSearch({ strict: false }) as AuditFilters;
+  const [filters, change] = useAddress<AuditFilters>('/audit');
   const [open, setOpen] = useState<AuditFact | null>(null);
   const search = searchOf(filters);
   const query = useInfiniteQuery({
@@ -80,7 +81,7 @@ export function Audit() {
       about="Who changed what, newest first. Refused attempts are listed, too. Entries are kept for a year."
       actions={<Export search={search} />}
     >
-      <Filters filters={filters} />
+      <Filters filters={filters} change={change} />
       <Loaded query={query}>
         {({ pages }) => {
           const facts = pages.flatMap((page) => page.facts);
@@ -110,10 +111,12 @@ export function Audit() {
   );
 }
 
-function Filters({ filters }: { readonly filters: AuditFilters }) {
-  const navigate = useNavigate();
-  const change = (changes: AuditFilters) =>
-    void navigate({ to: '/audit', search: { ...filters, ...changes } as never, replace: true });
+interface FiltersProps {
+  readonly filters: AuditFilters;
+  readonly change: (changes: AuditFilters) => void;
+}
+
+function Filters({ filters, change }: FiltersProps) {
   return (
     <Group gap="sm" align="end">
       <TextField label="Who" size="xs" value={filters.actor ?? ''} onText={(actor) => change({ actor })} />
@@ -149,7 +152,7 @@ function Subject({ subject }: { readonly subject: AuditSubject }) {
       {object_id !== undefined && <span>object {object_id}</span>}
       {user_id !== undefined && <Names kind="user" names={user_id} />}
       {group !== undefined && <Names kind="group" names={group} />}
-      {client_id !== undefined && <NameLink kind="device" name={client_id} isShort />}
+      {client_id !== undefined && <DeviceLink id={client_id} />}
       {name !== undefined && <span>{name}</span>}
     </span>
   );
@@ -157,8 +160,8 @@ function Subject({ subject }: { readonly subject: AuditSubject }) {
 
 /** One name is a link; several, and the sign for all, are not. */
 function Names({ kind, names }: { readonly kind: 'user' | 'group'; readonly names: string }) {
-  const isOne = names !== '*' && !names.includes(', ');
-  return isOne ? <NameLink kind={kind} name={names} /> : <span>{names}</span>;
+  if (names === '*') return <span title={`The API says * for all ${kind}s.`}>all {kind}s</span>;
+  return names.includes(', ') ? <span>{names}</span> : <NameLink kind={kind} name={names} />;
 }
 
 function Changes({ fact, shownMax }: { readonly fact: AuditFact; readonly shownMax: number }) {

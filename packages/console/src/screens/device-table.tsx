@@ -5,7 +5,7 @@ import { type Column, DataTable } from '../components/data-table.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
-import { appOf, nameOf, systemOf } from './device-facts.ts';
+import { appOf, nameOf, systemOf } from '../components/device-facts.ts';
 
 const USER: Column<ListedClient> = {
   title: 'User',

@@ -18,7 +18,7 @@ import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { ActivityLines } from './activity-lines.tsx';
-import { appOf, nameOf, systemOf } from './device-facts.ts';
+import { appOf, shownNameOf, systemOf } from '../components/device-facts.ts';
 import { type DevicePing, lastPingsOf, PINGS_READ } from './device-pings.ts';
 import { Explain, groupOption } from './explain.tsx';
 import { PingStatus } from './ping-status.tsx';
@@ -53,7 +53,7 @@ export function Device() {
   );
   return (
     <Page
-      title={device.data === undefined ? id : (nameOf(device.data) ?? id)}
+      title={device.data === undefined ? id : (shownNameOf(device.data) ?? id)}
       parent={
         user === undefined
           ? { title: 'Users', to: '/users' }

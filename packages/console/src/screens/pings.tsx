@@ -18,6 +18,7 @@ import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
 import { ComposePing } from './compose-ping.tsx';
+import { DeviceLink } from './device-link.tsx';
 import { PingStatus } from './ping-status.tsx';
 import { PingSent } from './ping-user.tsx';
 
@@ -83,7 +84,7 @@ export function Pings() {
 /** The results in the order in which they became known, each with the time since the ping was sent. */
 const resultColumns = (sentAt: string): readonly Column<PingResult>[] => [
   { title: 'After', cell: ({ at }) => durationOf(Math.max(0, Date.parse(at) - Date.parse(sentAt))), isNumber: true },
-  { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
+  { title: 'Device', cell: ({ client_id }) => <DeviceLink id={client_id} hasId /> },
   { title: 'Result', cell: ({ status }) => <PingStatus status={status} /> },
   { title: 'By', cell: ({ service }) => service ?? '–' },
   { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },

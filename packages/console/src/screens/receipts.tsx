@@ -8,12 +8,13 @@ import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Facts } from '../components/page.tsx';
+import { DeviceLink } from './device-link.tsx';
 
 const REFRESH_MS = 5_000;
 const DEVICES_SHOWN = 50;
 
 const COLUMNS: readonly Column<Receipt['behind_devices'][number]>[] = [
-  { title: 'Device', cell: ({ client_id }) => <NameLink kind="device" name={client_id} /> },
+  { title: 'Device', cell: ({ client_id }) => <DeviceLink id={client_id} hasId /> },
   { title: 'User', cell: ({ user_id }) => <NameLink kind="user" name={user_id} /> },
   { title: 'Missing', cell: ({ missing }) => missing.toLocaleString('en'), isNumber: true },
   { title: 'Last contact', cell: ({ last_contact }) => <Moment at={last_contact} /> },

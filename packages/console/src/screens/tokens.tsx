@@ -1,21 +1,25 @@
 import { Alert, Checkbox, Group, Stack } from '@mantine/core';
-import type { TokenRequest } from '@tidemark/backend';
+import type { TokenFilter, TokenRequest } from '@tidemark/backend';
 import type { NewToken as NewTokenAnswer, Token } from '@tidemark/protocol';
 import { useState } from 'react';
-import { client } from '../api/client.ts';
-import { usePages } from '../api/pages.ts';
+import { client, SERVER_URL } from '../api/client.ts';
 import { Action } from '../components/action.tsx';
-import { Command } from '../components/command.tsx';
+import { Command, Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { TextField } from '../components/fields.tsx';
-import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
-import { PagesButton } from '../components/pages-button.tsx';
+import { type Choices, SearchedList } from '../components/searched-list.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
+import { DeviceLink } from './device-link.tsx';
 
-const PAGE_TOKENS = 100;
+/** Every sign-in makes a token. They would bury those that programs depend on. */
+const CHOICES: Choices<TokenFilter> = {
+  named: { title: 'Named tokens', filter: { kind: 'named' } },
+  sessions: { title: 'Sessions of people and devices', filter: { kind: 'session' } },
+  all: { title: 'All tokens', filter: {} },
+};
 const SCOPES = [
   ['push', 'push objects to sources'],
   ['read', 'read everything'],
@@ -26,7 +30,7 @@ const COLUMNS: readonly Column<Token>[] = [
   {
     title: 'Name',
     cell: ({ name, client: device }) =>
-      device === null ? <span className="name">{name ?? 'login'}</span> : <NameLink kind="device" name={device} />,
+      device === null ? <span className="name">{name ?? 'login'}</span> : <DeviceLink id={device} hasId />,
   },
   { title: 'User', cell: ({ user }) => <NameLink kind="user" name={user} /> },
   {
@@ -50,23 +54,32 @@ const COLUMNS: readonly Column<Token>[] = [
 ];
 
 export function Tokens() {
-  const query = usePages({
-    queryKey: ['tokens'],
-    limit: PAGE_TOKENS,
-    read: (page) => client.tokens.list(page),
-    nameOf: ({ id }) => id,
-  });
   return (
     <Page
       title="Tokens"
       about="Who may call the API, and for what. Backends use a named token with the scope push."
       actions={<NewToken />}
     >
-      <Loaded query={query}>
-        {({ pages }) => <DataTable label="Tokens" rows={pages.flat()} keyOf={({ id }) => id} columns={COLUMNS} />}
-      </Loaded>
-      <PagesButton query={query}>More tokens</PagesButton>
+      <SearchedList
+        to="/tokens"
+        one="token"
+        placeholder="Name, user, scope or device"
+        choices={CHOICES}
+        read={(filter, page) => client.tokens.details({ ...filter, ...page })}
+        rowsOf={({ tokens }) => tokens}
+        empty={<NoTokens />}
+      >
+        {(tokens) => <DataTable label="Tokens" rows={tokens} keyOf={({ id }) => id} columns={COLUMNS} />}
+      </SearchedList>
     </Page>
+  );
+}
+
+function NoTokens() {
+  return (
+    <Empty title="No named tokens yet" cli={`tidemark --url ${SERVER_URL} tokens create --name backend --scope push`}>
+      A backend needs one to push. Make it with the button above, or with this command.
+    </Empty>
   );
 }
 

@@ -1,36 +1,33 @@
-import { Group, NativeSelect, Stack, Text } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Group, Stack, Text } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import type { UserFilter } from '@tidemark/backend';
 import type { ListedUser } from '@tidemark/protocol';
-import { useDeferredValue, useState } from 'react';
+import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { sampleCurl } from '../api/curl.ts';
-import { countWords } from '../api/scanned-pages.ts';
 import { useIsAdmin } from '../api/session.ts';
-import { useScannedPages } from '../api/use-scanned-pages.ts';
 import { Action } from '../components/action.tsx';
 import { BehindCount } from '../components/behind-count.tsx';
 import { Empty } from '../components/command.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { NewPasswordField, TextField } from '../components/fields.tsx';
-import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { Page } from '../components/page.tsx';
-import { PagesButton } from '../components/pages-button.tsx';
+import { type Choices, SearchedList } from '../components/searched-list.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 
 /** Groups that are named in a row; of the others only how many they are. */
 const GROUPS_SHOWN = 3;
 
-const SHOWN = {
+const CHOICES: Choices<UserFilter> = {
   all: { title: 'All users', filter: {} },
   behind: { title: 'Behind', filter: { behind: true } },
   week: { title: 'Not seen for a week', filter: { notSeenDays: 7 } },
   new: { title: 'Created in the last week', filter: { createdDays: 7 } },
   devices: { title: 'With devices', filter: { hasDevices: true } },
   none: { title: 'Without devices', filter: { hasDevices: false } },
-} as const satisfies Readonly<Record<string, { readonly title: string; readonly filter: UserFilter }>>;
+};
 
 const COLUMNS: readonly Column<ListedUser>[] = [
   { title: 'Login', cell: (user) => <Login user={user} /> },
@@ -51,27 +48,8 @@ const COLUMNS: readonly Column<ListedUser>[] = [
   { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} /> },
 ];
 
-interface UserSearch {
-  readonly text?: string;
-  readonly show?: string;
-}
-
-/** All users. What is searched for is part of the address. */
+/** All users. */
 export function Users() {
-  const search = useSearch({ strict: false }) as UserSearch;
-  const navigate = useNavigate();
-  const [typed, setTyped] = useState(search.text ?? '');
-  const text = useDeferredValue(typed.trim());
-  const shown = Object.hasOwn(SHOWN, search.show ?? '') ? (search.show as keyof typeof SHOWN) : 'all';
-  const show = (changes: UserSearch) =>
-    void navigate({ to: '/users', search: (before: object) => ({ ...before, ...changes }), replace: true } as never);
-  const filter = { ...SHOWN[shown].filter, ...(text === '' ? {} : { text }) };
-  const query = useScannedPages({
-    queryKey: ['users', 'list', filter],
-    read: (page) => client.users.details({ ...filter, ...page }),
-    rowsOf: ({ users }) => users,
-  });
-  const isFiltered = Object.keys(filter).length > 0;
   const isAdmin = useIsAdmin();
   return (
     <Page
@@ -79,42 +57,17 @@ export function Users() {
       about="People whose devices sync with this server, and its administrators."
       actions={isAdmin && <NewUser />}
     >
-      <Group gap="sm" align="end">
-        <TextField
-          label="Find"
-          placeholder="Login, group or attribute"
-          value={typed}
-          onText={(value) => {
-            setTyped(value);
-            show({ text: value });
-          }}
-          w={280}
-          type="search"
-        />
-        <NativeSelect
-          label="Show"
-          value={shown}
-          onChange={(event) => show({ show: event.currentTarget.value === 'all' ? '' : event.currentTarget.value })}
-          data={Object.entries(SHOWN).map(([value, { title }]) => ({ value, label: title }))}
-        />
-      </Group>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const users = pages.flatMap(({ rows }) => rows);
-          if (users.length === 0 && pages.at(-1)?.next === null) return <NoUsers isFiltered={isFiltered} />;
-          return (
-            <>
-              <Text size="sm" c="dimmed" role="status">
-                {countWords(pages, 'user', isFiltered)}
-              </Text>
-              {users.length > 0 && (
-                <DataTable label="Users" rows={users} keyOf={({ login }) => login} columns={COLUMNS} />
-              )}
-            </>
-          );
-        }}
-      </Loaded>
-      <PagesButton query={query}>{isFiltered ? 'Look on' : 'More users'}</PagesButton>
+      <SearchedList
+        to="/users"
+        one="user"
+        placeholder="Login, group or attribute"
+        choices={CHOICES}
+        read={(filter, page) => client.users.details({ ...filter, ...page })}
+        rowsOf={({ users }) => users}
+        empty={<NoUsers />}
+      >
+        {(users) => <DataTable label="Users" rows={users} keyOf={({ login }) => login} columns={COLUMNS} />}
+      </SearchedList>
     </Page>
   );
 }
@@ -144,8 +97,7 @@ function GroupNames({ groups }: { readonly groups: readonly string[] }) {
   );
 }
 
-function NoUsers({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No such user">No user is what you look for.</Empty>;
+function NoUsers() {
   return (
     <Empty
       title="No users yet"

@@ -99,7 +99,7 @@ export class Tokens {
     if (call.isReturning && record.client !== null) {
       await this.#forgetOlder(record.user, record.client, { hashes: [hash] });
     }
-    return { token, ...viewOf(hash, record) };
+    return { token, ...tokenView(hash, record) };
   }
 
   /**
@@ -117,7 +117,7 @@ export class Tokens {
       const kept = { hashes: [hash, presented.hash], sinceMs: presented.record.createdAtMs };
       await this.#forgetOlder(user, client, kept);
     }
-    return { token, ...viewOf(hash, record) };
+    return { token, ...tokenView(hash, record) };
   }
 
   /** Whether the token with this hash is still valid. */
@@ -157,7 +157,7 @@ export class Tokens {
     for await (const { key, value } of allEntries(this.#store, 'user_token', [user])) {
       const record = readTokenRecord(value);
       const isGood = record.expiresAtMs === null || record.expiresAtMs > nowMs;
-      if (isServiceToken(record) && isGood) views.push(viewOf(lastOf(key), record));
+      if (isServiceToken(record) && isGood) views.push(tokenView(lastOf(key), record));
     }
     return views;
   }
@@ -197,7 +197,7 @@ export class Tokens {
     page: { readonly user?: unknown; readonly after?: string; readonly limit?: number } = {},
   ): Promise<readonly TokenView[]> {
     const entries = await this.#store.listEntries(entryListOf(page));
-    return entries.map(({ key, value }) => viewOf(lastOf(key), readTokenRecord(value)));
+    return entries.map(({ key, value }) => tokenView(lastOf(key), readTokenRecord(value)));
   }
 
   /**
@@ -332,6 +332,12 @@ const TRIM_PAGE = 1_000;
 /** Appended to an id, it sorts after every hash that begins with the id. */
 const AFTER_HEX = '~';
 
+/** The key in the list of all tokens after which the page begins that follows the token with this id. */
+export function tokenPlace(after: string): readonly string[] {
+  if (!isTokenId(after)) throw badPage('after');
+  return [after + AFTER_HEX];
+}
+
 function issueWrites(hash: string, record: TokenRecord): EntryWrite[] {
   const value = writeTokenRecord(record);
   return [
@@ -365,9 +371,8 @@ function tokenGone(): Refusal {
 function entryListOf(page: { readonly user?: unknown; readonly after?: string; readonly limit?: number }): EntryList {
   const { user, after, limit = LIST_MAX } = page;
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIST_MAX) throw badPage('limit');
-  if (after !== undefined && !isTokenId(after)) throw badPage('after');
   const prefix = user === undefined ? [] : [admitName('login', user, pointer('user'))];
-  const from = after === undefined ? {} : { after: [...prefix, after + AFTER_HEX] };
+  const from = after === undefined ? {} : { after: [...prefix, ...tokenPlace(after)] };
   return { kind: user === undefined ? 'token' : 'user_token', prefix, limit, ...from };
 }
 
@@ -381,7 +386,7 @@ function bearerOf(hash: string, { value }: Entry): Bearer {
   return { tokenId: tokenId(hash), tokenHash: hash, user, name, scopes, client, expiresAtMs, isByRole };
 }
 
-function viewOf(hash: string, record: TokenRecord): TokenView {
+export function tokenView(hash: string, record: TokenRecord): TokenView {
   const { user, name, scopes, client, createdAtMs, expiresAtMs } = record;
   const times = { created_at: isoTime(createdAtMs), expires_at: isoTimeOrNull(expiresAtMs) };
   return { id: tokenId(hash), user, name, scopes, client, ...times };

@@ -78,7 +78,7 @@ export class ClientListing {
       const stored = await Promise.all(ids.map((id) => store.readEntry(refs.client(id))));
       const found = stored.map((entry) => (entry === null ? null : readClientRecord(entry.value)));
       const wanted = found.map((record, index) => {
-        if (record === null || !isNamed([ids[index] ?? '', ...textsOf(record)])) return null;
+        if (record === null || !isNamed([ids[index] ?? '', ...deviceTexts(record)])) return null;
         return below === null || isVersionBelow(record, below) ? record : null;
       });
       const listening = await call.findListening(ids.filter((_id, index) => wanted[index] !== null));
@@ -98,7 +98,7 @@ export class ClientListing {
 }
 
 /** Everything about a device that can be searched for. */
-function textsOf({ user, device, label }: ClientRecord): readonly (string | null)[] {
+export function deviceTexts({ user, device, label }: ClientRecord): readonly (string | null)[] {
   const { device_name, device_platform, device_system, device_app_id, device_app_version } = {
     ...BLANK_DEVICE,
     ...device,

@@ -2,6 +2,7 @@ import { closed, count, flag, moment, nullableCount, nullableMoment, nullableTex
 import { DEVICE_TYPES, PUSH_TYPES } from '../device-types.ts';
 import { type Static, Type } from '../typebox.ts';
 import { CLIENT_ID } from './examples.ts';
+import { listPage } from './list-page.ts';
 
 function listed(values: readonly string[]): string {
   return values.map((value) => `\`${value}\``).join(', ');
@@ -77,15 +78,27 @@ export const Client = Type.Object(
 );
 export type Client = Static<typeof Client>;
 
+/** What people know a device by. */
+const deviceNames = {
+  client_id: text('The id of the device.', CLIENT_ID),
+  user_id: text('The login of its user.', 'anna'),
+  label: Label,
+  ...DeviceTexts,
+  device_app_id: nullableText('The id of the app on the device.', 'org.example.field'),
+  device_app_version: nullableText('The version of the app.', '2.4.0'),
+};
+
+export const NamedClient = Type.Object(deviceNames, {
+  ...closed,
+  title: 'NamedClient',
+  description: 'A device, by what people know it by.',
+});
+export type NamedClient = Static<typeof NamedClient>;
+
 /** A device in a list of devices. */
 export const ListedClient = Type.Object(
   {
-    client_id: text('The id of the device.', CLIENT_ID),
-    user_id: text('The login of its user.', 'anna'),
-    label: Label,
-    ...DeviceTexts,
-    device_app_id: nullableText('The id of the app on the device.', 'org.example.field'),
-    device_app_version: nullableText('The version of the app.', '2.4.0'),
+    ...deviceNames,
     created_at: moment('When the device was registered.'),
     last_contact: moment('When the device last pulled, to the minute; before its first pull, when it signed in first.'),
     online: flag('Whether the device listens for events now, at any server. A device that only polls is never online.'),
@@ -100,18 +113,12 @@ export const ListedClient = Type.Object(
 export type ListedClient = Static<typeof ListedClient>;
 
 /** A page of all devices. */
-export const ClientList = Type.Object(
-  {
-    clients: Type.Array(ListedClient, { description: 'Devices, by user and id.' }),
-    total: count('All devices of the server, whatever the filters are.', 5_000),
-    examined: count('How many devices this page has looked at.', 100),
-    next: nullableText(
-      'Send it as `after` for the next page, which may be there also if this one is short or empty; null: this is the last.',
-      'anna/c3f1a2b4',
-    ),
-  },
-  { ...closed, title: 'ClientList', description: 'A page of all devices.' },
-);
+export const ClientList = listPage({
+  title: 'ClientList',
+  noun: 'devices',
+  rows: { clients: Type.Array(ListedClient, { description: 'Devices, by user and id.' }) },
+  next: 'anna/c3f1a2b4',
+});
 export type ClientList = Static<typeof ClientList>;
 
 export const EndedSessions = Type.Object(

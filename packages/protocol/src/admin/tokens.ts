@@ -1,5 +1,6 @@
 import { closed, moment, nullableMoment, nullableText, text, texts } from '../annotated.ts';
 import { type Static, Type } from '../typebox.ts';
+import { listPage } from './list-page.ts';
 
 const tokenFields = {
   id: text('The id of the token, which is not the token itself.', '9f86d081884c7d65'),
@@ -16,6 +17,15 @@ export const Token = Type.Object(tokenFields, {
   description: 'A token, without the token itself.',
 });
 export type Token = Static<typeof Token>;
+
+/** A page of all tokens. */
+export const TokenList = listPage({
+  title: 'TokenList',
+  noun: 'tokens',
+  rows: { tokens: Type.Array(Token, { description: 'Tokens, by id, without the tokens themselves.' }) },
+  next: '9f86d081884c7d65',
+});
+export type TokenList = Static<typeof TokenList>;
 
 /** The only answer that contains the token itself. */
 export const NewToken = Type.Object(

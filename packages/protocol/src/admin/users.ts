@@ -11,6 +11,7 @@ import {
   texts,
 } from '../annotated.ts';
 import { type Static, Type } from '../typebox.ts';
+import { listPage } from './list-page.ts';
 import { Token } from './tokens.ts';
 
 const UserIdentity = Type.Object(
@@ -57,18 +58,12 @@ export const ListedUser = Type.Object(
 export type ListedUser = Static<typeof ListedUser>;
 
 /** A page of all users with details. */
-export const UserList = Type.Object(
-  {
-    users: Type.Array(ListedUser, { description: 'Users, by login.' }),
-    total: count('All users of the server, whatever the filters are.', 250),
-    examined: count('How many users this page has looked at.', 100),
-    next: nullableText(
-      'Send it as `after` for the next page, which may be there also if this one is short or empty; null: this is the last.',
-      'anna',
-    ),
-  },
-  { ...closed, title: 'UserList', description: 'A page of all users, with details.' },
-);
+export const UserList = listPage({
+  title: 'UserList',
+  noun: 'users',
+  rows: { users: Type.Array(ListedUser, { description: 'Users, by login.' }) },
+  next: 'anna',
+});
 export type UserList = Static<typeof UserList>;
 
 export const Invite = Type.Object(

@@ -1,5 +1,6 @@
 import type { ClientView } from '@tidemark/core';
-import { Client, ClientList, EndedSessions, WipeOrder } from '@tidemark/protocol/admin/clients';
+import { CLIENT_NAMES_MAX, nameProblem, parseJson, pointer, Refusal } from '@tidemark/protocol';
+import { Client, ClientList, EndedSessions, NamedClient, WipeOrder } from '@tidemark/protocol/admin/clients';
 import { closed, nullableText, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { requireRightOverToken } from '../auth/administrator-rights.ts';
@@ -49,6 +50,54 @@ const list = route({
       ...numbersOf(query, 'not_seen_days'),
     }),
 });
+
+/** Screens that show devices know only their ids, and a path below `/rc/v1/clients` would be that of a device. */
+const names = route({
+  method: 'GET',
+  path: '/rc/v1/client_names',
+  operationId: 'clientsNames',
+  scope: 'read',
+  summary: 'What people know some devices by',
+  refusals: ['invalid_value'],
+  query: Type.Object(
+    { client_ids: text(`The ids of at most ${CLIENT_NAMES_MAX} devices, as a JSON list.`, '["c3f1a2b4"]') },
+    closed,
+  ),
+  answer: Type.Array(NamedClient, {
+    description: 'The devices, in the order of their ids; unknown ones are left out.',
+  }),
+  handle: async ({ context, query }) => {
+    const ids = idsIn(query.client_ids).filter((id) => nameProblem('client', id) === null);
+    const found = await Promise.all(ids.map((id) => context.tidemark.clients.find(id)));
+    return found.flatMap((client) => (client === null ? [] : namedClient(client)));
+  },
+});
+
+function idsIn(list: string): readonly string[] {
+  const ids = readList(list);
+  if (ids.length <= CLIENT_NAMES_MAX && ids.every((id) => typeof id === 'string')) return ids as readonly string[];
+  const detail = `must be a JSON list of at most ${CLIENT_NAMES_MAX} ids`;
+  throw new Refusal('invalid_value', `client_ids ${detail}`, [{ pointer: pointer('client_ids'), detail }]);
+}
+
+/** Returns a list that holds no id if the text is no list. */
+function readList(text: string): readonly unknown[] {
+  try {
+    const list = parseJson(text);
+    return Array.isArray(list) ? list : [null];
+  } catch {
+    return [null];
+  }
+}
+
+function namedClient(client: ClientView): NamedClient {
+  const { client_id, user_id, label, device_name, device_platform, device_system } = client;
+  const { device_app_id, device_app_version } = client;
+  return {
+    ...{ client_id, user_id, label, device_name, device_platform, device_system },
+    ...{ device_app_id, device_app_version },
+  };
+}
 
 const get = route({
   method: 'GET',
@@ -135,4 +184,13 @@ const wipe = route({
   },
 });
 
-export const clientRoutes = [list, get, update, endSessions, wipe, docnamesRoute(owner), ...documentRoutes(owner)];
+export const clientRoutes = [
+  list,
+  names,
+  get,
+  update,
+  endSessions,
+  wipe,
+  docnamesRoute(owner),
+  ...documentRoutes(owner),
+];

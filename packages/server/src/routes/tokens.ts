@@ -1,11 +1,11 @@
 import { pointer, Refusal } from '@tidemark/protocol';
-import { NewToken, Revoked, Token } from '@tidemark/protocol/admin/tokens';
+import { NewToken, Revoked, Token, TokenList } from '@tidemark/protocol/admin/tokens';
 import { closed, nullableMoment, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { requireNoLongerThan, requireRightOverToken } from '../auth/administrator-rights.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
-import { pageOf } from './paging.ts';
+import { pageOf, textsOf } from './paging.ts';
 import { TokenScopes } from './request-shapes.ts';
 import { pageQuery } from './shapes.ts';
 
@@ -18,6 +18,35 @@ const list = route({
   query: pageQuery('the id of a token', '9f86d081884c7d65', {}),
   answer: Type.Array(Token, { description: 'Tokens, without the tokens themselves.' }),
   handle: ({ context, query }) => context.tidemark.tokens.list(pageOf(query)),
+});
+
+const details = route({
+  method: 'GET',
+  path: '/rc/v1/token_details',
+  operationId: 'tokensDetails',
+  scope: 'admin',
+  summary: 'Tokens of a kind or with a text, never the secret itself',
+  description:
+    'Tokens are listed by id. A page looks at a bounded number of tokens: with filters it may be short, or empty, and `next` leads on.',
+  refusals: ['invalid_value'],
+  query: pageQuery('its `next`', '9f86d081884c7d65', {
+    text: Type.Optional(
+      text('Only tokens whose id, name, user, scopes or device contain the text, in any case.', 'backend'),
+    ),
+    kind: Type.Optional(
+      Type.Enum(['named', 'session'], {
+        description: '`named`: only tokens that were made with a name; `session`: only those of logins.',
+        examples: ['named'],
+      }),
+    ),
+  }),
+  answer: TokenList,
+  handle: ({ context: { tidemark }, query }) =>
+    tidemark.listings.tokens.page({
+      ...pageOf(query),
+      ...textsOf(query, 'text'),
+      ...(query.kind === undefined ? {} : { kind: query.kind }),
+    }),
 });
 
 const create = route({
@@ -75,4 +104,4 @@ function timeOf(text: string | null): number | null {
   throw new Refusal('invalid_value', `expires_at ${detail}`, [{ pointer: pointer('expires_at'), detail }]);
 }
 
-export const tokenRoutes = [list, create, revoke];
+export const tokenRoutes = [list, details, create, revoke];

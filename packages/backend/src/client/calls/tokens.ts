@@ -1,4 +1,4 @@
-import type { NewToken, Revoked, Token } from '@tidemark/protocol';
+import type { NewToken, Revoked, Token, TokenList } from '@tidemark/protocol';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
@@ -12,6 +12,14 @@ export interface TokenRequest {
   readonly user?: string;
 }
 
+/** Which tokens to list. */
+export interface TokenFilter extends PageOptions {
+  /** Only tokens whose id, name, user, scopes or device contain the text. */
+  readonly text?: string;
+  /** `named`: only tokens that were made with a name; `session`: only those of logins. */
+  readonly kind?: 'named' | 'session';
+}
+
 /** Tokens of the API. */
 export class TokenCalls {
   readonly #api: Transport;
@@ -22,6 +30,11 @@ export class TokenCalls {
 
   list(page: PageOptions = {}): Promise<readonly Token[]> {
     return this.#api.get('/rc/v1/tokens', page, pageQuery(page));
+  }
+
+  /** One page of tokens that match. With filters it may be short or empty; `next` is `after` of the next page. */
+  details({ text, kind, ...page }: TokenFilter = {}): Promise<TokenList> {
+    return this.#api.get('/rc/v1/token_details', page, { ...pageQuery(page), text, kind });
   }
 
   every(options?: CallOptions): AsyncGenerator<Token, void> {

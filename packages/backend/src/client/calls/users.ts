@@ -8,6 +8,7 @@ import type {
   Explanation,
   Invite,
   JsonValue,
+  NamedClient,
   Page,
   PingReport,
   User,
@@ -177,6 +178,11 @@ export class ClientCalls {
       ...filter,
       app_version_below: appVersionBelow,
     });
+  }
+
+  /** What people know these devices by. Unknown ids are left out. */
+  names(clients: readonly string[], options?: CallOptions): Promise<readonly NamedClient[]> {
+    return this.#api.get('/rc/v1/client_names', options, { client_ids: JSON.stringify(clients) });
   }
 
   /** Sets what administrators call the device; null: nothing. */

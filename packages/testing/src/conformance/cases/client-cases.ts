@@ -1,5 +1,5 @@
 import type { ConformanceCase } from '../conformance-case.ts';
-import { ANY_TEXT, having, keep, listWith, MOMENT, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
+import { ANY_TEXT, having, keep, listOf, listWith, MOMENT, same, TOKEN, TOKEN_ID, wholeNumber } from '../matcher.ts';
 import { AS_JSON, del, each, get, json, path, post, put, refused, text, withoutToken } from '../requests.ts';
 import { byDevice, signsIn } from './device-requests.ts';
 import { aSource, aUser, clientView, PASSWORD, userView } from './fixtures.ts';
@@ -92,6 +92,30 @@ const listing: readonly ConformanceCase[] = [
           list('not_seen_days=soon'),
           list('x=1'),
         ),
+      ];
+    },
+  },
+  {
+    rule: 'DEVICE-29',
+    title: 'the names of some devices are read by one call',
+    needs: ['devices'],
+    steps: (name) => {
+      const [first, second] = [name('d1'), name('d,2')];
+      const names = (ids: unknown) => get(`/rc/v1/client_names?client_ids=${encodeURIComponent(JSON.stringify(ids))}`);
+      const named = (id: string, changes: object = {}) => ({
+        ...{ client_id: id, user_id: name('anna'), label: null, device_name: null, device_platform: null },
+        ...{ device_system: null, device_app_id: null, device_app_version: null, ...changes },
+      });
+      return [
+        aUser(name('anna')),
+        { device: { user: name('anna'), attributes: { client_id: first, device_name: 'Till 3' } } },
+        { device: { user: name('anna'), attributes: { client_id: second } } },
+        [names([second, name('gone'), first, '']), json([named(second), named(first, { device_name: 'Till 3' })])],
+        [names([]), json([])],
+        [names(new Array(100).fill(first)), json(listOf(having({ client_id: first }), 100))],
+        ...each(refused('invalid_value'), names(new Array(101).fill('d')), names([1]), names('d'), names({})),
+        [get('/rc/v1/client_names?client_ids=d'), refused('invalid_value')],
+        [get('/rc/v1/client_names'), refused('invalid_request')],
       ];
     },
   },

@@ -39,7 +39,9 @@ const GUARDED: readonly Sent[] = [
   ...['push_objects', 'push_deletes', 'fast_insert', 'fast_update', 'fast_delete'].map((operation) =>
     post(`/app/v1/x/${operation}`, {}),
   ),
+  get('/rc/v1/client_names?client_ids=[]'),
   get('/rc/v1/tokens'),
+  get('/rc/v1/token_details'),
   post('/rc/v1/tokens', {}),
   del('/rc/v1/tokens/x'),
   get('/rc/v1/audit'),

@@ -1,5 +1,18 @@
 import type { ConformanceCase } from '../conformance-case.ts';
-import { keep, listOf, listWith, listWithout, Matcher, MOMENT, REQUEST_ID, same, TOKEN, TOKEN_ID } from '../matcher.ts';
+import {
+  having,
+  keep,
+  listOf,
+  listWith,
+  listWithout,
+  Matcher,
+  MOMENT,
+  REQUEST_ID,
+  same,
+  TOKEN,
+  TOKEN_ID,
+  wholeNumber,
+} from '../matcher.ts';
 import { del, each, events, get, json, path, post, refused, withoutToken } from '../requests.ts';
 import { aSource, aUser, push } from './fixtures.ts';
 
@@ -22,6 +35,8 @@ function issued(name: string, scopes: readonly string[], changes: Readonly<Recor
   return json({ token: keep('token', TOKEN), ...tokenView(name, scopes, { id: keep('id', TOKEN_ID), ...changes }) });
 }
 
+const ANY = new Matcher('anything', () => true);
+
 const OWN = { 'x-sync-api-token': '{token}' } as const;
 
 const tokens: readonly ConformanceCase[] = [
@@ -31,16 +46,49 @@ const tokens: readonly ConformanceCase[] = [
     steps: (name) => [
       [post(TOKENS, { name: name('ci'), scopes: ['push', 'read'] }), issued(name('ci'), ['read', 'push'])],
       [get(TOKENS), json(listWith(tokenView(name('ci'), ['read', 'push'], { id: same('id') })))],
-      [withoutToken(get('/rc/v1/sources', OWN)), json(listOf(new Matcher('a source', () => true), 0))],
-      [
-        withoutToken(get('/rc/v1/sources', { authorization: 'Bearer {token}' })),
-        json(listOf(new Matcher('a source', () => true), 0)),
-      ],
+      [withoutToken(get('/rc/v1/sources', OWN)), json(listOf(ANY, 0))],
+      [withoutToken(get('/rc/v1/sources', { authorization: 'Bearer {token}' })), json(listOf(ANY, 0))],
       [del(`${TOKENS}/{id}`), json({ revoked: same('id') })],
       [withoutToken(get('/rc/v1/sources', OWN)), refused('token_invalid')],
       [del(`${TOKENS}/{id}`), refused('token_not_found')],
       [get(TOKENS), json(listWithout(tokenView(name('ci'), ['read', 'push'], { id: same('id') })))],
     ],
+  },
+  {
+    rule: 'SESSION-17',
+    title: 'named tokens are told from sessions, found by a text, and paged',
+    needs: ['devices'],
+    steps: (name) => {
+      const list = (query: string) => get(`/rc/v1/token_details?${query}`);
+      const found = (...rows: readonly object[]) =>
+        json({ tokens: rows, total: wholeNumber(rows.length), examined: wholeNumber(0), next: null });
+      const ci = tokenView(name('ci'), ['push'], { id: same('id') });
+      const session = { name: null, scopes: ['device'], client: name('till'), user: name('anna'), expires_at: MOMENT };
+      const ofDevice = tokenView('', [], { ...session, id: TOKEN_ID });
+      const text = `text=${encodeURIComponent(name('ci').toUpperCase())}`;
+      const device = `text=${encodeURIComponent(name('Firefox'))}`;
+      return [
+        aUser(name('anna')),
+        [post(TOKENS, { name: name('ci'), scopes: ['push'] }), issued(name('ci'), ['push'])],
+        { device: { user: name('anna'), attributes: { client_id: name('till'), device_system: name('Firefox') } } },
+        ...each(found(ci), list(text), list(`${text}&kind=named`)),
+        ...each(found(), list(`${text}&kind=session`), list(`${device}&kind=named`)),
+        ...each(found(ofDevice), list(device), list(`${device}&kind=session`)),
+        [
+          list('limit=1'),
+          json({ tokens: listOf(ANY, 1), total: wholeNumber(1), examined: 1, next: keep('place', TOKEN_ID) }),
+        ],
+        [list('limit=1&after={place}'), json(having({ examined: 1 }))],
+        ...each(
+          refused('invalid_value'),
+          list('limit=0'),
+          list('limit=1001'),
+          list(`text=${'x'.repeat(201)}`),
+          list('after=x'),
+        ),
+        ...each(refused('invalid_request'), list('kind=all'), list('x=1')),
+      ];
+    },
   },
   {
     rule: 'REST-17',
