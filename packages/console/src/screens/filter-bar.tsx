@@ -2,21 +2,14 @@ import { Button, CloseButton, Group, NativeSelect, Stack } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { TextField } from '../components/fields.tsx';
 import {
+  type Asked,
   CONDITION_OPERATORS,
   type ConditionOperator,
   ID_FIELD,
   needsValue,
+  NOTHING_ASKED,
   type ObjectCondition,
 } from './object-conditions.ts';
-
-/** What is asked for. */
-export interface Asked {
-  readonly conditions: readonly ObjectCondition[];
-  /** A text anywhere in the object. */
-  readonly searched: string;
-}
-
-export const NOTHING_ASKED: Asked = { conditions: [], searched: '' };
 
 interface FilterBarProps {
   readonly asked: Asked;

@@ -8,6 +8,15 @@ export interface ObjectCondition {
   readonly value: string;
 }
 
+/** What is asked for. */
+export interface Asked {
+  readonly conditions: readonly ObjectCondition[];
+  /** A text anywhere in the object. */
+  readonly searched: string;
+}
+
+export const NOTHING_ASKED: Asked = { conditions: [], searched: '' };
+
 /** No attribute has this name. */
 export const ID_FIELD = '*id';
 

@@ -13,11 +13,12 @@ import {
 import { Empty } from '../components/command.tsx';
 import { counted } from '../components/counted.ts';
 import { Failure } from '../components/loaded.tsx';
-import { type GridColumn, type SortDirection, VirtualGrid } from '../components/virtual-grid.tsx';
+import { type GridColumn, VirtualGrid } from '../components/virtual-grid.tsx';
 import { AttributeCell, valueIn } from './attribute-cell.tsx';
 import { isEditedInPlace } from './cell-value.ts';
 import { ID_FIELD } from './object-conditions.ts';
 import { ownerBody, ownerFlag, ownerOptions } from './object-owner.ts';
+import type { Sorted } from './object-view.ts';
 import type { CellEdits } from './use-cell-edits.ts';
 
 const COLUMNS_SHOWN = 5;
@@ -25,12 +26,6 @@ const COLUMNS_MAX = 50;
 const ROWS_IN_VIEW = 15;
 /** No attribute has this name. */
 export const SEQ_FIELD = '*seq';
-
-/** The column by which the rows are sorted. */
-export interface Sorted {
-  readonly column: string;
-  readonly direction: SortDirection;
-}
 
 interface ObjectRowsProps {
   readonly owner: ObjectOwner;

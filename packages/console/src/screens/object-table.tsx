@@ -8,11 +8,11 @@ import { useIsAdmin } from '../api/session.ts';
 import { Failure } from '../components/loaded.tsx';
 import { useAddress } from '../components/use-address.ts';
 import { EditObject } from './edit-object.tsx';
-import { type Asked, FilterBar, NOTHING_ASKED } from './filter-bar.tsx';
-import { filterOf, pathOf } from './object-conditions.ts';
-import { ObjectRows, SEQ_FIELD, type Sorted } from './object-rows.tsx';
+import { FilterBar } from './filter-bar.tsx';
+import { type Asked, filterOf, NOTHING_ASKED, pathOf } from './object-conditions.ts';
+import { ObjectRows, SEQ_FIELD } from './object-rows.tsx';
 import { JumpTo, ObjectTools } from './object-tools.tsx';
-import { readAsked, readSorted, type ViewSearch, writeView } from './object-view.ts';
+import { readAsked, readSorted, type Sorted, type ViewSearch, writeView } from './object-view.ts';
 import { SavedNotice } from './saved-notice.tsx';
 import { useCellEdits } from './use-cell-edits.ts';
 

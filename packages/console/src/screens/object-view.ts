@@ -1,7 +1,5 @@
 import { parseJson } from '@tidemark/protocol';
-import type { Asked } from './filter-bar.tsx';
-import { CONDITION_OPERATORS, type ConditionOperator, type ObjectCondition } from './object-conditions.ts';
-import type { Sorted } from './object-rows.tsx';
+import { type Asked, CONDITION_OPERATORS, type ConditionOperator, type ObjectCondition } from './object-conditions.ts';
 
 /** Filter and order of a table of objects, as the address says them. */
 export interface ViewSearch {
@@ -11,6 +9,12 @@ export interface ViewSearch {
   readonly filter?: string;
   readonly sort?: string;
   readonly order?: string;
+}
+
+/** The column by which the rows are sorted. */
+export interface Sorted {
+  readonly column: string;
+  readonly direction: 'asc' | 'desc';
 }
 
 export const WHOLE_VIEW: ViewSearch = { text: '', filter: '', sort: '', order: '' };
