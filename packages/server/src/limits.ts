@@ -145,6 +145,8 @@ export const BACKUP_RETRY_AFTER_S = 5;
 export const BACKUP_FINDINGS_MAX = 100;
 /** What is left of a backup that a dead server was making is removed after this time. */
 export const UNFINISHED_BACKUP_MS = 86_400_000;
+/** A scheduled backup whose process has not said for so long that it makes it has failed. */
+export const BACKUP_SILENT_MS = 120_000;
 /** How long the command after a scheduled backup may take: an hour. Exceeded: it is killed, and the backup has failed. */
 export const BACKUP_COMMAND_MS_MAX = 3_600_000;
 /** The end of what such a command says that is kept. */

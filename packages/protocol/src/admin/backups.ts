@@ -25,7 +25,7 @@ export const BackupSchedule = Type.Object(
           {
             at: moment('When it began.'),
             state: Type.Enum(['running', 'done', 'failed'], {
-              description: 'How it went. `running` for longer than a backup takes: the server died meanwhile.',
+              description: 'How it went. One whose server died is `running` for up to two minutes more, then `failed`.',
             }),
             name: nullableText('The name of the backup; null: none was made.', '2030-01-31T03-00-00-000Z'),
             detail: nullableText('What failed, in words; null: nothing.', 'the command ended with the code 1'),

@@ -94,11 +94,12 @@ export class Backups {
     });
   }
 
-  /** Deletes the oldest backups until `keep` are left. Returns what it deleted. */
-  prune(keep: number): Promise<readonly Backup[]> {
+  /** Deletes the oldest backups until `keep` are left: of all, or of those with the names. Returns what it deleted. */
+  prune(keep: number, names?: ReadonlySet<string>): Promise<readonly Backup[]> {
     const folder = this.#folder();
     return this.#alone(async () => {
-      const tooMany = (await backupsIn(folder)).filter(({ name }) => NAME.test(name)).slice(keep);
+      const backups = (await backupsIn(folder)).filter(({ name }) => NAME.test(name) && names?.has(name) !== false);
+      const tooMany = backups.slice(keep);
       for (const backup of tooMany) await deleteBackup(backup);
       return tooMany.map(viewOf);
     });

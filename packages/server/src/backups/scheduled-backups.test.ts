@@ -1,9 +1,10 @@
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newTidemark, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { testConfig } from '@tidemark/testing/server';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { parseSchedule } from '../config/schedule.ts';
+import { BACKUP_SILENT_MS, BACKUPS_MAX } from '../limits.ts';
 import { openStore } from '../open-engines.ts';
 import { Backups } from './backups.ts';
 import { ScheduledBackups } from './scheduled-backups.ts';
@@ -142,6 +143,98 @@ it('[BACKUP-20] a schedule goes on after a clock that was years ahead has been s
   nowMs = Date.UTC(2030, 0, 31, 13);
   await scheduled.check();
   expect(readdirSync(folder)).toEqual(['2030-01-31T13-00-00-000Z']);
+});
+
+it('[BACKUP-30] a backup whose server died has failed two minutes later, and the schedule goes on', async () => {
+  const dead = newSlow();
+  await dead.scheduled.check();
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  void dead.scheduled.check();
+  await dead.made;
+  const { scheduled, audit, folder } = newScheduled();
+  const running = { at: '2030-01-31T13:00:00.000Z', state: 'running', name: null, detail: null };
+  nowMs += BACKUP_SILENT_MS - 1;
+  await scheduled.check();
+  expect((await scheduled.read()).last).toEqual(running);
+  nowMs += 1;
+  await scheduled.check();
+  const detail =
+    'it was not finished: the server ended meanwhile, or this data was restored from a copy that it made then';
+  expect(await scheduled.read()).toMatchObject({
+    last: { ...running, state: 'failed', detail },
+    next_at: '2030-01-31T14:00:00.000Z',
+  });
+  expect(await audit.list()).toMatchObject([{ action: 'backup.scheduled', result: 'failed', target: detail }]);
+  nowMs = Date.UTC(2030, 0, 31, 14);
+  await scheduled.check();
+  expect((await scheduled.read()).last?.state).toBe('done');
+  expect(readdirSync(folder)).toEqual(['2030-01-31T14-00-00-000Z']);
+});
+
+it('[BACKUP-30] a backup that takes hours is under way all the time, and no second one begins meanwhile', async () => {
+  const { scheduled, made, finish } = newSlow();
+  await scheduled.check();
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  scheduled.start();
+  await made;
+  const other = newScheduled();
+  const entry = { kind: 'setting', key: ['scheduled_backup'] } as const;
+  for (let hour = 14; hour < 17; hour++) {
+    nowMs = Date.UTC(2030, 0, 31, hour);
+    const before = (await store.readEntry(entry))?.version;
+    vi.advanceTimersByTime(30_000);
+    await expect.poll(async () => (await store.readEntry(entry))?.version).not.toBe(before);
+    await other.scheduled.check();
+    expect((await other.scheduled.read()).last).toMatchObject({ at: '2030-01-31T13:00:00.000Z', state: 'running' });
+  }
+  finish();
+  await scheduled.stop();
+  expect((await scheduled.read()).last).toMatchObject({ at: '2030-01-31T13:00:00.000Z', state: 'done' });
+});
+
+it('[BACKUP-31] while the command fails, the newest backups that it failed for stay besides the others, and no more', async () => {
+  const atHour = (hour: number) => {
+    nowMs = Date.UTC(2030, 0, 31, hour);
+  };
+  const works = newScheduled(program('works', 'exit 0'));
+  const fails = newScheduled(program('fails', 'exit 1'));
+  await works.scheduled.check();
+  for (const hour of [13, 14]) {
+    atHour(hour);
+    await works.scheduled.check();
+  }
+  for (const hour of [15, 16, 17, 18]) {
+    atHour(hour);
+    await fails.scheduled.check();
+  }
+  const names = (hours: readonly number[]) => hours.map((hour) => `2030-01-31T${hour}-00-00-000Z`);
+  expect(readdirSync(works.folder).sort()).toEqual(names([13, 14, 17, 18]));
+  atHour(19);
+  await works.scheduled.check();
+  expect(readdirSync(works.folder).sort()).toEqual(names([18, 19]));
+});
+
+it('[BACKUP-31] a scheduled backup is made also if there are BACKUPS_MAX: one that the command failed for goes first, else the oldest', async () => {
+  const { scheduled, folder } = newScheduled(program('fails', 'exit 1'));
+  await scheduled.check();
+  mkdirSync(folder);
+  for (let index = 0; index < BACKUPS_MAX; index++) {
+    const made = join(folder, `b${String(index).padStart(3, '0')}`);
+    mkdirSync(made);
+    writeFileSync(join(made, 'tidemark.json'), '{"product":"tidemark","state":"backup"}');
+    utimesSync(join(made, 'tidemark.json'), index, index);
+  }
+  const made: (string | null | undefined)[] = [];
+  for (const hour of [13, 14, 15]) {
+    nowMs = Date.UTC(2030, 0, 31, hour);
+    await scheduled.check();
+    made.push((await scheduled.read()).last?.name);
+  }
+  expect(made).toEqual(['2030-01-31T13-00-00-000Z', '2030-01-31T14-00-00-000Z', '2030-01-31T15-00-00-000Z']);
+  const left = readdirSync(folder).sort();
+  expect([left.length, left[0], left[1], left[2]]).toEqual([BACKUPS_MAX, '2030-01-31T15-00-00-000Z', 'b001', 'b002']);
 });
 
 it('[BACKUP-20] a stop waits for the backup under way, however long ago it began', async () => {

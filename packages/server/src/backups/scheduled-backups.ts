@@ -4,7 +4,7 @@ import { isAhead, type Log, type Store, type Tidemark } from '@tidemark/core';
 import { type BackupSchedule, errorMessage, parseJson } from '@tidemark/protocol';
 import type { Config } from '../config/config.ts';
 import { nextTime, type Schedule } from '../config/schedule.ts';
-import { BACKUP_COMMAND_MS_MAX, BACKUP_COMMAND_UNITS_MAX } from '../limits.ts';
+import { BACKUP_COMMAND_MS_MAX, BACKUP_COMMAND_UNITS_MAX, BACKUP_SILENT_MS, BACKUPS_MAX } from '../limits.ts';
 import type { Backups } from './backups.ts';
 
 export interface ScheduledBackupsParts {
@@ -24,10 +24,16 @@ type LastBackup = NonNullable<BackupSchedule['last']>;
 interface Stored {
   readonly sinceMs: number;
   readonly last: LastBackup | null;
+  /** When the process that makes the last backup said so. Absent in what earlier versions wrote. */
+  readonly aliveMs?: number;
+  /** The backups that the command failed for since it last worked, oldest first. */
+  readonly uncopied?: readonly string[];
 }
 
 const REF = { kind: 'setting', key: ['scheduled_backup'] } as const;
 const CHECK_EVERY_MS = 30_000;
+const UNFINISHED =
+  'it was not finished: the server ended meanwhile, or this data was restored from a copy that it made then';
 const NOBODY = { actor: null, token_id: null, address: '', request_id: '' };
 
 /**
@@ -38,16 +44,21 @@ export class ScheduledBackups {
   readonly #parts: ScheduledBackupsParts;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> | null = null;
+  /** The backup that this process makes. */
+  #underWay: Stored | null = null;
 
   constructor(parts: ScheduledBackupsParts) {
     this.#parts = parts;
   }
 
   start(): void {
+    const warn = (error: unknown) =>
+      this.#parts.log.warn('scheduled_backup_not_checked', { reason: errorMessage(error) });
     const check = () => {
       // A backup may take longer than the time between two checks.
+      if (this.#underWay !== null) void this.#writeUnderWay(this.#underWay).catch(warn);
       this.#running ??= this.check()
-        .catch((error) => this.#parts.log.warn('scheduled_backup_not_checked', { reason: errorMessage(error) }))
+        .catch(warn)
         .finally(() => {
           this.#running = null;
         });
@@ -73,18 +84,14 @@ export class ScheduledBackups {
       await this.#write({ sinceMs: now, last: null }, 0);
       return;
     }
-    const { sinceMs, last: before } = parseJson(entry.value) as Stored;
-    if (isAhead(sinceMs, now)) {
+    const stored = parseJson(entry.value) as Stored;
+    if (isAhead(stored.sinceMs, now)) {
       // It was written by a clock that was ahead, and would make no backup until that time.
-      await this.#write({ sinceMs: now, last: before }, entry.version);
+      await this.#write({ ...stored, sinceMs: now }, entry.version);
       return;
     }
-    if (now < nextTime(schedule, sinceMs)) return;
-    const running: LastBackup = { at: new Date(now).toISOString(), state: 'running', name: null, detail: null };
-    if (!(await this.#write({ sinceMs: now, last: running }, entry.version))) return;
-    const last = { ...running, ...(await this.#make()) };
-    await this.#write({ sinceMs: now, last });
-    await this.#report(last);
+    if (stored.last?.state === 'running') await this.#endUnlessAlive(stored, stored.last, entry.version);
+    else if (now >= nextTime(schedule, stored.sinceMs)) await this.#begin(stored, entry.version);
   }
 
   async read(): Promise<BackupSchedule> {
@@ -100,17 +107,71 @@ export class ScheduledBackups {
     };
   }
 
-  async #make(): Promise<Pick<LastBackup, 'state' | 'name' | 'detail'>> {
+  /** Writes down that a backup has failed whose process has said nothing for too long. */
+  async #endUnlessAlive(stored: Stored, last: LastBackup, version: number): Promise<void> {
+    const now = this.#parts.nowMs();
+    const aliveMs = stored.aliveMs ?? stored.sinceMs;
+    if (now - aliveMs < BACKUP_SILENT_MS && !isAhead(aliveMs, now)) return;
+    const failed: LastBackup = { ...last, state: 'failed', detail: UNFINISHED };
+    const uncopied = last.name === null ? stored.uncopied : [...(stored.uncopied ?? []), last.name];
+    if (await this.#write({ ...stored, last: failed, ...(uncopied && { uncopied }) }, version)) {
+      await this.#report(failed);
+    }
+  }
+
+  async #begin({ uncopied = [] }: Stored, version: number): Promise<void> {
+    const now = this.#parts.nowMs();
+    const running: LastBackup = { at: new Date(now).toISOString(), state: 'running', name: null, detail: null };
+    const stored: Stored = { sinceMs: now, last: running, aliveMs: now, uncopied };
+    if (!(await this.#write(stored, version))) return;
+    this.#underWay = stored;
+    try {
+      const { uncopied: left, ...end } = await this.#make(stored, running);
+      const last = { ...running, ...end };
+      this.#underWay = null;
+      await this.#write({ sinceMs: now, last, uncopied: left });
+      await this.#report(last);
+    } finally {
+      this.#underWay = null;
+    }
+  }
+
+  async #make(
+    stored: Stored,
+    running: LastBackup,
+  ): Promise<Pick<LastBackup, 'state' | 'name' | 'detail'> & Required<Pick<Stored, 'uncopied'>>> {
     const { backups, keep, command } = this.#parts;
+    let { uncopied = [] } = stored;
     let name: string | null = null;
     try {
+      await this.#makeRoom(uncopied);
       ({ name } = await backups.make());
-      if (command !== null) await runCommand(command, join((await backups.list()).folder, name));
+      if (command !== null) {
+        uncopied = [...uncopied, name];
+        this.#underWay = { ...stored, last: { ...running, name } };
+        await this.#writeUnderWay(this.#underWay);
+        await runCommand(command, join((await backups.list()).folder, name));
+      }
       await backups.prune(keep);
-      return { state: 'done', name, detail: null };
+      return { state: 'done', name, detail: null, uncopied: [] };
     } catch (error) {
-      return { state: 'failed', name, detail: errorMessage(error) };
+      // Backups that the command worked for stay until it works again. The others must not fill the disk meanwhile.
+      const left = await backups.prune(keep, new Set(uncopied)).then(
+        () => uncopied.slice(-keep),
+        () => uncopied.slice(-BACKUPS_MAX),
+      );
+      return { state: 'failed', name, detail: errorMessage(error), uncopied: left };
     }
+  }
+
+  /** Deletes a backup if there are so many that no other can be made: one that the command failed for, else the oldest. */
+  async #makeRoom(uncopied: readonly string[]): Promise<void> {
+    const { backups } = this.#parts;
+    const existing = (await backups.list()).backups;
+    if (existing.length < BACKUPS_MAX) return;
+    const failed = existing.filter(({ name }) => uncopied.includes(name));
+    if (failed.length > 0) await backups.prune(failed.length - 1, new Set(uncopied));
+    else await backups.prune(BACKUPS_MAX - 1);
   }
 
   async #report({ state, name, detail }: LastBackup): Promise<void> {
@@ -120,6 +181,11 @@ export class ScheduledBackups {
     const subject = name === null ? {} : { subject: { name } };
     const result = state === 'failed' ? 'failed' : 'ok';
     await audit.record({ ...NOBODY, action: 'backup.scheduled', target: detail ?? name, result, ...subject });
+  }
+
+  /** Says that the backup is still being made. */
+  async #writeUnderWay(stored: Stored): Promise<void> {
+    await this.#write({ ...stored, aliveMs: this.#parts.nowMs() });
   }
 
   /** Returns false if another process has written meanwhile. */
