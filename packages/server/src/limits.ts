@@ -218,6 +218,8 @@ export const HISTORY_FLUSH_MS = 2_000;
 export const HISTORY_EVENT_UNITS_MAX = 4_000;
 /** Chunks that one search of the history reads. Its answer says where the next one goes on. */
 export const HISTORY_SCAN_CHUNKS_MAX = 300;
+/** Full chunks of the history that a server holds while they cannot be written. Exceeded: the oldest is dropped and counted. */
+export const HISTORY_UNWRITTEN_CHUNKS_MAX = 10;
 /** Events in one answer of a search. */
 export const HISTORY_PAGE_MAX = 1_000;
 

@@ -7,6 +7,7 @@ import {
   HISTORY_FLUSH_MS,
   HISTORY_SAMPLES_PER_MIN_MAX,
   HISTORY_STRANGERS_PER_MIN_MAX,
+  HISTORY_UNWRITTEN_CHUNKS_MAX,
 } from '../limits.ts';
 import type { ActivityFact } from './activity-filter.ts';
 import { ActivityHistory, type HistorySearch } from './activity-history.ts';
@@ -23,6 +24,12 @@ const ALL: HistorySearch = {
 async function newHistories(count: number, bounds: { readonly eventsMax?: number } = {}) {
   const clock = settableClock();
   const { store } = await newTidemark();
+  const outage = { isOn: false };
+  const writeEntries: typeof store.writeEntries = async (batch) => {
+    if (outage.isOn) throw new Error('the store is away');
+    return store.writeEntries(batch);
+  };
+  const failing = { writeEntries, listEntries: store.listEntries.bind(store), readEntry: store.readEntry.bind(store) };
   const due: (() => void)[] = [];
   const timers = {
     after: (_delayMs: number, run: () => void) => {
@@ -34,14 +41,14 @@ async function newHistories(count: number, bounds: { readonly eventsMax?: number
     { length: count },
     (_, index) =>
       new ActivityHistory({
-        ...{ store, clock, timers, log: QUIET, server: `server-${index}`, keepHours: 24 },
+        ...{ store: failing, clock, timers, log: QUIET, server: `server-${index}`, keepHours: 24 },
         eventsMax: bounds.eventsMax ?? 50_000,
       }),
   );
   const add = (history: ActivityHistory | undefined, fact: ActivityFact, name = '') => {
     history?.add(fact, { at: new Date(clock.nowMs()).toISOString(), server: name, request_id: null });
   };
-  return { store, clock, due, histories: histories as [ActivityHistory, ...ActivityHistory[]], add };
+  return { store, clock, due, histories: histories as [ActivityHistory, ...ActivityHistory[]], add, outage };
 }
 
 function refusal(user: string | null, code = 'source_not_found'): ActivityFact {
@@ -169,5 +176,40 @@ describe('the history of the activity', () => {
     due[0]?.();
     await histories[0].close();
     expect((await histories[1]?.search(ALL))?.events).toHaveLength(1);
+  });
+
+  it('[ACTIVITY-30] events that could not be written are found meanwhile, and written when the store is back', async () => {
+    const { clock, due, histories, add, outage } = await newHistories(2);
+    outage.isOn = true;
+    const count = 2 * HISTORY_CHUNK_EVENTS_MAX + 10;
+    for (let n = 0; n < count; n++) {
+      add(histories[0], refusal(`u${n}`));
+      clock.advance(250);
+    }
+    expect((await histories[0].search(ALL)).events.length).toBe(count);
+    due.shift()?.();
+    await expect.poll(() => due.length).toBe(1);
+    outage.isOn = false;
+    due.shift()?.();
+    const others = () => histories[1]?.search(ALL);
+    await expect.poll(async () => (await others())?.events.length).toBe(count);
+    expect(await others()).toMatchObject({ left_out: 0, next: null });
+    expect((await histories[0].search(ALL)).events.length).toBe(count);
+  });
+
+  it('[ACTIVITY-30] of an outage of the store the newest HISTORY_UNWRITTEN_CHUNKS_MAX chunks are kept, and the failures of the others are counted', async () => {
+    const { clock, histories, add, outage } = await newHistories(1);
+    const [history] = histories;
+    outage.isOn = true;
+    const count = (HISTORY_UNWRITTEN_CHUNKS_MAX + 2) * HISTORY_CHUNK_EVENTS_MAX + 1;
+    for (let n = 0; n < count; n++) {
+      add(history, refusal(`u${n}`));
+      clock.advance(250);
+    }
+    outage.isOn = false;
+    await history.close();
+    const { events, left_out } = await history.search({ ...ALL, limit: 10_000 });
+    const kept = HISTORY_UNWRITTEN_CHUNKS_MAX * HISTORY_CHUNK_EVENTS_MAX + 1;
+    expect([events.length, left_out]).toEqual([kept, count - kept]);
   });
 });

@@ -7,6 +7,7 @@ import {
   HISTORY_EVENT_UNITS_MAX,
   HISTORY_FLUSH_MS,
   HISTORY_SCAN_CHUNKS_MAX,
+  HISTORY_UNWRITTEN_CHUNKS_MAX,
 } from '../limits.ts';
 import { type ActivityFact, type ActivityFilter, matches } from './activity-filter.ts';
 import { HistoryBudget, isFailure } from './history-budget.ts';
@@ -40,7 +41,7 @@ interface Chunk {
   readonly key: string;
   readonly startMs: number;
   readonly events: StoredEvent[];
-  /** Failures that were not kept, because there were too many. */
+  /** Failures that were not kept, because there were too many, or because they could not be written. */
   leftOut: number;
 }
 
@@ -64,9 +65,12 @@ export class ActivityHistory {
   readonly #parts: ActivityHistoryParts;
   readonly #budget = new HistoryBudget();
   #chunk: Chunk | null = null;
+  /** Chunks before it that are not written yet, oldest first. */
+  #unwritten: readonly Chunk[] = [];
   #lastEvent = 0;
   #cancelFlush = NO_FLUSH;
   #isFlushPlanned = false;
+  #isStoreAway = false;
 
   constructor(parts: ActivityHistoryParts) {
     this.#parts = parts;
@@ -93,7 +97,9 @@ export class ActivityHistory {
   /** Writes what has not been written yet. */
   async close(): Promise<void> {
     this.#cancelFlush();
-    await this.#flush(this.#chunk);
+    // Nothing is tried again after the end.
+    this.#isFlushPlanned = true;
+    await this.#flush();
   }
 
   /** Returns the events that match, newest first. It reads `HISTORY_SCAN_CHUNKS_MAX` chunks at most. */
@@ -107,8 +113,12 @@ export class ActivityHistory {
       }
     };
     // Events that are not written yet are in memory only.
-    if (this.#chunk !== null) add(this.#chunk);
-    const { floorMs, leftOut } = await this.#readChunks(search, found, add);
+    const inMemory = this.#chunksInMemory();
+    for (const chunk of inMemory) add(chunk);
+    const { floorMs, leftOut } = await this.#readChunks(search, found, (key, chunk) => {
+      add(chunk);
+      return inMemory.some((own) => own.key === key) ? 0 : chunk.leftOut;
+    });
     const all = [...found].sort(([one], [other]) => (one < other ? -1 : 1));
     const final = all.filter(([key]) => floorMs === null || timeOf(key) >= floorMs).slice(0, search.limit);
     const isCut = final.length < all.length || floorMs !== null;
@@ -117,7 +127,7 @@ export class ActivityHistory {
       events: final.map(([, event]) => event as ActivityHistoryPage['events'][number]),
       next: isCut ? (last ?? `${newestFirstKey(floorMs ?? 0)}~`) : null,
       complete_from: new Date(Math.max(fromMs, await this.#droppedBeforeMs())).toISOString(),
-      left_out: leftOut + (this.#chunk?.leftOut ?? 0),
+      left_out: inMemory.reduce((sum, chunk) => sum + chunk.leftOut, leftOut),
     };
   }
 
@@ -140,21 +150,20 @@ export class ActivityHistory {
   }
 
   /**
-   * Reads chunks until no unread one can hold an event newer than the last of the page. Returns the time down to which all
-   * events are known; null: there are no more.
+   * Reads chunks until no unread one can hold an event newer than the last of the page. `add` returns how many failures
+   * the chunk has left out. Returns the time down to which all events are known; null: there are no more.
    */
   async #readChunks(
     { after, limit }: HistorySearch,
     found: ReadonlyMap<string, unknown>,
-    add: (chunk: StoredChunk) => void,
+    add: (key: string, chunk: StoredChunk) => number,
   ): Promise<{ readonly floorMs: number | null; readonly leftOut: number }> {
     // An event is in a chunk that started before it.
     const start = after === null ? undefined : `${newestFirstKey(timeOf(after) + 1)}~`;
     let scanned = 0;
     let leftOut = 0;
     for await (const { key, chunk } of this.#chunks(start)) {
-      add(chunk);
-      if (key !== this.#chunk?.key) leftOut += chunk.leftOut;
+      leftOut += add(key, chunk);
       scanned++;
       const floorMs = timeOf(key) + HISTORY_CHUNK_MS;
       const isEnough = scanned % READ_STEP === 0 && countAbove(found, floorMs) >= limit;
@@ -193,10 +202,17 @@ export class ActivityHistory {
       nowMs < current.startMs ||
       nowMs - current.startMs >= HISTORY_CHUNK_MS;
     if (!isOver) return current;
-    void this.#flush(current);
-    const chunk = { key: this.#newKey(nowMs), startMs: nowMs, events: [], leftOut: 0 };
-    this.#chunk = chunk;
-    return chunk;
+    const before = this.#chunksInMemory();
+    const tooMany = before.slice(0, -HISTORY_UNWRITTEN_CHUNKS_MAX);
+    const leftOut = tooMany.reduce((sum, chunk) => sum + failuresIn(chunk), 0);
+    this.#unwritten = before.slice(-HISTORY_UNWRITTEN_CHUNKS_MAX);
+    this.#chunk = { key: this.#newKey(nowMs), startMs: nowMs, events: [], leftOut };
+    void this.#flush();
+    return this.#chunk;
+  }
+
+  #chunksInMemory(): readonly Chunk[] {
+    return this.#chunk === null ? this.#unwritten : [...this.#unwritten, this.#chunk];
   }
 
   #newKey(atMs: number): string {
@@ -209,21 +225,36 @@ export class ActivityHistory {
     this.#isFlushPlanned = true;
     this.#cancelFlush = this.#parts.timers.after(HISTORY_FLUSH_MS, () => {
       this.#isFlushPlanned = false;
-      void this.#flush(this.#chunk);
+      void this.#flush();
     });
   }
 
-  /** A chunk that cannot be written is written again with the next events. */
-  async #flush(chunk: Chunk | null): Promise<void> {
-    if (chunk === null) return;
-    const { key, events, leftOut } = chunk;
+  /** Writes all chunks that are in memory, oldest first. Those that cannot be written are tried again later. */
+  async #flush(): Promise<void> {
+    for (const chunk of this.#chunksInMemory()) {
+      // The current chunk may get more events while it is written.
+      const isFinal = chunk !== this.#chunk;
+      if (!(await this.#write(chunk))) return this.#planFlush();
+      if (isFinal) this.#unwritten = this.#unwritten.filter((one) => one !== chunk);
+    }
+  }
+
+  async #write({ key, events, leftOut }: Chunk): Promise<boolean> {
     const value = JSON.stringify({ count: events.length, leftOut, events });
     try {
       await this.#parts.store.writeEntries({ writes: [{ kind: KIND, key: [key], value }], guards: [] });
+      this.#isStoreAway = false;
+      return true;
     } catch (error) {
-      this.#parts.log.warn('activity_history_not_written', { reason: errorMessage(error) });
+      if (!this.#isStoreAway) this.#parts.log.warn('activity_history_not_written', { reason: errorMessage(error) });
+      this.#isStoreAway = true;
+      return false;
     }
   }
+}
+
+function failuresIn({ events, leftOut }: Chunk): number {
+  return leftOut + events.filter(([, event]) => isFailure(event)).length;
 }
 
 /** Returns the time in a key, which `newestFirstKey` has made. */
