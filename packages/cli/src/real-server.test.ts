@@ -160,7 +160,10 @@ describe('a real server', () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ invite: invite.code }),
     });
-    const { client_id } = (await signedIn.json()) as { readonly client_id: string };
+    const { client_id, token } = (await signedIn.json()) as { readonly client_id: string; readonly token: string };
+    const stream = await fetch(`${server.url}/sync/v1/events`, { headers: { authorization: `Bearer ${token}` } });
+    await answer(['ping', 'eve', '--message', 'come home', '--watch']);
+    await stream.body?.cancel();
 
     expect(await runCli(['users', 'export', 'eve', '--output', 'eve.jsonl'])).toMatchObject({ code: 0, out: '' });
     const text = readFileSync(join(folder.path, 'eve.jsonl'), 'utf8');
@@ -181,6 +184,14 @@ describe('a real server', () => {
       { kind: 'document', source: 'Diary', name: 'words', content: 'in her own words' },
     ]);
     expect(of('receipt').map(({ receipt }) => (receipt as { source: string }).source)).toContain('Diary');
+    expect(of('ping')).toMatchObject([{ ping: { sources: [] }, result: { client_id } }]);
+    const events = of('activity').map(({ event }) => event as { kind: string; user_id: string });
+    expect(events.map(({ kind, user_id }) => [kind, user_id])).toEqual(
+      expect.arrayContaining([
+        ['push', 'eve'],
+        ['ping', 'eve'],
+      ]),
+    );
     const actions = of('audit').map(({ fact }) => (fact as { action: string }).action);
     expect(actions).toEqual(expect.arrayContaining(['user.create', 'user.invite']));
     expect(text).not.toMatch(/mallory|open sesame|tm[ki]_/);
@@ -188,7 +199,25 @@ describe('a real server', () => {
     expect(await runCli(['users', 'export', 'nobody'])).toMatchObject({ code: 1, out: '' });
   });
 
-  it('[PRIVACY-2] after users delete nothing about the person is left but audit entries', async () => {
+  it('[PRIVACY-3] users export --with-groups also writes the objects of the groups of the person, and of no other', async () => {
+    await answer(['sources', 'declare', 'Board', '--partition-type', 'group']);
+    for (const group of ['crew', 'harbour']) {
+      const objects = JSON.stringify({ 1: { text: `words of ${group}` } });
+      await answer(['push', 'objects', 'Board', '--group', group], objects);
+    }
+    const objectsOf = async (args: readonly string[]) => {
+      const { out } = await runCli(['users', 'export', 'eve', ...args]);
+      const facts = out.trim().split('\n');
+      return facts.map((line) => JSON.parse(line) as object).filter((fact) => 'group' in fact);
+    };
+    expect(await objectsOf([])).toEqual([]);
+    const object = { id: '1', seq: expect.any(Number), attributes: { text: 'words of crew' } };
+    expect(await objectsOf(['--with-groups'])).toEqual([
+      { kind: 'group_object', group: 'crew', source: 'Board', object: expect.objectContaining(object) },
+    ]);
+  });
+
+  it('[PRIVACY-2] after users delete nothing about the person is left but audit entries and the activity of the last day', async () => {
     await answer(['users', 'delete', 'eve', '--yes']);
     await answer(['users', 'create', 'eve', '--password-stdin'], 'open sesame');
     const { out } = await runCli(['users', 'export', 'eve']);
@@ -196,7 +225,7 @@ describe('a real server', () => {
       .trim()
       .split('\n')
       .map((line) => (JSON.parse(line) as { kind: string }).kind);
-    expect([...new Set(kinds)].sort()).toEqual(['audit', 'groups', 'receipt', 'user']);
+    expect([...new Set(kinds)].sort()).toEqual(['activity', 'audit', 'groups', 'receipt', 'user']);
     expect(out).not.toContain('secret of eve');
   });
 

@@ -1,32 +1,74 @@
-import type { AuditFact, Client, ClientSync, ObjectList, Receipt, Source, Token, User } from '@tidemark/protocol';
+import type {
+  ActivityHistoryPage,
+  AuditFact,
+  Client,
+  ClientSync,
+  ObjectList,
+  Ping,
+  PingWithResults,
+  Receipt,
+  Source,
+  Token,
+  User,
+} from '@tidemark/protocol';
 import { LIST_MAX, OBJECT_LIST_MAX, parseJson } from '@tidemark/protocol';
 import { type ApiClient, listAll, path } from '../api-client.ts';
+import { PAGE_EVENTS } from './tail.ts';
 
 /** One line of the export. */
 export interface ExportedFact {
-  readonly kind: 'user' | 'groups' | 'device' | 'token' | 'object' | 'document' | 'receipt' | 'audit';
+  readonly kind:
+    | 'user'
+    | 'groups'
+    | 'device'
+    | 'token'
+    | 'object'
+    | 'group_object'
+    | 'document'
+    | 'receipt'
+    | 'ping'
+    | 'activity'
+    | 'audit';
   readonly [field: string]: unknown;
+}
+
+export interface ExportOptions {
+  /** True: the objects of the groups of the person as well, which are about others, too. */
+  readonly hasGroups: boolean;
 }
 
 /**
  * Yields everything that the server holds about one person, from the routes that anybody with the scope `admin` can call.
- * Objects of groups and of shared sources are not of one person, and are left out.
+ * Objects of shared sources are not of one person, and are left out.
  */
-export async function* factsAbout(api: ApiClient, login: string): AsyncGenerator<ExportedFact> {
+export async function* factsAbout(
+  api: ApiClient,
+  login: string,
+  { hasGroups }: ExportOptions,
+): AsyncGenerator<ExportedFact> {
   yield { kind: 'user', user: await api.get<User>(path`/rc/v1/users/${login}`) };
   const { groups } = await api.get<{ readonly groups: readonly string[] }>(path`/rc/v1/users/${login}/groups`);
   yield { kind: 'groups', groups };
   const devices = await api.get<readonly string[]>(path`/rc/v1/users/${login}/clients`);
-  const sources = (await api.get<readonly Source[]>('/rc/v1/sources')).map(({ name, partition_type }) => ({
-    name,
-    isPersonal: partition_type === 'user',
-  }));
+  const sources = await api.get<readonly Source[]>('/rc/v1/sources');
+  const namesOf = (type: Source['partition_type']) =>
+    sources.filter(({ partition_type }) => partition_type === type).map(({ name }) => name);
   const names = sources.map(({ name }) => name);
   for (const id of devices) yield* factsOfDevice(api, id, names);
   for (const token of await listAll<Token>(api, '/rc/v1/tokens', ({ id }) => id)) {
     if (token.user === login) yield { kind: 'token', token };
   }
-  for (const { name } of sources.filter(({ isPersonal }) => isPersonal)) yield* factsOfSource(api, login, name);
+  for (const name of namesOf('user')) yield* factsOfSource(api, login, name);
+  for (const group of hasGroups ? groups : []) {
+    for (const source of namesOf('group')) {
+      const base = path`/rc/v1/groups/${group}/sources/${source}`;
+      for await (const object of objectsBelow(api, base)) yield { kind: 'group_object', group, source, object };
+    }
+  }
+  if (devices.length > 0) yield* pingsOf(api, devices);
+  yield* activityOf(api, { user_id: login });
+  // Refusals of a token that is no longer known name only the device.
+  for (const id of devices) yield* activityOf(api, { client_id: id }, ({ user_id }) => user_id !== login);
   yield* auditOf(api, login, devices);
 }
 
@@ -41,14 +83,49 @@ async function* factsOfDevice(api: ApiClient, id: string, sources: readonly stri
 
 async function* factsOfSource(api: ApiClient, login: string, source: string): AsyncGenerator<ExportedFact> {
   const base = path`/rc/v1/users/${login}/sources/${source}`;
-  for (let after: ObjectList['next'] = 0; after !== null; ) {
-    const page: ObjectList = await api.get(`${base}/objects`, { limit: OBJECT_LIST_MAX, after });
-    for (const object of page.objects) yield { kind: 'object', source, object };
-    after = page.next;
-  }
+  for await (const object of objectsBelow(api, base)) yield { kind: 'object', source, object };
   yield* documentsBelow(api, base, { source });
   const query = { user_id: login, limit: LIST_MAX };
   yield { kind: 'receipt', receipt: await api.get<Receipt>(path`/rc/v1/sources/${source}/receipts`, query) };
+}
+
+async function* objectsBelow(api: ApiClient, base: string): AsyncGenerator<ObjectList['objects'][number]> {
+  for (let after: ObjectList['next'] = 0; after !== null; ) {
+    const page: ObjectList = await api.get(`${base}/objects`, { limit: OBJECT_LIST_MAX, after });
+    yield* page.objects;
+    after = page.next;
+  }
+}
+
+/** Yields the results of pings on the devices. Results are kept by ping, so those of all devices are read. */
+async function* pingsOf(api: ApiClient, devices: readonly string[]): AsyncGenerator<ExportedFact> {
+  for (const { ping_id, at, sources } of await listAll<Ping>(api, '/rc/v1/pings', (ping) => ping.ping_id)) {
+    for (let after: string | undefined, isLast = false; !isLast; ) {
+      const query = { limit: LIST_MAX, ...(after === undefined ? {} : { after }) };
+      const { results }: PingWithResults = await api.get(path`/rc/v1/pings/${ping_id}`, query);
+      for (const result of results) {
+        if (devices.includes(result.client_id)) yield { kind: 'ping', ping: { ping_id, at, sources }, result };
+      }
+      after = results.at(-1)?.client_id;
+      isLast = results.length < LIST_MAX;
+    }
+  }
+}
+
+type ActivityEvent = ActivityHistoryPage['events'][number];
+
+/** Yields what the server has recorded of the last day. */
+async function* activityOf(
+  api: ApiClient,
+  of: { readonly user_id: string } | { readonly client_id: string },
+  isWanted: (event: ActivityEvent) => boolean = () => true,
+): AsyncGenerator<ExportedFact> {
+  for (let after: string | null | undefined; after !== null; ) {
+    const query = { ...of, limit: PAGE_EVENTS, ...(after === undefined ? {} : { after }) };
+    const page: ActivityHistoryPage = await api.get('/rc/v1/activity/history', query);
+    for (const event of page.events.filter(isWanted)) yield { kind: 'activity', event };
+    after = page.next;
+  }
 }
 
 /** Documents that show the objects of a source, which are exported one by one. */

@@ -79,7 +79,7 @@ async function showLive(
 /** As many as a screen has room for. */
 const RECENT_DEFAULT = 10;
 /** Events of the history that one request asks for. */
-const PAGE_EVENTS = 1_000;
+export const PAGE_EVENTS = 1_000;
 const PAST_COUNT_DEFAULT = 100;
 
 interface PastOptions extends Pick<TailOptions, 'user' | 'client' | 'source' | 'kind' | 'count'> {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { UserView } from '@tidemark/core';
 import { type ChangedUser, type Invite, parseJson, type UserList } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { type ApiClient, path } from '../api-client.ts';
+import { path } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -25,6 +25,11 @@ interface CreateOptions extends AttributeOptions {
 interface SetOptions extends CreateOptions {
   readonly password?: boolean;
   readonly revokeTokens?: boolean;
+}
+
+interface UserExportOptions {
+  readonly output?: string;
+  readonly withGroups?: boolean;
 }
 
 export function addUsers(program: Command, cli: Cli): void {
@@ -64,13 +69,20 @@ function addExport(users: Command, cli: Cli): void {
     .description('Write everything that the server holds about a user, as JSON lines')
     .argument('<login>')
     .option('--output <file>', 'write to this new file, which only you can read, instead of the standard output')
+    .option('--with-groups', 'also the objects of the groups of the user, which others share')
     .action(
-      cli.remote(async ({ api }, login: string, { output }: { readonly output?: string }) => {
-        if (output === undefined) for await (const line of linesAbout(api, login)) cli.terminal.out(line);
-        else await writeLines(resolve(cli.folder, output), linesAbout(api, login));
+      cli.remote(async ({ api }, login: string, { output, withGroups = false }: UserExportOptions) => {
+        const lines = linesOf(factsAbout(api, login, { hasGroups: withGroups }));
+        if (output === undefined) for await (const line of lines) cli.terminal.out(line);
+        else await writeLines(resolve(cli.folder, output), lines);
       }),
     );
-  withExamples(command, 'tidemark users export ada', 'tidemark users export ada --output ada.jsonl');
+  withExamples(
+    command,
+    'tidemark users export ada',
+    'tidemark users export ada --output ada.jsonl',
+    'tidemark users export ada --with-groups --output ada.jsonl',
+  );
 }
 
 const show: CommandAction<[string, object]> = async ({ api, print }, login) => {
@@ -134,8 +146,8 @@ function addInvite(users: Command, cli: Cli): void {
   withExamples(command, 'tidemark users invite ada', 'tidemark users invite ada --expires-in-s 3600');
 }
 
-async function* linesAbout(api: ApiClient, login: string): AsyncGenerator<string> {
-  for await (const fact of factsAbout(api, login)) yield `${JSON.stringify(fact)}\n`;
+async function* linesOf(facts: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const fact of facts) yield `${JSON.stringify(fact)}\n`;
 }
 
 /** Writes a new file, but none before the first line is there: the user may not exist. */
