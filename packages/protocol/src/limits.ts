@@ -93,6 +93,8 @@ export const FILTER_READ_UNITS_MAX = 100_000_000;
 export const SORTED_OBJECTS_MAX = 1_000_000;
 /** Bytes of these objects. Exceeded: `limit_exceeded`. */
 export const SORTED_BYTES_MAX = 1_000_000_000;
+/** Slices of the journal that a sorted list reads of what is written while it is made: as much as a list of the largest size. */
+export const SORTED_NEW_SLICES_MAX = 2_000;
 /** The beginning of a text by which a list is sorted, in UTF-16 units. Texts that begin alike are sorted by id. */
 export const SORTED_TEXT_UNITS_MAX = 256;
 /** Devices of one user. Exceeded: `limit_exceeded`. */

@@ -171,7 +171,10 @@ describe('filtered lists of objects', () => {
     const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`o${index}`, { n: index }]));
     const { store, every, list } = await openWares(objects);
     const partition = sharedPartition('Product');
-    const bounds = { readObjectsMax: 1_000, readUnitsMax: 1e9, sortedObjectsMax: 3_000, sortedBytesMax: 1e9 };
+    const bounds = {
+      ...{ readObjectsMax: 1_000, readUnitsMax: 1e9, sortedObjectsMax: 3_000, sortedBytesMax: 1e9 },
+      newSlicesMax: 20,
+    };
     const read = async (call: ObjectPageCall, changes: Partial<typeof bounds> = {}) => {
       const pace = { turn: async () => undefined };
       const ports = { store, limits: DEFAULT_LIMITS, pace, bounds: { ...bounds, ...changes } };
@@ -278,6 +281,46 @@ describe('filtered lists of objects', () => {
       after = page.next;
     }
     expect(seen.size).toBe(500);
+  });
+
+  it('[LIST-11] a sorted list holds an object that moves while much is written, also far behind what it has read', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`o${n}`, { n, is: n < 500 ? 0 : 1 }]));
+    const big = 'x'.repeat(150_000);
+    let isListing = false;
+    const { tidemark } = await newTidemark({
+      pace: {
+        turn: async () => {
+          if (!isListing) return;
+          isListing = false;
+          for (let n = 0; n < 60; n++)
+            await tidemark.pushObjects({ source: 'Product', objects: { [`o${n}`]: { big } } });
+          await tidemark.pushObjects({ source: 'Product', objects: { o999: { n: -1 } } });
+        },
+      },
+    });
+    await tidemark.pushObjects({ source: 'Product', objects });
+    isListing = true;
+    const call = { filter: '{"is":1}', sort: 'n', limit: 1_000 };
+    const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+    expect([page.objects.length, page.objects[0]?.id, page.matches]).toEqual([500, 'o999', 500]);
+  });
+
+  it('[LIST-11] a sorted list is refused when objects change faster than they are read', async () => {
+    const { store, tidemark } = await openWares(
+      Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [n, { n }])),
+    );
+    const big = 'x'.repeat(150_000);
+    let pushes = 0;
+    const turn = async () => {
+      for (const id of ['a', 'b']) {
+        await tidemark.pushObjects({ source: 'Product', objects: { [`${id}${++pushes}`]: { big } } });
+      }
+    };
+    const bounds = { readObjectsMax: 1e6, readUnitsMax: 1e9, sortedObjectsMax: 1e6, sortedBytesMax: 1e9 };
+    const ports = { store, limits: DEFAULT_LIMITS, pace: { turn }, bounds: { ...bounds, newSlicesMax: 5 } };
+    const partition = sharedPartition('Product');
+    expect(await refusalOf(objectPage(ports, partition, { sort: 'n' }, () => false))).toBe('overloaded');
+    expect(pushes).toBeLessThan(20);
   });
 
   it('[LIST-6] a list whose data is replaced while it is read starts over, and holds nothing of before', async () => {

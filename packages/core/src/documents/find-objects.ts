@@ -5,6 +5,7 @@ import {
   pointer,
   Refusal,
   SORTED_BYTES_MAX,
+  SORTED_NEW_SLICES_MAX,
   SORTED_OBJECTS_MAX,
 } from '@tidemark/protocol';
 import type { Pace } from '../ports/pace.ts';
@@ -40,6 +41,8 @@ export interface FindBounds {
   readonly readUnitsMax: number;
   readonly sortedObjectsMax: number;
   readonly sortedBytesMax: number;
+  /** Slices that a sorted list reads of what is written while it is made. */
+  readonly newSlicesMax: number;
 }
 
 const BOUNDS: FindBounds = {
@@ -47,13 +50,13 @@ const BOUNDS: FindBounds = {
   readUnitsMax: FILTER_READ_UNITS_MAX,
   sortedObjectsMax: SORTED_OBJECTS_MAX,
   sortedBytesMax: SORTED_BYTES_MAX,
+  newSlicesMax: SORTED_NEW_SLICES_MAX,
 };
 
 /** Read between two pauses for the event loop: a few milliseconds of work. */
 const SLICE_ENTRIES = 500;
 const SLICE_UNITS = 200_000;
-/** Slices that a sorted list reads of what is written while it is made. */
-const NEW_SLICES_MAX = 20;
+const RETRY_AFTER_S = 10;
 /** A pass starts over only after a reset or a restore. */
 const PASSES_MAX = 5;
 /** Rows of the page that are read at a time. */
@@ -142,15 +145,25 @@ class ObjectSearch {
       this.#take(slice, before.head);
       after = slice.upTo;
       if (after > before.head) newSlices++;
-      // A list in the order of the journal says where it goes on, so it need not give up.
-      const isGivenUp = !this.#call.order.isOfJournal && newSlices >= NEW_SLICES_MAX;
-      const isAtEnd = after >= slice.state.head || isGivenUp;
+      const isAtEnd = after >= slice.state.head;
+      if (!isAtEnd) this.#requireProgress(newSlices);
       if (isAtEnd || this.#isFull()) {
         this.#isWhole = isAtEnd && begin === 0;
         return { state: slice.state, next: this.#next(isAtEnd ? null : after) };
       }
       await pace.turn();
     }
+  }
+
+  /**
+   * Refuses a sorted list that never ends, because objects are written faster than it reads. An object that moved to the
+   * part that was not read would be missing. A list in the order of the journal says where it goes on instead.
+   */
+  #requireProgress(newSlices: number): void {
+    const { newSlicesMax } = this.#ports.bounds ?? BOUNDS;
+    if (this.#call.order.isOfJournal || newSlices < newSlicesMax) return;
+    const detail = 'objects change faster than they are sorted; try again later, or leave sort out';
+    throw new Refusal('overloaded', detail, [], RETRY_AFTER_S);
   }
 
   /** Reads the rows of the page again, as JSON text. Those that match no longer are left out. */
