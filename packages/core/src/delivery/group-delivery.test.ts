@@ -1,6 +1,7 @@
 import { Refusal } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
+import { groupPartition } from '../admission/custom-partition.ts';
 
 const DEVICE = { user: 'ada', client: 'c1' };
 
@@ -125,6 +126,22 @@ it('[EXPLAIN-11] without a group, an object is looked for in all groups of the u
   expect(await refusalOf(test.tidemark.delivery.pending('c1', 'Visit'))).toBe('group_required');
   await test.tidemark.groups.remove('ada', ['north', 'east', 'south']);
   expect(await refusalOf(test.tidemark.delivery.explain('c1', 'Visit', 'a'))).toBe('group_required');
+});
+
+it('[EXPLAIN-15] without a group, an object that is nowhere may have been in the group whose tombstones were trimmed', async () => {
+  const find = async (object: string) => {
+    const { verdict, evidence } = await test.tidemark.delivery.explain('c1', 'Visit', object);
+    return [verdict, evidence.group];
+  };
+  await test.tidemark.groups.add('ada', ['east', 'south']);
+  await test.tidemark.pushObjects({ source: 'Visit', group: 'south', objects: { gone: { n: 1 } } });
+  await test.tidemark.pushDeletes({ source: 'Visit', group: 'south', objects: ['gone'] });
+  await test.store.trim(groupPartition('Visit', 'south'), 100);
+  // East comes first, and has never held anything.
+  expect(await find('gone')).toEqual(['trimmed_or_never_existed', 'south']);
+  await test.tidemark.pushObjects({ source: 'Visit', group: 'north', objects: { moved: { n: 1 } } });
+  await test.tidemark.pushDeletes({ source: 'Visit', group: 'north', objects: ['moved'] });
+  expect(await find('moved')).toEqual(['deletion_pending', 'north']);
 });
 
 it('[EXPLAIN-12] without a group, the next page is that of the only group of the user', async () => {

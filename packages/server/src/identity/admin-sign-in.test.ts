@@ -1,7 +1,7 @@
-import type { CurrentSession } from '@tidemark/protocol';
+import type { CurrentSession, DeviceSession } from '@tidemark/protocol';
 import { Caller, OIDC_ADMIN, OIDC_CLIENT, type OidcServer, openOidcServer, type Reply } from '@tidemark/testing';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { issuerOf } from '../config/issuer-settings.ts';
 import { SIGN_IN_MS_MAX } from '../limits.ts';
 
@@ -81,6 +81,21 @@ it('[OIDC-25] a role with the scope read gives a console without actions', async
   const session = sessionOf(await signIn('rita'));
   expect((await door.get('/rc/v1/users', session)).status).toBe(200);
   expect((await door.post('/rc/v1/sources', { name: 'Forbidden' }, session)).code).toBe('forbidden');
+});
+
+it('[SESSION-20] a session with only the scope admin ends no sessions of the device of an administrator', async () => {
+  const { body: invite } = await admin.post('/rc/v1/users/admin/invite', {});
+  const signedIn = await door.post('/sync/v1/login', { invite: (invite as { readonly code: string }).code });
+  const { client_id, token } = signedIn.body as DeviceSession;
+  const device = new Caller(server.url, token);
+  onTestFinished(() => device.close());
+  const sessions = `/rc/v1/clients/${client_id}/sessions`;
+  const session = sessionOf(await signIn('olga'));
+  const end = { method: 'DELETE', path: sessions, headers: session, body: null };
+  expect((await door.send(end)).code).toBe('forbidden');
+  expect((await device.get('/sync/v1/sources')).status).toBe(200);
+  expect((await admin.delete(sessions)).body).toEqual({ client_id, ended: 1 });
+  expect((await device.get('/sync/v1/sources')).code).toBe('token_revoked');
 });
 
 it('[OIDC-26] the request asks for a code with PKCE, and the cookie of the sign-in is out of reach of scripts and other sites', async () => {
