@@ -61,10 +61,7 @@ export const SourceAttributes = Type.Object(
     queue: queueText('query, create, update and delete jobs that have no queue of their own'),
     query_queue: queueText('query jobs'),
     cud_queue: queueText('create, update and delete jobs'),
-    adapter: text(
-      'Who fills the source: `none`, `backend`, or the name of a source module. It cannot change.',
-      'backend',
-    ),
+    adapter: text('Who fills the source: `none`, `backend`, or the name of a source module.', 'backend'),
     conflicts: Conflicts,
     read_only: flag('True: devices cannot change the objects of the source.'),
     references: References,

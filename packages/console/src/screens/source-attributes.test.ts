@@ -5,7 +5,14 @@ import { attributesOf, changesOf, formOf, NEW_SOURCE, problemsOf } from './sourc
 it('[CONSOLE-83] the form of a source becomes its attributes, with references by line and empty queues as none', () => {
   const form = { ...NEW_SOURCE, adapter: ' backend ', poll: '60', cudQueue: 'orders' };
   expect(attributesOf({ ...form, references: 'customer_id: Customer\n\n a:b : Part ' })).toEqual({
-    ...{ adapter: 'backend', poll_interval: 60, conflicts: 'last_writer', read_only: false, push_notify: false },
+    ...{
+      adapter: 'backend',
+      poll_interval: 60,
+      sync_type: 'incremental',
+      conflicts: 'last_writer',
+      read_only: false,
+      push_notify: false,
+    },
     ...{ queue: null, query_queue: null, cud_queue: 'orders' },
     references: { customer_id: 'Customer', 'a:b': 'Part' },
   });
@@ -14,7 +21,14 @@ it('[CONSOLE-83] the form of a source becomes its attributes, with references by
 
 it('[CONSOLE-83] the attributes of a source become its form, and the form the same attributes', () => {
   const attributes = {
-    ...{ adapter: 'backend', poll_interval: -1, conflicts: 'detect', read_only: true, push_notify: true },
+    ...{
+      adapter: 'backend',
+      poll_interval: -1,
+      sync_type: 'bulk_only',
+      conflicts: 'detect',
+      read_only: true,
+      push_notify: true,
+    },
     ...{ queue: 'all', query_queue: 'reads', cud_queue: null, references: { customer_id: 'Customer', 'a:b': 'Part' } },
   } as const;
   expect(attributesOf(formOf(attributes as unknown as Source))).toEqual(attributes);

@@ -1,9 +1,10 @@
-import type { Conflicts, PushNotify, Source } from '@tidemark/protocol';
+import type { Conflicts, PushNotify, Source, SyncType } from '@tidemark/protocol';
 
 /** The attributes of a source as a form has them. */
 export interface SourceForm {
   readonly adapter: string;
   readonly poll: string;
+  readonly syncType: SyncType;
   readonly conflicts: Conflicts;
   readonly isReadOnly: boolean;
   readonly pushNotify: PushNotify;
@@ -15,7 +16,14 @@ export interface SourceForm {
 }
 
 export const NEW_SOURCE: SourceForm = {
-  ...{ adapter: 'none', poll: '', conflicts: 'last_writer', isReadOnly: false, pushNotify: false },
+  ...{
+    adapter: 'none',
+    poll: '',
+    syncType: 'incremental',
+    conflicts: 'last_writer',
+    isReadOnly: false,
+    pushNotify: false,
+  },
   ...{ queue: '', queryQueue: '', cudQueue: '', references: '' },
 };
 
@@ -23,6 +31,7 @@ export function formOf(source: Source): SourceForm {
   return {
     adapter: source.adapter,
     poll: String(source.poll_interval),
+    syncType: source.sync_type,
     conflicts: source.conflicts,
     isReadOnly: source.read_only,
     pushNotify: source.push_notify,
@@ -49,6 +58,7 @@ export function attributesOf(form: SourceForm) {
   return {
     adapter: form.adapter.trim() === '' ? 'none' : form.adapter.trim(),
     ...(form.poll === '' ? {} : { poll_interval: Number(form.poll) }),
+    sync_type: form.syncType,
     conflicts: form.conflicts,
     read_only: form.isReadOnly,
     push_notify: form.pushNotify,

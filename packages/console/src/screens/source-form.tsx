@@ -1,6 +1,6 @@
 import { NativeSelect, Stack, Switch, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { Conflicts } from '@tidemark/protocol';
+import type { Conflicts, SyncType } from '@tidemark/protocol';
 import { useId } from 'react';
 import { client } from '../api/client.ts';
 import { TextField } from '../components/fields.tsx';
@@ -31,6 +31,16 @@ export function SourceFields({ form, onChange }: SourceFieldsProps) {
         error={problems.poll}
         onText={(poll) => onChange({ poll })}
         inputMode="numeric"
+      />
+      <NativeSelect
+        label="How devices get the data"
+        description="Data of groups always comes as changes."
+        value={form.syncType}
+        onChange={(event) => onChange({ syncType: event.currentTarget.value as SyncType })}
+        data={[
+          { value: 'incremental', label: 'only what has changed' },
+          { value: 'bulk_only', label: 'everything again, as one snapshot' },
+        ]}
       />
       <NativeSelect
         label="When two devices change the same attribute"
