@@ -11,12 +11,14 @@ import { useBrowser } from '@tidemark/testing';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { filesBelow, packAll, publishedPackages } from './pack.mjs';
+import { filesBelow, packAll, publishedPackages, readManifest } from './pack.mjs';
 import { ROOT } from './processes.mjs';
 import { checksumsIn, copyOtherwise } from './reproducible.mjs';
 
 const PASSWORD = 'a-password-for-tests';
-const PACKAGES = publishedPackages().map((path) => path.replace('packages/', ''));
+const PACKAGES = publishedPackages().map((path) => readManifest(ROOT, path).name);
+// It is a program of three lines, and no module.
+const LIBRARIES = PACKAGES.filter((name) => name !== 'create-tidemark');
 // The packages are ECMAScript modules: neither CommonJS nor TypeScript's resolution before `exports` can load them.
 const UNSUPPORTED_RESOLUTIONS = ['node10', 'node16-cjs'];
 
@@ -54,15 +56,20 @@ function userEnvironment() {
 }
 
 function filesOf(name) {
-  const root = join(installed, 'node_modules/@tidemark', name);
+  const root = join(installed, 'node_modules', name);
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1));
 }
 
+function read(file) {
+  return readFileSync(file, 'utf8');
+}
+
 function readTarball(name) {
-  const file = readdirSync(join(folder, 'tarballs')).find((file) => /^tidemark-(.*)-\d/.exec(file)?.[1] === name);
-  return readFileSync(join(folder, 'tarballs', file));
+  const start = `${name.replace('@', '').replace('/', '-')}-`;
+  const isIt = (file) => file.startsWith(start) && /^\d/.test(file.slice(start.length));
+  return readFileSync(join(folder, 'tarballs', readdirSync(join(folder, 'tarballs')).find(isIt)));
 }
 
 describe('packages installed from tarballs', () => {
@@ -74,7 +81,7 @@ describe('packages installed from tarballs', () => {
     expect(checksumsIn(join(folder, 'again'))).toEqual(checksumsIn(join(folder, 'tarballs')));
   });
 
-  it.each(PACKAGES)('[PACK-3] @tidemark/%s holds its licence, its README and no helper of tests', (name) => {
+  it.each(PACKAGES)('[PACK-3] %s holds its licence, its README and no helper of tests', (name) => {
     const files = filesOf(name);
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
     // Pages of the documentation may be about tests.
@@ -84,11 +91,11 @@ describe('packages installed from tarballs', () => {
 
   it('[PACK-3] the server brings its console and its documentation', () => {
     const pages = ['console/index.html', 'docs/index.html', 'docs/llms.txt', 'docs/files.json'];
-    expect(filesOf('server')).toEqual(expect.arrayContaining(pages));
+    expect(filesOf('@tidemark/server')).toEqual(expect.arrayContaining(pages));
   });
 
-  it.each(PACKAGES)('[PACK-3] @tidemark/%s has source maps that bring their sources', (name) => {
-    const root = join(installed, 'node_modules/@tidemark', name);
+  it.each(LIBRARIES)('[PACK-3] %s has source maps that bring their sources', (name) => {
+    const root = join(installed, 'node_modules', name);
     const maps = filesOf(name).filter((file) => file.endsWith('.js.map'));
     expect(maps.length).toBeGreaterThan(0);
     const empty = maps.filter((file) => {
@@ -100,7 +107,7 @@ describe('packages installed from tarballs', () => {
     expect(empty).toEqual([]);
   });
 
-  it.each(PACKAGES)('[PACK-5] publint finds no fault in @tidemark/%s', async (name) => {
+  it.each(PACKAGES)('[PACK-5] publint finds no fault in %s', async (name) => {
     const { messages, pkg } = await publint({
       pack: { tarball: new Uint8Array(readTarball(name)).buffer },
       strict: true,
@@ -108,7 +115,7 @@ describe('packages installed from tarballs', () => {
     expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
   });
 
-  it.each(PACKAGES)('[PACK-5] ECMAScript modules and bundlers resolve all types of @tidemark/%s', async (name) => {
+  it.each(LIBRARIES)('[PACK-5] ECMAScript modules and bundlers resolve all types of %s', async (name) => {
     const { problems } = await checkPackage(createPackageFromTarballData(new Uint8Array(readTarball(name))));
     expect(problems.filter(({ resolutionKind }) => !UNSUPPORTED_RESOLUTIONS.includes(resolutionKind))).toEqual([]);
   });
@@ -126,6 +133,15 @@ describe('packages installed from tarballs', () => {
     } finally {
       await server.stop();
     }
+  });
+
+  it('[INIT-23] npm create tidemark makes the app that tidemark init makes', () => {
+    const made = run('npm', ['create', 'tidemark', 'created', '--', '--template', 'modules']);
+    expect([made.status, made.output]).toEqual([0, expect.stringMatching(/created is an app\. In it, npm install/)]);
+    const files = (app) =>
+      filesBelow(join(installed, app), '.').map((path) => [path, read(join(installed, app, path))]);
+    run('npx', ['--no-install', 'tidemark', 'init', 'initialised', '--template', 'modules']);
+    expect(files('created')).toEqual(files('initialised'));
   });
 
   it('[INIT-20] a web app of tidemark init installs from the tarballs that it was started from, is built and synchronises', async () => {
