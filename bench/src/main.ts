@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chartsOf } from './charts.ts';
+import { compareCheckouts } from './checkouts.ts';
 import { PARTS, type RunSize } from './parts.ts';
 import { performancePage } from './performance-page.ts';
 import { comparisonOf, type Results, readResults, rowsOf, saveResults } from './results.ts';
@@ -28,6 +29,8 @@ const HELP = `Examples
   npm run bench -- --docs              writes docs/explanation/performance.md and its charts, too
   npm run bench -- --docs --from FILE  the same from results that are there already
   npm run bench -- --compare OLD NEW   compares the results of two runs
+  npm run bench -- --against FOLDER    compares the CPU time of requests with a server of another checkout,
+                                       which must be built
 
 Ratios compare two things measured in the same run; absolute times mean little on a shared machine.
 The exit code is 1 when a bound is broken that is not known to be missed.
@@ -45,6 +48,7 @@ const { values, positionals } = parseArgs({
     docs: { type: 'boolean', default: false },
     from: { type: 'string' },
     compare: { type: 'boolean', default: false },
+    against: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
 });
@@ -64,6 +68,10 @@ async function main(): Promise<number> {
     return 0;
   }
   if (values.compare) return compareRuns();
+  if (values.against !== undefined) {
+    process.stdout.write(`${await compareCheckouts(values.against, ROOT, say)}\n`);
+    return 0;
+  }
   if (values.from !== undefined) return writeDocs(readResults(values.from));
   const size = sizeOfRun();
   if (typeof size === 'string') {
