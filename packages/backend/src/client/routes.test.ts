@@ -60,6 +60,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'users.deleteClient': ({ users }) => users.deleteClient('{user_id}', '{client_id}'),
   'users.ping': ({ users }) => users.ping({ user_id: 'x' }),
   'groups.list': ({ groups }) => groups.list(),
+  'groups.details': ({ groups }) => groups.details(),
   'groups.every': ({ groups }) => groups.every().next(),
   'groups.members': ({ groups }) => groups.members('{group}'),
   'groups.setMembers': ({ groups }) => groups.setMembers('{group}', []),

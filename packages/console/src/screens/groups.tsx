@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import type { GroupDetails } from '@tidemark/protocol';
 import { useState } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { curlOf, quoted } from '../api/curl.ts';
@@ -15,10 +16,18 @@ import { Page, Section } from '../components/page.tsx';
 import { PagesButton } from '../components/pages-button.tsx';
 
 const NAMES = { limit: 100, nameOf: (name: string) => name };
-const GROUPS: readonly Column<string>[] = [{ title: 'Group', cell: (group) => <NameLink kind="group" name={group} /> }];
+const GROUPS: readonly Column<GroupDetails>[] = [
+  { title: 'Group', cell: ({ group }) => <NameLink kind="group" name={group} /> },
+  { title: 'Members', cell: ({ members }) => members.toLocaleString('en'), isNumber: true },
+];
 
 export function Groups() {
-  const query = usePages({ ...NAMES, queryKey: ['groups'], read: (page) => client.groups.list(page) });
+  const query = usePages({
+    queryKey: ['groups', 'details'],
+    limit: NAMES.limit,
+    read: (page) => client.groups.details(page),
+    nameOf: ({ group }) => group,
+  });
   const isAdmin = useIsAdmin();
   return (
     <Page
@@ -31,7 +40,7 @@ export function Groups() {
           pages.flat().length === 0 ? (
             <NoGroups />
           ) : (
-            <DataTable label="Groups" rows={pages.flat()} keyOf={(group) => group} columns={GROUPS} />
+            <DataTable label="Groups" rows={pages.flat()} keyOf={({ group }) => group} columns={GROUPS} />
           )
         }
       </Loaded>
@@ -56,7 +65,7 @@ export function Group() {
   const { group } = useParams({ strict: false }) as { readonly group: string };
   const query = usePages({
     ...NAMES,
-    queryKey: ['groups', group],
+    queryKey: ['groups', 'members', group],
     read: (page) => client.groups.members(group, page),
   });
   const isAdmin = useIsAdmin();

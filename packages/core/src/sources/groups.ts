@@ -1,4 +1,5 @@
 import {
+  DETAILS_LIST_MAX,
   GROUP_MEMBERS_PER_CALL_MAX,
   GROUPS_PER_USER_MAX,
   LIST_MAX,
@@ -43,7 +44,14 @@ interface ListPage {
   readonly limit?: number;
 }
 
+/** A group with the number of its members. */
+export interface GroupDetails {
+  readonly group: string;
+  readonly members: number;
+}
+
 const MEMBERS_PER_READ = 1_000;
+const DETAILS_PER_PAGE = 100;
 
 /** Sorts after every name that begins a key, because names contain no control characters. */
 const AFTER_NAME = '\u0001';
@@ -111,6 +119,16 @@ export class Groups {
       isMore = entries.length === MEMBERS_PER_READ;
     }
     return [...groups].slice(0, limit);
+  }
+
+  /** A page of the groups that have members, sorted, with how many they have. */
+  async details({ limit = DETAILS_PER_PAGE, ...page }: ListPage = {}): Promise<readonly GroupDetails[]> {
+    admitLimit(limit, DETAILS_LIST_MAX);
+    const groups = await this.list({ ...page, limit });
+    const members = await Promise.all(
+      groups.map((group) => this.#ports.store.countEntries('setting', [GROUP_MEMBER, group])),
+    );
+    return groups.map((group, index) => ({ group, members: members[index] ?? 0 }));
   }
 
   /**
@@ -214,8 +232,8 @@ function admitNames(kind: 'group' | 'login', given: unknown, field: string, max:
   return given.map((name, index) => admitName(kind, name, pointer(field, index)));
 }
 
-function admitLimit(limit: number): number {
-  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LIST_MAX) return limit;
-  const detail = `must be a whole number from 1 to ${LIST_MAX}`;
+function admitLimit(limit: number, max = LIST_MAX): number {
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= max) return limit;
+  const detail = `must be a whole number from 1 to ${max}`;
   throw new Refusal('invalid_value', `limit ${detail}`, [{ pointer: pointer('limit'), detail }]);
 }

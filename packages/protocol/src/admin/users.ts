@@ -102,6 +102,12 @@ export const UserGroups = Type.Object(
 );
 export type UserGroups = Static<typeof UserGroups>;
 
+export const GroupDetails = Type.Object(
+  { group: text('The group.', 'north'), members: count('How many members it has.', 12) },
+  { ...closed, title: 'GroupDetails', description: 'A group with the number of its members.' },
+);
+export type GroupDetails = Static<typeof GroupDetails>;
+
 /** The result of replacing the members of a group. */
 export const GroupMembersReport = Type.Object(
   {

@@ -1,5 +1,5 @@
 import { GROUP_MEMBERS_PER_CALL_MAX, GROUPS_PER_USER_MAX } from '@tidemark/protocol';
-import { GroupMembersReport, UserGroups } from '@tidemark/protocol/admin/users';
+import { GroupDetails, GroupMembersReport, UserGroups } from '@tidemark/protocol/admin/users';
 import { closed, texts } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
@@ -99,6 +99,19 @@ const list = route({
   handle: ({ context, query }) => context.tidemark.groups.list(pageOf(query)),
 });
 
+/** `GET /rc/v1/groups` answers names alone, and a path below it would be that of a group. */
+const details = route({
+  method: 'GET',
+  path: '/rc/v1/group_details',
+  operationId: 'groupsDetails',
+  scope: 'read',
+  summary: 'All groups that have members, sorted, with the number of their members',
+  refusals: ['invalid_name', 'invalid_value'],
+  query: pageQuery('a group', 'north', {}),
+  answer: Type.Array(GroupDetails, { description: 'Groups, sorted by name.' }),
+  handle: async ({ context, query }) => [...(await context.tidemark.groups.details(pageOf(query)))],
+});
+
 const members = route({
   method: 'GET',
   path: '/rc/v1/groups/:group/members',
@@ -133,6 +146,7 @@ export const groupRoutes = [
   add,
   remove,
   list,
+  details,
   members,
   setMembers,
   docnamesRoute(owner),

@@ -1,4 +1,4 @@
-import type { GroupMembersReport, UserGroups } from '@tidemark/protocol';
+import type { GroupDetails, GroupMembersReport, UserGroups } from '@tidemark/protocol';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
 import { path } from '../path.ts';
 import type { CallOptions, Transport } from '../transport.ts';
@@ -14,6 +14,11 @@ export class GroupCalls {
   /** One page of the groups that have members, sorted. */
   list(page: PageOptions = {}): Promise<readonly string[]> {
     return this.#api.get('/rc/v1/groups', page, pageQuery(page));
+  }
+
+  /** One page of the groups that have members, sorted, with how many they have. */
+  details(page: PageOptions = {}): Promise<readonly GroupDetails[]> {
+    return this.#api.get('/rc/v1/group_details', page, pageQuery(page));
   }
 
   /** All groups that have members, fetched as they are asked for. */

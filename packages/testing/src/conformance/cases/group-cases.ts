@@ -68,6 +68,8 @@ const memberships: readonly ConformanceCase[] = [
         [put(members(north), { members: [bob] }), json({ group: north, added: 1, removed: 1 })],
         [put(members(north), { members: [bob] }), json({ group: north, added: 0, removed: 0 })],
         [get(members(north)), json([bob])],
+        [get('/rc/v1/group_details?limit=1000'), json(listWith({ group: north, members: 1 }))],
+        [get('/rc/v1/group_details?limit=1001'), refused('invalid_value')],
         [put(members(north), { members: [anna, name('nobody')] }), refused('user_not_found')],
         [get(members(north)), json([bob])],
       ];
