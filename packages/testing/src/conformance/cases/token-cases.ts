@@ -1,5 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.ts';
 import {
+  ANY_TEXT,
   having,
   keep,
   listOf,
@@ -14,7 +15,7 @@ import {
   wholeNumber,
 } from '../matcher.ts';
 import { del, each, events, get, json, path, post, refused, withoutToken } from '../requests.ts';
-import { aSource, aUser, push } from './fixtures.ts';
+import { aSource, aUser, PASSWORD, push } from './fixtures.ts';
 
 const TOKENS = '/rc/v1/tokens';
 
@@ -57,20 +58,27 @@ const tokens: readonly ConformanceCase[] = [
   {
     rule: 'SESSION-17',
     title: 'named tokens are told from sessions, found by a text, and paged',
-    needs: ['devices'],
     steps: (name) => {
       const list = (query: string) => get(`/rc/v1/token_details?${query}`);
       const found = (...rows: readonly object[]) =>
         json({ tokens: rows, total: wholeNumber(rows.length), examined: wholeNumber(0), next: null });
       const ci = tokenView(name('ci'), ['push'], { id: same('id') });
-      const session = { name: null, scopes: ['device'], client: name('till'), user: name('anna'), expires_at: MOMENT };
+      const session = { name: null, scopes: ['device'], client: same('client'), user: name('anna'), expires_at: MOMENT };
       const ofDevice = tokenView('', [], { ...session, id: TOKEN_ID });
       const text = `text=${encodeURIComponent(name('ci').toUpperCase())}`;
       const device = `text=${encodeURIComponent(name('Firefox'))}`;
       return [
         aUser(name('anna')),
         [post(TOKENS, { name: name('ci'), scopes: ['push'] }), issued(name('ci'), ['push'])],
-        { device: { user: name('anna'), attributes: { client_id: name('till'), device_system: name('Firefox') } } },
+        [
+          withoutToken(
+            post('/sync/v1/login', {
+              ...{ login: name('anna'), password: PASSWORD },
+              device: { device_system: name('Firefox') },
+            }),
+          ),
+          json(having({ client_id: keep('client', ANY_TEXT) })),
+        ],
         ...each(found(ci), list(text), list(`${text}&kind=named`)),
         ...each(found(), list(`${text}&kind=session`), list(`${device}&kind=named`)),
         ...each(found(ofDevice), list(device), list(`${device}&kind=session`)),
