@@ -21,6 +21,15 @@ const ORDERS = (user) =>
 
 const WEATHER_FAILURE = 'The weather service answers 429: the 1,000 calls of today are used up.';
 
+/** What the devices say of themselves. Some have a name. */
+const DEVICES = [
+  { device_name: 'Tablet of the van', device_platform: 'android', device_system: 'Android 14' },
+  { device_platform: 'web', device_system: 'Firefox 128 on Linux', device_app_id: 'Field' },
+  { device_platform: 'web', device_system: 'Chrome on Android', device_app_id: 'Field', device_app_version: '2.3.1' },
+  { device_platform: 'ios', device_system: 'iOS 17' },
+  {},
+];
+
 /**
  * Fills a server with data to look at. Returns the id of a device and of a ping, the name of a queue with a dead job, a
  * function that lets something happen, and one that ends the backend.
@@ -48,7 +57,7 @@ export async function fillServer({ url, token }) {
       'PUT',
     );
     await call('/app/v1/Order/push_objects', { user_id: login, objects: Object.fromEntries(ORDERS(index)) });
-    sessions.push(await enrol(call, { login, password }));
+    sessions.push(await enrol(call, { login, password }, DEVICES[index]));
   }
   await call('/app/v1/Depot/push_objects', { group: 'north', objects: { d1: { name: 'North quay', stock: 412 } } });
   for (const { pull } of sessions) await pull();
@@ -122,13 +131,14 @@ async function endPing(call, ping) {
 }
 
 /** Signs a device in. Its pulls present the tokens of the answers before. */
-async function enrol(call, { login, password }) {
+async function enrol(call, { login, password }, texts) {
   const { token } = await call('/sync/v1/login', { login, password });
   const kind = {
     device_type: 'android',
     device_pin: `address-of-${login}`,
     device_app_id: 'org.example.field',
     device_app_version: '2.4.0',
+    ...texts,
   };
   const { client_id } = await call('/sync/v1/clients', kind, token);
   let sources = { Product: {}, Order: {} };

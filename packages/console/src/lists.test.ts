@@ -43,7 +43,7 @@ describe('in a browser', () => {
     await signIn(page);
     const device = page.getByRole('main').getByRole('link', { name: SHOWN, exact: true }).first();
     await page.getByRole('table', { name: 'Devices behind' }).getByText(id).waitFor();
-    expect(await device.getAttribute('title')).toBe(id);
+    expect(await device.getAttribute('title')).toBe(`${SHOWN} · ${id}`);
     for (const path of ['activity?view=past', 'audit?about=ada', 'tokens?show=sessions&text=firefox']) {
       await page.goto(`${server.url}/console/${path}`);
       await device.waitFor();

@@ -14,6 +14,8 @@ interface NameLinkProps {
   readonly name: string;
   /** What is shown instead of the name. */
   readonly text?: string;
+  /** What the hint says; absent: the name. */
+  readonly hint?: string;
   /** True: only the beginning of a long id is shown. */
   readonly isShort?: boolean;
 }
@@ -21,10 +23,10 @@ interface NameLinkProps {
 const SHORT_UNITS = 8;
 
 /** A name that leads to the screen of what it names. */
-export function NameLink({ kind, name, text = name, isShort = false }: NameLinkProps) {
+export function NameLink({ kind, name, text = name, hint = name, isShort = false }: NameLinkProps) {
   const isCut = isShort && text.length > SHORT_UNITS + 1;
   return (
-    <Link className="name" {...PATHS[kind](name)} title={name}>
+    <Link className="name" {...PATHS[kind](name)} title={hint}>
       {isCut ? `${text.slice(0, SHORT_UNITS)}…` : text}
     </Link>
   );

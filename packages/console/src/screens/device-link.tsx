@@ -28,15 +28,20 @@ export function DeviceLink({ id, hasId = false }: DeviceLinkProps) {
     staleTime: FRESH_MS,
   });
   const name = device == null ? null : shownNameOf(device);
-  if (name === null) return <NameLink kind="device" name={id} isShort={!hasId} />;
   return (
-    <>
-      <NameLink kind="device" name={id} text={name} />
-      {hasId && (
-        <Text size="xs" c="dimmed" truncate>
+    <span className={hasId ? undefined : 'brief'}>
+      <NameLink
+        kind="device"
+        name={id}
+        text={name ?? id}
+        isShort={name === null && !hasId}
+        {...(name === null ? {} : { hint: `${name} · ${id}` })}
+      />
+      {hasId && name !== null && (
+        <Text size="xs" c="dimmed" component="small" display="block">
           {id}
         </Text>
       )}
-    </>
+    </span>
   );
 }
