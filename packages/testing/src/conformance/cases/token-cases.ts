@@ -63,7 +63,13 @@ const tokens: readonly ConformanceCase[] = [
       const found = (...rows: readonly object[]) =>
         json({ tokens: rows, total: wholeNumber(rows.length), examined: wholeNumber(0), next: null });
       const ci = tokenView(name('ci'), ['push'], { id: same('id') });
-      const session = { name: null, scopes: ['device'], client: same('client'), user: name('anna'), expires_at: MOMENT };
+      const session = {
+        name: null,
+        scopes: ['device'],
+        client: same('client'),
+        user: name('anna'),
+        expires_at: MOMENT,
+      };
       const ofDevice = tokenView('', [], { ...session, id: TOKEN_ID });
       const text = `text=${encodeURIComponent(name('ci').toUpperCase())}`;
       const device = `text=${encodeURIComponent(name('Firefox'))}`;
