@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { CLIENT_NAMES_MAX } from '@tidemark/protocol';
 import { client } from '../api/client.ts';
 import { NameBatcher } from '../api/name-batcher.ts';
-import { NameLink } from '../components/name-link.tsx';
 import { shownNameOf } from '../components/device-facts.ts';
+import { NameLink } from '../components/name-link.tsx';
 
 /** Names change rarely; a change by this page is seen at once. */
 const FRESH_MS = 60_000;

@@ -2,10 +2,10 @@ import { Text } from '@mantine/core';
 import type { ListedClient } from '@tidemark/protocol';
 import { BehindCount } from '../components/behind-count.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
+import { appOf, nameOf, systemOf } from '../components/device-facts.ts';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
-import { appOf, nameOf, systemOf } from '../components/device-facts.ts';
 
 const USER: Column<ListedClient> = {
   title: 'User',

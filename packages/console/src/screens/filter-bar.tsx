@@ -6,8 +6,8 @@ import {
   CONDITION_OPERATORS,
   type ConditionOperator,
   ID_FIELD,
-  needsValue,
   NOTHING_ASKED,
+  needsValue,
   type ObjectCondition,
 } from './object-conditions.ts';
 
