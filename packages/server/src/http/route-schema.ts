@@ -54,6 +54,7 @@ function sectionOf(path: string): string {
   if (prefix === 'sync') return 'devices';
   if (prefix === 'app') return 'push';
   if (prefix !== 'rc') return 'service';
-  if (section === 'user_details') return 'users';
+  const [, noun] = /^(user|group|client|token)_(?:details|names)$/.exec(section ?? '') ?? [];
+  if (noun !== undefined) return `${noun}s`;
   return section === 'readstate' ? 'read_state' : section;
 }
