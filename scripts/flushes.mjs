@@ -6,7 +6,7 @@ import { isEntry, ROOT } from './processes.mjs';
 import { setup } from './setup.mjs';
 
 /**
- * `npm run flushes`: looks at the system calls of a store, to see that nothing is answered before it is on the disk. A
+ * `node scripts/flushes.mjs`: looks at the system calls of a store, to see that nothing is answered before it is on the disk. A
  * killed process cannot show that, because what it wrote survives it; only a power failure, or `strace`, can. It is a
  * command of its own because `strace` is not everywhere.
  */

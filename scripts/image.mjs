@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isEntry, ROOT } from './processes.mjs';
 
 /**
- * `npm run image`: builds the container image of deploy/Dockerfile, to see that it can be built. It needs no
+ * `node scripts/image.mjs`: builds the container image of deploy/Dockerfile, to see that it can be built. It needs no
  * registry of images: the base image is made of Debian's packages and Node.js from npm under the name that the Dockerfile
  * has. It is a command of its own because it needs root, buildah and debootstrap.
  */

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { baseImage } from './image.mjs';
 import { ROOT } from './processes.mjs';
 
-it('[DEPLOY-23] npm run image makes the base image that deploy/Dockerfile names in all its stages', () => {
+it('[DEPLOY-23] node scripts/image.mjs makes the base image that deploy/Dockerfile names in all its stages', () => {
   const dockerfile = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8');
   const base = { name: 'node:22-bookworm-slim', node: '22', debian: 'bookworm' };
   expect(baseImage(dockerfile)).toEqual(base);

@@ -23,7 +23,7 @@ export const PROGRAMS = [
   { names: ['fish'], debian: 'fish', variable: 'TIDEMARK_FISH' },
 ];
 
-/** The program that `npm run tabs -- --firefox` needs as well. */
+/** The program that `node scripts/tabs.mjs --firefox` needs as well. */
 export const FIREFOX = { names: ['firefox-esr', 'firefox'], debian: 'firefox-esr', variable: 'TIDEMARK_FIREFOX' };
 
 /** Where programs are on machines whose PATH is short. */

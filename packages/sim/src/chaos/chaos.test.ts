@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { PlantName } from './plants.ts';
 import { type ChaosOptions, type ChaosReport, runChaos } from './run-chaos.ts';
 
-/** Short, for every day; `npm run chaos` runs longer. */
+/** Short, for every day; `npm run sim -- chaos` runs longer. */
 const ROUND_MS = 4_000;
 /** Tried when a planted bug does not show at once: which requests a fault hits depends on the speed of the machine. */
 const ROUNDS_MAX = 20;

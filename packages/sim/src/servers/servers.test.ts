@@ -2,7 +2,7 @@ import { temporaryFolder } from '@tidemark/testing/kit';
 import { expect, it, onTestFinished } from 'vitest';
 import { runChaos } from '../chaos/run-chaos.ts';
 
-/** Short, for every day; `npm run servers` runs longer. */
+/** Short, for every day; `npm run sim -- servers` runs longer. */
 const ROUND_MS = 1_000;
 /** Tried until a server was killed, which a busy machine may not come to in a round. */
 const ROUNDS_MAX = 5;

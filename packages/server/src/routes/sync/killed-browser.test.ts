@@ -16,7 +16,7 @@ import {
 import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 
-// `npm run tabs` makes more steps, and `npm run tabs -- --firefox` makes them in Firefox.
+// `node scripts/tabs.mjs` makes more steps, and `node scripts/tabs.mjs --firefox` makes them in Firefox.
 const STEPS = Number(process.env.TIDEMARK_TAB_STEPS ?? 40);
 const SEED = Number(process.env.TIDEMARK_TAB_SEED ?? 1);
 const OBJECTS = Number(process.env.TIDEMARK_TAB_OBJECTS ?? 50);
