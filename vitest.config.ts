@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { CostReporter } from './scripts/test-cost/reporter.mjs';
 
@@ -73,6 +73,8 @@ export default defineConfig({
       'bench/src/**/*.test.ts',
       'examples/*/src/**/*.test.ts',
     ],
+    // What takes long and is not needed every day; `npm run test:long` runs it.
+    exclude: [...configDefaults.exclude, ...(process.env.TIDEMARK_LONG_TESTS === '1' ? [] : ['**/*.long.test.*'])],
     // Loading everything anew for each file took a seventh of the time. So a test leaves nothing behind: what it starts,
     // it ends, and what it changes of the process, it changes back.
     isolate: false,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { removeLastBundle } from './bundle-cli.mjs';
@@ -26,6 +26,19 @@ export function filesBelow(root, path) {
     if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : filesBelow(root, `${path}/${entry.name}`);
     return entry.isFile() ? [`${path}/${entry.name}`] : [];
   });
+}
+
+/** npm packs these files of every package, whatever `files` in its manifest says. */
+const ALWAYS_PACKED = ['LICENSE', 'README.md', 'package.json'];
+
+/** Returns the files that `npm pack` puts into the tarball of a built package, relative to its folder. */
+export function packedFiles(root, folder) {
+  const { files } = readManifest(root, folder);
+  const strange = files.filter((name) => !/^[a-z]+$/.test(name));
+  if (strange.length > 0) throw new Error(`${folder}/package.json: expected names of folders in files, got ${strange}`);
+  const below = files.flatMap((name) => filesBelow(root, `${folder}/${name}`));
+  const always = ALWAYS_PACKED.filter((name) => existsSync(join(root, folder, name)));
+  return [...always, ...below.map((path) => path.slice(folder.length + 1))];
 }
 
 /** Gives all files the mode that they have with the usual umask: npm keeps modes, and tarballs must not depend on them. */

@@ -2,8 +2,10 @@ import { run } from './processes.mjs';
 import { installPrograms } from './programs.mjs';
 import { setup } from './setup.mjs';
 
-// The long run tries thousands of simulated histories and random requests where the everyday run tries hundreds.
+// The long run tries thousands of simulated histories and random requests where the everyday run tries tens, and runs what
+// the everyday run leaves out.
 const LONG_TESTS = [
+  '.long.test.',
   'sim/src/histories/',
   'sim/src/groups/',
   'sim/src/sdk/',
@@ -19,7 +21,8 @@ const CHECKS = [
 
 const given = process.argv.slice(2);
 const isLong = given.includes('--long');
-const args = isLong ? [...LONG_TESTS, ...given.filter((arg) => arg !== '--long')] : given;
+const named = given.filter((arg) => arg !== '--long');
+const args = isLong && named.every((arg) => arg.startsWith('-')) ? [...LONG_TESTS, ...named] : named;
 if (isLong) process.env.TIDEMARK_LONG_TESTS = '1';
 // Named files are tested alone, without the checks, and may not need the programs.
 const isWholeRun = args.every((arg) => arg.startsWith('-'));
