@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { beforeAll, onTestFinished } from 'vitest';
 import { collectErrors, launchChromium } from './chromium.ts';
 import { PATIENCE_MS } from './patience.ts';
 
@@ -20,13 +20,25 @@ export interface TestBrowser {
   openPage(url: string, options?: PageOptions): Promise<Page>;
 }
 
-/** Runs Chromium without a window while the tests of this file or `describe` block run. */
+/**
+ * The Chromium of this process. Test files share their process and so their browser, because a start takes a second of CPU
+ * time; tests share nothing, because each page has a context of its own. Playwright ends it with the process.
+ */
+let shared: Promise<Browser> | null = null;
+
+async function sharedBrowser(): Promise<Browser> {
+  const running = await shared?.catch(() => null);
+  if (running?.isConnected() === true) return running;
+  shared = launchChromium();
+  return shared;
+}
+
+/** Runs Chromium without a window for the tests of this file or `describe` block. */
 export function useBrowser(): TestBrowser {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await sharedBrowser();
   });
-  afterAll(() => browser.close());
   return {
     async openPage(url, { context, expectedErrors = [], ...options } = {}) {
       const page = await (context ?? (await openContext(browser, options))).newPage();
