@@ -6,6 +6,7 @@ import { httpCommand } from './devices/run-history.ts';
 import { goldenCommand } from './golden/make-golden.ts';
 import { groupsCommand } from './groups/simulate.ts';
 import { historiesCommand } from './histories/simulate.ts';
+import { plantedCommand } from './planted/planted-seeds.ts';
 import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
 import { sdkCommand } from './sdk/simulate.ts';
 import { serversCommand } from './servers/run-servers.ts';
@@ -27,6 +28,7 @@ const COMMANDS: readonly Command[] = [
   serversCommand,
   tornSocketsCommand,
   chaosCommand,
+  plantedCommand,
   goldenCommand,
 ];
 

@@ -1,0 +1,79 @@
+import { drawHistory as drawGroupHistory } from '../groups/draw-history.ts';
+import { PLANTED_BUGS as GROUP_BUGS } from '../groups/planted-bugs.ts';
+import { memoryRunner } from '../groups/simulate.ts';
+import { drawHistory as drawSyncHistory } from '../histories/draw-history.ts';
+import { memoryServer } from '../histories/engines.ts';
+import { PLANTED_BUGS as SYNC_BUGS } from '../histories/planted-bugs.ts';
+import { runHistory as runSyncHistory } from '../histories/simulate.ts';
+import type { SyncHistory } from '../histories/step.ts';
+import { type BugSearch, findPlantedBug, type History, type SimulationFailure } from '../runner/simulation.ts';
+import type { Rule } from '../runner/violation.ts';
+import { drawHistory as drawSdkHistory } from '../sdk/draw-history.ts';
+import { PLANTED_BUGS as SDK_BUGS } from '../sdk/planted-bugs.ts';
+import { runHistory as runSdkHistory } from '../sdk/simulate.ts';
+import type { SdkHistory } from '../sdk/step.ts';
+import { drawHistory as drawUploadHistory } from '../uploads/draw-history.ts';
+import { PLANTED_BUGS as UPLOAD_BUGS } from '../uploads/planted-bugs.ts';
+import { runHistory as runUploadHistory } from '../uploads/simulate.ts';
+import type { UploadsHistory } from '../uploads/step.ts';
+
+export const SEARCHED_SIMULATIONS = ['histories', 'groups', 'sdk', 'uploads'] as const;
+export type SearchedSimulation = (typeof SEARCHED_SIMULATIONS)[number];
+
+/** The search of a simulation for one planted bug. */
+export interface PlantedSearch {
+  readonly simulation: SearchedSimulation;
+  readonly name: string;
+  /** The rule that the bug must break. */
+  readonly breaks: Rule;
+  /** How many histories may be tried. Most bugs show within ten, the rarest need several hundred. */
+  readonly historiesMax: number;
+  /** Runs the history of a seed. Returns the failure if it shows the bug: it passes without it; null: it does not. */
+  readonly show: (seed: number) => Promise<SimulationFailure | null>;
+}
+
+interface NamedBug {
+  readonly name: string;
+  readonly breaks: Rule;
+}
+
+type Runs<H extends History> = Omit<BugSearch<H>, 'seeds' | 'breaks'>;
+
+function searchesFor<Bug extends NamedBug, H extends History>(
+  { simulation, historiesMax }: Pick<PlantedSearch, 'simulation' | 'historiesMax'>,
+  bugs: readonly Bug[],
+  runsOf: (bug: Bug) => Runs<H>,
+): readonly PlantedSearch[] {
+  return bugs.map((bug) => {
+    const { name, breaks } = bug;
+    const show = (seed: number) => findPlantedBug({ ...runsOf(bug), breaks, seeds: [seed] });
+    return { simulation, historiesMax, name, breaks, show };
+  });
+}
+
+const SEARCHES: readonly PlantedSearch[] = [
+  ...searchesFor({ simulation: 'histories', historiesMax: 1_500 }, SYNC_BUGS, ({ makeServer }) => ({
+    drawHistory: drawSyncHistory,
+    withBug: (history: SyncHistory) => runSyncHistory(history, makeServer),
+    withoutBug: (history: SyncHistory) => runSyncHistory(history, memoryServer()),
+  })),
+  ...searchesFor({ simulation: 'groups', historiesMax: 600 }, GROUP_BUGS, (bug) => ({
+    drawHistory: drawGroupHistory,
+    withBug: memoryRunner(bug).run,
+    withoutBug: memoryRunner().run,
+  })),
+  ...searchesFor({ simulation: 'sdk', historiesMax: 200 }, SDK_BUGS, ({ plant }) => ({
+    drawHistory: drawSdkHistory,
+    withBug: (history: SdkHistory) => runSdkHistory(history, plant()),
+    withoutBug: (history: SdkHistory) => runSdkHistory(history),
+  })),
+  ...searchesFor({ simulation: 'uploads', historiesMax: 2_000 }, UPLOAD_BUGS, (bug) => ({
+    drawHistory: drawUploadHistory,
+    withBug: (history: UploadsHistory) => runUploadHistory(history, bug),
+    withoutBug: (history: UploadsHistory) => runUploadHistory(history),
+  })),
+];
+
+export function plantedSearches(simulation: SearchedSimulation): readonly PlantedSearch[] {
+  return SEARCHES.filter((search) => search.simulation === simulation);
+}
