@@ -1,18 +1,8 @@
 import { run } from './processes.mjs';
 import { installPrograms } from './programs.mjs';
 import { setup } from './setup.mjs';
+import { LONG_TESTS } from './test-files.mjs';
 
-// The long run tries thousands of simulated histories and random requests where the everyday run tries tens, and runs what
-// the everyday run leaves out.
-const LONG_TESTS = [
-  '.long.test.',
-  'sim/src/histories/',
-  'sim/src/groups/',
-  'sim/src/sdk/',
-  'sim/src/uploads/',
-  'sim/src/devices/',
-  'server/src/fuzz.test',
-];
 const CHECKS = [
   ['biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '.'],
   ['knip', 'node_modules/knip/bin/knip.js'],

@@ -87,6 +87,7 @@ export const SIDEBAR = [
       ['explanation/how-sync-works.md', 'How sync works'],
       ['explanation/guarantees.md', 'Guarantees'],
       ['proof.md', 'Run the proof yourself'],
+      ['proof-record.md', 'Record of the long tests'],
       ['explanation/performance.md', 'Performance'],
       ['explanation/comparison.md', 'How Tidemark compares'],
       ['explanation/peers.md', 'Measured beside others'],

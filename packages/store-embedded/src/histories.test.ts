@@ -6,6 +6,7 @@ import { openEmbeddedStore } from './open-store.ts';
 
 const PARTITION = sharedPartition('s');
 const STEPS = 40;
+const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 40 : 4;
 const OBJECTS_MAX = 600;
 
 /** A record of random size in one of the given letters. */
@@ -51,7 +52,7 @@ async function readEverything(store: Store, range: JournalRange) {
 }
 
 it('[RUN-9] a random history reads the same from runs as from a store that keeps every record apart', async () => {
-  for (let seed = 1; seed <= 8; seed++) {
+  for (let seed = 1; seed <= HISTORIES; seed++) {
     const dice = new Dice(seededRandom(seed));
     const folder = await temporaryFolder();
     onTestFinished(folder.remove);

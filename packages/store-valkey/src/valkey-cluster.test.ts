@@ -1,5 +1,5 @@
 import type { Store } from '@tidemark/core';
-import { type StoreEngine, startValkeyCluster, storeContract, type ValkeyCluster } from '@tidemark/testing';
+import { clusterContract, type StoreEngine, startValkeyCluster, type ValkeyCluster } from '@tidemark/testing';
 import { afterAll, beforeAll } from 'vitest';
 import { openValkeyStore } from './open-store.ts';
 
@@ -28,4 +28,4 @@ const engine: StoreEngine = {
   reopen: (closed) => open(prefixes.get(closed) ?? ''),
 };
 
-storeContract('the Valkey store in a cluster', engine);
+clusterContract('the Valkey store in a cluster', engine);

@@ -12,7 +12,7 @@ export { localStoreContract } from './contracts/local-store-contract.ts';
 export type { MovingEngine } from './contracts/moving/moving-case.ts';
 export { movingContract } from './contracts/moving-contract.ts';
 export type { StoreCapabilities, StoreCase, StoreEngine, StoreFixture } from './contracts/store/store-case.ts';
-export { storeContract } from './contracts/store-contract.ts';
+export { clusterContract, storeContract } from './contracts/store-contract.ts';
 export { type Page, type PageOptions, type TestBrowser, useBrowser } from './kit/browser.ts';
 export * from './kit.ts';
 export { backendDescription } from './openapi/backend-description.ts';

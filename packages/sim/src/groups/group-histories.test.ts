@@ -7,11 +7,11 @@ import { drawHistory } from './draw-history.ts';
 import { embeddedRunner, groupSimulation, memoryRunner, storeRunner } from './simulate.ts';
 import type { GroupHistory } from './step.ts';
 
-/** `npm run test:long` runs thousands of histories where `npm test` runs hundreds. */
+/** `npm run test:long` runs thousands of histories where `npm test` runs tens. */
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const IN_MEMORY = IS_LONG ? 5_000 : 80;
-const ON_EMBEDDED = IS_LONG ? 1_000 : 12;
-const ON_VALKEY = IS_LONG ? 1_000 : 20;
+const IN_MEMORY = IS_LONG ? 5_000 : 25;
+const ON_EMBEDDED = IS_LONG ? 1_000 : 4;
+const ON_VALKEY = IS_LONG ? 1_000 : 6;
 /** Histories side by side, each on a store of its own. */
 const EMBEDDED_STORES = 4;
 const VALKEY_STORES = 20;

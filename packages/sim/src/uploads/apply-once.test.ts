@@ -4,7 +4,7 @@ import { Dice, newTidemark, openMemoryStore, seededRandom } from '@tidemark/test
 import { describe, expect, it } from 'vitest';
 import { delayedStore } from '../faults/delayed-store.ts';
 
-const HISTORIES = 300;
+const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 1_000 : 100;
 const DEVICES = 3;
 const OBJECTS = ['a', 'b', 'c'];
 

@@ -4,25 +4,31 @@ import { JobsHistory } from './jobs-history.ts';
 import type { Line } from './line.ts';
 import { runJobsCrashes } from './run-jobs-crashes.ts';
 
-const ROUNDS = 12;
+const ROUNDS = 6;
+/** On a slow machine all kills of one run may hit no running job; then there is another run. */
+const RUNS_MAX = 5;
 
 describe(`${ROUNDS} kills of a process that enqueues and runs jobs, in one folder`, () => {
-  let history: JobsHistory;
+  const histories: JobsHistory[] = [];
+
+  const sum = (count: (history: JobsHistory) => number) => histories.reduce((total, one) => total + count(one), 0);
 
   beforeAll(async () => {
-    const folder = await temporaryFolder();
-    history = await runJobsCrashes({ rounds: ROUNDS, seed: 1, folder: folder.path });
-    return folder.remove;
+    for (let run = 1; run <= RUNS_MAX && sum(({ repeated }) => repeated) === 0; run++) {
+      const folder = await temporaryFolder();
+      histories.push(await runJobsCrashes({ rounds: ROUNDS, seed: run, folder: folder.path }));
+      await folder.remove();
+    }
   });
 
   it('[JOB-28] no enqueued job is lost, no finished job runs again, the order is kept, and batches are whole', () => {
-    expect(history.problems).toEqual([]);
+    expect(histories.flatMap(({ problems }) => problems)).toEqual([]);
   });
 
   it('the kills of a process with jobs hit running jobs, which run again', () => {
-    expect(history.count('enqueued')).toBeGreaterThan(ROUNDS);
-    expect(history.count('acked')).toBeGreaterThan(ROUNDS);
-    expect(history.repeated).toBeGreaterThan(0);
+    expect(sum((history) => history.count('enqueued'))).toBeGreaterThan(ROUNDS);
+    expect(sum((history) => history.count('acked'))).toBeGreaterThan(ROUNDS);
+    expect(sum(({ repeated }) => repeated)).toBeGreaterThan(0);
   });
 });
 

@@ -7,10 +7,10 @@ import { openTidemark } from './open-tidemark.ts';
 import type { CrashRule } from './problem.ts';
 import { type RoundReport, replayCommand, runCrashes } from './run-crashes.ts';
 
-const ROUNDS = 12;
+const ROUNDS = 6;
 const SEED = 1;
 /** On a slow machine all kills of one run may find their writes applied; then there is another run. */
-const RUNS_MAX = 5;
+const RUNS_MAX = 10;
 
 describe(`${ROUNDS} kills of a working server, in one folder (${replayCommand({ rounds: ROUNDS, seed: SEED })})`, () => {
   let reports: readonly RoundReport[];

@@ -24,30 +24,37 @@ import { tidemarkCases } from './tidemark-cases.ts';
 import { trimCases } from './trim-cases.ts';
 import { verifyCases } from './verify-cases.ts';
 
-/** All cases of the contract. */
-export const storeCases: readonly StoreCase[] = [
-  ...partitionCases,
+/** Cases whose data is in one partition. In a cluster that is one slot, so they meet what one node does. */
+const oneSlotCases: readonly StoreCase[] = [
   ...commitCases,
   ...commitTimeCases,
-  ...changedCases,
   ...expectationCases,
-  ...guardCases,
   ...quotaCases,
   ...journalCases,
   ...journalPropertyCases,
   ...trimCases,
+  ...noteCases,
+  ...textCases,
+];
+
+/** Cases with several partitions, or with data that no partition holds. */
+export const severalSlotsCases: readonly StoreCase[] = [
+  ...partitionCases,
+  ...changedCases,
+  ...guardCases,
   ...documentCases,
   ...entryCases,
   ...erasureCases,
   ...tidemarkCases,
   ...acknowledgedCases,
-  ...noteCases,
   ...statsCases,
   ...nameCases,
-  ...textCases,
   ...concurrencyCases,
   ...answerCases,
   ...verifyCases,
   ...resetCases,
   ...copyCases,
 ];
+
+/** All cases of the contract. */
+export const storeCases: readonly StoreCase[] = [...oneSlotCases, ...severalSlotsCases];

@@ -1,0 +1,15 @@
+/**
+ * Parts of the paths of the test files that `npm run test:long` runs: those that `npm test` leaves out, and those that try
+ * thousands of simulated histories and random requests where `npm test` tries tens.
+ */
+export const LONG_TESTS = [
+  '.long.test.',
+  'sim/src/histories/',
+  'sim/src/groups/',
+  'sim/src/sdk/',
+  'sim/src/uploads/',
+  'sim/src/devices/',
+  'server/src/fuzz.test',
+  'store-embedded/src/histories.test',
+  'store-valkey/src/valkey-cluster.test',
+];
