@@ -8,7 +8,7 @@ import { PATIENCE_MS } from './patience.ts';
 const LOOPBACK_ONLY = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1';
 // Without these it tries to reach services of its maker at every start.
 const NO_SERVICES = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
-// Otherwise it emulates a graphics card, which takes a quarter of the time of a test.
+// Otherwise it emulates a graphics card, which takes CPU time and shows nothing that tests look at.
 const NO_GRAPHICS = '--disable-gpu';
 // Chromium refuses to run its sandbox as root.
 const IS_ROOT = process.getuid?.() === 0;
