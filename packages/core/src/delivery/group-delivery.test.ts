@@ -1,7 +1,7 @@
 import { Refusal } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
-import { groupPartition } from '../admission/custom-partition.ts';
+import { groupPartition } from '../ports/owner.ts';
 
 const DEVICE = { user: 'ada', client: 'c1' };
 
