@@ -204,7 +204,7 @@ describe('drop', () => {
       await store.commit({ partition: userPartition(source, 'alice'), changes, guards: [] });
     }
     expect(await sources.drop('Product')).toEqual({ deleted: 'Product' });
-    expect(await store.partitions({ limit: 9 })).toEqual([{ source: 'Kept', user: 'alice' }]);
+    expect(await store.partitions({ limit: 9 })).toEqual([userPartition('Kept', 'alice')]);
     expect(JSON.stringify(await store.listEntries({ kind: 'setting', prefix: [], limit: 99 }))).not.toContain(
       'Product',
     );
