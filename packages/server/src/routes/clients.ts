@@ -177,9 +177,13 @@ const wipe = route({
   answer: WipeOrder,
   audit: 'client.wipe',
   handle: async ({ context, params, bearer }) => {
-    const { user_id, wipe: order } = await context.tidemark.clients.orderWipe(params.client_id, bearer?.user ?? '');
+    const { tidemark, cluster } = context;
+    const { user_id: user } = await tidemark.clients.get(params.client_id);
+    // The device loses its token, and its user everything that was not sent yet.
+    await requireRightOverToken(tidemark, bearer, { user, scopes: [] });
+    const { user_id, wipe: order } = await tidemark.clients.orderWipe(params.client_id, bearer?.user ?? '');
     // Ends the stream of the device, at whichever server it listens, so that it calls at once.
-    context.cluster.announce('sessions', user_id);
+    cluster.announce('sessions', user_id);
     return order;
   },
 });
