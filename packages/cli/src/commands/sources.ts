@@ -56,12 +56,14 @@ export function addSources(program: Command, cli: Cli): void {
   addDrop(sources, cli);
 }
 
+const PARTITION_TYPES = ['app', 'user', 'group'];
+
 function addList(sources: Command, cli: Cli): void {
   sources
     .command('list')
     .description('List all sources, or the names of those of one partition type')
     .addHelpText('before', examples('tidemark sources list', 'tidemark sources list --type app'))
-    .addOption(new Option('--type <type>', 'only those of this partition type').choices(['app', 'user']))
+    .addOption(new Option('--type <type>', 'only those of this partition type').choices(PARTITION_TYPES))
     .action(
       cli.remote(async ({ api, print }, { type }: { readonly type?: string }) => {
         if (type !== undefined) return print.names(await api.get<readonly string[]>(path`/rc/v1/sources/type/${type}`));
@@ -77,7 +79,7 @@ function addDeclare(sources: Command, cli: Cli): void {
       new Option(
         '--partition-type <type>',
         'app: shared by all users; user: apart for each; group: shared by groups',
-      ).choices([...['app', 'user', 'group']]),
+      ).choices(PARTITION_TYPES),
     )
     .option('--adapter <name>', ADAPTER_HELP)
     .action(
