@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ROOT } from './processes.mjs';
 import { dependenciesAreStale, isSupported, withSigns } from './setup.mjs';
+import { LONG_TESTS } from './test-files.mjs';
 
 // Each test has a small checkout: the scripts under test, one package, and in place of npm, tsc, vitest and biome programs
 // that log how they were called and end with the exit code that the test asks for.
@@ -47,7 +48,7 @@ let root;
 beforeEach(() => {
   root = fs.mkdtempSync(join(tmpdir(), 'tidemark-setup-'));
   const pages = ['build-console', 'build-docs', 'bundle-cli', 'built-files', 'files'];
-  for (const script of [...pages, 'processes', 'programs', 'run', 'setup', 'test']) {
+  for (const script of [...pages, 'processes', 'programs', 'run', 'setup', 'test', 'test-files']) {
     write(`scripts/${script}.mjs`, fs.readFileSync(join(ROOT, `scripts/${script}.mjs`)));
   }
   fs.cpSync(join(ROOT, 'scripts/site'), join(root, 'scripts/site'), { recursive: true });
@@ -231,11 +232,9 @@ describe('npm test', () => {
     expect(calls()).toEqual(['tsc -b', 'vitest.mjs run a.test.ts']);
   });
 
-  it('tests the simulations and random requests alone in the long run', async () => {
+  it('tests only the long tests in the long run', async () => {
     expect((await run('test', ['--long', '--bail=1'])).code).toBe(0);
-    const folders =
-      'sim/src/histories/ sim/src/groups/ sim/src/sdk/ sim/src/uploads/ sim/src/devices/ server/src/fuzz.test';
-    expect(calls()).toEqual(['tsc -b', `vitest.mjs run ${folders} --bail=1`]);
+    expect(calls()).toEqual(['tsc -b', `vitest.mjs run ${LONG_TESTS.join(' ')} --bail=1`]);
   });
 
   it('fails when a check fails, and still runs the tests', async () => {
