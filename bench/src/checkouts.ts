@@ -11,7 +11,7 @@ import { alignedTable } from './table.ts';
 const PASSWORD = 'a password of a benchmark';
 const OBJECTS = 20_000;
 /** One server process differs from the next of the same code by a tenth, so each checkout is started several times. */
-const STARTS = 5;
+const STARTS = 3;
 const ROUNDS = 4;
 /** A tick of the CPU clock in /proc, on every Linux that Node.js runs on. */
 const TICK_US = 10_000;
@@ -92,7 +92,7 @@ class MeasuredServer {
     const folder = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
     const args = [join(checkout, 'packages/cli/bin/tidemark.mjs'), 'serve', '--port', String(port), '--data', folder];
     const env = { ...process.env, TIDEMARK_ADMIN_PASSWORD: PASSWORD };
-    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
     // A benchmark that fails leaves no server behind.
     process.once('exit', () => child.kill());
     const server = new MeasuredServer(child, folder, port);
