@@ -231,7 +231,8 @@ export class InProcessSync {
         let turn = Promise.resolve();
         const listener = (committed: Committed) => {
           const { partition } = committed;
-          if (partition.owner.kind === 'user' && partition.owner.login !== user) return;
+          const { owner } = partition;
+          if (owner.kind === 'group' || (owner.kind === 'user' && owner.login !== user)) return;
           if (!takesPages) this.onChanged({ source: partition.source }, send);
           else turn = turn.then(async () => this.onChanged(await this.#liveChange(committed), send));
         };

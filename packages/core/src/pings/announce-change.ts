@@ -18,7 +18,7 @@ interface AnnouncePayload {
 /** Pings the user of the partition, or all users when the partition is shared. */
 export async function announceChange(pings: Pings, jobs: Jobs, { source, owner }: PartitionKey): Promise<void> {
   if (owner.kind === 'user') await announceInParts(pings, source, [owner.login]);
-  else await enqueue(jobs, { source, after: null });
+  else if (owner.kind === 'shared') await enqueue(jobs, { source, after: null });
 }
 
 /** Returns the handler that pings the users of a shared source. Each job pings one page and enqueues the next. */
