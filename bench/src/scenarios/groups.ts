@@ -78,10 +78,10 @@ async function deviceIn(tidemark: Tidemark, count: number): Promise<() => Promis
   let asked: GroupTokens = { groups: held, set: null };
   const pull = () => tidemark.devices.pull({ user, client }, { sources: new Map([[SOURCE, asked]]) });
   for (let isBehind = true; isBehind; ) {
-    const { grouped, noted } = await pull();
+    const { pages, grouped, noted } = await pull();
     await noted;
-    const { groups: told = [], setToken } = grouped[0]?.pages ?? {};
-    for (const { group, page } of told) if ('token' in page) held.set(group, page.token);
+    const { setToken } = grouped[0] ?? {};
+    for (const { group, page } of pages) if (group !== null && 'token' in page) held.set(group, page.token);
     isBehind = setToken === undefined;
     if (typeof setToken === 'string') asked = { groups: new Map(), set: setToken };
   }

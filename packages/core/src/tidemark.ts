@@ -355,9 +355,8 @@ export class Tidemark {
     readonly group?: string;
     readonly params: unknown;
   }): Promise<string> {
-    const grouped = await this.sources.view(call.source);
-    if (grouped.partition_type === 'group')
-      await this.sources.memberships.requireGroup(grouped, call.user_id, call.group);
+    const asked = await this.sources.view(call.source);
+    if (asked.partition_type === 'group') await this.sources.memberships.partitionOf(asked, call.user_id, call.group);
     const target = await this.#admission.partition(call);
     const source = await this.sources.view(target.partition.source);
     const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };

@@ -2,11 +2,13 @@ import {
   acknowledgedIn,
   type Committed,
   type DeviceId,
-  type GroupedPages,
+  type GroupNews,
   heldIn,
+  type NoPage,
   pageJson,
   presentedIn,
   type RenderedPage,
+  type SourcePage,
   type Tidemark,
 } from '@tidemark/core';
 import {
@@ -187,9 +189,10 @@ export class InProcessSync {
       },
     );
     await answer.noted;
-    const pages = answer.pages.map(({ source, page }) => [source, 'error' in page ? page : pageOf(page)] as const);
-    const grouped = answer.grouped.map((one) => [one.source, groupsOf(one.pages)] as const);
-    return json({ sources: Object.fromEntries([...pages, ...grouped]), outcomes: answer.outcomes });
+    const pages = answer.pages.filter(({ group }) => group === null);
+    const plain = pages.map(({ source, page }) => [source, pageOf(page)] as const);
+    const grouped = answer.grouped.map((news) => [news.source, groupsOf(news, answer.pages)] as const);
+    return json({ sources: Object.fromEntries([...plain, ...grouped]), outcomes: answer.outcomes });
   }
 
   async #acknowledge({ client_id, sources }: AckRequest, { user }: Session): Promise<Response> {
@@ -255,14 +258,14 @@ export class InProcessSync {
   async #liveChange({ partition, range }: Committed): Promise<Change> {
     const { source } = partition;
     const live = range === undefined ? null : await this.#tidemark.devices.livePage(partition, range);
-    return live === null ? { source } : { source, from: live.from, page: pageOf(live.page) };
+    return live === null ? { source } : { source, from: live.from, page: renderedPage(live.page) };
   }
 }
 
-function groupsOf({ groups, gone, changed, setToken, more }: GroupedPages): GroupPages {
-  const pages = groups.map(({ group, page }) => [group, 'error' in page ? page : pageOf(page)] as const);
+function groupsOf({ source, gone, changed, setToken, more }: GroupNews, all: readonly SourcePage[]): GroupPages {
+  const pages = all.filter((one) => one.source === source && one.group !== null);
   return {
-    groups: Object.fromEntries(pages),
+    groups: Object.fromEntries(pages.map(({ group, page }) => [group, pageOf(page)])),
     ...(gone.length === 0 ? {} : { gone: [...gone] }),
     ...(changed.length === 0 ? {} : { changed: [...changed] }),
     ...(setToken === undefined ? {} : { set_token: setToken }),
@@ -270,7 +273,11 @@ function groupsOf({ groups, gone, changed, setToken, more }: GroupedPages): Grou
   };
 }
 
-function pageOf({ token, body }: RenderedPage): Page {
+function pageOf(page: SourcePage['page']): Page | NoPage {
+  return 'error' in page ? page : renderedPage(page);
+}
+
+function renderedPage({ token, body }: RenderedPage): Page {
   return parseJson(pageJson(token, body)) as Page;
 }
 

@@ -16,11 +16,11 @@ import { pageBounds, readPage } from '../pages/read-page.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { tokenText } from '../pages/token.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
-import { groupOf, groupPartition } from '../ports/owner.ts';
+import { groupPartition } from '../ports/owner.ts';
 import type { DeviceTidemark, Note, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import { readRefreshState } from '../refresh/refresh-state.ts';
-import type { UserPartition } from '../sources/memberships.ts';
+import { groupIn, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import { type KeptOutcome, outcomeOf, readOutcome } from '../uploads/upload-notes.ts';
@@ -114,7 +114,7 @@ export class DeviceDelivery {
     const mark = client.wipe?.confirmed_at ? null : (stored ?? heldEmpty(unmarked(client), state, times));
     const acknowledged = hasAcknowledged(state, mark, 0) ? (mark?.base ?? null) : null;
     const outcomes = inOrder(notes).map(({ opId, kept }) => outcomeOf(opId, { source: source.name }, kept, undefined));
-    const group = source.partition_type === 'group' ? groupOf(partition) : null;
+    const group = groupIn(source, partition.owner);
     return {
       source: source.name,
       ...(group === null ? {} : { group }),
@@ -175,10 +175,13 @@ export class DeviceDelivery {
 
   async #placeOf({ user_id }: ClientView, source: SourceView, asked: AskedPlace): Promise<Place> {
     const { memberships } = this.#parts.sources;
-    if (source.partition_type !== 'group') {
-      return { ...(await memberships.knownPartitionOf(source, user_id)), foreignGroup: null, group: null };
+    const { owners, earlier } = await memberships.knownOwners(source, user_id);
+    const [only] = owners;
+    if (source.partition_type !== 'group' && only !== undefined) {
+      const before = earlier.map((owner) => ({ source: source.name, owner }));
+      return { partition: { source: source.name, owner: only }, earlier: before, foreignGroup: null, group: null };
     }
-    const { groups } = await memberships.knownGroupsOf(source, user_id);
+    const groups = owners.flatMap((owner) => groupIn(source, owner) ?? []);
     const group = asked.group ?? (await this.#groupWith(source.name, groups, asked.object));
     const admitted = admitGroup(source.name, group);
     const foreignGroup = groups.includes(admitted) ? null : admitted;

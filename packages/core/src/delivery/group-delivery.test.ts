@@ -30,10 +30,10 @@ async function pull({ isLost = false } = {}): Promise<readonly string[]> {
     sources: new Map([['Visit', { groups: new Map(tokens) }]]),
   });
   await answer.noted;
-  const { groups, gone } = answer.grouped[0]?.pages ?? { groups: [], gone: [] };
+  const { gone } = answer.grouped[0] ?? { gone: [] };
   if (isLost) return gone;
   for (const group of gone) tokens.delete(group);
-  for (const { group, page } of groups) if ('token' in page) tokens.set(group, page.token);
+  for (const { group, page } of answer.pages) if (group !== null && 'token' in page) tokens.set(group, page.token);
   return gone;
 }
 

@@ -15,7 +15,7 @@ import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { Acknowledgement } from '../pages/record-tidemark.ts';
 import { acknowledgedSeq } from '../ports/acknowledged-seq.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
-import { groupPartition, partitionName, sharedPartition } from '../ports/owner.ts';
+import { groupPartition, partitionName, sharedPartition, userPartition } from '../ports/owner.ts';
 import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
@@ -259,7 +259,7 @@ export class Receipts {
     if ((await store.readEntry(refs.user(user))) === null) {
       throw new Refusal('user_not_found', `there is no user ${JSON.stringify(user)}`);
     }
-    const { partition } = await sources.memberships.knownPartitionOf(source, user);
+    const [partition = userPartition(source.name, user)] = await sources.memberships.knownPartitionsOf(source, user);
     return { partition, user, clients: await clientsOf(store, user) };
   }
 

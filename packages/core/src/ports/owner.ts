@@ -45,7 +45,15 @@ export function readOwner(text: string | null): Owner {
 }
 
 export function isSameOwner(left: Owner, right: Owner): boolean {
-  return ownerText(left) === ownerText(right);
+  if (left.kind === 'user') return right.kind === 'user' && left.login === right.login;
+  if (left.kind === 'group') return right.kind === 'group' && left.name === right.name;
+  return right.kind === 'shared';
+}
+
+/** Tells whether an owner is one of these. */
+export function oneOf(owners: readonly Owner[]): (owner: Owner) => boolean {
+  const texts = new Set(owners.map(ownerText));
+  return (owner) => texts.has(ownerText(owner));
 }
 
 /** Names a partition by a text, to find it in a map. Names contain no line breaks, so each partition has its own. */

@@ -13,6 +13,7 @@ import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
+import type { Owner } from '../ports/owner.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 
@@ -25,6 +26,8 @@ export interface GroupsPorts {
 /** The groups of a user, sorted. The version is another one after every change; 0: the user never had a group. */
 export interface UserGroups {
   readonly groups: readonly string[];
+  /** The same groups. */
+  readonly owners: readonly Owner[];
   readonly version: number;
 }
 
@@ -207,11 +210,12 @@ export async function groupRemovals(store: Store, user: string): Promise<EntryWr
   return [{ ...refs.groups(user), value: null }, ...members];
 }
 
-const NO_GROUPS: UserGroups = { groups: [], version: 0 };
+const NO_GROUPS: UserGroups = { groups: [], owners: [], version: 0 };
 
 function groupsIn(entry: Entry | null): UserGroups {
   if (entry === null) return NO_GROUPS;
-  return { groups: parseJson(entry.value) as readonly string[], version: entry.version };
+  const groups = parseJson(entry.value) as readonly string[];
+  return { groups, owners: groups.map((name) => ({ kind: 'group', name })), version: entry.version };
 }
 
 function requireRoom(count: number): void {

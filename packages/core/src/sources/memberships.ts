@@ -11,10 +11,10 @@ import { quoted } from '../admission/admit-name.ts';
 import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
-import { PRESENT, refs } from '../entries/refs.ts';
+import { refs } from '../entries/refs.ts';
 import { type Adapter, AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
 import type { Log } from '../ports/log.ts';
-import { groupOf, groupPartition, sharedPartition, userPartition } from '../ports/owner.ts';
+import { groupOf, isSameOwner, type Owner, SHARED } from '../ports/owner.ts';
 import type { Entry, EntryRef, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { Groups, type GroupsPorts, indexWrites } from './groups.ts';
@@ -30,34 +30,35 @@ interface MembershipCall {
   readonly user: string;
 }
 
-/** The partition that holds a user's data of a source. */
-export interface UserPartition {
-  readonly partition: PartitionKey;
-  /** Earlier partitions, newest first: outcomes of uploads there may still have to be reported. */
-  readonly earlier: readonly PartitionKey[];
-}
-
-/** The groups of a user in a source. They are the same as long as `version` is the same. */
-export interface SourceGroups {
-  readonly groups: readonly string[];
+/** Whose data of a source a user may read. It is the same as long as the version is the same. */
+export interface ReadableOwners {
+  readonly owners: readonly Owner[];
+  /** Whose data the user could read before, the latest first: outcomes of uploads there may still have to be reported. */
+  readonly earlier: readonly Owner[];
   readonly version: number;
 }
 
-/** The stored groups of a user in a source whose adapter names them. */
+/** The partition of a source that a call of a user is about. */
+export interface UserPartition {
+  readonly partition: PartitionKey;
+  readonly earlier: readonly PartitionKey[];
+}
+
+/** The stored memberships of a user in a source of groups whose adapter names them. */
 interface NamedGroups {
   readonly groups: readonly string[];
 }
 
-/** The stored membership of a user in a source whose adapter names partitions. Null is the user's own partition. */
-interface Membership {
+/** The same in a source of users. Null is the user's own partition. */
+interface NamedPartition {
   readonly name: string | null;
   readonly earlier: readonly (string | null)[];
 }
 
 /**
- * Finds the partition of a user's data. An adapter with `partition` is asked every time, so that a user who was moved no
- * longer sees the former partition. The last answer is stored for calls that must not ask, and to list the members of a
- * partition when it changes.
+ * Finds out whose data users may read. An adapter that decides it is asked every time, so that a user who was moved no
+ * longer sees the former data. The last answer is stored for calls that must not ask, and to list the members of a group
+ * when its data changes.
  */
 export class Memberships {
   readonly groups: Groups;
@@ -70,104 +71,81 @@ export class Memberships {
     this.groups = new Groups(ports);
   }
 
-  /** Asks the adapter, if it names partitions. Rejects when the adapter fails, because then access is unknown. */
-  async partitionOf(source: PartitionedSource, user: string): Promise<UserPartition> {
+  /** Asks the adapter, if it decides. Rejects when the adapter fails, because then access is unknown. */
+  async owners(source: PartitionedSource, user: string): Promise<ReadableOwners> {
     const ask = this.#ask(source);
-    if (ask === null) return ownPartition(source, user);
-    const name = await ask(user);
-    const known = await this.#read(source.name, user);
-    const isKnown = known.entry !== null && known.membership.name === name;
-    const membership = isKnown ? known.membership : await this.#move(source.name, user, name);
-    return partitionFrom(source.name, user, membership);
-  }
-
-  /** The groups of a user in a source of groups. An adapter that names them is asked. */
-  async groupsOf(source: PartitionedSource, user: string): Promise<SourceGroups> {
-    const ask = this.#askGroups(source);
-    if (ask === null) return this.groups.of(user);
-    const groups = await ask(user);
-    const known = await this.#readGroups(source.name, user);
-    return isEqual(known.groups, groups) ? known : this.#setGroups(source.name, user, groups);
+    if (ask === null) return this.#undecidedOwners(source, user);
+    const owners = await ask(user);
+    const known = await this.#read(source, user);
+    return isEqual(known.owners, owners) ? known : this.#set(source, user, owners);
   }
 
   /** The same by the last answer of the adapter. */
-  async knownGroupsOf(source: PartitionedSource, user: string): Promise<SourceGroups> {
-    if (this.#askGroups(source) === null) return this.groups.of(user);
-    return this.#readGroups(source.name, user);
+  async knownOwners(source: PartitionedSource, user: string): Promise<ReadableOwners> {
+    return this.#ask(source) === null ? this.#undecidedOwners(source, user) : this.#read(source, user);
   }
 
-  /** Rejects unless the user is a member of the group. Without a group, it is the only one of the user. */
-  async requireGroup(source: PartitionedSource, user: string, group: string | undefined): Promise<string> {
-    const { groups } = await this.groupsOf(source, user);
-    const [only] = groups;
-    if (group === undefined && groups.length === 1 && only !== undefined) return only;
-    if (group === undefined) {
-      const detail = `the data of ${quoted(source.name)} belongs to groups, and the user is in ${groups.length}`;
-      throw new Refusal('group_required', `${detail}: name one`, [{ pointer: pointer('group'), detail: 'is needed' }]);
-    }
-    if (groups.includes(group)) return group;
-    throw new Refusal('not_a_member', `the user is not a member of the group ${quoted(group)}`);
-  }
-
-  /** The entry that exists while the user is a member of the group. */
-  memberEntry(source: PartitionedSource, user: string, group: string): EntryRef {
-    return this.#askGroups(source) === null ? refs.groupMember(group, user) : refs.member(source.name, group, user);
+  /**
+   * The partition that a call of the user is about, after asking the adapter. A source of groups may have several: then the
+   * call must name the group.
+   */
+  async partitionOf(source: PartitionedSource, user: string, group?: string): Promise<UserPartition> {
+    const { owners, earlier } = await this.owners(source, user);
+    const owner = source.partition_type === 'group' ? requireMember(source, owners, group) : owners[0];
+    if (owner === undefined) throw new Error('a source without groups has an owner for every user');
+    return { partition: { source: source.name, owner }, earlier: partitionsOf(source, earlier) };
   }
 
   /** All partitions that hold data of the user in the source, by the last answer of the adapter. */
   async knownPartitionsOf(source: PartitionedSource, user: string): Promise<readonly PartitionKey[]> {
-    if (source.partition_type !== 'group') return [(await this.knownPartitionOf(source, user)).partition];
-    return (await this.knownGroupsOf(source, user)).groups.map((group) => groupPartition(source.name, group));
+    return partitionsOf(source, (await this.knownOwners(source, user)).owners);
   }
 
-  /** Whether the adapter of the source decides which partition a user's data is in. */
-  areCustom(source: PartitionedSource): boolean {
+  /** The entry that exists while the user is a member of the group. */
+  memberEntry(source: PartitionedSource, user: string, group: string): EntryRef {
+    return this.#ask(source) === null ? refs.groupMember(group, user) : refs.member(source.name, group, user);
+  }
+
+  /** Whether the adapter of the source decides whose data a user reads. */
+  areDecidedByAdapter(source: PartitionedSource): boolean {
     return this.#ask(source) !== null;
   }
 
-  /** Returns the last answer of the adapter without asking it. */
-  async knownPartitionOf(source: PartitionedSource, user: string): Promise<UserPartition> {
-    if (this.#ask(source) === null) return ownPartition(source, user);
-    return partitionFrom(source.name, user, (await this.#read(source.name, user)).membership);
-  }
-
-  /** Lists the known users of a custom partition or group, page by page. */
+  /** Lists the known members of a group, page by page. */
   async members(partition: PartitionKey, page: { readonly after?: string; readonly limit: number }) {
     const { source } = partition;
     const name = groupOf(partition) ?? '';
     const view = await this.#sourceOf(source);
-    if (view?.partition_type === 'group' && this.#askGroups(view) === null) {
-      return this.groups.members(name, page);
-    }
+    if (view?.partition_type === 'group' && this.#ask(view) === null) return this.groups.members(name, page);
     const prefix = refs.member(source, name, '').key.slice(0, -1);
     const after = page.after === undefined ? {} : { after: [...prefix, page.after] };
     const entries = await this.#ports.store.listEntries({ kind: 'setting', prefix, limit: page.limit, ...after });
     return entries.map(({ key }) => lastOf(key));
   }
 
-  /** Returns null when the source's adapter does not name partitions. A source of groups has none that is the user's. */
-  #ask(source: PartitionedSource): ((user: string) => Promise<string | null>) | null {
-    if (source.partition_type === 'group') {
-      const detail = `the data of ${quoted(source.name)} belongs to groups: name one`;
-      throw new Refusal('group_required', detail, [{ pointer: pointer('group'), detail: 'is needed' }]);
-    }
-    const adapter = source.partition_type === 'app' ? null : this.#ports.adapters?.find(source.adapter);
-    if (!adapter?.partition) return null;
-    return (user) => this.#answerOf(adapter, { source: source.name, user });
+  /** The owners of a source whose adapter does not decide. */
+  async #undecidedOwners({ partition_type }: PartitionedSource, user: string): Promise<ReadableOwners> {
+    if (partition_type === 'app') return EVERYBODY;
+    if (partition_type === 'user') return { owners: [{ kind: 'user', login: user }], earlier: [], version: 0 };
+    const { owners, version } = await this.groups.of(user);
+    return { owners, earlier: [], version };
   }
 
-  /** Returns null when the source's adapter does not name groups. A `partition(user)` names one group, or none. */
-  #askGroups(source: PartitionedSource): ((user: string) => Promise<readonly string[]>) | null {
-    const adapter = this.#ports.adapters?.find(source.adapter);
-    if (!adapter?.groups && !adapter?.partition) return null;
+  /** Returns null when the adapter of the source does not decide. */
+  #ask(source: PartitionedSource): ((user: string) => Promise<readonly Owner[]>) | null {
+    const adapter = source.partition_type === 'app' ? null : this.#ports.adapters?.find(source.adapter);
+    if (source.partition_type === 'group' && adapter?.groups) {
+      return async (user) => (await this.#groupsOf(adapter, { source: source.name, user })).map(groupOwner);
+    }
+    if (!adapter?.partition) return null;
     return async (user) => {
-      const call = { source: source.name, user };
-      if (!adapter.groups) return [await this.#answerOf(adapter, call)].flatMap((name) => name ?? []);
-      return this.#groupsIn(await this.#called(call, () => adapter.groups?.(call)));
+      const name = await this.#partitionNameOf(adapter, { source: source.name, user });
+      return ownersNamed(source, user, name === null ? [] : [name]);
     };
   }
 
-  #groupsIn(answer: unknown): readonly string[] {
+  async #groupsOf(adapter: Adapter, call: MembershipCall): Promise<readonly string[]> {
+    const answer: unknown = await this.#called(call, () => adapter.groups?.(call));
     const names: readonly unknown[] = Array.isArray(answer) ? answer : [null];
     const isLegal = names.every((name) => typeof name === 'string' && nameProblem('group', name) === null);
     const groups = [...new Set(names as string[])].sort();
@@ -176,7 +154,7 @@ export class Memberships {
     throw new Refusal('backend_error', `groups() of the source ${detail}`);
   }
 
-  async #answerOf(adapter: Adapter, call: MembershipCall): Promise<string | null> {
+  async #partitionNameOf(adapter: Adapter, call: MembershipCall): Promise<string | null> {
     const name: unknown = (await this.#called(call, () => adapter.partition?.(call))) ?? null;
     if (name === null || (typeof name === 'string' && nameProblem('partition', name) === null)) return name;
     throw new Refusal('backend_error', 'the adapter of the source returned an invalid partition name');
@@ -195,94 +173,98 @@ export class Memberships {
     }
   }
 
-  async #readGroups(source: string, user: string): Promise<SourceGroups> {
-    const entry = await this.#ports.store.readEntry(refs.membership(source, user));
-    return entry === null ? { groups: [], version: 0 } : { groups: readGroups(entry), version: entry.version };
+  async #read(source: PartitionedSource, user: string): Promise<ReadableOwners> {
+    const entry = await this.#ports.store.readEntry(refs.membership(source.name, user));
+    if (entry === null) return { owners: ownersNamed(source, user, []), earlier: [], version: 0 };
+    const stored = parseJson(entry.value) as NamedGroups | NamedPartition;
+    const earlier = 'groups' in stored ? [] : stored.earlier.map((name) => ownerNamed(user, name));
+    return { owners: ownersNamed(source, user, namesIn(entry)), earlier, version: entry.version };
   }
 
-  #setGroups(source: string, user: string, groups: readonly string[]): Promise<SourceGroups> {
+  #set(source: PartitionedSource, user: string, owners: readonly Owner[]): Promise<ReadableOwners> {
     return retryOnConflict(async () => {
-      const old = await this.#readGroups(source, user);
-      if (isEqual(old.groups, groups)) return old;
-      const value: NamedGroups = { groups };
+      const old = await this.#read(source, user);
+      if (isEqual(old.owners, owners)) return old;
       const writes: EntryWrite[] = [
-        { ...refs.membership(source, user), value: JSON.stringify(value), expect: old.version },
-        ...indexWrites(old.groups, groups, (group) => refs.member(source, group, user)),
+        { ...refs.membership(source.name, user), value: storedText(source, old, owners), expect: old.version },
+        ...indexWrites(groupNames(old.owners), groupNames(owners), (name) => refs.member(source.name, name, user)),
         // Deletions of the user or the source must see the new entries.
         ownerTouched('user', user),
-        ownerTouched('source', source),
+        ownerTouched('source', source.name),
       ];
-      const result = await this.#ports.store.writeEntries({
-        writes,
-        guards: [refs.source(source), refs.generation(user)],
-      });
-      if (result.status === 'gone') throw refuseGone(result.guard);
-      return result.status === 'written' ? this.#readGroups(source, user) : null;
-    });
-  }
-
-  async #read(
-    source: string,
-    user: string,
-  ): Promise<{ readonly membership: Membership; readonly entry: Entry | null }> {
-    const entry = await this.#ports.store.readEntry(refs.membership(source, user));
-    return { entry, membership: entry === null ? NEVER_MOVED : readMembership(entry) };
-  }
-
-  #move(source: string, user: string, name: string | null): Promise<Membership> {
-    return retryOnConflict(async () => {
-      const { membership: old, entry } = await this.#read(source, user);
-      if (entry !== null && old.name === name) return old;
-      const earlier = [old.name, ...old.earlier].filter((one, at, all) => one !== name && all.indexOf(one) === at);
-      const membership = { name, earlier: earlier.slice(0, MEMBERSHIPS_EARLIER_MAX) };
-      const writes: EntryWrite[] = [
-        { ...refs.membership(source, user), value: JSON.stringify(membership), expect: entry?.version ?? 0 },
-        ...(old.name === null ? [] : [{ ...refs.member(source, old.name, user), value: null }]),
-        ...(name === null ? [] : [{ ...refs.member(source, name, user), value: PRESENT }]),
-        // Deletions of the user or the source must see the new entries.
-        ownerTouched('user', user),
-        ownerTouched('source', source),
-      ];
-      const guards = [refs.source(source), refs.generation(user)];
+      const guards = [refs.source(source.name), refs.generation(user)];
       const result = await this.#ports.store.writeEntries({ writes, guards });
       if (result.status === 'gone') throw refuseGone(result.guard);
-      return result.status === 'written' ? membership : null;
+      return result.status === 'written' ? this.#read(source, user) : null;
     });
   }
 }
 
-/** The membership before the adapter was asked for the first time: the user's own partition. */
-const NEVER_MOVED: Membership = { name: null, earlier: [] };
+const EVERYBODY: ReadableOwners = { owners: [SHARED], earlier: [], version: 0 };
+
+/** The group by which devices and administrators tell the data of a source of groups apart; null: it has no groups. */
+export function groupIn({ partition_type }: Pick<PartitionedSource, 'partition_type'>, owner: Owner): string | null {
+  return partition_type === 'group' && owner.kind === 'group' ? owner.name : null;
+}
+
+function requireMember(source: PartitionedSource, owners: readonly Owner[], group: string | undefined): Owner {
+  if (group === undefined && owners.length === 1) return owners[0] as Owner;
+  if (group === undefined) {
+    const detail = `the data of ${quoted(source.name)} belongs to groups, and the user is in ${owners.length}`;
+    throw new Refusal('group_required', `${detail}: name one`, [{ pointer: pointer('group'), detail: 'is needed' }]);
+  }
+  const owner = groupOwner(group);
+  if (owners.some((one) => isSameOwner(one, owner))) return owner;
+  throw new Refusal('not_a_member', `the user is not a member of the group ${quoted(group)}`);
+}
+
+function groupOwner(name: string): Owner {
+  return { kind: 'group', name };
+}
+
+function ownerNamed(user: string, name: string | null): Owner {
+  return name === null ? { kind: 'user', login: user } : groupOwner(name);
+}
+
+/** A user of a source of users who is in no group has their own data. */
+function ownersNamed({ partition_type }: PartitionedSource, user: string, names: readonly string[]): readonly Owner[] {
+  return names.length === 0 && partition_type === 'user' ? [ownerNamed(user, null)] : names.map(groupOwner);
+}
+
+function groupNames(owners: readonly Owner[]): readonly string[] {
+  return owners.flatMap((owner) => (owner.kind === 'group' ? owner.name : []));
+}
+
+function partitionsOf({ name: source }: PartitionedSource, owners: readonly Owner[]): readonly PartitionKey[] {
+  return owners.map((owner) => ({ source, owner }));
+}
+
+/** Of a source of users, it says whose data the user could read before. */
+function storedText({ partition_type }: PartitionedSource, old: ReadableOwners, owners: readonly Owner[]): string {
+  const names = groupNames(owners);
+  if (partition_type === 'group') return JSON.stringify({ groups: names } satisfies NamedGroups);
+  const name = names[0] ?? null;
+  const before = [...old.owners, ...old.earlier].map((owner) => (owner.kind === 'group' ? owner.name : null));
+  const earlier = before.filter((one, at) => one !== name && before.indexOf(one) === at);
+  const stored: NamedPartition = { name, earlier: earlier.slice(0, MEMBERSHIPS_EARLIER_MAX) };
+  return JSON.stringify(stored);
+}
 
 /** Returns the removals of a user's membership in a source. The partition itself stays. */
 export async function membershipRemovals(store: Store, source: string, user: string): Promise<EntryWrite[]> {
   const entry = await store.readEntry(refs.membership(source, user));
   if (entry === null) return [];
-  const names = readGroups(entry);
-  const members = indexWrites(names, [], (name) => refs.member(source, name, user));
+  const members = indexWrites(namesIn(entry), [], (name) => refs.member(source, name, user));
   return [{ ...refs.membership(source, user), value: null }, ...members];
 }
 
-/** The groups or the custom partition in a stored membership. */
-function readGroups({ value }: Entry): readonly string[] {
-  const stored = parseJson(value) as NamedGroups | Membership;
+/** The groups in a stored membership. */
+function namesIn({ value }: Entry): readonly string[] {
+  const stored = parseJson(value) as NamedGroups | NamedPartition;
   if ('groups' in stored) return stored.groups;
   return stored.name === null ? [] : [stored.name];
 }
 
-function isEqual(left: readonly string[], right: readonly string[]): boolean {
-  return left.length === right.length && left.every((one, index) => one === right[index]);
-}
-
-function readMembership({ value }: Entry): Membership {
-  return parseJson(value) as Membership;
-}
-
-function ownPartition({ name, partition_type }: PartitionedSource, user: string): UserPartition {
-  return { partition: partition_type === 'app' ? sharedPartition(name) : userPartition(name, user), earlier: [] };
-}
-
-function partitionFrom(source: string, user: string, { name, earlier }: Membership): UserPartition {
-  const keyOf = (one: string | null) => (one === null ? userPartition(source, user) : groupPartition(source, one));
-  return { partition: keyOf(name), earlier: earlier.map(keyOf) };
+function isEqual(left: readonly Owner[], right: readonly Owner[]): boolean {
+  return left.length === right.length && left.every((one, index) => isSameOwner(one, right[index] as Owner));
 }

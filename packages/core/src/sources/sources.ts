@@ -7,7 +7,7 @@ import {
   type SourceAttributes,
 } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
-import { WriteAdmission } from '../admission/admit-write.ts';
+import { admitGroup, WriteAdmission } from '../admission/admit-write.ts';
 import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { REFRESH, refuseGone } from '../admission/refuse-gone.ts';
 import { allEntries } from '../entries/all-entries.ts';
@@ -174,8 +174,9 @@ export class Sources {
     return entry === null ? null : this.#views.of(name, entry);
   }
 
-  /** Returns the partition that holds the user's data of the source. */
+  /** Returns the partition that holds the user's data of the source. Data of groups is not the data of one user. */
   async partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey> {
+    if (source.partition_type === 'group') admitGroup(source.name, undefined);
     return (await this.memberships.partitionOf(source, login)).partition;
   }
 

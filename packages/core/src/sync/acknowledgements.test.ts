@@ -91,8 +91,8 @@ describe('acknowledging', () => {
     for (const group of ['north', 'south']) {
       await tidemark.pushObjects({ source: 'Visit', group, objects: { 1: { a: 1 } } });
     }
-    const { grouped } = await tidemark.devices.pull(device, { sources: new Map([['Visit', { groups: new Map() }]]) });
-    for (const { group, page } of grouped[0]?.pages.groups ?? []) if ('token' in page) held.set(group, page.token);
+    const { pages } = await tidemark.devices.pull(device, { sources: new Map([['Visit', { groups: new Map() }]]) });
+    for (const { group, page } of pages) if (group !== null && 'token' in page) held.set(group, page.token);
     await tidemark.groups.set('ada', ['south']);
     expect(await tidemark.devices.acknowledge(device, new Map([['Visit', held]]))).toEqual(['Visit']);
     const seqIn = async (group: string) =>

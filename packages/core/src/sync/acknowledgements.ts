@@ -4,10 +4,11 @@ import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import { emptyPage } from '../pages/build-page.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
-import { groupPartition } from '../ports/owner.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
+import { groupIn } from '../sources/memberships.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import type { LastSeenRecorder } from './last-seen-recorder.ts';
+import { tokenOf } from './presented.ts';
 
 interface AcknowledgementsParts {
   readonly store: Store;
@@ -59,17 +60,11 @@ export class Acknowledgements {
   }
 
   async #partitionsOf(source: SourceView, user: string, held: HeldToken): Promise<readonly HeldPartition[]> {
-    const { memberships } = this.#parts.sources;
-    if (source.partition_type !== 'group') {
-      const { partition } = await memberships.knownPartitionOf(source, user);
-      return typeof held === 'string' ? [{ partition, token: held }] : [];
-    }
-    if (typeof held === 'string') return [];
-    requireCount(held.size, GROUPS_PER_CALL_MAX, 'groups');
-    const { groups } = await memberships.knownGroupsOf(source, user);
-    return groups.flatMap((group) => {
-      const token = held.get(group);
-      return token === undefined ? [] : { partition: groupPartition(source.name, group), token };
+    if (typeof held !== 'string') requireCount(held.size, GROUPS_PER_CALL_MAX, 'groups');
+    const { owners } = await this.#parts.sources.memberships.knownOwners(source, user);
+    return owners.flatMap((owner) => {
+      const token = tokenOf(typeof held === 'string' ? held : { groups: held }, groupIn(source, owner));
+      return token === null ? [] : { partition: { source: source.name, owner }, token };
     });
   }
 }

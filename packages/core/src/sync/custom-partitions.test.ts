@@ -22,11 +22,13 @@ class Teams implements Adapter {
   readonly queries: QueryCall[] = [];
   readonly uploads: UploadCall[] = [];
   onUpload: () => void = () => undefined;
+  onQuery: () => Promise<unknown> = async () => undefined;
 
   partition: NonNullable<Adapter['partition']> = async ({ user }) => this.teamOf.get(user) ?? null;
 
   async query(call: QueryCall) {
     this.queries.push(call);
+    await this.onQuery();
     return { objects: this.objects[call.partition ?? ''] ?? {} };
   }
 
@@ -98,6 +100,19 @@ describe('a custom partition', () => {
     teams.teamOf.set('ada', 'south');
     clock.advance(1_000);
     expect(await rest(snapshot)).toBe(0);
+  });
+
+  it('[ADAPT-7] a user who is moved while a pull asks the backend gets nothing of the old partition', async () => {
+    const { teams, tidemark, pull } = await setUp();
+    const { client_id: client } = await tidemark.clients.register('ada', {});
+    teams.onQuery = async () => {
+      teams.onQuery = async () => undefined;
+      teams.teamOf.set('ada', 'south');
+      await tidemark.devices.pull({ user: 'ada', client }, { sources: new Map([['Visit', null]]) });
+    };
+    const page = await pull('ada');
+    expect(page).toEqual({ error: { code: 'not_a_member', detail: expect.stringContaining('pull again') } });
+    expect(await pull('ada')).toMatchObject({ reset: true, put: teams.objects.south });
   });
 
   it('[ADAPT-6] users of one custom partition share the answer of one query, and other users do not get it', async () => {

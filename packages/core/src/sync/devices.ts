@@ -11,9 +11,9 @@ import type { Adapters } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import { groupOf } from '../ports/owner.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
+import { groupIn } from '../sources/memberships.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import type { SettledUpload } from '../uploads/backend-uploads.ts';
 import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
@@ -121,8 +121,8 @@ export class Devices {
     for (const source of await this.#parts.sources.list()) {
       for (const partition of await this.#partitionsOf(device, source)) {
         const cursor = await readCursor(this.#store, partition, device.client);
-        const group = source.partition_type === 'group' ? `/${groupOf(partition)}` : '';
-        if (cursor !== null) cursors.push([`${source.name}${group}`, cursor]);
+        const group = groupIn(source, partition.owner);
+        if (cursor !== null) cursors.push([group === null ? source.name : `${source.name}/${group}`, cursor]);
       }
     }
     return Object.fromEntries(cursors);

@@ -12,7 +12,7 @@ import { pageJson } from '../pages/render-page.ts';
 import type { Adapter } from '../ports/adapter.ts';
 import { groupOf, groupPartition, ownerText } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
-import type { GroupTokens } from './group-pull.ts';
+import type { GroupTokens } from './presented.ts';
 
 type Tidemark = Awaited<ReturnType<typeof newTidemark>>['tidemark'];
 
@@ -36,13 +36,13 @@ class GroupDevice {
       sources,
       objectsMax,
     });
-    const page = grouped[0]?.pages;
-    if (page === undefined) throw new Error(`no groups: ${JSON.stringify(pages)}`);
+    const [news] = grouped;
+    if (news === undefined) throw new Error(`no groups: ${JSON.stringify(pages)}`);
     const groups: Pages = {};
-    for (const { group, page: one } of page.groups) {
-      groups[group] = 'error' in one ? one : (JSON.parse(pageJson(one.token, one.body)) as Page);
+    for (const { group, page } of pages) {
+      groups[group ?? ''] = 'error' in page ? page : (JSON.parse(pageJson(page.token, page.body)) as Page);
     }
-    return { groups, gone: page.gone, more: page.more, outcomes, isUnchanged };
+    return { groups, gone: news.gone, more: news.more, outcomes, isUnchanged };
   }
 
   async pull(more: Partial<GroupTokens> = {}, objectsMax?: number) {

@@ -53,6 +53,6 @@ export class LivePages {
     if (source.partition_type === 'app') return owner.kind === 'shared';
     // Only a pull checks whether the user is still a member of the group.
     if (source.partition_type === 'group') return false;
-    return owner.kind === 'user' && !this.#parts.sources.memberships.areCustom(source);
+    return owner.kind === 'user' && !this.#parts.sources.memberships.areDecidedByAdapter(source);
   }
 }

@@ -1,10 +1,10 @@
 import type { AckRequest, PullRequest } from '@tidemark/protocol';
 import type { Acknowledged } from '../uploads/uploads.ts';
 import type { HeldTokens } from './acknowledgements.ts';
-import type { GroupTokens } from './group-pull.ts';
+import type { Presented } from './presented.ts';
 
 /** What a device presents to one source in the body of a pull. */
-export function presentedIn(asked: PullRequest['sources'][string]): string | null | GroupTokens {
+export function presentedIn(asked: PullRequest['sources'][string]): Presented {
   const { token = null, groups, set_token, only, uploads } = asked;
   if (groups === undefined && set_token === undefined) return token;
   return {

@@ -50,7 +50,7 @@ function readSetToken(text: string): SetToken | null {
 interface SetQuery {
   readonly source: string;
   /** The groups that the token stands for. */
-  readonly groups: readonly string[];
+  readonly owners: readonly Owner[];
   readonly terms: SetTerms;
   /** Null: the device has no set token and wants one. */
   readonly presented: string | null;
@@ -60,7 +60,7 @@ interface SetQuery {
 export interface ReadSet {
   readonly source: string;
   /** The groups that changed after the token that the device presented; null: it presented none. */
-  readonly changed: readonly string[] | null;
+  readonly changed: readonly Owner[] | null;
   readonly mark: string;
   /** The token of a device that holds everything at the mark. */
   readonly token: string;
@@ -72,34 +72,25 @@ export interface ReadSet {
  */
 export async function readSet(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
-  { source, groups, terms: given, presented }: SetQuery,
+  { source, owners, terms: given, presented }: SetQuery,
 ): Promise<ReadSet | 'unknown' | null> {
   const terms = termsText(given);
   const nowMs = clock.nowMs();
   const token = presented === null ? null : readSetToken(presented);
   const isGood = token !== null && token.terms === terms && Math.abs(nowMs - token.sinceMs) < SET_TOKEN_AGE_MS_MAX;
   if (presented !== null && !isGood) return 'unknown';
-  const read = await store.changedSince({ source, owners: ownersOf(groups), mark: token?.mark ?? null });
+  const read = await store.changedSince({ source, owners, mark: token?.mark ?? null });
   if (read === null || (token !== null && read.changed === null)) return presented === null ? null : 'unknown';
   return {
     source,
-    changed: read.changed?.flatMap((owner) => (owner.kind === 'group' ? owner.name : [])) ?? null,
+    changed: read.changed,
     mark: read.mark,
     token: setTokenText({ mark: read.mark, terms, sinceMs: token?.sinceMs ?? nowMs }),
   };
 }
 
 /** Whether any of the groups got a commit since the set was read. A store that cannot tell counts as true. */
-export async function hasChanged(store: Store, { source, mark }: ReadSet, groups: readonly string[]): Promise<boolean> {
-  const read = await store.changedSince({ source, owners: ownersOf(groups), mark });
+export async function hasChanged(store: Store, { source, mark }: ReadSet, owners: readonly Owner[]): Promise<boolean> {
+  const read = await store.changedSince({ source, owners, mark });
   return read?.changed?.length !== 0;
-}
-
-/** Most stores do not look at the owners when nothing has changed, so they are made one by one. */
-function ownersOf(groups: readonly string[]): Iterable<Owner> {
-  return {
-    *[Symbol.iterator]() {
-      for (const group of groups) yield { kind: 'group', name: group };
-    },
-  };
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
 import { groupOf } from '../ports/owner.ts';
 import type { Store } from '../ports/store.ts';
-import type { GroupTokens } from './group-pull.ts';
+import type { GroupTokens } from './presented.ts';
 
 type Test = Awaited<ReturnType<typeof setUp>>;
 
@@ -27,10 +27,10 @@ class SetDevice {
     const groups = new Map([...this.tokens].filter(([group]) => this.set === null || this.named.has(group)));
     const tokens: GroupTokens = { groups, set: this.set, ...more };
     const pulled = await this.#test.tidemark.devices.pull(this.#id, { sources: new Map([['Visit', tokens]]) });
-    const { groups: told = [], gone = [], changed = [], setToken, more: isMore } = pulled.grouped[0]?.pages ?? {};
+    const { gone = [], changed = [], setToken, more: isMore } = pulled.grouped[0] ?? {};
     const pages = new Map<string, Page>();
-    for (const { group, page } of told) {
-      if (!('error' in page)) pages.set(group, JSON.parse(pageJson(page.token, page.body)) as Page);
+    for (const { group, page } of pulled.pages) {
+      if (!('error' in page)) pages.set(group ?? '', JSON.parse(pageJson(page.token, page.body)) as Page);
     }
     return { pages, gone, changed, setToken, more: isMore, isUnchanged: pulled.isUnchanged };
   }
@@ -110,8 +110,8 @@ describe('set tokens', () => {
   it('[GROUP-24] a device that does not ask for a set token gets none', async () => {
     const { tidemark, client, device } = await setUp();
     const sources = new Map([['Visit', { groups: new Map(device.tokens) }]]);
-    const { grouped } = await tidemark.devices.pull({ user: 'ada', client }, { sources });
-    expect(grouped[0]?.pages).toEqual({ groups: [], gone: [], changed: [], more: false });
+    const { pages, grouped } = await tidemark.devices.pull({ user: 'ada', client }, { sources });
+    expect([pages, grouped]).toEqual([[], [{ source: 'Visit', gone: [], changed: [], more: false }]]);
   });
 
   it('[GROUP-24] a set token is given only for tokens that the device has presented', async () => {

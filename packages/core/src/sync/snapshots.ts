@@ -8,9 +8,8 @@ import { pageBounds, type RenderedPage, readPage, rendered } from '../pages/read
 import { sentPosition } from '../pages/record-tidemark.ts';
 import { cachedPage } from '../pages/shared-pages.ts';
 import type { Clock } from '../ports/clock.ts';
-import { groupOf, groupPartition, isSameOwner } from '../ports/owner.ts';
+import { oneOf } from '../ports/owner.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
-import type { SourceView } from '../sources/sources.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
 
 export interface SnapshotsParts extends PageReaderParts {
@@ -70,22 +69,16 @@ export class Snapshots {
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await sessions.open(device);
     const source = await sources.view(call.source);
-    const partition = await this.#partitionOf(source, device.user, call.group);
+    const { partition } = await sources.memberships.partitionOf(source, device.user, call.group);
     const error = await ensureFresh(refresher, partition, source, call.token);
     const reader: Reader = { device, partition, bounds, own, partitionCheckedAtMs: this.#clock.nowMs() };
     const first = await this.#read(reader, await store.partition(partition), call.token, error);
     reader.own = await sessions.verify(device, own);
-    if (!(await this.#isStillMember(reader)))
+    if (!(await this.#isKnownReadable(reader)))
       throw new Refusal('not_a_member', 'the user has left the group meanwhile');
     // The device has presented only this token. Trimming must not pass it until the snapshot ends.
     void lastSeen.record(device, own, [sentPosition(first.page)]);
     return this.#pages(reader, first);
-  }
-
-  async #partitionOf(source: SourceView, user: string, group: string | undefined): Promise<PartitionKey> {
-    const { memberships } = this.#parts.sources;
-    if (source.partition_type !== 'group') return (await memberships.partitionOf(source, user)).partition;
-    return groupPartition(source.name, await memberships.requireGroup(source, user, group));
   }
 
   /** Reads each page when the ones before it have been sent, so that a slow device takes no memory. */
@@ -99,11 +92,11 @@ export class Snapshots {
       // A partition with a new epoch is not what the snapshot began with. The device continues by itself.
       if (!last.page.more || last.page.state.epoch !== epoch) return;
       if (last.page.token.seq >= head && ++chased >= CHASED_PAGES_MAX) return;
-      if (!(await this.#isStillInPartition(reader))) return;
+      if (!(await this.#isStillReadable(reader))) return;
       const line = await this.#next(reader, last);
       lines = [line, ...this.#cachedAfter(reader, line)];
       reader.own = await this.#parts.sessions.verify(reader.device, reader.own);
-      if (!(await this.#isStillMember(reader))) return;
+      if (!(await this.#isKnownReadable(reader))) return;
     }
   }
 
@@ -113,28 +106,27 @@ export class Snapshots {
     await this.#parts.lastSeen.record(device, own, [{ ...page, sent: token.seq }]);
   }
 
-  /** Whether the user's data is still in the partition, as of the last check. Rejects when the source was deleted. */
-  async #isStillInPartition(reader: Reader): Promise<boolean> {
+  /** Whether the user may still read the partition, as of the last time that the adapter was asked. */
+  async #isStillReadable(reader: Reader): Promise<boolean> {
     const { sources } = this.#parts;
-    const { device, partition } = reader;
     if (this.#clock.nowMs() - reader.partitionCheckedAtMs < PARTITION_CHECK_MS) return true;
-    const source = await sources.view(partition.source);
+    const { owners } = await sources.memberships.owners(
+      await sources.view(reader.partition.source),
+      reader.device.user,
+    );
     reader.partitionCheckedAtMs = this.#clock.nowMs();
-    if (source.partition_type === 'group') {
-      const { groups } = await sources.memberships.groupsOf(source, device.user);
-      return groups.includes(groupOf(partition) ?? '');
-    }
-    const userPartition = await sources.memberships.partitionOf(source, device.user);
-    return isSameOwner(userPartition.partition.owner, partition.owner);
+    return oneOf(owners)(reader.partition.owner);
   }
 
-  /** Called after a page of a group was read and before it is delivered. The adapter is not asked. */
-  async #isStillMember({ device, partition }: Reader): Promise<boolean> {
+  /** Called after a page was read and before it is delivered. The adapter is not asked. */
+  async #isKnownReadable({ device, partition }: Reader): Promise<boolean> {
+    // Data of users and of everybody is theirs for good.
+    if (partition.owner.kind !== 'group') return true;
     const { sources } = this.#parts;
-    const group = groupOf(partition);
-    const source = group === null ? null : await sources.find(partition.source);
-    if (group === null || source?.partition_type !== 'group') return true;
-    return (await sources.memberships.knownGroupsOf(source, device.user)).groups.includes(group);
+    const source = await sources.find(partition.source);
+    return (
+      source === null || oneOf((await sources.memberships.knownOwners(source, device.user)).owners)(partition.owner)
+    );
   }
 
   async #next(reader: Reader, last: Line): Promise<Line> {

@@ -1,9 +1,13 @@
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import type { PullPosition } from '../pages/pull-position.ts';
+import { isSameState } from '../pages/read-from-store.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
-import type { PartitionState, Store } from '../ports/store.ts';
+import type { Owner } from '../ports/owner.ts';
+import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
+import type { FoundSource } from './find-source.ts';
 import { hasChanged, type ReadSet } from './set-token.ts';
 
 export interface UnchangedPullParts {
@@ -18,23 +22,29 @@ export interface QuietPull {
   readonly device: DeviceId;
   readonly own: OwnDevice;
   readonly sources: readonly QuietSource[];
-  readonly groups: readonly QuietGroups[];
 }
 
-/** A source of groups, with where the device stands in each of them. No outcomes were asked for. */
-export interface QuietGroups {
-  readonly view: SourceView;
-  /** The version of the user's memberships. */
-  readonly version: number;
-  readonly positions: readonly PullPosition[];
-  /** What a set token said about the groups that it stands for, which have no positions. */
-  readonly set: ReadSet | null;
-  readonly covered: readonly string[];
-}
-
+/** A source that had no news, with where the device stands in it. */
 export interface QuietSource {
   readonly view: SourceView;
-  readonly position: PullPosition;
+  /** The version of what the user may read. */
+  readonly version: number;
+  readonly positions: readonly PullPosition[];
+  /** The partitions in which no outcome waited. */
+  readonly searched: readonly PartitionKey[];
+  /** What a set token said about the groups that it stands for, which have no positions. */
+  readonly set: ReadSet | null;
+  readonly covered: readonly Owner[];
+}
+
+/** Null: the answer cannot be given again without asking a backend, or without the device's tokens. */
+export function quietSource(found: FoundSource): QuietSource | null {
+  const { view, readable, positions, searched, set, covered } = found;
+  if (view.adapter !== NO_ADAPTER || set === 'unknown') return null;
+  return {
+    ...{ view, version: readable.version, searched, set, covered },
+    positions: positions.map(({ position }) => position),
+  };
 }
 
 /**
@@ -42,11 +52,9 @@ export interface QuietSource {
  * was made from, so it is right at every server without anybody telling it of a change. False if the sync must be
  * recorded, or if the store cannot tell.
  */
-export async function isUnchanged(parts: UnchangedPullParts, pull: QuietPull): Promise<boolean> {
-  const { device, own, sources, groups } = pull;
+export async function isUnchanged(parts: UnchangedPullParts, { device, own, sources }: QuietPull): Promise<boolean> {
   if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, parts.clock.nowMs()) >= LAST_SYNC_EVERY_MS) return false;
   const checks = sources.map((source) => isSourceUnchanged(parts, device, source));
-  checks.push(...groups.map((source) => areGroupsUnchanged(parts, device, source)));
   checks.push(parts.clients.isUnchanged(device.client, own.version));
   const results = await Promise.all(checks).catch(() => [false]);
   return results.every((isSame) => isSame);
@@ -54,33 +62,20 @@ export async function isUnchanged(parts: UnchangedPullParts, pull: QuietPull): P
 
 async function isSourceUnchanged(
   { store, sources }: UnchangedPullParts,
-  { client }: DeviceId,
-  { view, position: { partition, state } }: QuietSource,
+  { user, client }: DeviceId,
+  { view, version, positions, searched, set, covered }: QuietSource,
 ): Promise<boolean> {
-  // Outcomes are read before the state, as in a pull.
-  const [outcomes, now, source] = await Promise.all([
-    store.listNotes(partition, client, { kind: 'outcome', limit: 1 }),
-    store.partition(partition),
+  // Outcomes are read before the states, as in a pull.
+  const notes = searched.map((partition) => store.listNotes(partition, client, { kind: 'outcome', limit: 1 }));
+  const states = positions.map(({ partition }) => store.partition(partition));
+  const [source, readable, hasMoved, outcomes, now] = await Promise.all([
     sources.view(view.name),
-  ]);
-  return isSameState(state, now) && outcomes.length === 0 && source === view;
-}
-
-async function areGroupsUnchanged(
-  { store, sources }: UnchangedPullParts,
-  { user }: DeviceId,
-  { view, version, positions, set, covered }: QuietGroups,
-): Promise<boolean> {
-  const [memberships, source, hasMoved, ...states] = await Promise.all([
-    sources.memberships.knownGroupsOf(view, user),
-    sources.view(view.name),
+    sources.memberships.knownOwners(view, user),
     set !== null && covered.length > 0 && hasChanged(store, set, covered),
-    ...positions.map(({ partition }) => store.partition(partition)),
+    Promise.all(notes),
+    Promise.all(states),
   ]);
-  if (memberships.version !== version || source !== view || hasMoved) return false;
-  return positions.every(({ state }, index) => isSameState(state, states[index] as PartitionState));
-}
-
-function isSameState(left: PartitionState, right: PartitionState): boolean {
-  return left.epoch === right.epoch && left.head === right.head && left.floor === right.floor;
+  if (source !== view || readable.version !== version || hasMoved) return false;
+  if (outcomes.some((waiting) => waiting.length > 0)) return false;
+  return positions.every(({ state }, index) => isSameState(state, now[index] as PartitionState));
 }

@@ -3,9 +3,9 @@ import { quoted } from '../admission/admit-name.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { RegisteredDevice } from '../devices/device-sessions.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
-import { groupOf, groupPartition, partitionName, readOwner } from '../ports/owner.ts';
+import { groupPartition, partitionName, readOwner } from '../ports/owner.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
-import type { UserPartition } from '../sources/memberships.ts';
+import { groupIn, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import type { UploadJob } from './upload-job.ts';
@@ -48,14 +48,10 @@ export class UploadTargets {
   async current(device: RegisteredDevice, name: string, group?: string): Promise<UploadTarget> {
     const { memberships } = this.#parts.sources;
     const source = await this.#parts.sources.view(name);
-    if (source.partition_type !== 'group') {
-      return this.#target(device, source, await memberships.partitionOf(source, device.user));
-    }
-    const member = await memberships.requireGroup(source, device.user, group);
-    const target = await this.#target(device, source, { partition: groupPartition(name, member), earlier: [] });
+    const target = await this.#target(device, source, await memberships.partitionOf(source, device.user, group));
     // What a backend has agreed to is written, even if the user has left the group meanwhile.
-    if (target.adapter !== null) return target;
-    return { ...target, guards: [...target.guards, memberships.memberEntry(source, device.user, member)] };
+    if (target.adapter !== null || target.group === null) return target;
+    return { ...target, guards: [...target.guards, memberships.memberEntry(source, device.user, target.group)] };
   }
 
   /**
@@ -69,12 +65,12 @@ export class UploadTargets {
   ): Promise<readonly UploadTarget[]> {
     const { memberships } = this.#parts.sources;
     const source = await this.#parts.sources.view(name);
-    if (source.partition_type !== 'group') {
-      return [await this.#target(device, source, await memberships.knownPartitionOf(source, device.user))];
-    }
-    const named = groups ?? (await memberships.knownGroupsOf(source, device.user)).groups;
-    const partitions = named.map((group) => groupPartition(name, group));
-    return Promise.all(partitions.map((partition) => this.#target(device, source, { partition, earlier: [] })));
+    const { owners, earlier } = await memberships.knownOwners(source, device.user);
+    const named =
+      source.partition_type === 'group' ? (groups?.map((name) => groupPartition(source.name, name)) ?? null) : null;
+    const partitions = named ?? owners.map((owner) => ({ source: name, owner }));
+    const before = earlier.map((owner) => ({ source: name, owner }));
+    return Promise.all(partitions.map((partition) => this.#target(device, source, { partition, earlier: before })));
   }
 
   /** The names of all partitions of the source that the user may read now. The adapter is not asked. */
@@ -101,7 +97,7 @@ export class UploadTargets {
   async #target(device: RegisteredDevice, source: SourceView, userPartition: UserPartition): Promise<UploadTarget> {
     const { user, client, registration } = device;
     const { name, conflicts, read_only: isReadOnly, cud_queue, queue } = source;
-    const group = source.partition_type === 'group' ? groupOf(userPartition.partition) : null;
+    const group = groupIn(source, userPartition.partition.owner);
     return {
       ...device,
       ...userPartition,
@@ -137,7 +133,8 @@ export class UploadTargets {
         if (group !== null) partitions.set(attribute, groupPartition(name, group));
         continue;
       }
-      partitions.set(attribute, (await sources.memberships.knownPartitionOf(source, user)).partition);
+      const [partition] = await sources.memberships.knownPartitionsOf(source, user);
+      if (partition !== undefined) partitions.set(attribute, partition);
     }
     return partitions;
   }

@@ -13,7 +13,7 @@ import { bytesMaxOf } from '../admission/quota.ts';
 import { requireCount } from '../admission/require-count.ts';
 import type { DeviceCaller, DeviceSessions, RegisteredDevice } from '../devices/device-sessions.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
-import { groupPartition, partitionName } from '../ports/owner.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { Note, NoteRef, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import { requireOpId } from './admit-upload.ts';
@@ -95,27 +95,14 @@ export class Uploads {
     await this.#acknowledge(await this.#parts.sessions.identify(caller), acknowledged);
   }
 
-  /** Reads the outcomes that the device has not acknowledged, a bounded number of them for each partition. */
-  async waiting(target: WaitingTarget): Promise<readonly Outcome[]> {
-    if (target.earlier.length === 0) return this.#waitingIn(target, target.partition);
-    const here = await this.#waitingIn(target, target.partition);
-    const before = await Promise.all(target.earlier.map((partition) => this.#waitingIn(target, partition)));
-    return [...here, ...before.flat()];
-  }
-
   /**
-   * The same in one group. A user who has left the group gets what became of the uploads, and nothing of the objects that
-   * the group has.
+   * Reads the outcomes that the device has not acknowledged, a bounded number of them for each partition. Somebody who may
+   * not read the partition any more gets what became of the uploads, and nothing of the objects.
    */
-  async waitingInGroup(
-    { source, client, group }: { readonly source: string; readonly client: string; readonly group: string },
-    isMember: boolean,
-  ): Promise<readonly Outcome[]> {
-    const partition = groupPartition(source, group);
-    const outcomes = await this.#waitingIn({ source, client, group, partition, earlier: [] }, partition);
-    return isMember
-      ? outcomes
-      : outcomes.map((outcome) => ('current' in outcome ? { ...outcome, current: null } : outcome));
+  async waiting(target: WaitingTarget, isReadable: boolean): Promise<readonly Outcome[]> {
+    const partitions = [target.partition, ...target.earlier];
+    const outcomes = await Promise.all(partitions.map((partition) => this.#waitingIn(target, partition)));
+    return isReadable ? outcomes.flat() : outcomes.flat().map(withoutObject);
   }
 
   async #waitingIn(target: WaitingTarget, partition: PartitionKey): Promise<readonly Outcome[]> {
@@ -199,7 +186,7 @@ export class Uploads {
     for (const name of names) for (const one of await this.#targets.readableBy(device.user, name)) readable.add(one);
     return answers.map(({ outcome, partition }) => {
       const isOwn = partition !== undefined && readable.has(partitionName(partition));
-      return isOwn || !('current' in outcome) ? outcome : { ...outcome, current: null };
+      return isOwn ? outcome : withoutObject(outcome);
     });
   }
 
@@ -290,6 +277,10 @@ export class Uploads {
 interface Answer {
   readonly outcome: Outcome;
   readonly partition?: PartitionKey;
+}
+
+function withoutObject(outcome: Outcome): Outcome {
+  return 'current' in outcome ? { ...outcome, current: null } : outcome;
 }
 
 /** Whether the object was read for the device. Null says that there is none. */

@@ -244,11 +244,12 @@ export function unionOf(groups: ReadonlyMap<string, Objects>): Readonly<Record<s
   return union;
 }
 
-export function answerOf({ grouped, outcomes }: DevicePull, asOfMs: number): Answer {
-  const sources = grouped.map(({ source, pages }) => {
-    const { groups, gone, changed, setToken, more } = pages;
-    const read = groups.flatMap(({ group, page }) =>
-      'body' in page ? [[group, JSON.parse(pageJson(page.token, page.body)) as Page] as const] : [],
+export function answerOf({ pages, grouped, outcomes }: DevicePull, asOfMs: number): Answer {
+  const sources = grouped.map(({ source, gone, changed, setToken, more }) => {
+    const read = pages.flatMap(({ source: of, group, page }) =>
+      of === source && group !== null && 'body' in page
+        ? [[group, JSON.parse(pageJson(page.token, page.body)) as Page] as const]
+        : [],
     );
     return [source, { groups: new Map(read), gone, changed, setToken, more }] as const;
   });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { DevicePull, GroupedPages } from '@tidemark/core';
+import type { DevicePull } from '@tidemark/core';
 import { GROUP_PAGES_PER_PULL_MAX, textChecksum } from '@tidemark/protocol';
 import { replaced } from '../faults/replaced.ts';
 import type { GroupRule } from '../runner/violation.ts';
@@ -102,18 +102,17 @@ function crowdingOutNews(calls: GroupCalls, { server, model }: PlantSeam): Parti
       const { failing } = server.backend;
       const failed = model.groupsOf(device.user).filter((group) => failing.has(group)).length;
       const places = Math.max(0, GROUP_PAGES_PER_PULL_MAX - failed);
-      return withPages(answer, 'Trip', (pages) => {
-        const news = pages.groups.filter(({ group }) => !failing.has(group));
-        const others = pages.groups.filter(({ group }) => failing.has(group));
-        return { ...pages, groups: [...others, ...news.slice(0, places)], more: pages.more || news.length > places };
-      });
+      const isNews = ({ source, group }: DevicePull['pages'][number]) =>
+        source === 'Trip' && group !== null && !failing.has(group);
+      const news = answer.pages.filter(isNews);
+      const isCrowded = news.length > places;
+      return {
+        ...answer,
+        pages: [...answer.pages.filter((page) => !isNews(page)), ...news.slice(0, places)],
+        grouped: answer.grouped.map((one) => (one.source === 'Trip' ? { ...one, more: one.more || isCrowded } : one)),
+      };
     },
   };
-}
-
-function withPages(answer: DevicePull, source: string, change: (pages: GroupedPages) => GroupedPages): DevicePull {
-  const grouped = answer.grouped.map((one) => (one.source === source ? { ...one, pages: change(one.pages) } : one));
-  return { ...answer, grouped };
 }
 
 function showingAll(calls: GroupCalls, { server }: PlantSeam): Partial<GroupCalls> {

@@ -2,11 +2,12 @@ import {
   acknowledgedIn,
   type Bearer,
   type DevicePull,
-  type GroupedPages,
+  type GroupNews,
   heldIn,
   pageJson,
   presentedIn,
   type RenderedPage,
+  type SourcePage,
 } from '@tidemark/core';
 import { parseJson } from '@tidemark/protocol';
 import { AckAnswer, AckRequest, PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
@@ -69,12 +70,9 @@ const acknowledge = route({
   },
 });
 
-/** All pages of an answer, those of groups among them. */
-function* pagesIn({ pages, grouped }: DevicePull): Iterable<{ readonly source: string; readonly page: RenderedPage }> {
+/** The pages of an answer. Sources that cannot be pulled have none. */
+function* pagesIn({ pages }: DevicePull): Iterable<{ readonly source: string; readonly page: RenderedPage }> {
   for (const { source, page } of pages) if (!('error' in page)) yield { source, page };
-  for (const { source, pages: ofGroups } of grouped) {
-    for (const { page } of ofGroups.groups) if (!('error' in page)) yield { source, page };
-  }
 }
 
 /** A pull without news may be answered again as long as everything that it was answered from is as it was. */
@@ -138,25 +136,28 @@ function dataOf({ body }: RenderedPage): unknown {
 /** Pages are text already; only the text between them is written here. */
 function partsOf({ pages, grouped, outcomes }: DevicePull): readonly TextPart[] {
   const parts: TextPart[] = [];
-  for (const { source, page } of pages) {
-    parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
-    if ('error' in page) parts.push(JSON.stringify(page));
-    else parts.push(...partsOfPage(page));
+  const begin = (source: string) => parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
+  for (const { source, group, page } of pages) {
+    if (group !== null) continue;
+    begin(source);
+    parts.push(...partsOfEither(page));
   }
-  for (const { source, pages: ofGroups } of grouped) {
-    parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`, ...partsOfGroups(ofGroups));
+  for (const news of grouped) {
+    begin(news.source);
+    parts.push(...partsOfGroups(news, pages));
   }
   if (parts.length === 0) parts.push('{"sources":{');
   parts.push(`},"outcomes":${JSON.stringify(outcomes)}}`);
   return parts;
 }
 
-function partsOfGroups({ groups, gone, changed, setToken, more }: GroupedPages): readonly TextPart[] {
+function partsOfGroups(
+  { source, gone, changed, setToken, more }: GroupNews,
+  pages: readonly SourcePage[],
+): readonly TextPart[] {
   const parts: TextPart[] = ['{"groups":{'];
-  for (const [index, { group, page }] of groups.entries()) {
-    parts.push(`${index === 0 ? '' : ','}${JSON.stringify(group)}:`);
-    if ('error' in page) parts.push(JSON.stringify(page));
-    else parts.push(...partsOfPage(page));
+  for (const { group, page } of pages.filter((one) => one.source === source && one.group !== null)) {
+    parts.push(`${parts.length === 1 ? '' : ','}${JSON.stringify(group)}:`, ...partsOfEither(page));
   }
   const told = {
     ...(gone.length === 0 ? {} : { gone }),
@@ -166,6 +167,10 @@ function partsOfGroups({ groups, gone, changed, setToken, more }: GroupedPages):
   };
   parts.push(`},${JSON.stringify(told).slice(1)}`);
   return parts;
+}
+
+function partsOfEither(page: SourcePage['page']): readonly TextPart[] {
+  return 'error' in page ? [JSON.stringify(page)] : partsOfPage(page);
 }
 
 export const pullRoutes = [sources, pull, acknowledge];
