@@ -136,7 +136,8 @@ function dataOf({ body }: RenderedPage): unknown {
 /** Pages are text already; only the text between them is written here. */
 function partsOf({ pages, grouped, outcomes }: DevicePull): readonly TextPart[] {
   const parts: TextPart[] = [];
-  const begin = (source: string) => parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
+  const begin = (source: string) =>
+    parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
   for (const { source, group, page } of pages) {
     if (group !== null) continue;
     begin(source);
