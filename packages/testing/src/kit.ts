@@ -47,6 +47,7 @@ export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { PING_TARGET } from './kit/ping-target.ts';
+export { type PageSizeCall, pullPage, pullPages } from './kit/pull-page.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { type SdkApp, startSdkApp } from './kit/sdk-app.ts';
 export { signIn, startDevice, untilInTab } from './kit/sdk-tab.ts';

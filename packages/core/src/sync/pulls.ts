@@ -39,6 +39,7 @@ export interface PullsParts extends FindSourceParts, Pick<UnchangedPullParts, 'c
 export interface DevicePullCall {
   readonly sources: ReadonlyMap<string, Presented>;
   readonly objectsMax?: number;
+  /** The most text units of the answer. Absent: what the limits allow. */
   readonly unitsMax?: number;
   readonly acknowledged?: Acknowledged;
 }
