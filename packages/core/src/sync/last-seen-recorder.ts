@@ -33,6 +33,12 @@ type Presented = PresentedPosition & {
   readonly state: Pick<PartitionState, 'head'>;
 };
 
+/** A tidemark is deleted with its device, so it counts for the registration alone under which it was recorded. */
+interface RecordedTidemark {
+  readonly mark: DeviceTidemark;
+  readonly registration: number;
+}
+
 /** Records when devices were seen and what they have acknowledged. Trimming uses it as a hint, so no caller has to wait. */
 export class LastSeenRecorder {
   readonly #parts: LastSeenRecorderParts;
@@ -40,7 +46,7 @@ export class LastSeenRecorder {
    * The tidemarks that this process has recorded. Devices present the same token at every pull without news: reading from
    * the store each time that nothing must be recorded would cost as much as the rest of the pull.
    */
-  readonly #tidemarks = new BoundedMap<string, DeviceTidemark>(TIDEMARKS_MAX);
+  readonly #tidemarks = new BoundedMap<string, RecordedTidemark>(TIDEMARKS_MAX);
   /** A device acknowledges what it was sent while that may still be being recorded. */
   readonly #writes = new KeyedMutex();
 
@@ -56,7 +62,8 @@ export class LastSeenRecorder {
       const mark = tidemarkOf(device.client, position, nowMs);
       this.#parts.onPresented(position.partition, mark, position.state.head);
       const known = this.#tidemarks.get(keyOf(position.partition, device.client));
-      if (known === undefined || isWorthRecording(known, mark)) writes.push(this.#record(position.partition, mark));
+      const isRecorded = known?.registration === own.registration && !isWorthRecording(known.mark, mark);
+      if (!isRecorded) writes.push(this.#record(position.partition, mark, own));
     }
     if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, nowMs) >= LAST_SYNC_EVERY_MS) {
       writes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onFailed));
@@ -77,12 +84,15 @@ export class LastSeenRecorder {
     if ((await store.readTidemark(partition, client)) === null) return;
     const mark = emptiedTidemark(client, await store.partition(partition), clock.nowMs());
     await store.noteTidemark(partition, mark, [{ kind: 'client', key: [client] }]);
-    this.#tidemarks.set(keyOf(partition, client), mark);
+    this.#tidemarks.delete(keyOf(partition, client));
   }
 
-  async #record(partition: PartitionKey, mark: DeviceTidemark): Promise<void> {
-    const key = keyOf(partition, mark.client);
-    const write = async () => this.#tidemarks.set(key, await recordTidemark(this.#parts, partition, mark));
+  async #record(partition: PartitionKey, presented: DeviceTidemark, { registration }: OwnDevice): Promise<void> {
+    const key = keyOf(partition, presented.client);
+    const write = async () => {
+      const mark = await recordTidemark(this.#parts, partition, presented);
+      this.#tidemarks.set(key, { mark, registration });
+    };
     await this.#writes.take(key, write).catch(this.#onFailed);
   }
 
