@@ -1,6 +1,6 @@
 import { type Clock, type Jobs, type Store, sharedPartition, Tidemark } from '@tidemark/core';
 import type { Page } from '@tidemark/protocol';
-import { seededRandom, settableClock, weakPasswords } from '@tidemark/testing/kit';
+import { pullPage, seededRandom, settableClock, weakPasswords } from '@tidemark/testing/kit';
 import { SILENT_LOG } from '../model/core-parts.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 
@@ -86,7 +86,7 @@ function tidemarkOn(store: Store): Tidemark {
 }
 
 async function pull(tidemark: Tidemark, client: string, token: string | null): Promise<Page> {
-  const { json, noted } = await tidemark.pull({ source: 'Product', client, token });
+  const { json, noted } = await pullPage(tidemark, { user: 'ada', client }, { source: 'Product', token });
   await noted;
   return JSON.parse(json) as Page;
 }

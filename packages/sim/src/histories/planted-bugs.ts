@@ -8,6 +8,7 @@ import {
   type SeenState,
   type Store,
   tokenText,
+  userPartition,
 } from '@tidemark/core';
 import { type Page, Refusal } from '@tidemark/protocol';
 import { replaced } from '../faults/replaced.ts';
@@ -52,6 +53,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     }),
   ),
+  inStore('what was recorded of a deleted device counts as recorded', 'SIM-13', (store) => {
+    const recorded = new Map<string, string>();
+    return replaced(store, {
+      noteTidemark: async (key, mark, ...rest) => {
+        const device = JSON.stringify([key, mark.client]);
+        const text = JSON.stringify({ ...mark, seenAtMs: 0 });
+        if (recorded.get(device) === text) return { status: 'written' };
+        recorded.set(device, text);
+        return store.noteTidemark(key, mark, ...rest);
+      },
+    });
+  }),
   inStore('a tombstone is lost where a page is cut', 'SIM-3', (store) =>
     readingJournal(store, (slice) =>
       slice.upTo < slice.state.head ? { ...slice, tombstones: slice.tombstones.slice(0, -1) } : slice,
@@ -90,6 +103,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   inStore('a page may be larger than asked for', 'SIM-6', (store) =>
     replacedInStore(store, {
       readJournal: (key, range) => store.readJournal(key, { ...range, entriesMax: range.entriesMax + 1 }),
+    }),
+  ),
+  inStore('one user gets the page of another', 'SIM-5', (store) =>
+    replacedInStore(store, {
+      readJournal: (key, range) => store.readJournal(range.entriesMax === 5 ? withOtherUser(key) : key, range),
     }),
   ),
   inStore('the last object of a large push is lost after it was acknowledged', 'SIM-1', (store) =>
@@ -174,9 +192,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   onServer('an unreadable token is replaced by the one before it', 'SIM-7', (server) => {
     const repaired = tokenRepairer();
     return { pull: (pull) => server.pull(repaired(pull)) };
-  }),
-  onPull('one user gets the page of another', 'SIM-5', {
-    request: (pull) => (pull.objectsMax === 5 ? { ...pull, user: otherUser(pull.user) } : pull),
   }),
   onPull('an object is put and patched on one page', 'SIM-6', {
     page: (page) => (page.put === undefined ? page : { ...page, patch: { ...page.patch, ...page.put } }),
@@ -332,8 +347,10 @@ function tokenRepairer(): (pull: PullRequest) => PullRequest {
   };
 }
 
-function otherUser(user: string): string {
-  return USERS.find((other) => other !== user) ?? user;
+function withOtherUser(key: PartitionKey): PartitionKey {
+  const user = ownerText(key.owner);
+  const other = USERS.find((login) => login !== user);
+  return user === null || other === undefined ? key : userPartition(key.source, other);
 }
 
 async function halfApplied(server: ServerUnderTest, write: Write): ReturnType<ServerUnderTest['write']> {

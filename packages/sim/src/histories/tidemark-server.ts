@@ -1,6 +1,6 @@
 import { type Store, Tidemark } from '@tidemark/core';
 import { Refusal, type WriteReport } from '@tidemark/protocol';
-import { seededRandom } from '@tidemark/testing/kit';
+import { pullPage, seededRandom } from '@tidemark/testing/kit';
 import type { FallBack } from '../faults/fall-back.ts';
 import { PLAIN_PASSWORDS, SILENT_LOG } from '../model/core-parts.ts';
 import type { ModelPartition } from '../model/partition.ts';
@@ -20,18 +20,20 @@ export async function tidemarkServer(
 ): Promise<TidemarkServer> {
   const random = seededRandom(seed + 1);
   const parts = { store, clock: { nowMs }, random, passwords: PLAIN_PASSWORDS, log: SILENT_LOG };
-  const server = new TidemarkServer(new Tidemark(parts), fallBack);
+  const server = new TidemarkServer(() => new Tidemark(parts), fallBack);
   await server.declareSources();
   return server;
 }
 
 export class TidemarkServer implements ServerUnderTest {
-  readonly #tidemark: Tidemark;
+  readonly #start: () => Tidemark;
   readonly #fallBack: FallBack | null;
+  #tidemark: Tidemark;
 
-  constructor(tidemark: Tidemark, fallBack: FallBack | null) {
-    this.#tidemark = tidemark;
+  constructor(start: () => Tidemark, fallBack: FallBack | null) {
+    this.#start = start;
     this.#fallBack = fallBack;
+    this.#tidemark = start();
   }
 
   async declareSources(): Promise<void> {
@@ -47,8 +49,8 @@ export class TidemarkServer implements ServerUnderTest {
     return this.#tidemark.head(callOf(partition));
   }
 
-  async pull({ source, user, ...rest }: PullRequest): Promise<string> {
-    const { json, noted } = await this.#tidemark.pull({ source, user_id: user, ...rest });
+  async pull({ user, client, ...page }: PullRequest): Promise<string> {
+    const { json, noted } = await pullPage(this.#tidemark, { user, client }, page);
     await noted;
     return json;
   }
@@ -99,6 +101,8 @@ export class TidemarkServer implements ServerUnderTest {
     const marks = await store.listTidemarks(keyOf(partition), { limit: CLIENTS_MAX });
     for (const mark of marks)
       await store.noteTidemark(keyOf(partition), { ...mark, epoch: `before-${mark.epoch}` }, []);
+    // A backup is restored while no server runs, so the next one remembers no tidemarks.
+    this.#tidemark = this.#start();
     return marks.map(({ client }) => client);
   }
 

@@ -5,7 +5,7 @@ import { Dice, seededRandom, type TemporaryFolder, temporaryFolder } from '@tide
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { keyOf } from '../../model/partition.ts';
 import { checkStore } from './check-store.ts';
-import { partitionOf } from './names.ts';
+import { clientOf, loginOf, partitionOf } from './names.ts';
 import { openTidemark } from './open-tidemark.ts';
 import type { Operation } from './operation.ts';
 import { performOperation } from './perform-operation.ts';
@@ -130,15 +130,22 @@ describe('the check of a store', () => {
     cpSync(copy, store, { recursive: true });
     tidemark = await openTidemark(store);
     await performOperation(tidemark, WRITER, { kind: 'push_objects', target: 'own', objects: { ...FEW, seed: 10 } });
-    expect(await rulesBroken()).toEqual(['CRASH-3', 'CRASH-5']);
+    expect(await rulesBroken()).toEqual(['CRASH-1', 'CRASH-3', 'CRASH-5']);
   });
 
   it('the check of a store reports a device that had to start over without a reason', async () => {
-    world.deliver(WRITER, { token: '1.e.5.b5.0', more: false, reset: true, size: 0, checksum: 0 });
+    world.devices[WRITER]?.device.setToken('1.e.5.b5.0');
     expect((await checkStore(tidemark, world, new Dice(seededRandom(1)))).problems).toContainEqual({
       rule: 'CRASH-6',
       detail: expect.stringContaining('had to start over'),
     });
+  });
+
+  it('the check of a store reports a device that pulls though it is not registered', async () => {
+    const own = await tidemark.clients.own(loginOf(WRITER), clientOf(WRITER));
+    await acknowledge({ kind: 'delete_user' });
+    tidemark.clients.own = async () => own;
+    expect(await rulesBroken()).toEqual(['CRASH-6']);
   });
 });
 

@@ -1,11 +1,12 @@
 import type { Tidemark } from '@tidemark/core';
-import { parseJson } from '@tidemark/protocol';
+import { parseJson, Refusal } from '@tidemark/protocol';
 import type { Dice } from '@tidemark/testing/kit';
 import { objectText } from '../../model/objects.ts';
 import type { PageRead } from '../../model/page.ts';
-import { callOf } from '../../model/partition.ts';
 import { factKey } from './facts.ts';
-import { deviceTarget, loginOf, partitionOf, WRITERS } from './names.ts';
+import { clientOf, deviceTarget, partitionOf, WRITERS } from './names.ts';
+import type { PullOperation } from './operation.ts';
+import { performOperation } from './perform-operation.ts';
 import { type Problem, problemAbout } from './problem.ts';
 import { readStore } from './read-store.ts';
 import type { Settlement, World } from './world.ts';
@@ -24,14 +25,20 @@ export async function checkStore(tidemark: Tidemark, world: World, dice: Dice): 
   // Devices of a wrong store would only repeat its problems.
   if (problems.length > 0) return { settlement, problems };
   for (const writer of WRITERS) {
-    if (hasPartition(world, writer)) problems.push(...(await checkDevice(tidemark, world, writer, dice)));
+    const isRegistered = world.facts.has(factKey.client(clientOf(writer)));
+    const check = isRegistered ? checkDevice(tidemark, world, writer, dice) : checkRefused(tidemark, writer);
+    problems.push(...(await check));
   }
   return { settlement, problems };
 }
 
-function hasPartition({ facts }: World, writer: number): boolean {
-  const { source, user } = partitionOf(writer, deviceTarget(writer));
-  return facts.has(factKey.source(source)) && (user === null || facts.has(factKey.user(loginOf(writer))));
+/** A device that is not registered, or whose user was deleted, gets nothing. */
+async function checkRefused(tidemark: Tidemark, writer: number): Promise<readonly Problem[]> {
+  const pulled = performOperation(tidemark, writer, pullOf(writer, null, 1));
+  const answer = await pulled.catch((error: unknown) => error);
+  if (answer instanceof Refusal && answer.code === 'client_not_found') return [];
+  const what = `the device of writer ${writer}, which is not registered, should be refused`;
+  return [problemAbout('CRASH-6', what, [answer instanceof Error ? String(answer) : JSON.stringify(answer)])];
 }
 
 /** Lets the device catch up with the token it had before the crash. Then it must hold exactly md. */
@@ -49,25 +56,32 @@ async function checkDevice(tidemark: Tidemark, world: World, writer: number, dic
     problems.push(problemAbout('CRASH-6', what, wrong));
   }
   const token = device?.token ?? null;
-  const again = await pull(tidemark, writer, token, objectsMax);
+  const again = await pull(tidemark, world, writer, objectsMax);
   const { size, checksum } = again;
   if (JSON.stringify(again) !== JSON.stringify({ token, more: false, size, checksum })) {
     problems.push(problemAbout('CRASH-6', 'a device that has caught up gets more', [JSON.stringify(again)]));
   }
-  return problems;
+  return [...problems, ...world.takeProblems()];
 }
 
 async function catchUp(tidemark: Tidemark, world: World, writer: number, objectsMax: number): Promise<void> {
   for (let count = 0; count < PAGES_MAX; count++) {
-    const token = world.devices[writer]?.device.token ?? null;
-    const page = await pull(tidemark, writer, token, objectsMax);
-    world.deliver(writer, page);
-    if (!page.more) return;
+    const { more } = await pull(tidemark, world, writer, objectsMax);
+    if (!more) return;
   }
   throw new Error(`the device of writer ${writer} did not catch up in ${PAGES_MAX} pages`);
 }
 
-async function pull(tidemark: Tidemark, writer: number, token: string | null, objectsMax: number): Promise<PageRead> {
-  const { json } = await tidemark.pull({ ...callOf(partitionOf(writer, deviceTarget(writer))), token, objectsMax });
-  return parseJson(json) as PageRead;
+/** Pulls with the token of the device. The model gets the page and the tidemark as if a worker had reported them. */
+async function pull(tidemark: Tidemark, world: World, writer: number, objectsMax: number): Promise<PageRead> {
+  const operation = pullOf(writer, world.devices[writer]?.device.token ?? null, objectsMax);
+  world.add({ say: 'begin', writer, operation });
+  const answer = await performOperation(tidemark, writer, operation);
+  world.add({ say: 'done', writer, answer });
+  if (answer.kind !== 'page') throw new Error(`a pull was answered with ${answer.kind}`);
+  return parseJson(answer.text) as PageRead;
+}
+
+function pullOf(writer: number, token: string | null, objectsMax: number): PullOperation {
+  return { kind: 'pull', target: deviceTarget(writer), token, objectsMax };
 }

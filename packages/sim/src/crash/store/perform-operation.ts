@@ -1,4 +1,5 @@
 import type { Tidemark } from '@tidemark/core';
+import { pullPage } from '@tidemark/testing/kit';
 import type { ModelPartition } from '../../model/partition.ts';
 import { callOf, keyOf } from '../../model/partition.ts';
 import { performWrite } from '../../model/write.ts';
@@ -74,7 +75,8 @@ async function trim(tidemark: Tidemark, partition: ModelPartition, isForced: boo
 async function pull(tidemark: Tidemark, writer: number, { target, token, objectsMax }: PullOperation): Promise<Answer> {
   const partition = partitionOf(writer, target);
   const client = clientOf(writer);
-  const { json, noted } = await tidemark.pull({ ...callOf(partition), client, token, objectsMax });
+  const page = { source: partition.source, token, objectsMax };
+  const { json, noted } = await pullPage(tidemark, { user: loginOf(writer), client }, page);
   await noted;
   return { kind: 'page', text: json, mark: await tidemark.store.readTidemark(keyOf(partition), client) };
 }

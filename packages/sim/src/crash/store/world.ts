@@ -85,12 +85,6 @@ export class World {
     return settlement;
   }
 
-  /** Delivers a page to a writer's device, from a pull while nobody writes. */
-  deliver(writer: number, page: PageRead): void {
-    this.#now++;
-    this.#receive(writer, page, this.#now);
-  }
-
   /** Returns all problems since the last call. */
   takeProblems(): readonly Problem[] {
     const problems = this.#problems;
