@@ -2,16 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Log, type Store, Tidemark } from '@tidemark/core';
+import { type DeviceId, type Log, type Store, Tidemark } from '@tidemark/core';
 import { DEFAULT_LIMITS } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 
-/** A Tidemark on its own embedded store, with a shared document of so many objects. */
+/** A Tidemark on its own embedded store, with a shared document of so many objects and a registered device. */
 export interface World {
   readonly tidemark: Tidemark;
   readonly store: Store;
   readonly folder: string;
   readonly objects: number;
+  readonly device: DeviceId;
 }
 
 export const SOURCE = 'Product';
@@ -50,10 +51,12 @@ export async function buildWorld(objects: number, say: (line: string) => void): 
     await tidemark.fastInsert({ source: SOURCE, objects: objectsFrom(start, count) });
     if ((start + count) % 100_000 === 0) say(`  ${start + count} of ${objects} objects`);
   }
-  return { tidemark, store, folder, objects };
+  const user = await tidemark.users.ensure('ada');
+  const { client_id: client } = await tidemark.clients.register(user, {});
+  return { tidemark, store, folder, objects, device: { user, client } };
 }
 
-export async function endWorld({ store, folder }: World): Promise<void> {
+export async function endWorld({ store, folder }: Pick<World, 'store' | 'folder'>): Promise<void> {
   await store.close();
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,12 +1,14 @@
 import type { Page } from '@tidemark/protocol';
+import { pullPage } from '@tidemark/testing/kit';
 import { SOURCE, type World } from '../world.ts';
 
-/** The token of a device that holds everything. */
-export async function caughtUpToken({ tidemark }: World): Promise<string> {
-  let token: string | null = null;
-  for (;;) {
-    const page: Page = JSON.parse((await tidemark.pull({ source: SOURCE, token })).json);
-    if (!page.more) return page.token;
+/** The token of a device that holds everything. That is recorded, and not by the pulls that are measured. */
+export async function caughtUpToken({ tidemark, device }: World): Promise<string> {
+  for (let token: string | null = null; ; ) {
+    const { json, noted } = await pullPage(tidemark, device, { source: SOURCE, token });
+    await noted;
+    const page = JSON.parse(json) as Page;
+    if (page.token === token) return token;
     token = page.token;
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Page } from '@tidemark/protocol';
+import { pullPage } from '@tidemark/testing/kit';
 import { type Database, open } from 'lmdb';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
@@ -17,7 +18,7 @@ export async function firstSync(world: World): Promise<Row> {
     let token: string | null = null;
     let units = 0;
     for (let pages = 0; pages < OBJECTS / PAGE; pages++) {
-      const { json } = await world.tidemark.pull({ source: SOURCE, token, objectsMax: PAGE });
+      const { json } = await pullPage(world.tidemark, world.device, { source: SOURCE, token, objectsMax: PAGE });
       units += json.length;
       token = tokenIn(json);
     }
@@ -39,10 +40,10 @@ export async function firstSync(world: World): Promise<Row> {
   };
 }
 
-async function fill(records: Database<string, number>, { tidemark }: World): Promise<void> {
+async function fill(records: Database<string, number>, { tidemark, device }: World): Promise<void> {
   let token: string | null = null;
   for (let pages = 0, key = 0; pages < OBJECTS / PAGE; pages++) {
-    const { json } = await tidemark.pull({ source: SOURCE, token, objectsMax: PAGE });
+    const { json } = await pullPage(tidemark, device, { source: SOURCE, token, objectsMax: PAGE });
     const { put = {} } = JSON.parse(json) as Page;
     records.transactionSync(() => {
       for (const [id, object] of Object.entries(put)) records.put(key++, `"${id}":${JSON.stringify(object)}`);

@@ -1,4 +1,5 @@
 import type { Page } from '@tidemark/protocol';
+import { pullPage } from '@tidemark/testing/kit';
 import { median } from '../measure.ts';
 import type { Curve, CurvePoint, Row } from '../row.ts';
 import { buildWorld, endWorld, idOf, SOURCE, type World } from '../world.ts';
@@ -20,23 +21,24 @@ const SUBJECTS: readonly Subject[] = [
   {
     name: 'pull without changes',
     async prepare(world) {
-      const { tidemark } = world;
+      const { tidemark, device } = world;
       const token = await caughtUpToken(world);
-      return () => tidemark.pull({ source: SOURCE, token });
+      return () => pullPage(tidemark, device, { source: SOURCE, token });
     },
   },
   {
     name: 'pull of 10 changes',
     async prepare(world) {
-      const { tidemark, objects } = world;
+      const { tidemark, objects, device } = world;
       const token = await caughtUpToken(world);
       for (let change = 0; change < 10; change++) {
         const id = idOf(Math.floor((objects / 10) * change));
         await tidemark.pushObjects({ source: SOURCE, objects: { [id]: { price: change + 0.25 } } });
       }
-      const page = JSON.parse((await tidemark.pull({ source: SOURCE, token })).json) as Page;
+      const pull = () => pullPage(tidemark, device, { source: SOURCE, token });
+      const page = JSON.parse((await pull()).json) as Page;
       if (Object.keys(page.patch ?? {}).length !== 10) throw new Error('expected a page of 10 changes');
-      return () => tidemark.pull({ source: SOURCE, token });
+      return pull;
     },
   },
 ];

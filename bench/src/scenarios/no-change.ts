@@ -1,3 +1,4 @@
+import { pullPage } from '@tidemark/testing/kit';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { SOURCE, type World } from '../world.ts';
@@ -7,7 +8,7 @@ import { caughtUpToken } from './caught-up-token.ts';
 export async function noChange(small: World, large: World): Promise<Row> {
   const check = async (world: World) => {
     const token = await caughtUpToken(world);
-    return () => world.tidemark.pull({ source: SOURCE, token });
+    return () => pullPage(world.tidemark, world.device, { source: SOURCE, token });
   };
   const { medianMs } = await compare([await check(small), await check(large)], { count: 25, runs: 2_000 });
   const [few = 0, many = 0] = medianMs;

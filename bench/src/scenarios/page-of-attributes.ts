@@ -1,5 +1,6 @@
 import type { Tidemark } from '@tidemark/core';
 import type { Page } from '@tidemark/protocol';
+import { pullPage } from '@tidemark/testing/kit';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
 import type { World } from '../world.ts';
@@ -9,8 +10,8 @@ const OBJECTS = 500;
 const EDITS = 60;
 
 /** A page of one changed attribute of each object: large objects that were edited often, against small ones. */
-export async function pageOfAttributes({ tidemark }: World): Promise<Row> {
-  const ways = [await pageOf(tidemark, 7), await pageOf(tidemark, 50)];
+export async function pageOfAttributes(world: World): Promise<Row> {
+  const ways = [await pageOf(world, 7), await pageOf(world, 50)];
   const { medianMs } = await compare(ways, { count: 15, runs: 20 });
   const [small = 0, large = 0] = medianMs.map((ms) => (ms * 1_000) / OBJECTS);
   return {
@@ -22,16 +23,17 @@ export async function pageOfAttributes({ tidemark }: World): Promise<Row> {
   };
 }
 
-async function pageOf(tidemark: Tidemark, attributes: number): Promise<() => Promise<unknown>> {
+async function pageOf({ tidemark, device }: World, attributes: number): Promise<() => Promise<unknown>> {
   const source = `Wide${attributes}`;
   await tidemark.sources.declare({ name: source, partition_type: 'app' });
   await tidemark.fastInsert({ source, objects: objectsWith(attributes) });
   for (let edit = 0; edit < EDITS; edit++) await pushEdit(tidemark, source, edit % attributes, edit);
-  const { token } = JSON.parse((await tidemark.pull({ source, token: null })).json) as Page;
+  const pull = (held: string | null) => pullPage(tidemark, device, { source, token: held });
+  const { token } = JSON.parse((await pull(null)).json) as Page;
   await pushEdit(tidemark, source, 3, 'the last edit');
-  const page = JSON.parse((await tidemark.pull({ source, token })).json) as Page;
+  const page = JSON.parse((await pull(token)).json) as Page;
   if (Object.keys(page.patch ?? {}).length !== OBJECTS) throw new Error('the page does not hold every object');
-  return () => tidemark.pull({ source, token });
+  return () => pull(token);
 }
 
 function pushEdit(tidemark: Tidemark, source: string, attribute: number, value: unknown): Promise<unknown> {

@@ -1,4 +1,5 @@
 import type { Page } from '@tidemark/protocol';
+import { pullPage } from '@tidemark/testing/kit';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { idOf, SOURCE, type World } from '../world.ts';
@@ -6,18 +7,19 @@ import { caughtUpToken } from './caught-up-token.ts';
 
 /** Ten changes must cost the same however many objects did not change. */
 export async function pageOfTen(small: World, large: World): Promise<Row> {
-  const pull = async (world: World) => {
+  const prepare = async (world: World) => {
     const token = await caughtUpToken(world);
     for (let change = 0; change < 10; change++) {
       const id = idOf(Math.floor((world.objects / 10) * change));
       await world.tidemark.pushObjects({ source: SOURCE, objects: { [id]: { price: change + 0.5 } } });
     }
-    const page = JSON.parse((await world.tidemark.pull({ source: SOURCE, token })).json) as Page;
+    const pull = () => pullPage(world.tidemark, world.device, { source: SOURCE, token });
+    const page = JSON.parse((await pull()).json) as Page;
     const changed = Object.keys(page.patch ?? {}).length;
     if (changed !== 10 || page.more) throw new Error(`expected a page of 10 changes, got ${changed}`);
-    return () => world.tidemark.pull({ source: SOURCE, token });
+    return pull;
   };
-  const { medianMs } = await compare([await pull(small), await pull(large)], { count: 15, runs: 500 });
+  const { medianMs } = await compare([await prepare(small), await prepare(large)], { count: 15, runs: 500 });
   const [few = 0, many = 0] = medianMs;
   return {
     name: 'page of 10 changes',
