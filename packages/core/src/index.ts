@@ -53,8 +53,6 @@ export { type LeaseTerms, ServerLease, type ServerLeasePorts } from './system/se
 export {
   type CommitCause,
   type Committed,
-  type PullAnswer,
-  type PullCall,
   Tidemark,
   type TidemarkParts,
 } from './tidemark.ts';

@@ -50,19 +50,8 @@ import { Writer } from './documents/writer.ts';
 import { type CommitRange, rangeOfCommit } from './journal/commit-range.ts';
 import { inspectRecord } from './journal/record.ts';
 import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
-import type { BuiltPage } from './pages/build-page.ts';
 import { PageCache } from './pages/page-cache.ts';
-import { type PageStart, positionAt } from './pages/pull-position.ts';
-import { pageBounds, readPage } from './pages/read-page.ts';
-import {
-  type Acknowledgement,
-  recordTidemark,
-  sentPosition,
-  tidemarkOf,
-  voidTidemark,
-} from './pages/record-tidemark.ts';
-import { pageJson } from './pages/render-page.ts';
-import { tokenText } from './pages/token.ts';
+import { type Acknowledgement, voidTidemark } from './pages/record-tidemark.ts';
 import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Jobs } from './ports/jobs.ts';
@@ -126,22 +115,6 @@ export interface TidemarkParts {
   readonly server?: ServerIdentity;
 }
 
-export type PullCall = WriteCall & {
-  /** The device whose tidemark is recorded; none is recorded without it. */
-  readonly client?: string;
-  readonly token: string | null;
-  readonly objectsMax?: number;
-  readonly unitsMax?: number;
-};
-
-export interface PullAnswer {
-  /** The page as JSON text. */
-  readonly json: string;
-  readonly start: PageStart;
-  /** Resolves when the tidemark is recorded. Callers need not wait for it. */
-  readonly noted: Promise<void>;
-}
-
 /** A durable change of a partition. */
 export interface Committed {
   readonly partition: PartitionKey;
@@ -190,7 +163,6 @@ export class Tidemark {
   readonly #pace: Pace;
   readonly #admission: WriteAdmission;
   readonly #writer: Writer;
-  readonly #cache: PageCache;
   readonly #named: NamedDocuments;
   readonly #listeners = new Set<(committed: Committed) => void>();
   readonly #membershipChanges: MembershipChanges<Committed>;
@@ -233,7 +205,7 @@ export class Tidemark {
     this.#named = new NamedDocuments(parts.store, ports.limits, this.#pace);
     this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
     this.refresher = this.#openRefresher(parts);
-    this.#cache = new PageCache(ports.limits.pageCacheUnitsMax);
+    const cache = new PageCache(ports.limits.pageCacheUnitsMax);
     const { activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
     this.freshness = new Freshness({ clock: this.#steadyClock, windowMs });
     this.devices = new Devices({
@@ -242,7 +214,7 @@ export class Tidemark {
       clients: this.clients,
       sources: this.sources,
       tokens: this.tokens,
-      cache: this.#cache,
+      cache,
       refresher: this.refresher,
       isSearchable: (source) => isSearchable(this.#adapters, source),
       count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
@@ -255,7 +227,7 @@ export class Tidemark {
       ...ports,
       clients: this.clients,
       sources: this.sources,
-      cache: this.#cache,
+      cache,
     });
     this.receipts = new Receipts({
       ...ports,
@@ -383,29 +355,10 @@ export class Tidemark {
     return new Map([...objects].map(([id, text]) => [id, parseJson(text) as Record<string, JsonValue>]));
   }
 
-  async pull(call: PullCall): Promise<PullAnswer> {
-    const { partition } = await this.#admission.partition(call);
-    const bounds = pageBounds(this.#limits, call);
-    const { client, token: presented } = call;
-    const position = positionAt(await this.store.partition(partition), { partition, token: presented, restarts: 0 });
-    const page = await readPage(this.store, position, bounds, this.#cache);
-    const noted = client === undefined ? Promise.resolve() : this.#recordTidemark(client, page);
-    return { json: pageJson(tokenText(page.token, 0), page.body), start: page.start, noted };
-  }
-
   /** The receipts of shared sources count tidemarks without looking at the devices. */
   async #voidShared(client: string): Promise<void> {
     for (const { name, partition_type } of await this.sources.list()) {
       if (partition_type === 'app') await voidTidemark(this.store, sharedPartition(name), client);
-    }
-  }
-
-  async #recordTidemark(client: string, page: BuiltPage): Promise<void> {
-    try {
-      const parts = { store: this.store, onAcknowledged: this.#emitAcknowledged };
-      await recordTidemark(parts, page.partition, tidemarkOf(client, sentPosition(page), this.#clock.nowMs()));
-    } catch (error) {
-      this.#onNoteFailed(error);
     }
   }
 
@@ -604,10 +557,6 @@ export class Tidemark {
     await this.devices.restart({ user, client }, [source]);
     return { doc: CD, type: 'objects', size: 0 };
   }
-
-  readonly #onNoteFailed = (error: unknown): void => {
-    this.#log.warn('tidemark_not_noted', { reason: errorMessage(error) });
-  };
 }
 
 type ClientScope = Extract<DocumentScope, { readonly kind: 'client' }>;

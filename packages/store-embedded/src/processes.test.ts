@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { sharedPartition, Tidemark, userPartition } from '@tidemark/core';
-import { collectingLog, Dice, seededRandom, settableClock, temporaryFolder, weakPasswords } from '@tidemark/testing';
+import {
+  collectingLog,
+  Dice,
+  pullPage,
+  seededRandom,
+  settableClock,
+  temporaryFolder,
+  weakPasswords,
+} from '@tidemark/testing';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from './open-store.ts';
 
@@ -103,6 +111,7 @@ class Neighbour {
 
 const SHARED = sharedPartition('Catalog');
 const ANN = 'ann';
+const PHONE = { user: ANN, client: 'phone' };
 const PERSONAL = userPartition('Notes', ANN);
 const OBJECTS = 5;
 const BATCH_OBJECTS = 2_500;
@@ -128,7 +137,7 @@ class Follower {
   /** Whether more follows. */
   async pull(tidemark: Tidemark, source: string, objectsMax: number): Promise<boolean> {
     const asked = this.#token;
-    const { json } = await tidemark.pull({ source, user_id: ANN, token: asked, objectsMax });
+    const { json } = await pullPage(tidemark, PHONE, { source, token: asked, objectsMax });
     const page = JSON.parse(json) as Page;
     if (page.reset === true && asked !== null) this.resets.push(asked);
     for (const id of page.delete ?? []) this.objects.delete(id);
@@ -218,6 +227,7 @@ async function openReader(folder: string): Promise<Reader> {
   await tidemark.sources.declare({ name: SHARED.source, partition_type: 'app' });
   await tidemark.sources.declare({ name: PERSONAL.source, partition_type: 'user' });
   await tidemark.users.create({ attributes: { login: ANN, password: 'open sesame' } });
+  await tidemark.clients.register(ANN, { client_id: PHONE.client });
   // The first write gives a partition its epoch. From then on no device has a reason to start over.
   const objects = { first: { of: 'all' } };
   await tidemark.pushObjects({ source: SHARED.source, objects });

@@ -1,5 +1,5 @@
-import { type PullAnswer, readToken } from '@tidemark/core';
-import { newTidemark, startValkey } from '@tidemark/testing';
+import { readToken } from '@tidemark/core';
+import { newTidemark, pullPage, startValkey } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore } from './open-store.ts';
 
@@ -25,9 +25,9 @@ it('[VALKEY-5] [PAGE-17] after a loss of writes the devices that had seen them s
   for (const client of ['early', 'late', 'half']) await tidemark.clients.register('ada', { client_id: client });
   const push = (objects: object) => tidemark.pushObjects({ source: 'Product', objects });
   const pull = async (client: string, token: string | null, objectsMax = 100): Promise<Page> => {
-    const answer: PullAnswer = await tidemark.pull({ source: 'Product', user_id: 'ada', client, token, objectsMax });
-    await answer.noted;
-    return JSON.parse(answer.json) as Page;
+    const { json, noted } = await pullPage(tidemark, { user: 'ada', client }, { source: 'Product', token, objectsMax });
+    await noted;
+    return JSON.parse(json) as Page;
   };
 
   await push({ 1: { a: 1 } });

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { inspect } from 'node:util';
-import { type PullAnswer, readToken } from '@tidemark/core';
-import { newTidemark, refusalOf, startValkeySentinel, untilServed } from '@tidemark/testing';
+import { readToken } from '@tidemark/core';
+import { newTidemark, pullPage, refusalOf, startValkeySentinel, untilServed } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openValkeyStore, type ValkeyOptions } from './open-store.ts';
 
@@ -22,13 +22,14 @@ async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
   const store = await openValkeyStore({ address: sentinel.address, ...options });
   onTestFinished(() => store.close());
   const { tidemark } = await newTidemark({ store });
+  for (const client of ['phone', 'early', 'late']) await tidemark.clients.register('ada', { client_id: client });
   const push = (objects: object) => tidemark.pushObjects({ source: 'Product', objects });
   const pull = async (client: string, token: string | null): Promise<Page> => {
     // The store uses the promoted primary before the sentinel has announced it, then reconnects once more.
-    const ask = () => tidemark.pull({ source: 'Product', user_id: 'ada', client, token });
-    const answer: PullAnswer = await untilServed(ask);
-    await answer.noted;
-    return JSON.parse(answer.json) as Page;
+    const ask = () => pullPage(tidemark, { user: 'ada', client }, { source: 'Product', token });
+    const { json, noted } = await untilServed(ask);
+    await noted;
+    return JSON.parse(json) as Page;
   };
   return { sentinel, tidemark, push, pull };
 }

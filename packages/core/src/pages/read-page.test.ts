@@ -1,9 +1,18 @@
 import type { Page } from '@tidemark/protocol';
-import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { newTidemark, pullPage, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { userPartition } from '../ports/owner.ts';
 
 const ada = { source: 'Order', user_id: 'ada' };
+const PHONE = { user: 'ada', client: 'phone' };
+const TABLET = { user: 'bob', client: 'tablet' };
+
+/** Returns a Tidemark with a device of each user. */
+async function newTest(options: Parameters<typeof newTidemark>[0] = {}): Promise<TestTidemark> {
+  const test = await newTidemark(options);
+  for (const { user, client } of [PHONE, TABLET]) await test.tidemark.clients.register(user, { client_id: client });
+  return test;
+}
 
 async function page(
   { tidemark }: TestTidemark,
@@ -12,7 +21,8 @@ async function page(
   unitsMax?: number,
 ): Promise<Page> {
   const bounds = unitsMax === undefined ? { objectsMax } : { objectsMax, unitsMax };
-  return JSON.parse((await tidemark.pull({ ...ada, token, ...bounds })).json) as Page;
+  const { json } = await pullPage(tidemark, PHONE, { source: 'Order', token, ...bounds });
+  return JSON.parse(json) as Page;
 }
 
 const many = (count: number) =>
@@ -20,7 +30,7 @@ const many = (count: number) =>
 
 describe('pages', () => {
   it('[PAGE-4] a first page says reset and ends with size and checksum', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     const empty = await page(test, null);
     expect(empty).toEqual({ token: expect.any(String), more: false, reset: true, size: 0, checksum: 0 });
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
@@ -31,7 +41,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-5] when nothing changed, the page is empty and the token the same', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({ ...ada, objects: many(3) });
     const { token } = await page(test, null);
     const { checksum } = await test.tidemark.partition(ada);
@@ -39,7 +49,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-6] a page has changes by attribute: put, patch, drop and delete', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({
       ...ada,
       objects: { 1: { a: 1, b: 1 }, 2: { a: 1, b: 1 }, 3: { a: 1 }, 4: { a: 1 } },
@@ -62,7 +72,7 @@ describe('pages', () => {
   it.each([0, 1, 4, 5, 6, 11])(
     '[PAGE-7] %i objects arrive completely in pages of at most 5, with the checksum on the last page',
     async (count) => {
-      const test = await newTidemark();
+      const test = await newTest();
       await test.tidemark.pushObjects({ ...ada, objects: many(count) });
       const held: Record<string, unknown> = {};
       let token: string | null = null;
@@ -80,7 +90,7 @@ describe('pages', () => {
   );
 
   it('[PAGE-8] a page is bounded in text, too, but has at least one object', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { t: 'x'.repeat(500) }, 2: { t: 'y' }, 3: { t: 'z' } } });
     const first = await page(test, null, 100, 50);
     expect([Object.keys(first.put ?? {}), first.more]).toEqual([['1'], true]);
@@ -89,7 +99,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-8] a page of changes is bounded by what is sent, not by the length of the stored objects', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     const large = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`o${n}`, { n, t: 'x'.repeat(500) }]));
     await test.tidemark.pushObjects({ ...ada, objects: large });
     const { token } = await page(test, null);
@@ -106,7 +116,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-8] a page of changes that was read in several steps stays within its bounds', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     const large = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`o${n}`, { n, t: 'x'.repeat(90) }]));
     await test.tidemark.pushObjects({ ...ada, objects: large });
     let { token } = await page(test, null);
@@ -126,7 +136,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-8] a page ends where it is when the partition changes between two reads', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     const large = Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`o${n}`, { n, t: 'x'.repeat(500) }]));
     await test.tidemark.pushObjects({ ...ada, objects: large });
     const { token } = await page(test, null);
@@ -149,7 +159,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-9] differences are computed against the last complete catch-up, not against the last page', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 1, b: 1 } } });
     const caughtUp = await page(test, null);
     await test.tidemark.pushObjects({ ...ada, objects: { moved: { a: 2 } } });
@@ -167,7 +177,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-10] a device that starts over gets live objects only, and the deletions made since', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({ ...ada, objects: many(6) });
     await test.tidemark.pushDeletes({ ...ada, objects: ['o0', 'o1'] });
     const first = await page(test, null, 2);
@@ -178,7 +188,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-11] with a base below the floor objects are sent whole, and with a seq below the floor a device starts over', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
     const { token } = await page(test, null);
     await test.tidemark.fastDelete({ ...ada, data: { 1: { b: 1 } } });
@@ -192,7 +202,7 @@ describe('pages', () => {
   });
 
   it('[PAGE-11] a base one below the floor is below the floor: what changed at the floor is sent with the whole object', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({ ...ada, objects: { x: { a: 1, b: 1 } } });
     const { token } = await page(test, null);
     await test.tidemark.pushObjects({ ...ada, objects: { x: { a: 2 } } });
@@ -207,28 +217,27 @@ describe('pages', () => {
   });
 
   it('[PAGE-12] a token of another partition, or one that was tampered with, starts over', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     await test.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
     await test.tidemark.pushObjects({ source: 'Order', user_id: 'bob', objects: { 2: { b: 1 } } });
-    const { token } = JSON.parse(
-      (await test.tidemark.pull({ source: 'Order', user_id: 'bob', token: null })).json,
-    ) as Page;
+    const { json } = await pullPage(test.tidemark, TABLET, { source: 'Order', token: null });
+    const { token } = JSON.parse(json) as Page;
     for (const foreign of [token, `${token}x`, 'x', '', token.toUpperCase(), token.slice(1)]) {
       expect(await page(test, foreign)).toMatchObject({ reset: true, put: { 1: { a: 1 } }, size: 1 });
     }
   });
 
   it('[PAGE-13] a page size must be a whole number from 1, and is capped', async () => {
-    const test = await newTidemark({ limits: { pageObjectsMax: 4 } });
+    const test = await newTest({ limits: { pageObjectsMax: 4 } });
     await test.tidemark.pushObjects({ ...ada, objects: many(9) });
     expect(Object.keys((await page(test, null, 1_000)).put ?? {}).length).toBe(4);
     for (const objectsMax of [0, -1, 1.5, Number.NaN]) {
-      expect(await refusalOf(test.tidemark.pull({ ...ada, token: null, objectsMax }))).toBe('invalid_value');
+      expect(await refusalOf(page(test, null, objectsMax))).toBe('invalid_value');
     }
   });
 
   it('[NAME-6] unusual names and values reach the device unchanged', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     const names = [
       'constructor',
       'toString',
@@ -262,15 +271,15 @@ describe('pages', () => {
 
 describe('tidemarks', () => {
   it('[TIDE-1] the tidemark of a device is recorded, and a pull without news writes nothing', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     const { tidemark, store, clock } = test;
-    const { client_id: client } = await tidemark.clients.register('ada', {});
+    const { client } = PHONE;
     const partition = userPartition('Order', 'ada');
     await tidemark.pushObjects({ ...ada, objects: many(5) });
     const pull = async (token: string | null, objectsMax = 2) => {
-      const answer = await tidemark.pull({ ...ada, client, token, objectsMax });
-      await answer.noted;
-      return JSON.parse(answer.json) as Page;
+      const { json, noted } = await pullPage(tidemark, PHONE, { source: 'Order', token, objectsMax });
+      await noted;
+      return JSON.parse(json) as Page;
     };
     const first = await pull(null);
     expect(await store.readTidemark(partition, client)).toMatchObject({ seq: 0, base: null, start: 5 });
@@ -304,25 +313,25 @@ describe('tidemarks', () => {
   });
 
   it('[TRIM-4] tombstones are kept while a recently seen device may need them', async () => {
-    const test = await newTidemark();
+    const test = await newTest();
     const { tidemark, clock } = test;
-    const { client_id: client } = await tidemark.clients.register('ada', {});
+    const pull = async (held: string | null) => {
+      const { json, noted } = await pullPage(tidemark, PHONE, { source: 'Order', token: held });
+      await noted;
+      return JSON.parse(json) as Page;
+    };
     await tidemark.pushObjects({ ...ada, objects: many(3) });
-    const first = await tidemark.pull({ ...ada, client, token: null });
-    const { token } = JSON.parse(first.json) as Page;
-    await (await tidemark.pull({ ...ada, client, token })).noted;
+    const { token } = await pull(null);
+    await pull(token);
     await tidemark.pushDeletes({ ...ada, objects: ['o0', 'o1'] });
     expect((await tidemark.trim(ada)).floor).toBe(3);
-    const next = JSON.parse((await tidemark.pull({ ...ada, client, token })).json) as Page;
+    const next = await pull(token);
     expect(next.delete).toEqual(['o0', 'o1']);
-    await (await tidemark.pull({ ...ada, client, token: next.token })).noted;
+    await pull(next.token);
     expect((await tidemark.trim(ada)).floor).toBe(5);
     await tidemark.pushDeletes({ ...ada, objects: ['o2'] });
     clock.advance(31 * 24 * 3_600_000);
     expect((await tidemark.trim(ada)).floor).toBe(6);
-    expect(JSON.parse((await tidemark.pull({ ...ada, client, token: next.token })).json)).toMatchObject({
-      reset: true,
-      size: 0,
-    });
+    expect(await pull(next.token)).toMatchObject({ reset: true, size: 0 });
   });
 });

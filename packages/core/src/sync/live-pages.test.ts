@@ -1,5 +1,5 @@
 import { LIVE_OBJECTS_MAX, LIVE_UNITS_MAX, type Page } from '@tidemark/protocol';
-import { newTidemark, type TestTidemark } from '@tidemark/testing';
+import { newTidemark, pullPage, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
 import type { Adapter } from '../ports/adapter.ts';
@@ -16,6 +16,7 @@ async function begin(world: TestTidemark): Promise<void> {
   test = world;
   committed = [];
   test.tidemark.onCommitted((one) => committed.push(one));
+  await test.tidemark.clients.register('ada', { client_id: 'phone' });
 }
 
 const push = (objects: Record<string, Record<string, unknown>>, source = 'Product') =>
@@ -29,7 +30,7 @@ async function livePage(): Promise<{ readonly from: string; readonly page: Page 
 }
 
 async function pull(source: string, token: string | null): Promise<Page> {
-  const { json } = await test.tidemark.pull({ source, ...(source === 'Product' ? {} : { user_id: 'ada' }), token });
+  const { json } = await pullPage(test.tidemark, { user: 'ada', client: 'phone' }, { source, token });
   return JSON.parse(json) as Page;
 }
 

@@ -36,9 +36,7 @@ export async function pullPages(
   const { pages, noted } = await tidemark.devices.pull(device, { sources: tokens, ...size });
   const texts = pages.map(({ source, page }): [string, string | Refusal] => [
     source,
-    'error' in page
-      ? new Refusal(page.error.code as RefusalCode, page.error.detail)
-      : pageJson(page.token, page.body),
+    'error' in page ? new Refusal(page.error.code as RefusalCode, page.error.detail) : pageJson(page.token, page.body),
   ]);
   return { pages: new Map(texts), noted };
 }
