@@ -48,7 +48,7 @@ export async function buildWorld(objects: number, say: (line: string) => void): 
   await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
   for (let start = 0; start < objects; start += LOAD_BATCH) {
     const count = Math.min(LOAD_BATCH, objects - start);
-    await tidemark.fastInsert({ source: SOURCE, objects: objectsFrom(start, count) });
+    await tidemark.objects.fastInsert({ source: SOURCE, objects: objectsFrom(start, count) });
     if ((start + count) % 100_000 === 0) say(`  ${start + count} of ${objects} objects`);
   }
   const user = await tidemark.users.ensure('ada');

@@ -23,7 +23,7 @@ export async function batchWrite(say: (line: string) => void): Promise<Row> {
   );
   let ourTurn = 0;
   let rawTurn = 0;
-  const ours = () => world.tidemark.pushObjects({ source: SOURCE, objects: batches[ourTurn++] });
+  const ours = () => world.tidemark.objects.push({ source: SOURCE, objects: batches[ourTurn++] });
   const bare = () => raw.write(texts[rawTurn++] ?? []);
   const { medianMs } = await compare([ours, bare], { count: ROUNDS, runs: 1 });
   const [oursMs = 0, bareMs = 0] = medianMs;

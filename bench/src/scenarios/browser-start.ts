@@ -30,7 +30,7 @@ export async function browserStart(): Promise<readonly Row[]> {
     async (tidemark) => {
       await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
       for (let start = 0; start < OBJECTS; start += BATCH) {
-        await tidemark.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
+        await tidemark.objects.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
       }
       return makeDevices(tidemark, ROUNDS);
     },

@@ -39,7 +39,7 @@ async function measureSize(browser: Browser, app: SdkApp, objects: number): Prom
     async (tidemark) => {
       await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
       for (let from = 0; from < objects; from += BATCH) {
-        await tidemark.fastInsert({ source: SOURCE, objects: objectsFrom(from, BATCH) });
+        await tidemark.objects.fastInsert({ source: SOURCE, objects: objectsFrom(from, BATCH) });
       }
       return makeDevices(tidemark, ROUNDS);
     },

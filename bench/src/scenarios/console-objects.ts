@@ -23,7 +23,7 @@ export async function consoleObjects(): Promise<readonly Row[]> {
       for (const [source, count] of Object.entries(SOURCES)) {
         await tidemark.sources.declare({ name: source, partition_type: 'app' });
         for (let start = 0; start < count; start += BATCH) {
-          await tidemark.fastInsert({ source, objects: objectsFrom(start, Math.min(BATCH, count - start)) });
+          await tidemark.objects.fastInsert({ source, objects: objectsFrom(start, Math.min(BATCH, count - start)) });
         }
       }
     },

@@ -19,7 +19,7 @@ export async function deviceFirstSync(): Promise<readonly Row[]> {
   const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
     await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
     for (let start = 0; start < OBJECTS; start += BATCH) {
-      await tidemark.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
+      await tidemark.objects.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
     }
     return makeDevices(tidemark, WAYS.length * ROUNDS);
   });

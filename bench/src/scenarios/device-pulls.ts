@@ -24,8 +24,8 @@ export async function devicePulls(): Promise<readonly Row[]> {
     const [first] = await makeDevices(tidemark, 1);
     if (first === undefined) throw new Error('there is no device');
     for (let start = 0; start < OBJECTS; start += BATCH) {
-      await tidemark.fastInsert({ source: 'Product', objects: objectsFrom(start, BATCH) });
-      await tidemark.fastInsert({ source: 'Order', user_id: first.user, objects: objectsFrom(start, BATCH) });
+      await tidemark.objects.fastInsert({ source: 'Product', objects: objectsFrom(start, BATCH) });
+      await tidemark.objects.fastInsert({ source: 'Order', user_id: first.user, objects: objectsFrom(start, BATCH) });
     }
     return first;
   });

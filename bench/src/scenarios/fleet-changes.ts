@@ -18,7 +18,7 @@ export async function fleetChanges(): Promise<readonly Row[]> {
   const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
     await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
     for (let start = 0; start < OBJECTS; start += BATCH) {
-      await tidemark.fastInsert({ source: 'Product', objects: objectsFrom(start, BATCH) });
+      await tidemark.objects.fastInsert({ source: 'Product', objects: objectsFrom(start, BATCH) });
     }
     return makeDevices(tidemark, DEVICES);
   });

@@ -135,8 +135,8 @@ async function fill(tidemark: Tidemark, device: BenchDevice | undefined): Promis
   await tidemark.sources.declare({ name: 'Own' });
   for (let start = 0; start < OBJECTS; start += BATCH) {
     const objects = objectsFrom(start, BATCH);
-    await tidemark.fastInsert({ source: 'Shared', objects });
-    await tidemark.fastInsert({ source: 'Own', user_id: device?.user, objects });
+    await tidemark.objects.fastInsert({ source: 'Shared', objects });
+    await tidemark.objects.fastInsert({ source: 'Own', user_id: device?.user, objects });
   }
 }
 

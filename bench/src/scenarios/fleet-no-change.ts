@@ -18,9 +18,9 @@ export async function fleetNoChange(objects: number): Promise<Row> {
     for (const name of SOURCES) await tidemark.sources.declare({ name, partition_type: 'app' });
     for (let start = 0; start < objects; start += BATCH) {
       const count = Math.min(BATCH, objects - start);
-      await tidemark.fastInsert({ source: 'Product', objects: objectsFrom(start, count) });
+      await tidemark.objects.fastInsert({ source: 'Product', objects: objectsFrom(start, count) });
     }
-    for (const source of SOURCES.slice(1)) await tidemark.fastInsert({ source, objects: objectsFrom(0, 100) });
+    for (const source of SOURCES.slice(1)) await tidemark.objects.fastInsert({ source, objects: objectsFrom(0, 100) });
     const [first] = await makeDevices(tidemark, 1);
     if (first === undefined) throw new Error('there is no device');
     return first;

@@ -51,7 +51,7 @@ function groupName(number: number): string {
 }
 
 function push(tidemark: Tidemark, number: number, value: string): Promise<unknown> {
-  return tidemark.pushObjects({ source: SOURCE, group: groupName(number), objects: { 1: { value } } });
+  return tidemark.objects.push({ source: SOURCE, group: groupName(number), objects: { 1: { value } } });
 }
 
 async function pulls(tidemark: Tidemark): Promise<readonly Row[]> {

@@ -33,7 +33,7 @@ const SUBJECTS: readonly Subject[] = [
       const token = await caughtUpToken(world);
       for (let change = 0; change < 10; change++) {
         const id = idOf(Math.floor((objects / 10) * change));
-        await tidemark.pushObjects({ source: SOURCE, objects: { [id]: { price: change + 0.25 } } });
+        await tidemark.objects.push({ source: SOURCE, objects: { [id]: { price: change + 0.25 } } });
       }
       const pull = () => pullPage(tidemark, device, { source: SOURCE, token });
       const page = JSON.parse((await pull()).json) as Page;

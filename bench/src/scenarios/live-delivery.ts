@@ -28,7 +28,7 @@ export async function liveDelivery(): Promise<readonly Row[]> {
   const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
     await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
     const objects = Array.from({ length: OBJECTS }, (_, index) => [`p${index}`, { name: `number ${index}`, price: 1 }]);
-    await tidemark.pushObjects({ source: 'Product', objects: Object.fromEntries(objects) });
+    await tidemark.objects.push({ source: 'Product', objects: Object.fromEntries(objects) });
     return makeDevices(tidemark, DEVICES);
   });
   const { own, bytes } = await deliverByTidemark(world, devices);

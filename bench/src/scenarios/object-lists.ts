@@ -42,12 +42,12 @@ async function measure(engine: string, store: Store, say: (line: string) => void
   await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
   say(`${OBJECTS} objects on ${engine}`);
   for (let start = 0; start < OBJECTS; start += BATCH) {
-    await tidemark.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
+    await tidemark.objects.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
   }
   const lists: Cost[] = [];
   const parses: Cost[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    lists.push(await costOf(() => tidemark.listObjects({ kind: 'shared', source: SOURCE }, LIST)));
+    lists.push(await costOf(() => tidemark.documents.listObjects({ kind: 'shared', source: SOURCE }, LIST)));
     parses.push(await costOf(() => parseAll(store)));
   }
   const middle = (costs: readonly Cost[], of: keyof Cost) => median(costs.map((cost) => cost[of]));

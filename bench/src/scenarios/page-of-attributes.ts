@@ -26,7 +26,7 @@ export async function pageOfAttributes(world: World): Promise<Row> {
 async function pageOf({ tidemark, device }: World, attributes: number): Promise<() => Promise<unknown>> {
   const source = `Wide${attributes}`;
   await tidemark.sources.declare({ name: source, partition_type: 'app' });
-  await tidemark.fastInsert({ source, objects: objectsWith(attributes) });
+  await tidemark.objects.fastInsert({ source, objects: objectsWith(attributes) });
   for (let edit = 0; edit < EDITS; edit++) await pushEdit(tidemark, source, edit % attributes, edit);
   const pull = (held: string | null) => pullPage(tidemark, device, { source, token: held });
   const { token } = JSON.parse((await pull(null)).json) as Page;
@@ -38,7 +38,7 @@ async function pageOf({ tidemark, device }: World, attributes: number): Promise<
 
 function pushEdit(tidemark: Tidemark, source: string, attribute: number, value: unknown): Promise<unknown> {
   const objects = Array.from({ length: OBJECTS }, (_, id) => [`o${id}`, { [`attribute_${attribute}`]: value }]);
-  return tidemark.pushObjects({ source, objects: Object.fromEntries(objects) });
+  return tidemark.objects.push({ source, objects: Object.fromEntries(objects) });
 }
 
 function objectsWith(attributes: number): Record<string, unknown> {

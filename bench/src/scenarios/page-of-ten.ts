@@ -11,7 +11,7 @@ export async function pageOfTen(small: World, large: World): Promise<Row> {
     const token = await caughtUpToken(world);
     for (let change = 0; change < 10; change++) {
       const id = idOf(Math.floor((world.objects / 10) * change));
-      await world.tidemark.pushObjects({ source: SOURCE, objects: { [id]: { price: change + 0.5 } } });
+      await world.tidemark.objects.push({ source: SOURCE, objects: { [id]: { price: change + 0.5 } } });
     }
     const pull = () => pullPage(world.tidemark, world.device, { source: SOURCE, token });
     const page = JSON.parse((await pull()).json) as Page;

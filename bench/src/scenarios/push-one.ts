@@ -11,14 +11,14 @@ let turn = 0;
 function push({ tidemark }: World, source: string, objects: number) {
   return () => {
     const id = idOf((++turn * 7919) % objects);
-    return tidemark.pushObjects({ source, objects: { [id]: { stock: turn } } });
+    return tidemark.objects.push({ source, objects: { [id]: { stock: turn } } });
   };
 }
 
 /** Pushing one object must cost the same however many others its document has: two documents in one store. */
 export async function pushOne(small: World, large: World): Promise<Row> {
   await large.tidemark.sources.declare({ name: SIDE_SOURCE, partition_type: 'app' });
-  await large.tidemark.fastInsert({ source: SIDE_SOURCE, objects: objectsFrom(0, small.objects) });
+  await large.tidemark.objects.fastInsert({ source: SIDE_SOURCE, objects: objectsFrom(0, small.objects) });
   const ways = [push(large, SIDE_SOURCE, small.objects), push(large, SOURCE, large.objects)];
   return rowOf('push 1 object, durable', ways, small, large);
 }

@@ -32,8 +32,8 @@ export async function receipts(say: (line: string) => void): Promise<readonly Ro
 async function measure(engine: string, store: Store, say: (line: string) => void): Promise<readonly Row[]> {
   const tidemark = tidemarkOn(store);
   await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
-  await tidemark.pushObjects({ source: SOURCE, objects: { 1: { a: 1 } } });
-  await tidemark.pushObjects({ source: SOURCE, objects: { 2: { a: 1 } } });
+  await tidemark.objects.push({ source: SOURCE, objects: { 1: { a: 1 } } });
+  await tidemark.objects.push({ source: SOURCE, objects: { 2: { a: 1 } } });
   say(`${DEVICES} devices on ${engine}`);
   await fill(store);
   const receiptMs = await medianMs(async () => {

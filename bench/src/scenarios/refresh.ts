@@ -28,12 +28,12 @@ export async function refresh(say: (line: string) => void): Promise<readonly Row
     }
     const bytes = Buffer.from(JSON.stringify(objects));
     const parseMs = await cpuMs(async () => JSON.parse(bytes.toString('utf8')));
-    const since = await world.tidemark.head({ source: SOURCE });
+    const since = await world.tidemark.objects.head({ source: SOURCE });
     let changed = 0;
     const refreshMs = await cpuMs(async () => {
       delay.enable();
       const answer = { chunks: textOf(arriving(bytes)) };
-      changed = (await world.tidemark.replaceWithAnswer({ source: SOURCE, answer, since })).changed;
+      changed = (await world.tidemark.objects.replaceWithAnswer({ source: SOURCE, answer, since })).changed;
       delay.disable();
     });
     if (changed !== CHANGED) throw new Error(`${changed} objects were written, not ${CHANGED}`);

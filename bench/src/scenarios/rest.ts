@@ -37,7 +37,7 @@ async function push(url: string, headers: Record<string, string>): Promise<Row> 
   let httpTurn = 0;
   let coreTurn = 0;
   const overHttp = () => post(`${url}/app/v1/Product/push_objects`, bodies[httpTurn++] ?? '{}', headers);
-  const inCore = () => world.tidemark.pushObjects({ source: SOURCE, objects: batches[coreTurn++] });
+  const inCore = () => world.tidemark.objects.push({ source: SOURCE, objects: batches[coreTurn++] });
   const { medianMs } = await compare([overHttp, inCore], { count: 20, runs: 1 });
   await endWorld(world);
   const [http = 0, core = 0] = medianMs;

@@ -117,7 +117,7 @@ async function ownSizesOf({ name, unit, store, used }: Measured): Promise<Row[]>
   for (const [index, { user }] of owners.entries()) {
     const objects = objectsFrom(index, 1);
     payload += JSON.stringify(objects).length;
-    await tidemark.fastInsert({ source: OWN_SOURCE, user_id: user, objects });
+    await tidemark.objects.fastInsert({ source: OWN_SOURCE, user_id: user, objects });
   }
   const filled = await used();
   for (const { user, client } of owners) await addMarks(store, userPartition(OWN_SOURCE, user), [client]);
@@ -149,7 +149,7 @@ async function addObjects(tidemark: Tidemark): Promise<number> {
   for (let start = 0; start < OBJECTS; start += BATCH) {
     const objects = objectsFrom(start, BATCH);
     for (const [id, object] of Object.entries(objects)) payload += id.length + JSON.stringify(object).length;
-    await tidemark.fastInsert({ source: SOURCE, objects });
+    await tidemark.objects.fastInsert({ source: SOURCE, objects });
   }
   return payload;
 }

@@ -159,7 +159,7 @@ async function furnish(folder: string): Promise<{ readonly device: BenchDevice; 
   const store = await openEmbeddedStore({ folder });
   const tidemark = tidemarkOn(store);
   for (const name of SOURCES) await tidemark.sources.declare({ name, partition_type: 'app' });
-  for (const source of SOURCES) await tidemark.fastInsert({ source, objects: objectsFrom(0, 100) });
+  for (const source of SOURCES) await tidemark.objects.fastInsert({ source, objects: objectsFrom(0, 100) });
   const [device] = await makeDevices(tidemark, 1);
   if (device === undefined) throw new Error('there is no device');
   const { token } = await tidemark.tokens.issue({ user: device.user, scopes: ['push'], expiresAtMs: null });

@@ -82,7 +82,7 @@ async function furnish(
   await tidemark.sources.declare({ name: SOURCE });
   for (const name of SHARED) {
     await tidemark.sources.declare({ name, partition_type: 'app' });
-    await tidemark.fastInsert({ source: name, objects: objectsFrom(0, 10) });
+    await tidemark.objects.fastInsert({ source: name, objects: objectsFrom(0, 10) });
   }
   say(`${count(size.partitions)} users`);
   await inTurns(size.partitions, async (index) => void (await tidemark.users.ensure(userOf(index))));
@@ -90,7 +90,11 @@ async function furnish(
   say(`${count(size.objects)} objects`);
   const each = Math.ceil(size.objects / size.partitions);
   await inTurns(size.partitions, async (index) => {
-    await tidemark.fastInsert({ source: SOURCE, user_id: userOf(index), objects: objectsFrom(index * each, each) });
+    await tidemark.objects.fastInsert({
+      source: SOURCE,
+      user_id: userOf(index),
+      objects: objectsFrom(index * each, each),
+    });
   });
   const filled = await memoryOf(server);
   say(`${count(size.devices)} devices, each with a token and at rest`);
@@ -153,7 +157,7 @@ function withNews({ tidemark, devices }: Installation): () => Promise<void> {
     if (tokens === null) {
       tokens = await pullAll(tidemark, device, FIVE);
       const objects = Object.fromEntries(Array.from({ length: CHANGES }, (_, index) => [idOf(index), { changed: 1 }]));
-      await tidemark.pushObjects({ source: SOURCE, user_id: device.user, objects });
+      await tidemark.objects.push({ source: SOURCE, user_id: device.user, objects });
     }
     await request(tidemark, device, tokens);
   };

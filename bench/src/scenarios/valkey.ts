@@ -29,7 +29,7 @@ export async function valkey(): Promise<readonly Row[]> {
     const before = await memoryOf(server);
     const batches = Array.from({ length: BATCHES }, (_, batch) => objectsFrom(batch * BATCH, BATCH));
     let turn = 0;
-    const push = () => tidemark.pushObjects({ source: SOURCE, objects: batches[turn++] });
+    const push = () => tidemark.objects.push({ source: SOURCE, objects: batches[turn++] });
     const row = await pushed(server, push, batches);
     const objectBytes = ((await memoryOf(server)) - before) / (BATCHES * BATCH);
     return [

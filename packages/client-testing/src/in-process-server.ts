@@ -116,13 +116,13 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
       return device;
     },
     async push(source, objects, owner) {
-      await tidemark.pushObjects({ source, objects: objects as never, ...scopeOf(owner) });
+      await tidemark.objects.push({ source, objects: objects as never, ...scopeOf(owner) });
     },
     async remove(source, ids, owner) {
-      await tidemark.pushDeletes({ source, objects: ids, ...scopeOf(owner) });
+      await tidemark.objects.pushDeletes({ source, objects: ids, ...scopeOf(owner) });
     },
     async objects(source, owner) {
-      return Object.fromEntries(await tidemark.readObjects({ source, ...scopeOf(owner) })) as never;
+      return Object.fromEntries(await tidemark.objects.read({ source, ...scopeOf(owner) })) as never;
     },
     async setGroups(user, groups) {
       await tidemark.groups.set(user, groups);

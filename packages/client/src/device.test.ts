@@ -10,10 +10,10 @@ beforeEach(async () => {
 });
 
 const push = (objects: Record<string, Record<string, unknown>>, source = 'Order') =>
-  world.tidemark.pushObjects({ source, user_id: 'ada', objects });
+  world.tidemark.objects.push({ source, user_id: 'ada', objects });
 
 const drop = (objects: readonly string[], source = 'Order') =>
-  world.tidemark.pushDeletes({ source, user_id: 'ada', objects });
+  world.tidemark.objects.pushDeletes({ source, user_id: 'ada', objects });
 
 const seen = (device: Device, source = 'Order') =>
   Object.fromEntries(
@@ -24,7 +24,7 @@ const seen = (device: Device, source = 'Order') =>
   );
 
 const onServer = async (source = 'Order') =>
-  Object.fromEntries(await world.tidemark.readObjects({ source, user_id: 'ada' }));
+  Object.fromEntries(await world.tidemark.objects.read({ source, user_id: 'ada' }));
 
 describe('reading', () => {
   it('[SDK-1] after sync() the device has the state of the server, of every source', async () => {

@@ -93,7 +93,7 @@ function reactNativeGlobals() {
 it('[SDK-33] an app with the SDK is bundled by Metro, and syncs a large source with what React Native has of the web', async () => {
   const world = await newDeviceWorld();
   const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`o${at}`, { name: `é ${at}` }]));
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   const context = createContext(reactNativeGlobals());
   new Script(await bundleApp()).runInContext(context);
   const items = new Map<string, string>();
@@ -128,7 +128,7 @@ it('[SDK-33] an app with the SDK is bundled by Metro, and syncs a large source w
   expect(device.source('Order').list()).toHaveLength(3_000);
   await context.rename(device, 'o7', 'seven');
   await world.finish(device.sync());
-  const { 0: found } = [...(await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' }))].filter(
+  const { 0: found } = [...(await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' }))].filter(
     ([id]) => id === 'o7',
   );
   expect(found).toEqual(['o7', { name: 'seven' }]);

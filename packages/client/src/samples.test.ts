@@ -18,7 +18,7 @@ const openDevice = (options: DeviceOptions) =>
 beforeEach(async () => {
   world = await newDeviceWorld();
   await world.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
-  await world.tidemark.pushObjects({ source: 'Product', objects: { 1: { name: 'Compass' } } });
+  await world.tidemark.objects.push({ source: 'Product', objects: { 1: { name: 'Compass' } } });
 });
 
 describe('the guide', () => {
@@ -68,7 +68,7 @@ describe('the guide', () => {
     const device = await openDevice({ url });
     await device.signIn({ login: 'ada', password });
     await device.sync();
-    await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { taken: { n: 1 } } });
+    await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { taken: { n: 1 } } });
     await device.source('Order').create({ n: 2 }, { id: 'taken' });
     await device.sync();
 

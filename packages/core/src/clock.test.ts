@@ -139,7 +139,7 @@ describe('stored times after the clock was ahead', () => {
     const ports = { store, clock, sources: tidemark.sources };
     const partition = sharedPartition('Stock');
     const announce = async (id: string) => {
-      await tidemark.pushObjects({ ...STOCK, objects: { [id]: { a: 1 } } });
+      await tidemark.objects.push({ ...STOCK, objects: { [id]: { a: 1 } } });
       return claimPushNotice(ports, partition, 10_000);
     };
     clock.advance(MONTH_MS);

@@ -15,6 +15,7 @@ export { isFilteredList } from './documents/object-page.ts';
 export type { ChangedObject, ChangeObserver } from './documents/observed-changes.ts';
 export { refs } from './entries/refs.ts';
 export { type CommitRange, joinRanges } from './journal/commit-range.ts';
+export type { CommitCause, Committed } from './journal/committed.ts';
 export { inspectRecord } from './journal/record.ts';
 export { compareExports, type Difference } from './moving/compare-exports.ts';
 export { type Move, type MoveCounts, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';
@@ -51,8 +52,6 @@ export type { UrlRules } from './system/admit-url.ts';
 export { AUDIT_RETENTION_MS, type AuditFact, type AuditSearch } from './system/audit.ts';
 export { type LeaseTerms, ServerLease, type ServerLeasePorts } from './system/server-lease.ts';
 export {
-  type CommitCause,
-  type Committed,
   Tidemark,
   type TidemarkParts,
 } from './tidemark.ts';

@@ -1,69 +1,36 @@
-import {
-  DEFAULT_LIMITS,
-  errorMessage,
-  type JsonValue,
-  type Limits,
-  type MoveReport,
-  parseJson,
-  Refusal,
-  type WriteReport,
-} from '@tidemark/protocol';
+import { DEFAULT_LIMITS, errorMessage, type Limits } from '@tidemark/protocol';
 import { Identities } from './accounts/identities.ts';
 import { Invites } from './accounts/invites.ts';
 import { RememberedLogins } from './accounts/remembered-logins.ts';
 import { Tokens } from './accounts/tokens.ts';
 import { readUserRecord } from './accounts/user-record.ts';
 import { Users } from './accounts/users.ts';
-import { admitAnswer } from './admission/admit-answer.ts';
-import {
-  admitContent,
-  admitDocument,
-  admitScope,
-  type DocumentContent,
-  placedScope,
-} from './admission/admit-document.ts';
-import {
-  type AnswerCall,
-  type FastDeleteCall,
-  type FastUpdateCall,
-  type MoveCall,
-  type ObjectsCall,
-  type PartitionWrite,
-  type ReplaceCall,
-  type SeenState,
-  WriteAdmission,
-  type WriteCall,
-} from './admission/admit-write.ts';
-import type { Admitted } from './admission/admitted.ts';
+import { WriteAdmission } from './admission/admit-write.ts';
 import type { PartitionedSource } from './admission/partitioned-source.ts';
+import { CoreEvents } from './core-events.ts';
 import { DeviceDelivery } from './delivery/device-delivery.ts';
 import { Freshness } from './delivery/freshness.ts';
 import { Listings } from './delivery/listings.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
-import { moveObjects } from './documents/move-objects.ts';
-import { type DocumentReport, type DocumentView, NamedDocuments } from './documents/named-documents.ts';
-import { type ObjectPageCall, objectPage } from './documents/object-page.ts';
-import type { ChangeObserver } from './documents/observed-changes.ts';
-import { readObjects } from './documents/read-objects.ts';
-import { Writer } from './documents/writer.ts';
-import { type CommitRange, rangeOfCommit } from './journal/commit-range.ts';
+import { type DeviceDocuments, Documents } from './documents/documents.ts';
+import { Objects } from './documents/objects.ts';
+import type { Committed } from './journal/committed.ts';
 import { inspectRecord } from './journal/record.ts';
-import { RETENTION_MS_DEFAULT, trim } from './journal/trim.ts';
 import { PageCache } from './pages/page-cache.ts';
-import { type Acknowledgement, voidTidemark } from './pages/record-tidemark.ts';
-import type { Adapters, ObjectsAnswer } from './ports/adapter.ts';
+import { voidTidemark } from './pages/record-tidemark.ts';
+import type { Adapters } from './ports/adapter.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Jobs } from './ports/jobs.ts';
 import type { Log } from './ports/log.ts';
-import { groupOf, sharedPartition, userPartition } from './ports/owner.ts';
+import { sharedPartition, userPartition } from './ports/owner.ts';
 import type { Pace } from './ports/pace.ts';
 import type { Passwords } from './ports/passwords.ts';
 import type { Random } from './ports/random.ts';
-import type { DocumentScope, EntryRef, Finding, PartitionKey, PartitionState, Store } from './ports/store.ts';
+import type { EntryRef, Finding, Store } from './ports/store.ts';
 import { WITHOUT_PAUSE } from './primitives/work-budget.ts';
 import type { ServerIdentity } from './refresh/refresh-leases.ts';
-import { type EndedRefresh, Refresher } from './refresh/refresher.ts';
+import { Refresher } from './refresh/refresher.ts';
 import { isSearchable, search } from './search/search.ts';
 import type { Groups } from './sources/groups.ts';
 import { MembershipChanges } from './sources/membership-changes.ts';
@@ -73,7 +40,6 @@ import { Devices } from './sync/devices.ts';
 import type { UrlRules } from './system/admit-url.ts';
 import { Audit } from './system/audit.ts';
 import { System } from './system/system.ts';
-import type { SettledUpload } from './uploads/backend-uploads.ts';
 
 export interface TidemarkParts {
   readonly store: Store;
@@ -115,23 +81,6 @@ export interface TidemarkParts {
   readonly server?: ServerIdentity;
 }
 
-/** A durable change of a partition. */
-export interface Committed {
-  readonly partition: PartitionKey;
-  readonly cause: CommitCause;
-  /** Absent: it is not known what the commit wrote, or it wrote nothing. */
-  readonly range?: CommitRange;
-}
-
-/**
- * `late_refresh`: a refresh ended for which devices got `refresh_pending`; it may have changed nothing. `membership`: the
- * user has become a member of other groups, so that other data is the user's.
- */
-export type CommitCause = 'push' | 'document' | 'refresh' | 'late_refresh' | 'upload' | 'membership';
-
-/** `md` is the document that is synchronised, `cd` the part of it that a device has acknowledged. */
-const MD = 'md';
-const CD = 'cd';
 const ACTIVE_WINDOW_MS_DEFAULT = 600_000;
 
 /** All operations of the product as a library, on the given store and ports. */
@@ -154,25 +103,21 @@ export class Tidemark {
   readonly listings: Listings;
   readonly freshness: Freshness;
   readonly refresher: Refresher;
-  readonly #adapters: { readonly adapters?: Adapters };
-  readonly #clock: Clock;
-  readonly #steadyClock: Clock;
-  readonly #onWritten: (tookMs: number) => void;
-  readonly #log: Log;
-  readonly #limits: Limits;
+  readonly events: CoreEvents;
+  readonly objects: Objects;
+  readonly documents: Documents;
+  readonly #parts: TidemarkParts & { readonly limits: Limits };
   readonly #pace: Pace;
   readonly #admission: WriteAdmission;
-  readonly #writer: Writer;
-  readonly #named: NamedDocuments;
-  readonly #listeners = new Set<(committed: Committed) => void>();
   readonly #membershipChanges: MembershipChanges<Committed>;
-  readonly #outcomeListeners = new Set<(settled: SettledUpload) => void>();
-  readonly #refreshListeners = new Set<(ended: EndedRefresh) => void>();
-  readonly #acknowledgementListeners = new Set<(acknowledgement: Acknowledgement) => void>();
 
   constructor(parts: TidemarkParts) {
-    const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS };
-    this.store = parts.store;
+    const ports = { ...parts, limits: parts.limits ?? DEFAULT_LIMITS, pace: parts.pace ?? WITHOUT_PAUSE };
+    const { store, clock, log, limits, pace } = ports;
+    this.#parts = ports;
+    this.#pace = pace;
+    this.store = store;
+    this.events = new CoreEvents(log);
     this.users = new Users({ ...ports, isToBeWiped: (client) => this.clients.isToBeWiped(client) });
     this.logins = new RememberedLogins(ports);
     this.identities = new Identities(ports);
@@ -181,242 +126,64 @@ export class Tidemark {
     this.sources = new Sources({ ...ports, onGroupsChanged: (user) => void this.#emitMembership(user) });
     this.groups = this.sources.memberships.groups;
     this.tokens = new Tokens(ports);
-    this.#membershipChanges = new MembershipChanges(this.sources.memberships, parts.log, (committed) =>
-      this.#emitCommitted(committed),
-    );
-    const { statsRetentionS: retentionS } = parts;
+    this.#membershipChanges = new MembershipChanges(this.sources.memberships, log, this.#onCommitted);
+    const { users, clients, sources, tokens, events } = this;
+    const { statsRetentionS: retentionS, activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
     this.stats = new Stats({ ...ports, ...(retentionS === undefined ? {} : { retentionS }) });
     this.audit = new Audit(ports);
-    this.system = new System({
+    this.system = new System({ ...ports, users, clients, sources, tokens });
+    this.freshness = new Freshness({ clock: parts.steadyClock ?? clock, windowMs });
+    const count = (metric: string, tookMs: number) => this.stats.record(metric, tookMs, clock.nowMs());
+    const cache = new PageCache(limits.pageCacheUnitsMax);
+    const directory = directoryOf(this);
+    this.#admission = new WriteAdmission(directory, limits, pace);
+    this.objects = new Objects({
       ...ports,
-      users: this.users,
-      clients: this.clients,
-      sources: this.sources,
-      tokens: this.tokens,
+      admission: this.#admission,
+      groupNamed: async ({ source, owner }) =>
+        owner.kind === 'group' && (await sources.partitionTypeOf(source)) === 'group' ? owner.name : null,
+      onCommitted: this.#onCommitted,
     });
-    this.#clock = parts.clock;
-    this.#steadyClock = parts.steadyClock ?? parts.clock;
-    this.#onWritten = parts.onWritten ?? (() => undefined);
-    this.#log = parts.log;
-    this.#limits = ports.limits;
-    this.#pace = parts.pace ?? WITHOUT_PAUSE;
-    this.#admission = new WriteAdmission(this.#directory, ports.limits, this.#pace);
-    this.#writer = new Writer(parts.store, this.#clock, this.#pace, this.#limits);
-    this.#named = new NamedDocuments(parts.store, ports.limits, this.#pace);
-    this.#adapters = parts.adapters === undefined ? {} : { adapters: parts.adapters };
-    this.refresher = this.#openRefresher(parts);
-    const cache = new PageCache(ports.limits.pageCacheUnitsMax);
-    const { activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
-    this.freshness = new Freshness({ clock: this.#steadyClock, windowMs });
+    this.refresher = new Refresher({
+      ...parts,
+      sourceOf: (name) => sources.view(name),
+      targetOf: (call) => this.#admission.partition(call),
+      head: (call) => this.objects.head(call),
+      replace: (call) => this.objects.replaceWithAnswer(call),
+      onEnded: (ended) => events.emit('refreshed', ended),
+      onLate: (partition) => this.#onCommitted({ partition, cause: 'late_refresh' }),
+      count,
+    });
     this.devices = new Devices({
       ...ports,
-      users: this.users,
-      clients: this.clients,
-      sources: this.sources,
-      tokens: this.tokens,
-      cache,
-      refresher: this.refresher,
-      isSearchable: (source) => isSearchable(this.#adapters, source),
-      count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
-      onOutcome: (settled) => this.#emitOutcome(settled),
-      onCommitted: (partition, range) => this.#emitCommitted({ partition, cause: 'upload', range }),
-      onAcknowledged: this.#emitAcknowledged,
+      ...{ users, clients, sources, tokens, cache, refresher: this.refresher, count },
+      isSearchable: (source) => isSearchable(parts, source),
+      onOutcome: (settled) => events.emit('outcome', settled),
+      onCommitted: (partition, range) => this.#onCommitted({ partition, cause: 'upload', range }),
+      onAcknowledged: (acknowledgement) => events.emit('acknowledged', acknowledgement),
       onPresented: (partition, mark, head) => this.freshness.presented(partition, mark, head),
     });
-    this.delivery = new DeviceDelivery({
-      ...ports,
-      clients: this.clients,
-      sources: this.sources,
-      cache,
-    });
-    this.receipts = new Receipts({
-      ...ports,
-      sources: this.sources,
-      onAcknowledged: (listener) => this.onAcknowledged(listener),
-    });
-    this.listings = new Listings({ ...ports, sources: this.sources, pace: this.#pace, readUser: readUserRecord });
+    this.documents = new Documents({ ...ports, directory, objects: this.objects, devices: deviceDocuments(this) });
+    this.delivery = new DeviceDelivery({ ...ports, clients, sources, cache });
+    this.receipts = new Receipts({ ...ports, sources, onAcknowledged: (hear) => events.on('acknowledged', hear) });
+    this.listings = new Listings({ ...ports, sources, readUser: readUserRecord });
   }
 
-  /** Calls the listener after every commit of this process that changed data, and after late refreshes. Returns the unsubscribe function. */
-  onCommitted(listener: (committed: Committed) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** Calls the listener when a queued upload gets its outcome here. Returns the unsubscribe function. */
-  onOutcome(listener: (settled: SettledUpload) => void): () => void {
-    this.#outcomeListeners.add(listener);
-    return () => this.#outcomeListeners.delete(listener);
-  }
-
-  /**
-   * Calls the listener when a device has acknowledged more than before, and this process has recorded it. Returns the
-   * unsubscribe function.
-   */
-  onAcknowledged(listener: (acknowledgement: Acknowledgement) => void): () => void {
-    this.#acknowledgementListeners.add(listener);
-    return () => this.#acknowledgementListeners.delete(listener);
-  }
-
-  /** Calls the listener when a refresh has ended here, however it ended. Returns the unsubscribe function. */
-  onRefreshed(listener: (ended: EndedRefresh) => void): () => void {
-    this.#refreshListeners.add(listener);
-    return () => this.#refreshListeners.delete(listener);
-  }
-
-  // Writing objects
-
-  pushObjects(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
-    return this.#write(this.#admission.pushObjects(call), 'push', observer);
-  }
-
-  pushDeletes(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
-    return this.#write(this.#admission.pushDeletes(call), 'push', observer);
-  }
-
-  fastInsert(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
-    return this.#write(this.#admission.fastInsert(call), 'push', observer);
-  }
-
-  fastUpdate(call: FastUpdateCall, observer?: ChangeObserver): Promise<WriteReport> {
-    return this.#write(this.#admission.fastUpdate(call), 'push', observer);
-  }
-
-  fastDelete(call: FastDeleteCall, observer?: ChangeObserver): Promise<WriteReport> {
-    return this.#write(this.#admission.fastDelete(call), 'push', observer);
-  }
-
-  /**
-   * Moves objects from one group of a source to another. A device in both groups has the object all the time, if it
-   * applies answers as the protocol says: the object is added before it is removed.
-   */
-  async moveObjects(call: MoveCall): Promise<MoveReport> {
-    const write = await this.#admission.move(call);
-    const onCommitted = (partition: PartitionKey, range: CommitRange) =>
-      this.#emitCommitted({ partition, cause: 'push', range });
-    const ports = { store: this.store, clock: this.#clock, quota: this.#limits, onCommitted };
-    const { moved, missing, from, to } = await moveObjects(ports, write);
-    const whose = { source: write.to.source, from: groupOf(write.from) ?? '' };
-    const seqs = { from_seq: from.head, to_seq: to.head };
-    return { ...whose, to: groupOf(write.to) ?? '', moved, missing, ...seqs };
-  }
-
-  /** Makes the document equal to the objects. With `since`, later commits are not undone. */
-  replaceObjects(call: ReplaceCall, cause: CommitCause = 'refresh'): Promise<WriteReport> {
-    return this.#write(this.#admission.replace(call), cause);
-  }
-
-  /** The same with the answer of a backend, which may still be arriving. */
-  replaceWithAnswer(call: AnswerCall): Promise<WriteReport> {
-    return this.#write(this.#admission.answer(call), 'refresh');
-  }
-
-  /** Checks the answer to a query as a refresh would, and stores nothing. Returns the number of objects. */
-  async checkAnswer(answer: ObjectsAnswer): Promise<number> {
-    const objects = await admitAnswer(answer, this.#limits, this.#pace);
-    for (const object of objects) objects.attributesOf(object);
-    return objects.size;
-  }
-
-  // Searching in the backend
-
-  /** Returns the objects the adapter finds, as the text of a JSON object. They are not stored. */
+  /** Returns the objects that the adapter of a source finds, as the text of a JSON object. They are not stored. */
   async search(call: {
     readonly source: unknown;
     readonly user_id: string;
     readonly group?: string;
     readonly params: unknown;
   }): Promise<string> {
-    const asked = await this.sources.view(call.source);
-    if (asked.partition_type === 'group') await this.sources.memberships.partitionOf(asked, call.user_id, call.group);
-    const target = await this.#admission.partition(call);
-    const source = await this.sources.view(target.partition.source);
-    const ports = { ...this.#adapters, limits: this.#limits, pace: this.#pace };
-    return search(ports, { partition: target.partition, user: call.user_id, source, params: call.params });
-  }
-
-  // Reading objects
-
-  /** Returns the current state, to be passed as `since` to `replaceObjects` when a query that starts now is answered. */
-  async head(call: WriteCall): Promise<SeenState> {
-    const { partition, generation } = await this.#admission.partition(call);
-    const { epoch, head } = await this.store.partition(partition);
-    return { epoch, head, generation };
-  }
-
-  async partition(call: WriteCall): Promise<PartitionState> {
-    const { partition } = await this.#admission.partition(call);
-    return this.store.partition(partition);
-  }
-
-  async readObjects(call: WriteCall): Promise<ReadonlyMap<string, Readonly<Record<string, JsonValue>>>> {
-    const { partition } = await this.#admission.partition(call);
-    const { objects } = await readObjects(this.store, partition);
-    return new Map([...objects].map(([id, text]) => [id, parseJson(text) as Record<string, JsonValue>]));
-  }
-
-  /** The receipts of shared sources count tidemarks without looking at the devices. */
-  async #voidShared(client: string): Promise<void> {
-    for (const { name, partition_type } of await this.sources.list()) {
-      if (partition_type === 'app') await voidTidemark(this.store, sharedPartition(name), client);
+    const source = await this.sources.view(call.source);
+    if (source.partition_type === 'group') {
+      await this.sources.memberships.partitionOf(source, call.user_id, call.group);
     }
-  }
-
-  /** Deletes the tombstones that no recently seen device still needs. */
-  async trim(call: WriteCall & { readonly retentionMs?: number }): Promise<PartitionState> {
     const { partition } = await this.#admission.partition(call);
-    const { retentionMs = RETENTION_MS_DEFAULT } = call;
-    return trim(this.store, partition, { nowMs: this.#clock.nowMs(), retentionMs });
+    const ports = { ...this.#parts, pace: this.#pace };
+    return search(ports, { partition, user: call.user_id, source, params: call.params });
   }
-
-  // Documents by name
-
-  async readDocument(scope: DocumentScope, name: unknown): Promise<DocumentView> {
-    const address = await admitDocument(this.#directory, scope, name);
-    if (isCd(scope, address.key.name)) return { type: 'objects', objects: await this.#readCd(scope) };
-    const call = await this.#mdCall(scope, address.key.name);
-    if (call === null) return this.#named.read(address);
-    const { partition } = await this.#admission.partition(call);
-    const { objects } = await readObjects(this.store, partition);
-    return { type: 'objects', objects };
-  }
-
-  /**
-   * Returns a page of the objects of `md` as JSON text, with the seqs at which they changed. `isOver` returns true when nobody
-   * waits for it any more.
-   */
-  async listObjects(scope: DocumentScope, page: ObjectPageCall, isOver = () => false): Promise<string> {
-    await admitScope(this.#directory, scope);
-    const call = await this.#mdCall(scope, MD);
-    if (call === null) throw new Error('only the data of a source can be listed');
-    const { partition } = await this.#admission.partition(call);
-    const ports = { store: this.store, limits: this.#limits, pace: this.#pace };
-    return objectPage(ports, partition, page, isOver);
-  }
-
-  async writeDocument(
-    scope: DocumentScope,
-    name: unknown,
-    body: { readonly data: unknown; readonly append?: boolean },
-  ): Promise<DocumentReport> {
-    const { append = false } = body;
-    const address = await admitDocument(this.#directory, scope, name);
-    const call = await this.#mdCall(scope, address.key.name);
-    if (call !== null) return this.#writeMd(call, body.data, append);
-    const content = await admitContent(body.data, this.#limits, this.#pace);
-    if (isCd(scope, address.key.name)) return this.#writeCd(scope, content);
-    return append ? this.#named.append(address, content) : this.#named.set(address, content);
-  }
-
-  /** Lists documents, `md` and `cd` first. Documents that cannot be read are not listed. */
-  async documentNames(scope: DocumentScope): Promise<readonly string[]> {
-    await admitScope(this.#directory, scope);
-    const names = await this.store.documentNames(await placedScope(this.#directory, scope));
-    if (scope.kind === 'client') return [CD, ...names];
-    return mdCall(scope, MD) === null || (await this.#isWithoutShared(scope)) ? names : [MD, ...names];
-  }
-
-  // Maintenance
 
   /** Resets the store as `System.reset` does, and drops measurements that are not stored yet. */
   async reset(call: { readonly keepTokenId?: string } = {}): Promise<{ readonly epoch: string }> {
@@ -430,145 +197,47 @@ export class Tidemark {
     return this.store.verify(inspectRecord);
   }
 
-  #openRefresher(parts: TidemarkParts): Refresher {
-    return new Refresher({
-      ...parts,
-      sourceOf: (name) => this.sources.view(name),
-      targetOf: (call) => this.#admission.partition(call),
-      head: (call) => this.head(call),
-      replace: (call) => this.replaceWithAnswer(call),
-      onEnded: (ended) => {
-        for (const listener of this.#refreshListeners) this.#call(() => listener(ended));
-      },
-      onLate: (partition) => this.#emitCommitted({ partition, cause: 'late_refresh' }),
-      count: (metric, tookMs) => this.stats.record(metric, tookMs, this.#clock.nowMs()),
-    });
-  }
-
-  get #directory() {
-    const { sources, users, clients } = this;
-    return {
-      sourceOf: (name: string) => sources.find(name),
-      partitionOf: (source: PartitionedSource, login: string) => sources.partitionOf(source, login),
-      generationOf: (login: string) => users.generationOf(login),
-      hasClient: (id: string) => clients.has(id),
-    };
-  }
-
-  /** Whether the scope asks for shared data of a source whose data belongs to users or groups. */
-  async #isWithoutShared(scope: DocumentScope): Promise<boolean> {
-    if (scope.kind !== 'shared') return false;
-    const type = await this.sources.partitionTypeOf(scope.source);
-    return type === 'user' || type === 'group';
-  }
-
-  async #mdCall(scope: DocumentScope, name: string): Promise<WriteCall | null> {
-    const call = mdCall(scope, name);
-    if (call === null || !(await this.#isWithoutShared(scope))) return call;
-    throw new Refusal(
-      'doc_not_found',
-      `the data of this source belongs to its users or groups; there is no shared "${MD}"`,
-    );
-  }
-
-  async #write(
-    admission: Promise<Admitted<PartitionWrite>>,
-    cause: CommitCause = 'push',
-    observer: ChangeObserver | null = null,
-  ): Promise<WriteReport> {
-    const write = await admission;
-    const startedMs = this.#steadyClock.nowMs();
-    const { epoch, ...outcome } = await this.#writer.write(write, observer);
-    this.#onWritten(this.#steadyClock.nowMs() - startedMs);
-    if (outcome.changed > 0) {
-      const range = rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed);
-      this.#emitCommitted({ partition: write.partition, cause, range });
-    }
-    const group = await this.#groupOf(write.partition);
-    return { source: write.partition.source, user_id: write.user, ...(group === null ? {} : { group }), ...outcome };
-  }
-
-  /** Null: the partition is none of a group. */
-  async #groupOf(partition: PartitionKey): Promise<string | null> {
-    const name = groupOf(partition);
-    return name !== null && (await this.sources.partitionTypeOf(partition.source)) === 'group' ? name : null;
-  }
-
-  /** An error of a listener does not fail the write, which is already committed. */
-  #emitCommitted(committed: Committed): void {
+  readonly #onCommitted = (committed: Committed): void => {
     const { partition, cause, range } = committed;
     if (range !== undefined) this.freshness.committed(partition, range);
-    // Members are told that their own partition changed, where the seqs of the custom partition mean nothing.
+    // Members are told that their own partition changed, where the seqs of the group's mean nothing.
     if (partition.owner.kind === 'group') this.#membershipChanges.note({ partition, cause });
-    else for (const listener of this.#listeners) this.#call(() => listener(committed));
-  }
+    else this.events.emit('committed', committed);
+  };
 
   /** Tells the devices of a user to pull the sources of groups. Events are hints, so a failure is only logged. */
   async #emitMembership(user: string): Promise<void> {
     try {
       for (const source of await this.sources.listByType('group')) {
-        this.#emitCommitted({ partition: userPartition(source, user), cause: 'membership' });
+        this.#onCommitted({ partition: userPartition(source, user), cause: 'membership' });
       }
     } catch (error) {
-      this.#log.warn('members_not_told', { user, reason: errorMessage(error) });
+      this.#parts.log.warn('members_not_told', { user, reason: errorMessage(error) });
     }
   }
 
-  #emitOutcome(settled: SettledUpload): void {
-    for (const listener of this.#outcomeListeners) this.#call(() => listener(settled));
+  /** The receipts of shared sources count tidemarks without looking at the devices. */
+  async #voidShared(client: string): Promise<void> {
+    for (const source of await this.sources.listByType('app')) {
+      await voidTidemark(this.store, sharedPartition(source), client);
+    }
   }
+}
 
-  readonly #emitAcknowledged = (acknowledgement: Acknowledgement): void => {
-    for (const listener of this.#acknowledgementListeners) this.#call(() => listener(acknowledgement));
+/** Looks up who exists, for the admission of calls. */
+function directoryOf({ sources, users, clients }: Pick<Tidemark, 'sources' | 'users' | 'clients'>) {
+  return {
+    sourceOf: (name: string) => sources.find(name),
+    partitionOf: (source: PartitionedSource, login: string) => sources.partitionOf(source, login),
+    generationOf: (login: string) => users.generationOf(login),
+    hasClient: (id: string) => clients.has(id),
   };
-
-  #call(listener: () => void): void {
-    try {
-      listener();
-    } catch (error) {
-      this.#log.error('listener_failed', { reason: errorMessage(error) });
-    }
-  }
-
-  async #writeMd(call: WriteCall, data: unknown, append: boolean): Promise<DocumentReport> {
-    if (typeof data === 'string') {
-      throw new Refusal('type_conflict', 'the document "md" holds a hash of hashes; a string cannot be written to it');
-    }
-    const objects = { ...call, objects: data };
-    const admission = append
-      ? this.#admission.pushObjects(objects)
-      : this.#admission.replace({ ...objects, since: null });
-    await this.#write(admission, 'document');
-    const { size } = await this.partition(call);
-    return { doc: MD, type: 'objects', size };
-  }
-
-  async #readCd({ source, client }: ClientScope): Promise<ReadonlyMap<string, string>> {
-    const { user_id: user } = await this.clients.get(client);
-    return this.devices.acknowledgedObjects({ user, client }, source);
-  }
-
-  /** The data on a device cannot be written by the server. Writing `cd` makes the device start over. */
-  async #writeCd({ source, client }: ClientScope, { type }: DocumentContent): Promise<DocumentReport> {
-    if (type === 'text') {
-      throw new Refusal('type_conflict', 'the document "cd" holds a hash of hashes; a string cannot be written to it');
-    }
-    const { user_id: user } = await this.clients.get(client);
-    await this.devices.restart({ user, client }, [source]);
-    return { doc: CD, type: 'objects', size: 0 };
-  }
 }
 
-type ClientScope = Extract<DocumentScope, { readonly kind: 'client' }>;
-
-function isCd(scope: DocumentScope, name: string): scope is ClientScope {
-  return scope.kind === 'client' && name === CD;
-}
-
-/** Returns the partition behind the document `md`; null for other documents. */
-function mdCall(scope: DocumentScope, name: string): WriteCall | null {
-  if (name !== MD) return null;
-  if (scope.kind === 'user') return { source: scope.source, user_id: scope.user };
-  if (scope.kind === 'group') return { source: scope.source, group: scope.group };
-  return scope.kind === 'shared' ? { source: scope.source } : null;
+function deviceDocuments({ clients, devices }: Pick<Tidemark, 'clients' | 'devices'>): DeviceDocuments {
+  const deviceOf = async (client: string) => ({ user: (await clients.get(client)).user_id, client });
+  return {
+    acknowledgedObjects: async (client, source) => devices.acknowledgedObjects(await deviceOf(client), source),
+    restart: async (client, source) => void (await devices.restart(await deviceOf(client), [source])),
+  };
 }

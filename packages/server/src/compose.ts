@@ -429,8 +429,10 @@ function watchServer(metrics: Metrics, { events, activity, tidemark, jobs, backe
   tidemark.freshness.onDelivered((source, tookMs) => metrics.delivered(source, tookMs / 1_000));
   metrics.watchQueues(() => readQueues(jobs));
   metrics.watchBreakers(async () => breakerStates(await backend.health()));
-  tidemark.onRefreshed(({ partition: { source }, code, tookMs }) => metrics.refreshed(source, code, tookMs / 1_000));
-  tidemark.onOutcome(({ source, status }) => metrics.uploaded(source, status));
+  tidemark.events.on('refreshed', ({ partition: { source }, code, tookMs }) =>
+    metrics.refreshed(source, code, tookMs / 1_000),
+  );
+  tidemark.events.on('outcome', ({ source, status }) => metrics.uploaded(source, status));
 }
 
 function watchStore(metrics: Metrics, { store: engine, dataFolder }: Config, store: Store): void {

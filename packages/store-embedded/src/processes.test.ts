@@ -172,7 +172,7 @@ class Reader {
   }
 
   async #seeText(name: string, { number }: NeighbourLine): Promise<void> {
-    const view = await this.tidemark.readDocument({ kind: 'server' }, 'log');
+    const view = await this.tidemark.documents.read({ kind: 'server' }, 'log');
     const isSeen = view.type === 'text' && view.text.includes(`${name}:${number};`);
     if (!isSeen) this.unseen.push(`${name} append ${number}`);
   }
@@ -230,8 +230,8 @@ async function openReader(folder: string): Promise<Reader> {
   await tidemark.clients.register(ANN, { client_id: PHONE.client });
   // The first write gives a partition its epoch. From then on no device has a reason to start over.
   const objects = { first: { of: 'all' } };
-  await tidemark.pushObjects({ source: SHARED.source, objects });
-  await tidemark.pushObjects({ source: PERSONAL.source, user_id: ANN, objects });
+  await tidemark.objects.push({ source: SHARED.source, objects });
+  await tidemark.objects.push({ source: PERSONAL.source, user_id: ANN, objects });
   return new Reader(tidemark);
 }
 
@@ -314,8 +314,8 @@ describe('processes that work on one store', () => {
     const reader = await openReader(folder.path);
     neighbourhood = new Neighbourhood(folder.path, reader);
     await neighbourhood.run();
-    shared = new Map(await reader.tidemark.readObjects({ source: SHARED.source }));
-    personal = new Map(await reader.tidemark.readObjects({ source: PERSONAL.source, user_id: ANN }));
+    shared = new Map(await reader.tidemark.objects.read({ source: SHARED.source }));
+    personal = new Map(await reader.tidemark.objects.read({ source: PERSONAL.source, user_id: ANN }));
     return async () => {
       await reader.tidemark.store.close();
       await folder.remove();
@@ -338,7 +338,7 @@ describe('processes that work on one store', () => {
   });
 
   it('[PROC-1] no addition to a document is lost, repeated or out of order', async () => {
-    const view = await neighbourhood.reader.tidemark.readDocument({ kind: 'server' }, 'log');
+    const view = await neighbourhood.reader.tidemark.documents.read({ kind: 'server' }, 'log');
     const entries = view.type === 'text' ? view.text.split(';').slice(0, -1) : [];
     for (const { name, lanes } of neighbourhood.all) {
       const { done, underWay } = lanes.append;
@@ -410,7 +410,7 @@ describe('a process that is killed while all others wait for it', () => {
     const begun: number[] = [];
     const holder = new Child<NeighbourLine>('concurrent-writer', orders, ({ number }) => begun.push(number));
     onTestFinished(() => holder.kill());
-    const write = (number: number) => tidemark.pushObjects({ source: SHARED.source, objects: { small: { number } } });
+    const write = (number: number) => tidemark.objects.push({ source: SHARED.source, objects: { small: { number } } });
     let stuck: ReturnType<typeof write> | null = null;
     for (let number = 1; stuck === null; number++) {
       const writing = write(number);
@@ -420,7 +420,7 @@ describe('a process that is killed while all others wait for it', () => {
     await holder.kill();
     expect(await stuck).toMatchObject({ source: SHARED.source, changed: 1 });
     expect(await write(0)).toMatchObject({ changed: 1 });
-    expect((await tidemark.partition({ source: SHARED.source })).size % HUGE_BATCH_OBJECTS).toBe(2);
+    expect((await tidemark.objects.partition({ source: SHARED.source })).size % HUGE_BATCH_OBJECTS).toBe(2);
   });
 });
 

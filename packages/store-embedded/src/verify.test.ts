@@ -27,10 +27,10 @@ async function bench(): Promise<Bench> {
     await store.close();
   });
   const { tidemark } = await newTidemark({ store });
-  await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 }, 2: { a: 2 }, 3: { a: 3 }, 4: { a: 4 } } });
-  await tidemark.pushDeletes({ source: 'Product', objects: ['2', '3'] });
+  await tidemark.objects.push({ source: 'Product', objects: { 1: { a: 1 }, 2: { a: 2 }, 3: { a: 3 }, 4: { a: 4 } } });
+  await tidemark.objects.pushDeletes({ source: 'Product', objects: ['2', '3'] });
   await store.trim(shared, 5);
-  await tidemark.writeDocument({ kind: 'server' }, 'd', { data: { 1: { a: 1 } } });
+  await tidemark.documents.write({ kind: 'server' }, 'd', { data: { 1: { a: 1 } } });
   const row = JSON.parse(tables.partitions.get(partitionName(shared)) ?? '') as PartitionRow;
   return { store, tables, row };
 }

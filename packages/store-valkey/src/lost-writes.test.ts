@@ -23,7 +23,7 @@ it('[VALKEY-5] [PAGE-17] after a loss of writes the devices that had seen them s
   });
   const { tidemark } = await newTidemark({ store });
   for (const client of ['early', 'late', 'half']) await tidemark.clients.register('ada', { client_id: client });
-  const push = (objects: object) => tidemark.pushObjects({ source: 'Product', objects });
+  const push = (objects: object) => tidemark.objects.push({ source: 'Product', objects });
   const pull = async (client: string, token: string | null, objectsMax = 100): Promise<Page> => {
     const { json, noted } = await pullPage(tidemark, { user: 'ada', client }, { source: 'Product', token, objectsMax });
     await noted;

@@ -154,7 +154,7 @@ describe('a prefix', () => {
   it('[MIGRATE-8] a migration names an object that was changed in the target meanwhile', async () => {
     const source = openMemoryStore({ random: seededRandom(3) });
     const { tidemark } = await newTidemark({ store: source });
-    await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { a: { n: 1 }, b: { n: 2 } } });
+    await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { a: { n: 1 }, b: { n: 2 } } });
     const setMigrationState = source.setMigrationState.bind(source);
     // Between the copy and the comparison.
     source.setMigrationState = async (state) => {

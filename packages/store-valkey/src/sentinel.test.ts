@@ -23,7 +23,7 @@ async function start(replicas: number, options: Partial<ValkeyOptions> = {}) {
   onTestFinished(() => store.close());
   const { tidemark } = await newTidemark({ store });
   for (const client of ['phone', 'early', 'late']) await tidemark.clients.register('ada', { client_id: client });
-  const push = (objects: object) => tidemark.pushObjects({ source: 'Product', objects });
+  const push = (objects: object) => tidemark.objects.push({ source: 'Product', objects });
   const pull = async (client: string, token: string | null): Promise<Page> => {
     // The store uses the promoted primary before the sentinel has announced it, then reconnects once more.
     const ask = () => pullPage(tidemark, { user: 'ada', client }, { source: 'Product', token });
@@ -57,7 +57,7 @@ describe('a primary under a sentinel', () => {
     process.kill(sentinel.primary.pid, 'SIGSTOP');
     expect(await refusalOf(push({ lost: { a: 1 } }))).toBe('store_unavailable');
     await untilServed(() => push({ 2: { a: 1 } }));
-    const objects = await untilServed(() => tidemark.readObjects({ source: 'Product' }));
+    const objects = await untilServed(() => tidemark.objects.read({ source: 'Product' }));
     expect([...objects.keys()]).toEqual(['1', '2']);
   });
 
@@ -137,8 +137,8 @@ describe('a primary under a sentinel', () => {
     onTestFinished(() => store.close());
     expect(sockets.size).toBeGreaterThan(0);
     const { tidemark } = await newTidemark({ store });
-    await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
-    expect([...(await tidemark.readObjects({ source: 'Product' })).keys()]).toEqual(['1']);
+    await tidemark.objects.push({ source: 'Product', objects: { 1: { a: 1 } } });
+    expect([...(await tidemark.objects.read({ source: 'Product' })).keys()]).toEqual(['1']);
   });
 
   it('[VALKEY-22] the primary is found again after its sentinels were away as well', async () => {

@@ -171,7 +171,7 @@ describe('live queries', () => {
   it('[TSDB-1] while the device starts over, rows that stay are never gone', async () => {
     const world = await newDeviceWorld();
     const push = (objects: Record<string, { total: number }>) =>
-      world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+      world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
     await push({ o1: { total: 1 }, o2: { total: 2 } });
     const device = await world.open();
     await world.finish(device.sync());
@@ -183,7 +183,7 @@ describe('live queries', () => {
     };
     orders.subscribeChanges(note, { includeInitialState: true });
     expect(seen.splice(0)).toHaveLength(2);
-    await world.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o2'] });
+    await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o2'] });
     await push({ o3: { total: 3 } });
     // A checksum that does not match makes the device fetch everything again.
     let pulls = 0;

@@ -72,7 +72,7 @@ export class InProcessSync {
   constructor(tidemark: Tidemark, nowMs: () => number = () => 1_700_000_000_000) {
     this.#tidemark = tidemark;
     this.#nowMs = nowMs;
-    tidemark.onCommitted((committed) => {
+    tidemark.events.on('committed', (committed) => {
       for (const listener of this.#listeners) listener(committed);
     });
   }

@@ -7,7 +7,7 @@ const SECRET = 'nobody may read this';
 
 async function setUp() {
   const world = await newDeviceWorld();
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 'secret-id': { text: SECRET } } });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 'secret-id': { text: SECRET } } });
   const calls: LoggedCall[] = [];
   const device = await world.open({ log: (call) => calls.push(call) });
   await world.finish(device.sync());

@@ -8,7 +8,7 @@ import { memoryStore } from '../stores/memory-store.ts';
 const ORDERS = userPartition('Order', 'ada');
 
 const push = (world: DeviceWorld, n: number) =>
-  world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { n } } });
+  world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { n } } });
 
 async function acknowledgedBase(world: DeviceWorld, client: string | null): Promise<number | null | undefined> {
   return (await world.tidemark.store.readTidemark(ORDERS, client ?? ''))?.base;
@@ -48,7 +48,7 @@ it('[SDK-18] catch-ups in quick succession are acknowledged together, at most on
   };
   for (let n = 1; n <= 5; n++) {
     await push(world, n);
-    await world.tidemark.pushObjects({ source: 'Product', objects: { 1: { n } } });
+    await world.tidemark.objects.push({ source: 'Product', objects: { 1: { n } } });
     await world.platform.until(() => device.source('Product').get('1')?.attributes.n === n);
   }
   const ids = async () => {
@@ -98,7 +98,7 @@ it('[SDK-18] a server without the call is not called again in this session', asy
 
 it('[SDK-18] the token of a catch-up that is not complete is never sent as an acknowledgement', async () => {
   const world = await newDeviceWorld();
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: {}, 2: { a: 1 }, 3: { a: 1 } } });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: {}, 2: { a: 1 }, 3: { a: 1 } } });
   const sent: AckRequest[] = [];
   const pages: string[] = [];
   world.intercept = ({ path, body }, go) => {

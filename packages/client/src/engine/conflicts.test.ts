@@ -5,9 +5,9 @@ import { beforeEach, expect, it } from 'vitest';
 let world: DeviceWorld;
 
 const push = (objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.pushObjects({ source: 'Strict', user_id: 'ada', objects });
+  world.tidemark.objects.push({ source: 'Strict', user_id: 'ada', objects });
 
-const onServer = async () => Object.fromEntries(await world.tidemark.readObjects({ source: 'Strict', user_id: 'ada' }));
+const onServer = async () => Object.fromEntries(await world.tidemark.objects.read({ source: 'Strict', user_id: 'ada' }));
 
 beforeEach(async () => {
   world = await newDeviceWorld();
@@ -90,7 +90,7 @@ it('[UP-19] resolving creates an object that was deleted meanwhile', async () =>
   await world.finish(device.sync());
   world.platform.setOnline(false);
   await device.source('Strict').update('o', { a: 'mine' });
-  await world.tidemark.pushDeletes({ source: 'Strict', user_id: 'ada', objects: ['o'] });
+  await world.tidemark.objects.pushDeletes({ source: 'Strict', user_id: 'ada', objects: ['o'] });
   world.platform.setOnline(true);
   await world.finish(device.sync());
   const [problem] = device.problems.list();

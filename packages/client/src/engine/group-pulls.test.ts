@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 
 const push = (group: string, objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.pushObjects({ source: 'Visit', group, objects });
+  world.tidemark.objects.push({ source: 'Visit', group, objects });
 
 const idsOn = (device: Device) =>
   device
@@ -80,7 +80,7 @@ it('[GROUP-20] an object that moves to a group whose page comes with a later ans
   const device = await world.open({ sources: ['Visit'] });
   await world.finish(device.sync());
   for (const name of names) await push(name, { [name]: { a: 1 } });
-  await world.tidemark.moveObjects({ source: 'Visit', from: first, to: last, objects: ['moved'] });
+  await world.tidemark.objects.move({ source: 'Visit', from: first, to: last, objects: ['moved'] });
   const looks: { readonly size: number; readonly hasMoved: boolean }[] = [];
   device.source('Visit').subscribe(() => {
     const ids = idsOn(device);
@@ -101,7 +101,7 @@ it('[GROUP-20] an object that moves out of a group that the user leaves is never
   await push('north', { moved: { a: 1 } });
   const device = await world.open({ sources: ['Visit'] });
   await world.finish(device.sync());
-  await world.tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['moved'] });
+  await world.tidemark.objects.move({ source: 'Visit', from: 'north', to: 'south', objects: ['moved'] });
   await world.tidemark.groups.set('ada', ['south']);
   const looks: (readonly string[])[] = [];
   device.source('Visit').subscribe(() => looks.push(idsOn(device)));

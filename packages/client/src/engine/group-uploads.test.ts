@@ -11,10 +11,10 @@ beforeEach(async () => {
 });
 
 const push = (group: string, objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.pushObjects({ source: 'Visit', group, objects });
+  world.tidemark.objects.push({ source: 'Visit', group, objects });
 
 const onServer = async (group: string) =>
-  Object.fromEntries(await world.tidemark.readObjects({ source: 'Visit', group }));
+  Object.fromEntries(await world.tidemark.objects.read({ source: 'Visit', group }));
 
 const seen = (device: Device) =>
   Object.fromEntries(

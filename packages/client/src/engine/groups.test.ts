@@ -16,7 +16,7 @@ async function setUp(
   const { tidemark } = world;
   await tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
   await tidemark.groups.set('ada', groups);
-  const push = (group: string, objects: Objects) => tidemark.pushObjects({ source: 'Visit', group, objects });
+  const push = (group: string, objects: Objects) => tidemark.objects.push({ source: 'Visit', group, objects });
   const device = await world.open({ sources: ['Visit'], ...options });
   const sync = () => world.finish(device.sync());
   return { world, tidemark, push, device, sync };
@@ -35,7 +35,7 @@ const only = (progress: DeviceStatus['progress'] = null) =>
   progress && { objects: progress.objects, total: progress.total, bytes: progress.bytes };
 
 const stateOf = async (world: DeviceWorld, group: string) =>
-  Object.fromEntries(await world.tidemark.readObjects({ source: 'Visit', group }));
+  Object.fromEntries(await world.tidemark.objects.read({ source: 'Visit', group }));
 
 describe('a source of groups on a device', () => {
   it('[GROUP-19] a device shows the union of its groups, and follows grants and revokes', async () => {
@@ -51,7 +51,7 @@ describe('a source of groups on a device', () => {
     await tidemark.groups.set('ada', ['south', 'west']);
     await sync();
     expect(seen(device)).toEqual({ both: { a: 'south', groups: ['south'] }, w: { a: 1, groups: ['west'] } });
-    await tidemark.pushDeletes({ source: 'Visit', group: 'south', objects: ['both'] });
+    await tidemark.objects.pushDeletes({ source: 'Visit', group: 'south', objects: ['both'] });
     await push('west', { w: { a: 2 } });
     await sync();
     expect(seen(device)).toEqual({ w: { a: 2, groups: ['west'] } });
@@ -156,7 +156,7 @@ describe('a source of groups on a device', () => {
     expect(Object.keys(seen(device))).toEqual(Object.keys(many));
     const sizes = new Set<number>();
     device.source('Visit').subscribe(() => sizes.add(device.source('Visit').list().length));
-    await tidemark.moveObjects({ source: 'Visit', from: 'b', to: 'a', objects: Object.keys(many) });
+    await tidemark.objects.move({ source: 'Visit', from: 'b', to: 'a', objects: Object.keys(many) });
     await sync();
     expect([...sizes]).toEqual([6]);
     expect(seen(device).o3).toEqual({ n: 3, groups: ['a'] });

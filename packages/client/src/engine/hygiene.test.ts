@@ -128,7 +128,7 @@ const STORES = [
 
 /** A device with data of the server, an upload that was sent, and one that waits. */
 async function used(store: LocalStore): Promise<Device> {
-  await world.tidemark.pushObjects({
+  await world.tidemark.objects.push({
     source: 'Order',
     user_id: 'ada',
     objects: { 'id-of-secret': { text: SECRET }, other: { text: SECRET } },
@@ -147,11 +147,11 @@ async function used(store: LocalStore): Promise<Device> {
 async function emptied(store: LocalStore): Promise<Device> {
   const ids = Array.from({ length: 300 }, (_, at) => `id-of-secret-${at}`);
   const objects = Object.fromEntries(ids.map((id) => [id, { text: SECRET }]));
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   const device = await world.open({ store, user: null });
   await finish(device.signIn(ada));
   await finish(device.sync());
-  await world.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ids });
+  await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ids });
   await finish(device.sync());
   expect(device.source('Order').list()).toEqual([]);
   return device;

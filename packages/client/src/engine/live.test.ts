@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 
 const push = (objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
 
 const status = (device: Device) => device.status.getSnapshot();
 const idsOn = (device: Device) =>
@@ -47,7 +47,7 @@ describe('pages that events carry', () => {
     const before = pulls();
     await push({ second: { a: 1 }, first: { a: 2 } });
     await until(device, ['first', 'second']);
-    await world.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['first'] });
+    await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['first'] });
     await until(device, ['second']);
     expect([pulls(), status(device).heals]).toEqual([before, 0]);
     expect(status(device).lastSyncedAtMs).toBe(world.platform.nowMs());
@@ -175,7 +175,7 @@ describe('pages that events carry', () => {
 
   it('[SDK-19] a page of a source that the device does not sync is ignored', async () => {
     const device = await listening({ sources: ['Order'] });
-    await world.tidemark.pushObjects({ source: 'Product', objects: { p: { a: 1 } } });
+    await world.tidemark.objects.push({ source: 'Product', objects: { p: { a: 1 } } });
     await push({ second: { a: 1 } });
     await until(device, ['second']);
     expect(device.source('Product').list()).toEqual([]);

@@ -52,7 +52,7 @@ const status = (device: Device) => device.status.getSnapshot();
 /** Returns a store with a session and one object. */
 async function filledStore() {
   const store = memoryStore();
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { n: 1 } } });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { n: 1 } } });
   const device = await world.open({ store });
   await world.finish(device.sync());
   const rows = await store.load();

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 
 const push = (objects: Record<string, Record<string, unknown>>, source = 'Order') =>
-  world.tidemark.pushObjects({ source, user_id: 'ada', objects });
+  world.tidemark.objects.push({ source, user_id: 'ada', objects });
 
 const synced = async (options: Parameters<DeviceWorld['open']>[0] = {}) => {
   const device = await world.open(options);

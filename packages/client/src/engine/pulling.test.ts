@@ -11,7 +11,7 @@ const many = (count: number, from = 0, n = 0) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`o${from + index}`, { n, of: from + index }]));
 
 const push = (world: DeviceWorld, objects: Record<string, Record<string, unknown>>, source = 'Order') =>
-  world.tidemark.pushObjects({ source, user_id: 'ada', objects });
+  world.tidemark.objects.push({ source, user_id: 'ada', objects });
 
 const seen = (device: Device, source = 'Order') =>
   Object.fromEntries(
@@ -22,7 +22,7 @@ const seen = (device: Device, source = 'Order') =>
   );
 
 const onServer = async (world: DeviceWorld, source = 'Order') =>
-  Object.fromEntries(await world.tidemark.readObjects({ source, user_id: 'ada' }));
+  Object.fromEntries(await world.tidemark.objects.read({ source, user_id: 'ada' }));
 
 const signIn = (device: Device) => device.signIn({ login: 'ada', password: 'long enough' });
 

@@ -14,7 +14,7 @@ const bob = { login: 'bob', password: 'long enough' };
 const HOUR_MS = 3_600_000;
 
 const push = (user: string, objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.pushObjects({ source: 'Order', user_id: user, objects });
+  world.tidemark.objects.push({ source: 'Order', user_id: user, objects });
 
 const ids = (device: Device) =>
   device
@@ -106,7 +106,7 @@ describe('signing in', () => {
     await world.finish(device.signIn(bob, { discardUploads: true }));
     await world.finish(device.sync());
     expect(ids(device)).toEqual(['his']);
-    const objects = await world.tidemark.readObjects({ source: 'Order', user_id: 'bob' });
+    const objects = await world.tidemark.objects.read({ source: 'Order', user_id: 'bob' });
     expect([...objects.keys()]).toEqual(['his']);
   });
 
@@ -123,7 +123,7 @@ describe('signing in', () => {
     expect(again.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in', pendingUploads: 1, userId: 'ada' });
     await world.finish(again.signIn(ada));
     await world.finish(again.sync());
-    expect([...(await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' })).keys()]).toEqual(['o']);
+    expect([...(await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' })).keys()]).toEqual(['o']);
     expect(again.status.getSnapshot()).toMatchObject({ mode: 'idle', pendingUploads: 0 });
   });
 

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 
 const push = (objects: Record<string, Record<string, unknown>>, source = 'Order') =>
-  world.tidemark.pushObjects({ source, user_id: 'ada', objects });
+  world.tidemark.objects.push({ source, user_id: 'ada', objects });
 
 const seen = (device: Device, source = 'Order') =>
   Object.fromEntries(
@@ -22,7 +22,7 @@ const seen = (device: Device, source = 'Order') =>
   );
 
 const onServer = async (source = 'Order') =>
-  Object.fromEntries(await world.tidemark.readObjects({ source, user_id: 'ada' }));
+  Object.fromEntries(await world.tidemark.objects.read({ source, user_id: 'ada' }));
 
 const pushed = (): readonly Upload[] =>
   world.sync.log.filter(({ path }) => path === '/push').flatMap(({ body }) => (body as PushRequest).changes);
@@ -365,7 +365,7 @@ describe('links', () => {
       outcomes.map(async (outcome): Promise<Outcome> => {
         if (outcome.source !== 'Order' || outcome.id.startsWith('real-')) return outcome;
         const objects = await onServer();
-        await world.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: [outcome.id] });
+        await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: [outcome.id] });
         await push({ [`real-${outcome.id}`]: objects[outcome.id] as Record<string, unknown> });
         return { ...outcome, id: `real-${outcome.id}` };
       }),

@@ -20,10 +20,10 @@ function lasting() {
 }
 
 const push = (user: string, objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.pushObjects({ source: 'Order', user_id: user, objects });
+  world.tidemark.objects.push({ source: 'Order', user_id: user, objects });
 
 const onServer = async (user: string) =>
-  Object.fromEntries(await world.tidemark.readObjects({ source: 'Order', user_id: user }));
+  Object.fromEntries(await world.tidemark.objects.read({ source: 'Order', user_id: user }));
 
 const seen = (device: Device) =>
   Object.fromEntries(

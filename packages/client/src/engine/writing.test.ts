@@ -8,13 +8,13 @@ let world: DeviceWorld;
 
 beforeEach(async () => {
   world = await newDeviceWorld();
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1, b: 1 }, 2: { a: 1 } } });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1, b: 1 }, 2: { a: 1 } } });
 });
 
 const pushed = (): readonly Upload[] =>
   world.sync.log.filter(({ path }) => path === '/push').flatMap(({ body }) => (body as PushRequest).changes);
 
-const onServer = async () => Object.fromEntries(await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' }));
+const onServer = async () => Object.fromEntries(await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' }));
 
 /** A store whose commits wait until the test lets them through or refuses them. */
 function slowStore() {
@@ -94,7 +94,7 @@ describe('visibility of a change', () => {
     const slow = slowStore();
     const device = await synced({ store: slow.store });
     const orders = device.source('Order');
-    await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { b: 5 } } });
+    await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { b: 5 } } });
     slow.slowDown(true);
     const sync = device.sync();
     await world.platform.until(() => slow.waiting.length === 1);

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 async function open(objects: Record<string, Record<string, unknown>> = {}): Promise<Device> {
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   device = await world.open();
   await world.finish(device.sync());
   // Offline, an edit is one change: no confirmation of the server follows.
@@ -276,7 +276,7 @@ describe('relations', () => {
 
   async function openWithLines(): Promise<void> {
     const objects = { ...line('l1', 'o1'), ...line('l2', 'o2'), ...line('l3', 'o1') };
-    await world.tidemark.pushObjects({ source: 'Line', user_id: 'ada', objects });
+    await world.tidemark.objects.push({ source: 'Line', user_id: 'ada', objects });
     await open({ o1: { customer: 'Ada', total: 1 }, o2: { customer: 'Bob', total: 2 } });
   }
 
@@ -344,10 +344,10 @@ describe('relations', () => {
     const lines = device.source('Line').query({ include: { order: 'order_id' } });
     const stop = lines.subscribe(() => undefined);
     expect(lines.list()).toEqual([]);
-    await world.tidemark.pushObjects({ source: 'Line', user_id: 'ada', objects: line('l1', 'o1') });
+    await world.tidemark.objects.push({ source: 'Line', user_id: 'ada', objects: line('l1', 'o1') });
     await world.finish(device.sync());
     expect(lines.list().map(({ included }) => included.order)).toEqual([undefined]);
-    await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { o1: { customer: 'Ada' } } });
+    await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { o1: { customer: 'Ada' } } });
     await world.finish(device.sync());
     expect(lines.list().map(({ included }) => included.order?.attributes)).toEqual([{ customer: 'Ada' }]);
     stop();

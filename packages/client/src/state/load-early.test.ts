@@ -54,11 +54,11 @@ const reopen = (store: LocalStore, options: Partial<DeviceOptions> = {}) =>
 /** Returns a store with all objects, and the last results of a query. */
 async function usedStore(include: Include = {}): Promise<LocalStore> {
   await world.tidemark.sources.declare({ name: 'Customer', partition_type: 'user' });
-  await world.tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { c1: { name: 'Ann' } } });
+  await world.tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { c1: { name: 'Ann' } } });
   const objects = Object.fromEntries(
     Array.from({ length: OBJECTS }, (_, index) => [`o${index}`, { total: OBJECTS - index, customer_id: 'c1' }]),
   );
-  await world.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   const kept = memoryStore();
   const store = { ...kept, close: async () => undefined };
   const device = await world.open({ store, start: 'last_results' });
@@ -160,7 +160,7 @@ it('[SDK-26] changes of objects that a device shows while others are loaded show
   expect(device.source('Order').query().count()).toBe(OBJECTS);
   await world.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, heals: 0, error: null });
-  const stored = await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' });
+  const stored = await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
   expect([stored.get('mine'), stored.get('o298'), stored.get('o299')]).toEqual([
     { total: 0.2 },
     { total: 0.5, customer_id: 'c1' },
@@ -205,7 +205,7 @@ it('[SDK-26] a change to what an outdated result of a query shows waits for the 
   await load(device, store);
   await world.finish(Promise.all(writing));
   await world.finish(device.sync());
-  const stored = await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' });
+  const stored = await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
   expect(['o297', 'o298', 'o299'].map((id) => stored.get(id))).toEqual([
     { total: 7, customer_id: 'c1' },
     { total: 2 },
@@ -231,7 +231,7 @@ it('[SDK-26] changes that do not fit the objects that were loaded after them are
   expect(idsOf(device)).toEqual(['o298', 'o297', 'o296']);
   await world.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, error: null });
-  const stored = await world.tidemark.readObjects({ source: 'Order', user_id: 'ada' });
+  const stored = await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
   expect([stored.get('o1'), stored.get('o298')]).toEqual([
     { total: OBJECTS - 1, customer_id: 'c1' },
     { total: 0.75, customer_id: 'c1' },
@@ -242,7 +242,7 @@ it('[SDK-26] an object of a group whose groups are not loaded yet is changed whe
   await world.tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
   await world.tidemark.groups.set('ada', ['north', 'south']);
   for (const group of ['north', 'south'])
-    await world.tidemark.pushObjects({ source: 'Visit', group, objects: { [group]: { n: 1 } } });
+    await world.tidemark.objects.push({ source: 'Visit', group, objects: { [group]: { n: 1 } } });
   const kept = await usedStore();
   const rows = await kept.load();
   // The object was among the last results, and the row with its groups was not.
@@ -256,7 +256,7 @@ it('[SDK-26] an object of a group whose groups are not loaded yet is changed whe
   await world.finish(writing);
   await world.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, error: null });
-  const south = await world.tidemark.readObjects({ source: 'Visit', group: 'south' });
+  const south = await world.tidemark.objects.read({ source: 'Visit', group: 'south' });
   expect(south.get('south')).toEqual({ n: 2 });
 });
 

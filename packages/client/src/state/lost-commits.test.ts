@@ -3,7 +3,7 @@ import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 
 const onServer = async ({ tidemark }: DeviceWorld) =>
-  Object.fromEntries(await tidemark.readObjects({ source: 'Order', user_id: 'ada' }));
+  Object.fromEntries(await tidemark.objects.read({ source: 'Order', user_id: 'ada' }));
 
 /** Makes changes that reach the server. Returns what the store had before they were sent. */
 async function rowsBeforeSending(world: DeviceWorld): Promise<readonly LocalRow[]> {

@@ -30,7 +30,7 @@ async function catchUp(token: string | null = null): Promise<string> {
   return page.token;
 }
 
-const push = (objects: object) => test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+const push = (objects: object) => test.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
 const explained = (object: string) => test.tidemark.delivery.explain('c1', 'Order', object);
 const verdict = async (object: string) => (await explained(object)).verdict;
 
@@ -53,7 +53,7 @@ it('[EXPLAIN-1] the verdict follows an object from its push to its deletion', as
   expect(await explained('1')).toMatchObject({ verdict: 'behind', attributes: ['b', 'c'] });
   expect(await verdict('2')).toBe('pending');
   token = await catchUp(token);
-  await test.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
+  await test.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
   expect(await verdict('2')).toBe('deletion_pending');
   test.clock.advance(RECEIPT_ACTIVE_MS);
   expect(await verdict('2')).toBe('device_away');
@@ -132,7 +132,7 @@ it('[EXPLAIN-4] the evidence says since when the device is behind, and when the 
   });
   expect(behind.sentence).toContain(`which changed at ${changedA}`);
   const deletedAt = timeIn(HOUR_MS);
-  await test.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
+  await test.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
   expect((await explained('2')).sentence).toContain(`was deleted at ${deletedAt}`);
   test.clock.advance(RECEIPT_ACTIVE_MS);
   const { verdict: away, sentence, evidence } = await explained('2');
@@ -196,7 +196,7 @@ it('[EXPLAIN-7] a device that was sent everything and has not confirmed it is un
   expect(await explained('2')).toMatchObject({ verdict: 'current', evidence: { acknowledged: 2, sent: null } });
   test.clock.advance(HOUR_MS);
   await push({ 1: { a: 2 } });
-  await test.tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
+  await test.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['2'] });
   expect([await verdict('1'), await verdict('2')]).toEqual(['behind', 'deletion_pending']);
   const { token } = await pull(last.token);
   expect(await explained('1')).toMatchObject({

@@ -184,10 +184,10 @@ describe('freshness', () => {
       return (JSON.parse(pageJson(page.token, page.body)) as { token: string }).token;
     };
     const acknowledge = (token: string) => tidemark.devices.acknowledge(device, new Map([['Order', token]]));
-    await tidemark.pushObjects({ source: 'Order', user_id: ORDERS.user, objects: { 0: { a: 'a' } } });
+    await tidemark.objects.push({ source: 'Order', user_id: ORDERS.user, objects: { 0: { a: 'a' } } });
     const first = await pull(null);
     await acknowledge(first);
-    await tidemark.pushObjects({ source: 'Order', user_id: ORDERS.user, objects: { 1: { a: 'b' } } });
+    await tidemark.objects.push({ source: 'Order', user_id: ORDERS.user, objects: { 1: { a: 'b' } } });
     clock.advance(3_000);
     const second = await pull(first);
     expect(Object.fromEntries(tidemark.freshness.stalenessMs())).toEqual({ Order: 3_000 });

@@ -20,7 +20,7 @@ beforeEach(async () => {
   await pull();
 });
 
-const push = (objects: object) => test.tidemark.pushObjects({ source: 'Visit', group: 'north', objects });
+const push = (objects: object) => test.tidemark.objects.push({ source: 'Visit', group: 'north', objects });
 const receipt = () => test.tidemark.receipts.read({ source: 'Visit', group: 'north' });
 const explained = () => test.tidemark.delivery.explain('c1', 'Visit', 'a', 'north');
 
@@ -87,7 +87,7 @@ it('[EXPLAIN-10] a device of a user who has left the group gets nothing of it, b
 });
 
 it('[RECEIPT-8] a device that has erased itself is counted as one that never synchronised', async () => {
-  await test.tidemark.pushObjects({ source: 'Product', objects: { p: { n: 1 } } });
+  await test.tidemark.objects.push({ source: 'Product', objects: { p: { n: 1 } } });
   const products = () => test.tidemark.receipts.read({ source: 'Product' });
   const mine = () => test.tidemark.receipts.read({ source: 'Product', user_id: 'ada' });
   for (let token: string | null = null, round = 0; round < 2; round++) {
@@ -117,8 +117,8 @@ it('[EXPLAIN-11] without a group, an object is looked for in all groups of the u
   };
   expect(await find('a')).toEqual(['current', 'north']);
   await test.tidemark.groups.add('ada', ['east', 'south']);
-  await test.tidemark.pushObjects({ source: 'Visit', group: 'south', objects: { s: { n: 1 }, gone: { n: 1 } } });
-  await test.tidemark.pushDeletes({ source: 'Visit', group: 'south', objects: ['gone'] });
+  await test.tidemark.objects.push({ source: 'Visit', group: 'south', objects: { s: { n: 1 }, gone: { n: 1 } } });
+  await test.tidemark.objects.pushDeletes({ source: 'Visit', group: 'south', objects: ['gone'] });
   expect(await find('a')).toEqual(['current', 'north']);
   expect(await find('s')).toEqual(['pending', 'south']);
   expect(await find('gone')).toEqual(['deletion_pending', 'south']);
@@ -134,13 +134,13 @@ it('[EXPLAIN-15] without a group, an object that is nowhere may have been in the
     return [verdict, evidence.group];
   };
   await test.tidemark.groups.add('ada', ['east', 'south']);
-  await test.tidemark.pushObjects({ source: 'Visit', group: 'south', objects: { gone: { n: 1 } } });
-  await test.tidemark.pushDeletes({ source: 'Visit', group: 'south', objects: ['gone'] });
+  await test.tidemark.objects.push({ source: 'Visit', group: 'south', objects: { gone: { n: 1 } } });
+  await test.tidemark.objects.pushDeletes({ source: 'Visit', group: 'south', objects: ['gone'] });
   await test.store.trim(groupPartition('Visit', 'south'), 100);
   // East comes first, and has never held anything.
   expect(await find('gone')).toEqual(['trimmed_or_never_existed', 'south']);
-  await test.tidemark.pushObjects({ source: 'Visit', group: 'north', objects: { moved: { n: 1 } } });
-  await test.tidemark.pushDeletes({ source: 'Visit', group: 'north', objects: ['moved'] });
+  await test.tidemark.objects.push({ source: 'Visit', group: 'north', objects: { moved: { n: 1 } } });
+  await test.tidemark.objects.pushDeletes({ source: 'Visit', group: 'north', objects: ['moved'] });
   expect(await find('moved')).toEqual(['deletion_pending', 'north']);
 });
 

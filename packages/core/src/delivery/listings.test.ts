@@ -24,7 +24,7 @@ const logins = async (call: Partial<UserListCall> = {}) => (await users(call)).u
 const register = (user: string, client_id: string, attributes: object = {}) =>
   test.tidemark.clients.register(user, { client_id, ...attributes });
 const isoNow = () => new Date(test.clock.nowMs()).toISOString();
-const push = (objects: object, user_id = 'ada') => test.tidemark.pushObjects({ source: 'Order', user_id, objects });
+const push = (objects: object, user_id = 'ada') => test.tidemark.objects.push({ source: 'Order', user_id, objects });
 
 async function catchUp(client: string, user = 'ada'): Promise<void> {
   const device = { user, client };

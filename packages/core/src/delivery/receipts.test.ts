@@ -41,7 +41,7 @@ async function catchUp(device: DeviceId, token: string | null = null): Promise<s
 
 async function push(...ids: string[]): Promise<number> {
   const objects = Object.fromEntries(ids.map((id) => [id, { a: id }]));
-  return (await test.tidemark.pushObjects({ source: 'Product', objects })).seq;
+  return (await test.tidemark.objects.push({ source: 'Product', objects })).seq;
 }
 
 const receipt = (call: Partial<ReceiptCall> = {}) => test.tidemark.receipts.read({ source: 'Product', ...call });

@@ -44,7 +44,7 @@ async function newCaller({ tidemark }: TestTidemark): Promise<DeviceCaller> {
 async function replaceAda({ tidemark }: TestTidemark, client?: string): Promise<void> {
   await tidemark.users.delete('ada');
   await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { secret: { of: 'the new ada' } } });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { secret: { of: 'the new ada' } } });
   if (client !== undefined) await tidemark.clients.register('ada', { client_id: client });
 }
 
@@ -111,7 +111,7 @@ describe('the session of a device', () => {
     const begun = refusalOf(test.tidemark.devices.snapshot({ user, client }, { source: 'Stock', token: null }));
     await test.gate.reached;
     await replaceAda(test, client);
-    await test.tidemark.pushObjects({ source: 'Stock', user_id: 'ada', objects: { secret: { of: 'the new ada' } } });
+    await test.tidemark.objects.push({ source: 'Stock', user_id: 'ada', objects: { secret: { of: 'the new ada' } } });
     test.gate.open();
     expect(await begun).toBe('client_not_found');
   });
@@ -119,7 +119,7 @@ describe('the session of a device', () => {
   it('[SNAP-7] a snapshot under way delivers no line of the next user, at whatever speed it is read', async () => {
     const test = await newTidemark({ limits: { lineObjectsMax: 10 } });
     const { user, client } = await newCaller(test);
-    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(30) });
+    await test.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: many(30) });
     const snapshot = await test.tidemark.devices.snapshot({ user, client }, { source: 'Order', token: null });
     await snapshot.next();
     await replaceAda(test, client);
@@ -137,7 +137,7 @@ describe('the session of a device', () => {
     const caller = await newCaller(test);
     for (const source of ['Order', 'Product']) {
       const owner = source === 'Order' ? { user_id: 'ada' } : {};
-      await test.tidemark.pushObjects({ source, ...owner, objects: many(30) });
+      await test.tidemark.objects.push({ source, ...owner, objects: many(30) });
     }
     const own = await test.tidemark.devices.snapshot(caller, { source: 'Order', token: null });
     const shared = await test.tidemark.devices.snapshot(caller, { source: 'Product', token: null });

@@ -25,10 +25,10 @@ const WARES: Objects = {
 
 async function openWares(objects: Objects = WARES) {
   const { tidemark, store } = await newTidemark();
-  await tidemark.pushObjects({ source: 'Product', objects });
+  await tidemark.objects.push({ source: 'Product', objects });
   const list = async ({ filter, ...query }: Query = {}) => {
     const call = { ...query, ...(filter === undefined ? {} : { filter: JSON.stringify(filter) }) };
-    return JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+    return JSON.parse(await tidemark.documents.listObjects(PRODUCTS, call)) as ObjectList;
   };
   const ids = async (query: Query) => (await list(query)).objects.map(({ id }) => id);
   /** All pages, one after the other. */
@@ -138,7 +138,7 @@ describe('filtered lists of objects', () => {
   it('[LIST-4] a malformed filter, order or cursor is refused with its place', async () => {
     const { tidemark, list } = await openWares();
     const refused = (query: ObjectPageCall) =>
-      tidemark.listObjects(PRODUCTS, query).then(
+      tidemark.documents.listObjects(PRODUCTS, query).then(
         () => null,
         ({ code, flaws }) => [code, ...flaws.map((flaw: { readonly pointer: string }) => flaw.pointer)],
       );
@@ -205,16 +205,16 @@ describe('filtered lists of objects', () => {
         const ids = Array.from({ length: 5 }, () => `o${dice.below(2_000)}`);
         for (const id of ids) changed.add(id);
         const [deleted = '', hidden = '', ...moved] = ids;
-        await tidemark.pushDeletes({ source: 'Product', objects: [deleted] });
+        await tidemark.objects.pushDeletes({ source: 'Product', objects: [deleted] });
         const patches = [[hidden, { is: 0 }], ...moved.map((id) => [id, { n: dice.below(2_000), is: 1 }])];
-        await tidemark.pushObjects({ source: 'Product', objects: Object.fromEntries(patches) });
+        await tidemark.objects.push({ source: 'Product', objects: Object.fromEntries(patches) });
       };
       const { tidemark } = await newTidemark({ pace: { turn: () => (isListing ? change() : Promise.resolve()) } });
       let isListing = false;
-      await tidemark.pushObjects({ source: 'Product', objects });
+      await tidemark.objects.push({ source: 'Product', objects });
       isListing = true;
       const call = { filter: '{"is":1}', sort: 'n', order: 'desc', limit: 100 };
-      const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+      const page = JSON.parse(await tidemark.documents.listObjects(PRODUCTS, call)) as ObjectList;
       const ids = page.objects.map(({ id }) => id);
       expect(new Set(ids).size).toBe(ids.length);
       expect(page.objects.filter(({ attributes }) => attributes.is !== 1)).toEqual([]);
@@ -237,9 +237,9 @@ describe('filtered lists of objects', () => {
           },
         },
       });
-      await tidemark.pushObjects({ source: 'Product', objects });
+      await tidemark.objects.push({ source: 'Product', objects });
       const first = { o0: { is: 0 }, o1: { is: 0 } };
-      hide = () => tidemark.pushObjects({ source: 'Product', objects: first });
+      hide = () => tidemark.objects.push({ source: 'Product', objects: first });
       const seen: string[] = [];
       for (let after: ObjectList['next'] | undefined, pages = 0; after !== null && pages < 1_000; pages++) {
         const call = {
@@ -248,7 +248,7 @@ describe('filtered lists of objects', () => {
           limit: 2,
           ...(after === undefined ? {} : { after: String(after) }),
         };
-        const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+        const page = JSON.parse(await tidemark.documents.listObjects(PRODUCTS, call)) as ObjectList;
         seen.push(...page.objects.map(({ id }) => id));
         after = page.next;
       }
@@ -266,17 +266,17 @@ describe('filtered lists of objects', () => {
           if (!isListing) return;
           isListing = false;
           for (let n = 0; n < 50; n++)
-            await tidemark.pushObjects({ source: 'Product', objects: { [`o${n}`]: { big } } });
-          await tidemark.pushObjects({ source: 'Product', objects: { o999: { n: -1 } } });
+            await tidemark.objects.push({ source: 'Product', objects: { [`o${n}`]: { big } } });
+          await tidemark.objects.push({ source: 'Product', objects: { o999: { n: -1 } } });
         },
       },
     });
-    await tidemark.pushObjects({ source: 'Product', objects });
+    await tidemark.objects.push({ source: 'Product', objects });
     isListing = true;
     const seen = new Set<string>();
     for (let after: ObjectList['next'] | undefined, pages = 0; after !== null && pages < 100; pages++) {
       const call = { filter: '{"is":1}', limit: 1_000, ...(after === undefined ? {} : { after: String(after) }) };
-      const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+      const page = JSON.parse(await tidemark.documents.listObjects(PRODUCTS, call)) as ObjectList;
       for (const { id } of page.objects) seen.add(id);
       after = page.next;
     }
@@ -293,15 +293,15 @@ describe('filtered lists of objects', () => {
           if (!isListing) return;
           isListing = false;
           for (let n = 0; n < 60; n++)
-            await tidemark.pushObjects({ source: 'Product', objects: { [`o${n}`]: { big } } });
-          await tidemark.pushObjects({ source: 'Product', objects: { o999: { n: -1 } } });
+            await tidemark.objects.push({ source: 'Product', objects: { [`o${n}`]: { big } } });
+          await tidemark.objects.push({ source: 'Product', objects: { o999: { n: -1 } } });
         },
       },
     });
-    await tidemark.pushObjects({ source: 'Product', objects });
+    await tidemark.objects.push({ source: 'Product', objects });
     isListing = true;
     const call = { filter: '{"is":1}', sort: 'n', limit: 1_000 };
-    const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+    const page = JSON.parse(await tidemark.documents.listObjects(PRODUCTS, call)) as ObjectList;
     expect([page.objects.length, page.objects[0]?.id, page.matches]).toEqual([500, 'o999', 500]);
   });
 
@@ -313,7 +313,7 @@ describe('filtered lists of objects', () => {
     let pushes = 0;
     const turn = async () => {
       for (const id of ['a', 'b']) {
-        await tidemark.pushObjects({ source: 'Product', objects: { [`${id}${++pushes}`]: { big } } });
+        await tidemark.objects.push({ source: 'Product', objects: { [`${id}${++pushes}`]: { big } } });
       }
     };
     const bounds = { readObjectsMax: 1e6, readUnitsMax: 1e9, sortedObjectsMax: 1e6, sortedBytesMax: 1e9 };
@@ -332,14 +332,14 @@ describe('filtered lists of objects', () => {
       await now?.();
     };
     const { tidemark } = await newTidemark({ pace: { turn } });
-    await tidemark.pushObjects({ source: 'Product', objects });
+    await tidemark.objects.push({ source: 'Product', objects });
     replace = async () => {
       await tidemark.sources.drop('Product');
       await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
-      await tidemark.pushObjects({ source: 'Product', objects: { o0: { n: 7 }, new: { n: 8 } } });
+      await tidemark.objects.push({ source: 'Product', objects: { o0: { n: 7 }, new: { n: 8 } } });
     };
     const { objects: rows, ...page } = JSON.parse(
-      await tidemark.listObjects(PRODUCTS, { sort: 'n', limit: 2 }),
+      await tidemark.documents.listObjects(PRODUCTS, { sort: 'n', limit: 2 }),
     ) as ObjectList;
     expect(rows.map(({ id }) => id)).toEqual(['o0', 'new']);
     expect(page).toEqual({ size: 2, head: 2, next: null, matches: 2, read: 2 });
@@ -349,23 +349,23 @@ describe('filtered lists of objects', () => {
     const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`o${index}`, { n: index }]));
     let pauses = 0;
     const { tidemark } = await newTidemark({ pace: { turn: async () => void pauses++ } });
-    await tidemark.pushObjects({ source: 'Product', objects });
+    await tidemark.objects.push({ source: 'Product', objects });
     pauses = 0;
-    await tidemark.listObjects(PRODUCTS, { sort: 'n', limit: 1 });
+    await tidemark.documents.listObjects(PRODUCTS, { sort: 'n', limit: 1 });
     // Five between six slices of 500 objects, and one after the rows were read.
     expect(pauses).toBe(6);
-    const answer = await tidemark.listObjects(PRODUCTS, { sort: 'n' }, () => true);
+    const answer = await tidemark.documents.listObjects(PRODUCTS, { sort: 'n' }, () => true);
     expect(JSON.parse(answer)).toMatchObject({ read: 500, matches: null });
   });
 
   it('[LIST-9] the text of a page is bounded, and the rows that do not fit follow on the next one', async () => {
     const objects = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`o${n}`, { n, text: 'x'.repeat(1_000) }]));
     const { tidemark } = await newTidemark({ limits: { pageUnitsMax: 10_500 } });
-    await tidemark.pushObjects({ source: 'Product', objects });
+    await tidemark.objects.push({ source: 'Product', objects });
     const seen: number[] = [];
     for (let after: ObjectList['next'] | undefined; after !== null; ) {
       const call = { sort: 'n', order: 'desc', ...(after === undefined ? {} : { after: String(after) }) };
-      const page = JSON.parse(await tidemark.listObjects(PRODUCTS, call)) as ObjectList;
+      const page = JSON.parse(await tidemark.documents.listObjects(PRODUCTS, call)) as ObjectList;
       expect(page.objects.length).toBeLessThanOrEqual(10);
       seen.push(...page.objects.map(({ attributes }) => attributes.n as number));
       after = page.next;

@@ -9,34 +9,34 @@ const objectsOf = (objects: Record<string, string>) => ({ type: 'objects', objec
 describe('named documents', () => {
   it('[DOC-1] a document is a string or a hash of hashes, and setting it replaces the old content', async () => {
     const { tidemark } = await newTidemark();
-    expect(await tidemark.writeDocument(server, 'd', { data: 'hello' })).toEqual({ doc: 'd', type: 'text', size: 5 });
-    expect(await tidemark.readDocument(server, 'd')).toEqual({ type: 'text', text: 'hello' });
-    expect(await tidemark.writeDocument(server, 'd', { data: { 1: { a: 1 }, 2: {} } })).toEqual({
+    expect(await tidemark.documents.write(server, 'd', { data: 'hello' })).toEqual({ doc: 'd', type: 'text', size: 5 });
+    expect(await tidemark.documents.read(server, 'd')).toEqual({ type: 'text', text: 'hello' });
+    expect(await tidemark.documents.write(server, 'd', { data: { 1: { a: 1 }, 2: {} } })).toEqual({
       doc: 'd',
       type: 'objects',
       size: 2,
     });
-    expect(await tidemark.readDocument(server, 'd')).toEqual(objectsOf({ 1: '{"a":1}', 2: '{}' }));
-    await tidemark.writeDocument(server, 'd', { data: '' });
-    expect(await tidemark.readDocument(server, 'd')).toEqual({ type: 'text', text: '' });
+    expect(await tidemark.documents.read(server, 'd')).toEqual(objectsOf({ 1: '{"a":1}', 2: '{}' }));
+    await tidemark.documents.write(server, 'd', { data: '' });
+    expect(await tidemark.documents.read(server, 'd')).toEqual({ type: 'text', text: '' });
   });
 
   it('[DOC-2] appending concatenates strings and merges hashes object by object, attribute by attribute', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.writeDocument(server, 't', { data: 'a', append: true });
-    for (const data of ['b', '', 'ç😀']) await tidemark.writeDocument(server, 't', { data, append: true });
-    expect(await tidemark.readDocument(server, 't')).toEqual({ type: 'text', text: 'abç😀' });
-    await tidemark.writeDocument(server, 'h', { data: { 1: { a: 1, b: 1 } }, append: true });
-    const report = await tidemark.writeDocument(server, 'h', { data: { 1: { b: 2 }, 2: { c: 3 } }, append: true });
+    await tidemark.documents.write(server, 't', { data: 'a', append: true });
+    for (const data of ['b', '', 'ç😀']) await tidemark.documents.write(server, 't', { data, append: true });
+    expect(await tidemark.documents.read(server, 't')).toEqual({ type: 'text', text: 'abç😀' });
+    await tidemark.documents.write(server, 'h', { data: { 1: { a: 1, b: 1 } }, append: true });
+    const report = await tidemark.documents.write(server, 'h', { data: { 1: { b: 2 }, 2: { c: 3 } }, append: true });
     expect(report).toEqual({ doc: 'h', type: 'objects', size: 2 });
-    expect(await tidemark.readDocument(server, 'h')).toEqual(objectsOf({ 1: '{"a":1,"b":2}', 2: '{"c":3}' }));
+    expect(await tidemark.documents.read(server, 'h')).toEqual(objectsOf({ 1: '{"a":1,"b":2}', 2: '{"c":3}' }));
   });
 
   it('[DOC-2] concurrent appends are all applied exactly once', async () => {
     const { tidemark } = await newTidemark();
     const words = Array.from({ length: 16 }, (_, index) => `<${index}>`);
-    await Promise.all(words.map((data) => tidemark.writeDocument(server, 't', { data, append: true })));
-    const view = await tidemark.readDocument(server, 't');
+    await Promise.all(words.map((data) => tidemark.documents.write(server, 't', { data, append: true })));
+    const view = await tidemark.documents.read(server, 't');
     if (view.type !== 'text') throw new Error('not a text');
     expect(words.every((word) => view.text.split(word).length === 2)).toBe(true);
     expect(view.text.length).toBe(words.join('').length);
@@ -44,36 +44,36 @@ describe('named documents', () => {
 
   it('[DOC-3] appending objects to a string, or a string to objects, is refused and changes nothing', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.writeDocument(server, 't', { data: 'a' });
-    expect(await refusalOf(tidemark.writeDocument(server, 't', { data: { 1: { a: 1 } }, append: true }))).toBe(
+    await tidemark.documents.write(server, 't', { data: 'a' });
+    expect(await refusalOf(tidemark.documents.write(server, 't', { data: { 1: { a: 1 } }, append: true }))).toBe(
       'type_conflict',
     );
-    expect(await tidemark.readDocument(server, 't')).toEqual({ type: 'text', text: 'a' });
-    await tidemark.writeDocument(server, 'h', { data: {} });
-    expect(await refusalOf(tidemark.writeDocument(server, 'h', { data: 'x', append: true }))).toBe('type_conflict');
-    expect(await tidemark.readDocument(server, 'h')).toEqual(objectsOf({}));
+    expect(await tidemark.documents.read(server, 't')).toEqual({ type: 'text', text: 'a' });
+    await tidemark.documents.write(server, 'h', { data: {} });
+    expect(await refusalOf(tidemark.documents.write(server, 'h', { data: 'x', append: true }))).toBe('type_conflict');
+    expect(await tidemark.documents.read(server, 'h')).toEqual(objectsOf({}));
   });
 
   it('[DOC-4] reading a missing document, and writing an invalid or too large one, is refused', async () => {
     const { tidemark } = await newTidemark({ limits: { documentUnitsMax: 10 } });
-    expect(await refusalOf(tidemark.readDocument(server, 'nope'))).toBe('doc_not_found');
+    expect(await refusalOf(tidemark.documents.read(server, 'nope'))).toBe('doc_not_found');
     for (const name of ['*', '', '__proto__'])
-      expect(await refusalOf(tidemark.readDocument(server, name))).toBe('invalid_name');
+      expect(await refusalOf(tidemark.documents.read(server, name))).toBe('invalid_name');
     for (const data of [1, null, [], { 1: 'x' }]) {
-      expect(await refusalOf(tidemark.writeDocument(server, 'd', { data }))).toBe('invalid_request');
+      expect(await refusalOf(tidemark.documents.write(server, 'd', { data }))).toBe('invalid_request');
     }
-    expect(await refusalOf(tidemark.writeDocument(server, 'd', { data: '\ud800' }))).toBe('invalid_value');
-    await tidemark.writeDocument(server, 'd', { data: 'x'.repeat(10) });
-    expect(await refusalOf(tidemark.writeDocument(server, 'd', { data: 'x'.repeat(11) }))).toBe('document_too_large');
-    expect(await refusalOf(tidemark.writeDocument(server, 'd', { data: 'x', append: true }))).toBe(
+    expect(await refusalOf(tidemark.documents.write(server, 'd', { data: '\ud800' }))).toBe('invalid_value');
+    await tidemark.documents.write(server, 'd', { data: 'x'.repeat(10) });
+    expect(await refusalOf(tidemark.documents.write(server, 'd', { data: 'x'.repeat(11) }))).toBe('document_too_large');
+    expect(await refusalOf(tidemark.documents.write(server, 'd', { data: 'x', append: true }))).toBe(
       'document_too_large',
     );
-    expect(await tidemark.readDocument(server, 'd')).toEqual({ type: 'text', text: 'x'.repeat(10) });
-    await tidemark.writeDocument(server, 'h', { data: { 1: { a: 1 } } });
-    expect(await refusalOf(tidemark.writeDocument(server, 'h', { data: { 2: { a: 1 } }, append: true }))).toBe(
+    expect(await tidemark.documents.read(server, 'd')).toEqual({ type: 'text', text: 'x'.repeat(10) });
+    await tidemark.documents.write(server, 'h', { data: { 1: { a: 1 } } });
+    expect(await refusalOf(tidemark.documents.write(server, 'h', { data: { 2: { a: 1 } }, append: true }))).toBe(
       'document_too_large',
     );
-    expect(await refusalOf(tidemark.writeDocument(server, 'h', { data: { 1: { a: 12345678 } } }))).toBe(
+    expect(await refusalOf(tidemark.documents.write(server, 'h', { data: { 1: { a: 12345678 } } }))).toBe(
       'document_too_large',
     );
   });
@@ -89,9 +89,9 @@ describe('named documents', () => {
       { kind: 'user', source: 'Product', user: 'ada' },
       { kind: 'client', source: 'Order', client: client_id },
     ];
-    for (const [index, scope] of scopes.entries()) await tidemark.writeDocument(scope, 'd', { data: String(index) });
+    for (const [index, scope] of scopes.entries()) await tidemark.documents.write(scope, 'd', { data: String(index) });
     for (const [index, scope] of scopes.entries()) {
-      expect(await tidemark.readDocument(scope, 'd')).toEqual({ type: 'text', text: String(index) });
+      expect(await tidemark.documents.read(scope, 'd')).toEqual({ type: 'text', text: String(index) });
     }
     const strangers: [DocumentScope, string][] = [
       [{ kind: 'shared', source: 'X' }, 'source_not_found'],
@@ -100,39 +100,39 @@ describe('named documents', () => {
       [{ kind: 'user', source: 'Order', user: '*' }, 'invalid_name'],
     ];
     for (const [scope, code] of strangers) {
-      expect(await refusalOf(tidemark.writeDocument(scope, 'd', { data: 'x' }))).toBe(code);
-      expect(await refusalOf(tidemark.readDocument(scope, 'd'))).toBe(code);
-      expect(await refusalOf(tidemark.documentNames(scope))).toBe(code);
+      expect(await refusalOf(tidemark.documents.write(scope, 'd', { data: 'x' }))).toBe(code);
+      expect(await refusalOf(tidemark.documents.read(scope, 'd'))).toBe(code);
+      expect(await refusalOf(tidemark.documents.names(scope))).toBe(code);
     }
   });
 
   it('[DOC-6] the document md is the objects of the partition: setting replaces them, appending merges', async () => {
     const { tidemark } = await newTidemark();
     const scope: DocumentScope = { kind: 'user', source: 'Order', user: 'ada' };
-    expect(await tidemark.readDocument(scope, 'md')).toEqual(objectsOf({}));
-    expect(await tidemark.writeDocument(scope, 'md', { data: { 1: { a: 1 }, 2: { a: 2 } } })).toEqual({
+    expect(await tidemark.documents.read(scope, 'md')).toEqual(objectsOf({}));
+    expect(await tidemark.documents.write(scope, 'md', { data: { 1: { a: 1 }, 2: { a: 2 } } })).toEqual({
       doc: 'md',
       type: 'objects',
       size: 2,
     });
-    await tidemark.writeDocument(scope, 'md', { data: { 2: { b: 2 } }, append: true });
-    expect(await tidemark.readDocument(scope, 'md')).toEqual(objectsOf({ 1: '{"a":1}', 2: '{"a":2,"b":2}' }));
-    await tidemark.writeDocument(scope, 'md', { data: { 3: { a: 3 } } });
-    expect(await tidemark.readObjects({ source: 'Order', user_id: 'ada' })).toEqual(new Map([['3', { a: 3 }]]));
-    expect(await refusalOf(tidemark.writeDocument(scope, 'md', { data: 'text' }))).toBe('type_conflict');
-    await tidemark.writeDocument(scope, 'zebra', { data: '' });
-    expect(await tidemark.documentNames(scope)).toEqual(['md', 'zebra']);
-    await tidemark.writeDocument({ kind: 'shared', source: 'Product' }, 'md', { data: { p: { a: 1 } } });
-    expect(await tidemark.readObjects({ source: 'Product' })).toEqual(new Map([['p', { a: 1 }]]));
+    await tidemark.documents.write(scope, 'md', { data: { 2: { b: 2 } }, append: true });
+    expect(await tidemark.documents.read(scope, 'md')).toEqual(objectsOf({ 1: '{"a":1}', 2: '{"a":2,"b":2}' }));
+    await tidemark.documents.write(scope, 'md', { data: { 3: { a: 3 } } });
+    expect(await tidemark.objects.read({ source: 'Order', user_id: 'ada' })).toEqual(new Map([['3', { a: 3 }]]));
+    expect(await refusalOf(tidemark.documents.write(scope, 'md', { data: 'text' }))).toBe('type_conflict');
+    await tidemark.documents.write(scope, 'zebra', { data: '' });
+    expect(await tidemark.documents.names(scope)).toEqual(['md', 'zebra']);
+    await tidemark.documents.write({ kind: 'shared', source: 'Product' }, 'md', { data: { p: { a: 1 } } });
+    expect(await tidemark.objects.read({ source: 'Product' })).toEqual(new Map([['p', { a: 1 }]]));
   });
 
   it('[DOC-7] every listed document can be read: a source with data per user lists no shared md', async () => {
     const { tidemark } = await newTidemark();
     const shared: DocumentScope = { kind: 'shared', source: 'Order' };
-    expect(await tidemark.documentNames(shared)).toEqual([]);
-    expect(await refusalOf(tidemark.readDocument(shared, 'md'))).toBe('doc_not_found');
-    expect(await refusalOf(tidemark.writeDocument(shared, 'md', { data: {} }))).toBe('doc_not_found');
-    await tidemark.writeDocument(shared, 'notes', { data: 'x' });
+    expect(await tidemark.documents.names(shared)).toEqual([]);
+    expect(await refusalOf(tidemark.documents.read(shared, 'md'))).toBe('doc_not_found');
+    expect(await refusalOf(tidemark.documents.write(shared, 'md', { data: {} }))).toBe('doc_not_found');
+    await tidemark.documents.write(shared, 'notes', { data: 'x' });
     const scopes: DocumentScope[] = [
       shared,
       { kind: 'shared', source: 'Product' },
@@ -140,7 +140,7 @@ describe('named documents', () => {
       { kind: 'user', source: 'Order', user: 'ada' },
     ];
     for (const scope of scopes) {
-      for (const name of await tidemark.documentNames(scope)) await tidemark.readDocument(scope, name);
+      for (const name of await tidemark.documents.names(scope)) await tidemark.documents.read(scope, name);
     }
   });
 
@@ -149,19 +149,21 @@ describe('named documents', () => {
     const call = { source: 'Order', user_id: 'ada' };
     const scope: DocumentScope = { kind: 'user', source: 'Order', user: 'ada' };
     const ids = Array.from({ length: 25 }, (_, index) => `o${index}`);
-    await tidemark.pushObjects({ ...call, objects: Object.fromEntries(ids.map((id) => [id, { a: 1 }])) });
-    await tidemark.pushDeletes({ ...call, objects: ['o3', 'o24'] });
-    await tidemark.pushObjects({ ...call, objects: { o5: { __proto__: 1, b: 2 } } });
+    await tidemark.objects.push({ ...call, objects: Object.fromEntries(ids.map((id) => [id, { a: 1 }])) });
+    await tidemark.objects.pushDeletes({ ...call, objects: ['o3', 'o24'] });
+    await tidemark.objects.push({ ...call, objects: { o5: { __proto__: 1, b: 2 } } });
     for (const limit of [1, 7, 1_000]) {
       const seen: string[] = [];
       for (let after: ObjectList['next'] = 0; after !== null; ) {
-        const page = JSON.parse(await tidemark.listObjects(scope, { after: String(after), limit })) as ObjectList;
+        const page = JSON.parse(
+          await tidemark.documents.listObjects(scope, { after: String(after), limit }),
+        ) as ObjectList;
         seen.push(...page.objects.map(({ id }) => id));
         after = page.next;
       }
       expect(seen).toEqual([...ids.filter((id) => !['o3', 'o5', 'o24'].includes(id)), 'o5']);
     }
-    expect(await refusalOf(tidemark.listObjects(scope, { from: 'o3' }))).toBe('object_not_found');
-    expect(await refusalOf(tidemark.listObjects({ ...scope, source: 'None' }, {}))).toBe('source_not_found');
+    expect(await refusalOf(tidemark.documents.listObjects(scope, { from: 'o3' }))).toBe('object_not_found');
+    expect(await refusalOf(tidemark.documents.listObjects({ ...scope, source: 'None' }, {}))).toBe('source_not_found');
   });
 });

@@ -8,18 +8,20 @@ const text = (units: number) => ({ t: 'x'.repeat(units) });
 describe('the quota', () => {
   it('[WRITE-20] a write beyond the quota of a user in a source is refused and changes nothing', async () => {
     const { tidemark } = await newTidemark({ limits: { userBytesMax: 1_000, sharedBytesMax: 2_000 } });
-    await tidemark.pushObjects({ ...orders, objects: { 1: text(400), 2: text(400) } });
-    const before = await tidemark.partition(orders);
-    expect(await refusalOf(tidemark.pushObjects({ ...orders, objects: { 3: text(400) } }))).toBe('quota_exceeded');
-    expect(await refusalOf(tidemark.fastInsert({ ...orders, objects: { 1: text(700) } }))).toBe('quota_exceeded');
-    const answer = { 1: text(600), 2: text(600) };
-    expect(await refusalOf(tidemark.replaceObjects({ ...orders, objects: answer, since: null }))).toBe(
+    await tidemark.objects.push({ ...orders, objects: { 1: text(400), 2: text(400) } });
+    const before = await tidemark.objects.partition(orders);
+    expect(await refusalOf(tidemark.objects.push({ ...orders, objects: { 3: text(400) } }))).toBe('quota_exceeded');
+    expect(await refusalOf(tidemark.objects.fastInsert({ ...orders, objects: { 1: text(700) } }))).toBe(
       'quota_exceeded',
     );
-    expect(await tidemark.partition(orders)).toEqual(before);
-    await tidemark.pushObjects({ ...orders, user_id: 'bob', objects: { 3: text(400) } });
-    await tidemark.pushObjects({ source: 'Product', objects: { 1: text(1_500) } });
-    expect(await refusalOf(tidemark.pushObjects({ source: 'Product', objects: { 2: text(1_500) } }))).toBe(
+    const answer = { 1: text(600), 2: text(600) };
+    expect(await refusalOf(tidemark.objects.replace({ ...orders, objects: answer, since: null }))).toBe(
+      'quota_exceeded',
+    );
+    expect(await tidemark.objects.partition(orders)).toEqual(before);
+    await tidemark.objects.push({ ...orders, user_id: 'bob', objects: { 3: text(400) } });
+    await tidemark.objects.push({ source: 'Product', objects: { 1: text(1_500) } });
+    expect(await refusalOf(tidemark.objects.push({ source: 'Product', objects: { 2: text(1_500) } }))).toBe(
       'quota_exceeded',
     );
   });
@@ -32,16 +34,16 @@ describe('the quota', () => {
       changes: [{ id: 'big', record, checksum: 1 }],
       guards: [],
     });
-    await tidemark.pushObjects({ ...orders, objects: { big: text(4_000) } });
-    expect(await refusalOf(tidemark.pushObjects({ ...orders, objects: { 1: text(1) } }))).toBe('quota_exceeded');
-    await tidemark.pushDeletes({ ...orders, objects: ['big'] });
-    await tidemark.pushObjects({ ...orders, objects: { 1: text(1) } });
+    await tidemark.objects.push({ ...orders, objects: { big: text(4_000) } });
+    expect(await refusalOf(tidemark.objects.push({ ...orders, objects: { 1: text(1) } }))).toBe('quota_exceeded');
+    await tidemark.objects.pushDeletes({ ...orders, objects: ['big'] });
+    await tidemark.objects.push({ ...orders, objects: { 1: text(1) } });
   });
 
   it('[UPLOAD-14] creates of a device at its quota are rejected, and deletes are applied', async () => {
     const { tidemark } = await newTidemark({ limits: { userBytesMax: 1_000 } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
-    await tidemark.pushObjects({ ...orders, objects: { 1: text(900) } });
+    await tidemark.objects.push({ ...orders, objects: { 1: text(900) } });
     const changes = [
       { op_id: 'a', source: 'Order', op: 'create', id: '2', attributes: text(500) },
       { op_id: 'b', source: 'Order', op: 'update', id: '1', attributes: { more: 'x'.repeat(500) } },
@@ -62,14 +64,14 @@ describe('the quota', () => {
   it('[UPLOAD-19] an upload that was rejected for the quota is decided anew when it comes again', async () => {
     const { tidemark, store } = await newTidemark({ limits: { userBytesMax: 1_000 } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
-    await tidemark.pushObjects({ ...orders, objects: { 1: text(900) } });
+    await tidemark.objects.push({ ...orders, objects: { 1: text(900) } });
     const before = await store.bytes(userPartition('Order', 'ada'));
     const changes = [{ op_id: 'a', source: 'Order', op: 'create', id: '2', attributes: text(500) }] as const;
     expect(await tidemark.devices.push(device, { changes })).toMatchObject([
       { status: 'rejected', error: { code: 'quota_exceeded' } },
     ]);
     expect(await store.bytes(userPartition('Order', 'ada'))).toBe(before);
-    await tidemark.pushDeletes({ ...orders, objects: ['1'] });
+    await tidemark.objects.pushDeletes({ ...orders, objects: ['1'] });
     const applied = [{ op_id: 'a', source: 'Order', status: 'applied', id: '2' }];
     expect(await tidemark.devices.push(device, { changes })).toEqual(applied);
     expect(await tidemark.devices.push(device, { changes })).toEqual(applied);

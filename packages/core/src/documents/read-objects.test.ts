@@ -12,7 +12,7 @@ const many = (count: number) =>
 /** More objects than one slice of the journal holds. */
 async function largeDocument() {
   const test = await newTidemark();
-  await test.tidemark.pushObjects({ source: 'Product', objects: many(2_500) });
+  await test.tidemark.objects.push({ source: 'Product', objects: many(2_500) });
   return test;
 }
 
@@ -38,8 +38,8 @@ describe('a reader of a document larger than one slice', () => {
     const { tidemark, store } = await largeDocument();
     const read = await readObjects(
       afterFirstSlice(store, async () => {
-        await tidemark.pushDeletes({ source: 'Product', objects: ['o1', 'o2'] });
-        await tidemark.pushObjects({ source: 'Product', objects: { new: { n: 1 } } });
+        await tidemark.objects.pushDeletes({ source: 'Product', objects: ['o1', 'o2'] });
+        await tidemark.objects.push({ source: 'Product', objects: { new: { n: 1 } } });
         const { head } = await store.partition(SHARED);
         expect((await store.trim(SHARED, head)).floor).toBe(head);
       }),
@@ -55,7 +55,7 @@ describe('a reader of a document larger than one slice', () => {
       afterFirstSlice(store, async () => {
         await tidemark.sources.drop('Product');
         await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
-        await tidemark.pushObjects({ source: 'Product', objects: { new: { n: 1 } } });
+        await tidemark.objects.push({ source: 'Product', objects: { new: { n: 1 } } });
       }),
       SHARED,
     );
@@ -64,7 +64,7 @@ describe('a reader of a document larger than one slice', () => {
 
   it('[TRIM-5] a reader reads a document to its end when tombstones were trimmed before it began', async () => {
     const { tidemark, store } = await largeDocument();
-    await tidemark.pushDeletes({ source: 'Product', objects: ['o1'] });
+    await tidemark.objects.pushDeletes({ source: 'Product', objects: ['o1'] });
     const { head } = await store.partition(SHARED);
     expect((await store.trim(SHARED, head)).floor).toBe(head);
     expect((await readObjects(store, SHARED)).objects.size).toBe(2_499);
@@ -85,7 +85,7 @@ describe('a reader of a document larger than one slice', () => {
     });
     const read = await readObjects(
       afterFirstSlice(counting, async () => {
-        await tidemark.pushObjects({ source: 'Product', objects: { new: { n: 1 } } });
+        await tidemark.objects.push({ source: 'Product', objects: { new: { n: 1 } } });
         await store.trim(SHARED, 500);
       }),
       SHARED,

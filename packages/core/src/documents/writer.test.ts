@@ -27,10 +27,10 @@ function overtaken(times: number, rival: (store: Store, commit: Commit) => Promi
 describe('writes', () => {
   it('[WRITE-1] push_objects merges attributes into existing objects and creates missing ones', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: [1] } } });
-    const report = await tidemark.pushObjects({ ...ada, objects: { 1: { b: [2], c: null }, 2: { a: 'x' } } });
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1, b: [1] } } });
+    const report = await tidemark.objects.push({ ...ada, objects: { 1: { b: [2], c: null }, 2: { a: 'x' } } });
     expect(report).toEqual({ source: 'Order', user_id: 'ada', changed: 2, unchanged: 0, seq: 3 });
-    expect(await tidemark.readObjects(ada)).toEqual(
+    expect(await tidemark.objects.read(ada)).toEqual(
       new Map([
         ['1', { a: 1, b: [2], c: null }],
         ['2', { a: 'x' }],
@@ -40,46 +40,52 @@ describe('writes', () => {
 
   it('[WRITE-2] a write that changes nothing leaves the head where it is', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, o: { x: 1, y: 2 } } } });
-    const before = await tidemark.partition(ada);
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1, o: { x: 1, y: 2 } } } });
+    const before = await tidemark.objects.partition(ada);
     const calls = [
-      await tidemark.pushObjects({ ...ada, objects: { 1: { o: { y: 2, x: 1 } } } }),
-      await tidemark.pushDeletes({ ...ada, objects: ['nope'] }),
-      await tidemark.fastUpdate({ ...ada, delete_data: { 1: { a: 2 } }, data: {} }),
-      await tidemark.fastDelete({ ...ada, data: { 1: { zzz: 1 } } }),
-      await tidemark.replaceObjects({ ...ada, objects: { 1: { o: { x: 1, y: 2 }, a: 1 } }, since: null }),
-      await tidemark.pushObjects({ ...ada, objects: {} }),
+      await tidemark.objects.push({ ...ada, objects: { 1: { o: { y: 2, x: 1 } } } }),
+      await tidemark.objects.pushDeletes({ ...ada, objects: ['nope'] }),
+      await tidemark.objects.fastUpdate({ ...ada, delete_data: { 1: { a: 2 } }, data: {} }),
+      await tidemark.objects.fastDelete({ ...ada, data: { 1: { zzz: 1 } } }),
+      await tidemark.objects.replace({ ...ada, objects: { 1: { o: { x: 1, y: 2 }, a: 1 } }, since: null }),
+      await tidemark.objects.push({ ...ada, objects: {} }),
     ];
     expect(calls.map(({ changed, seq }) => [changed, seq])).toEqual(calls.map(() => [0, before.head]));
-    expect(await tidemark.partition(ada)).toEqual(before);
+    expect(await tidemark.objects.partition(ada)).toEqual(before);
   });
 
   it('[WRITE-3] push_deletes deletes existing objects and ignores missing ones', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
-    const report = await tidemark.pushDeletes({ ...ada, objects: ['1', 'nope', '1'] });
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
+    const report = await tidemark.objects.pushDeletes({ ...ada, objects: ['1', 'nope', '1'] });
     expect(report).toEqual({ source: 'Order', user_id: 'ada', changed: 1, unchanged: 1, seq: 3 });
-    expect([...(await tidemark.readObjects(ada)).keys()]).toEqual(['2']);
+    expect([...(await tidemark.objects.read(ada)).keys()]).toEqual(['2']);
   });
 
   it('[WRITE-4] fast_insert replaces the whole object without reading the old one', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 1 } } });
-    expect(await tidemark.fastInsert({ ...ada, objects: { 1: { b: 1 } } })).toMatchObject({ changed: 1, seq: 2 });
-    expect(await tidemark.fastInsert({ ...ada, objects: { 1: { b: 1 } } })).toMatchObject({ changed: 1, seq: 3 });
-    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { b: 1 }]]));
-    expect(await tidemark.partition(ada)).toMatchObject({ size: 1 });
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1, b: 1 } } });
+    expect(await tidemark.objects.fastInsert({ ...ada, objects: { 1: { b: 1 } } })).toMatchObject({
+      changed: 1,
+      seq: 2,
+    });
+    expect(await tidemark.objects.fastInsert({ ...ada, objects: { 1: { b: 1 } } })).toMatchObject({
+      changed: 1,
+      seq: 3,
+    });
+    expect(await tidemark.objects.read(ada)).toEqual(new Map([['1', { b: 1 }]]));
+    expect(await tidemark.objects.partition(ada)).toMatchObject({ size: 1 });
   });
 
   it('[WRITE-5] fast_update removes attributes that still have the previous value, then sets the new ones', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 2, c: { y: 1, x: 2 } } } });
-    await tidemark.fastUpdate({
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1, b: 2, c: { y: 1, x: 2 } } } });
+    await tidemark.objects.fastUpdate({
       ...ada,
       delete_data: { 1: { b: 99, c: { x: 2, y: 1 }, a: 1 } },
       data: { 1: { d: 4 }, 2: { n: 1 } },
     });
-    expect(await tidemark.readObjects(ada)).toEqual(
+    expect(await tidemark.objects.read(ada)).toEqual(
       new Map([
         ['1', { b: 2, d: 4 }],
         ['2', { n: 1 }],
@@ -89,29 +95,29 @@ describe('writes', () => {
 
   it('[WRITE-6] fast_delete removes matching attributes, and deletes an object without attributes left', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } });
-    await tidemark.fastDelete({ ...ada, data: { 1: { a: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
-    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { b: 2 }]]));
-    expect(await tidemark.partition(ada)).toMatchObject({ size: 1 });
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1, b: 2 }, 2: { a: 1 } } });
+    await tidemark.objects.fastDelete({ ...ada, data: { 1: { a: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
+    expect(await tidemark.objects.read(ada)).toEqual(new Map([['1', { b: 2 }]]));
+    expect(await tidemark.objects.partition(ada)).toMatchObject({ size: 1 });
   });
 
   it('[WRITE-7] an object without attributes is not created', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: {} } });
-    await tidemark.fastInsert({ ...ada, objects: { 1: {}, 3: {} } });
-    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { a: 1 }]]));
-    await tidemark.replaceObjects({ ...ada, objects: { 1: {}, 4: {} }, since: null });
-    expect(await tidemark.readObjects(ada)).toEqual(new Map());
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1 }, 2: {} } });
+    await tidemark.objects.fastInsert({ ...ada, objects: { 1: {}, 3: {} } });
+    expect(await tidemark.objects.read(ada)).toEqual(new Map([['1', { a: 1 }]]));
+    await tidemark.objects.replace({ ...ada, objects: { 1: {}, 4: {} }, since: null });
+    expect(await tidemark.objects.read(ada)).toEqual(new Map());
   });
 
   it('[WRITE-11] many concurrent writes to one object all succeed, and no attribute is lost', async () => {
     const { tidemark } = await newTidemark();
     const writers = Array.from({ length: 64 }, (_, index) =>
-      tidemark.pushObjects({ ...ada, objects: { 1: { [`w${index}`]: index, shared: index } } }),
+      tidemark.objects.push({ ...ada, objects: { 1: { [`w${index}`]: index, shared: index } } }),
     );
     const reports = await Promise.all(writers);
     expect(new Set(reports.map((report) => report.seq)).size).toBe(64);
-    const object = (await tidemark.readObjects(ada)).get('1') ?? {};
+    const object = (await tidemark.objects.read(ada)).get('1') ?? {};
     expect(Object.keys(object).length).toBe(65);
   });
 
@@ -124,7 +130,7 @@ describe('writes', () => {
         inner.writeEntries({ writes: [{ kind, key: [...key], value: null }], guards: [], erase: { users: ['ada'] } }),
       );
       const { tidemark } = await newTidemark({ store });
-      expect(await refusalOf(tidemark.fastInsert({ ...ada, objects: { 1: { a: 1 } } }))).toBe(code);
+      expect(await refusalOf(tidemark.objects.fastInsert({ ...ada, objects: { 1: { a: 1 } } }))).toBe(code);
       expect(await store.partitions({ limit: 10 })).toEqual([]);
     }
   });
@@ -132,12 +138,12 @@ describe('writes', () => {
   it('[WRITE-16] concurrent writes are serialised when each repeats a value that the other changes', async () => {
     for (let round = 0; round < 50; round++) {
       const { tidemark } = await newTidemark();
-      await tidemark.pushObjects({ ...ada, objects: { x: { v: 1 }, y: { v: 2 } } });
+      await tidemark.objects.push({ ...ada, objects: { x: { v: 1 }, y: { v: 2 } } });
       await Promise.all([
-        tidemark.pushObjects({ ...ada, objects: { x: { v: 1 }, y: { v: 1 } } }),
-        tidemark.pushObjects({ ...ada, objects: { x: { v: 2 }, y: { v: 2 } } }),
+        tidemark.objects.push({ ...ada, objects: { x: { v: 1 }, y: { v: 1 } } }),
+        tidemark.objects.push({ ...ada, objects: { x: { v: 2 }, y: { v: 2 } } }),
       ]);
-      const after = await tidemark.readObjects(ada);
+      const after = await tidemark.objects.read(ada);
       expect(after.get('x')).toEqual(after.get('y'));
     }
   });
@@ -148,9 +154,9 @@ describe('writes', () => {
       await tidemark.users.delete('ada');
       await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     };
-    const since = await tidemark.head(ada);
+    const since = await tidemark.objects.head(ada);
     await remake();
-    const late = tidemark.replaceObjects({ ...ada, objects: { old: { secret: 1 } }, since });
+    const late = tidemark.objects.replace({ ...ada, objects: { old: { secret: 1 } }, since });
     expect(await refusalOf(late)).toBe('refresh_stale');
 
     const store = overtaken(1, async () => {
@@ -158,10 +164,10 @@ describe('writes', () => {
       await other.tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     });
     const other = await newTidemark({ store });
-    expect(await refusalOf(other.tidemark.fastInsert({ ...ada, objects: { old: { secret: 1 } } }))).toBe(
+    expect(await refusalOf(other.tidemark.objects.fastInsert({ ...ada, objects: { old: { secret: 1 } } }))).toBe(
       'user_not_found',
     );
-    expect(await other.tidemark.readObjects(ada)).toEqual(new Map());
+    expect(await other.tidemark.objects.read(ada)).toEqual(new Map());
   });
 
   it('[WRITE-13] a write that conflicts is retried a bounded number of times', async () => {
@@ -171,24 +177,28 @@ describe('writes', () => {
       return store.commit({ partition: commit.partition, changes: [change], guards: [] });
     };
     const patient = await newTidemark({ store: overtaken(COMMIT_ATTEMPTS_MAX - 1, rival) });
-    expect(await patient.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } })).toMatchObject({ changed: 1 });
-    expect(await patient.tidemark.readObjects(ada)).toEqual(new Map([['1', { a: 1, round: COMMIT_ATTEMPTS_MAX - 2 }]]));
+    expect(await patient.tidemark.objects.push({ ...ada, objects: { 1: { a: 1 } } })).toMatchObject({ changed: 1 });
+    expect(await patient.tidemark.objects.read(ada)).toEqual(
+      new Map([['1', { a: 1, round: COMMIT_ATTEMPTS_MAX - 2 }]]),
+    );
     const hopeless = await newTidemark({ store: overtaken(COMMIT_ATTEMPTS_MAX, rival) });
-    expect(await refusalOf(hopeless.tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } }))).toBe('write_conflict');
+    expect(await refusalOf(hopeless.tidemark.objects.push({ ...ada, objects: { 1: { a: 1 } } }))).toBe(
+      'write_conflict',
+    );
   });
 });
 
 describe('replacing a whole document', () => {
   it('[WRITE-8] a replacement deletes missing objects and does not touch equal ones', async () => {
     const { tidemark, store } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 2 }, 3: { a: 3 } } });
-    const report = await tidemark.replaceObjects({
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1 }, 2: { a: 2 }, 3: { a: 3 } } });
+    const report = await tidemark.objects.replace({
       ...ada,
       objects: { 2: { a: 2 }, 3: { a: 9 }, 4: { a: 4 } },
       since: null,
     });
     expect(report).toEqual({ source: 'Order', user_id: 'ada', changed: 3, unchanged: 1, seq: 6 });
-    expect(await tidemark.readObjects(ada)).toEqual(
+    expect(await tidemark.objects.read(ada)).toEqual(
       new Map([
         ['2', { a: 2 }],
         ['3', { a: 9 }],
@@ -201,16 +211,16 @@ describe('replacing a whole document', () => {
 
   it('[WRITE-9] a replacement never undoes a commit that was made after its query began', async () => {
     const { tidemark } = await newTidemark();
-    await tidemark.pushObjects({
+    await tidemark.objects.push({
       ...ada,
       objects: { changed: { a: 1 }, deleted: { a: 1 }, old: { a: 1 }, same: { a: 1 } },
     });
-    const since = await tidemark.head(ada);
-    await tidemark.pushObjects({ ...ada, objects: { changed: { a: 2 }, created: { a: 2 } } });
-    await tidemark.pushDeletes({ ...ada, objects: ['deleted'] });
+    const since = await tidemark.objects.head(ada);
+    await tidemark.objects.push({ ...ada, objects: { changed: { a: 2 }, created: { a: 2 } } });
+    await tidemark.objects.pushDeletes({ ...ada, objects: ['deleted'] });
     const answer = { changed: { a: 1 }, deleted: { a: 1 }, same: { a: 1 }, fresh: { a: 1 } };
-    await tidemark.replaceObjects({ ...ada, objects: answer, since });
-    expect(await tidemark.readObjects(ada)).toEqual(
+    await tidemark.objects.replace({ ...ada, objects: answer, since });
+    expect(await tidemark.objects.read(ada)).toEqual(
       new Map([
         ['same', { a: 1 }],
         ['changed', { a: 2 }],
@@ -222,25 +232,29 @@ describe('replacing a whole document', () => {
 
   it('[WRITE-10] a replacement whose query began before the floor is refused and changes nothing', async () => {
     const { tidemark, store } = await newTidemark();
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
-    const since = await tidemark.head(ada);
-    await tidemark.pushDeletes({ ...ada, objects: ['1'] });
-    const { head } = await tidemark.head(ada);
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
+    const since = await tidemark.objects.head(ada);
+    await tidemark.objects.pushDeletes({ ...ada, objects: ['1'] });
+    const { head } = await tidemark.objects.head(ada);
     await store.trim(userPartition('Order', 'ada'), head);
-    expect(await refusalOf(tidemark.replaceObjects({ ...ada, objects: { 1: { a: 1 } }, since }))).toBe('refresh_stale');
+    expect(await refusalOf(tidemark.objects.replace({ ...ada, objects: { 1: { a: 1 } }, since }))).toBe(
+      'refresh_stale',
+    );
     await tidemark.users.delete('ada');
     await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 5 } } });
-    expect(await refusalOf(tidemark.replaceObjects({ ...ada, objects: { 1: { a: 1 } }, since }))).toBe('refresh_stale');
-    expect(await tidemark.readObjects(ada)).toEqual(new Map([['1', { a: 5 }]]));
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 5 } } });
+    expect(await refusalOf(tidemark.objects.replace({ ...ada, objects: { 1: { a: 1 } }, since }))).toBe(
+      'refresh_stale',
+    );
+    expect(await tidemark.objects.read(ada)).toEqual(new Map([['1', { a: 5 }]]));
   });
 
   it('[WRITE-9] a replacement whose query began before the first write undoes no later write', async () => {
     const { tidemark } = await newTidemark();
-    const since = await tidemark.head(ada);
-    await tidemark.pushObjects({ ...ada, objects: { 1: { a: 1 } } });
-    await tidemark.replaceObjects({ ...ada, objects: { 1: { a: 0 }, 2: { a: 0 } }, since });
-    expect(await tidemark.readObjects(ada)).toEqual(
+    const since = await tidemark.objects.head(ada);
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1 } } });
+    await tidemark.objects.replace({ ...ada, objects: { 1: { a: 0 }, 2: { a: 0 } }, since });
+    expect(await tidemark.objects.read(ada)).toEqual(
       new Map([
         ['1', { a: 1 }],
         ['2', { a: 0 }],
@@ -261,8 +275,8 @@ describe('replacing a whole document', () => {
       }),
     );
     const { tidemark } = await newTidemark({ store });
-    await tidemark.replaceObjects({ ...ada, objects: { 1: { a: 1 }, 2: { a: 2 } }, since: null });
-    expect(await tidemark.readObjects(ada)).toEqual(
+    await tidemark.objects.replace({ ...ada, objects: { 1: { a: 1 }, 2: { a: 2 } }, since: null });
+    expect(await tidemark.objects.read(ada)).toEqual(
       new Map([
         ['1', { a: 1 }],
         ['2', { a: 2 }],
@@ -274,14 +288,14 @@ describe('replacing a whole document', () => {
     const { tidemark } = await newTidemark();
     const objects = (from: number, to: number, value: number) =>
       Object.fromEntries(Array.from({ length: to - from }, (_, index) => [`o${from + index}`, { value }]));
-    await tidemark.pushObjects({ ...ada, objects: objects(0, 5_000, 1) });
-    const report = await tidemark.replaceObjects({
+    await tidemark.objects.push({ ...ada, objects: objects(0, 5_000, 1) });
+    const report = await tidemark.objects.replace({
       ...ada,
       objects: { ...objects(1_000, 3_000, 1), ...objects(3_000, 6_000, 2) },
       since: null,
     });
     expect(report).toMatchObject({ changed: 1_000 + 2_000 + 1_000, unchanged: 2_000 });
-    const after = await tidemark.readObjects(ada);
+    const after = await tidemark.objects.read(ada);
     expect(after.size).toBe(5_000);
     expect([after.get('o999'), after.get('o1000'), after.get('o3000'), after.get('o5999')]).toEqual([
       undefined,

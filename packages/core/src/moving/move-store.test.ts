@@ -10,7 +10,7 @@ async function populated(): Promise<MovableStore> {
   const store = openMemoryStore({ random: seededRandom(1) });
   const { tidemark } = await newTidemark({ store });
   const objects = { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } };
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   const mark = { client: 'c1', epoch: 'e', seq: 2, base: 2, start: null, seenAtMs: 5 };
   await store.noteTidemark(userPartition('Order', 'ada'), mark, []);
   return store;

@@ -42,20 +42,20 @@ describe('cached pages of a first sync', () => {
     async (_page, before) => {
       const test = await newTidemark();
       const { tidemark, store } = test;
-      await tidemark.pushObjects({ source: 'Product', objects: many('a') });
+      await tidemark.objects.push({ source: 'Product', objects: many('a') });
       await (await newDevice(test)).pullAll();
       const device = await newDevice(test);
       for (let count = 0; count < before; count++) await device.pull();
       // Two objects leave the page that the device gets next, so that it must be read again.
       const moved = [PAGE * before + 1, PAGE * before + 2].map((index) => [`a${index}`, { n: 'changed' }]);
-      await tidemark.pushObjects({ source: 'Product', objects: Object.fromEntries(moved) });
+      await tidemark.objects.push({ source: 'Product', objects: Object.fromEntries(moved) });
       const { countRecords } = store;
       store.countRecords = async (...call) => {
         store.countRecords = countRecords;
         const counted = await countRecords.apply(store, call);
         await tidemark.sources.drop('Product');
         await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
-        await tidemark.pushObjects({ source: 'Product', objects: many('b') });
+        await tidemark.objects.push({ source: 'Product', objects: many('b') });
         return counted;
       };
       expect(await device.pullAll()).toEqual(many('b'));
@@ -66,9 +66,9 @@ describe('cached pages of a first sync', () => {
   it('[PAGE-17] a cached page tells the head at which it is sent, not the one at which it was read', async () => {
     const test = await newTidemark();
     const { tidemark, store } = test;
-    await tidemark.pushObjects({ source: 'Product', objects: many('a') });
+    await tidemark.objects.push({ source: 'Product', objects: many('a') });
     await (await newDevice(test)).pullAll();
-    await tidemark.pushObjects({ source: 'Product', objects: { b: { n: 0 } } });
+    await tidemark.objects.push({ source: 'Product', objects: { b: { n: 0 } } });
     const { epoch, head } = await store.partition(sharedPartition('Product'));
     const { token } = await (await newDevice(test)).pull();
     expect(token).toBe(tokenText({ epoch, seq: PAGE, baseline: { kind: 'start', seq: head }, head }, 0));

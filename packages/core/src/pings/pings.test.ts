@@ -419,7 +419,7 @@ it('[USER-8] deleting a user deletes the records of pings announced to them', as
   const { tidemark, store, clock } = bench;
   const announced = async () => (await store.listEntries({ kind: 'setting', prefix: ['noticed'], limit: 9 })).length;
   for (const user of ['ada', 'bob']) {
-    await tidemark.pushObjects({ source: 'Order', user_id: user, objects: { 1: { a: 1 } } });
+    await tidemark.objects.push({ source: 'Order', user_id: user, objects: { 1: { a: 1 } } });
     const ports = { store, clock, sources: tidemark.sources };
     expect(await claimPushNotice(ports, userPartition('Order', user), 0)).toBe('tell');
   }
@@ -442,10 +442,10 @@ describe('pinging who is behind', () => {
 
   it('[PING-44] devices that have acknowledged the head of every source of the ping are skipped', async () => {
     for (const client of ['current', 'behind', 'never']) await register('ada', client);
-    await bench.tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
-    await bench.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+    await bench.tidemark.objects.push({ source: 'Product', objects: { 1: { a: 1 } } });
+    await bench.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
     for (const client of ['current', 'behind']) await catchUp('ada', client);
-    await bench.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 2: { a: 1 } } });
+    await bench.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 2: { a: 1 } } });
     await catchUp('ada', 'current');
     const ping = { user_id: 'ada', sources: ['Product', 'Order'], only_behind: true };
     const skipped = [{ client_id: 'current', reason: 'up_to_date' }];

@@ -56,13 +56,13 @@ async function setUp(attributes: Record<string, unknown> = {}, options: Paramete
   const { tidemark } = world;
   await tidemark.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', ...attributes });
   const committed: string[] = [];
-  tidemark.onCommitted(({ partition, cause }) => committed.push(`${partition.source}:${cause}`));
-  const md = async () => Object.fromEntries(await tidemark.readObjects(SOURCE));
+  tidemark.events.on('committed', ({ partition, cause }) => committed.push(`${partition.source}:${cause}`));
+  const md = async () => Object.fromEntries(await tidemark.objects.read(SOURCE));
   return { ...world, backend, adapters, committed, md };
 }
 
 async function errorsOf(world: Awaited<ReturnType<typeof setUp>>) {
-  const view = await world.tidemark.readDocument({ kind: 'shared', source: 'Stock' }, 'errors');
+  const view = await world.tidemark.documents.read({ kind: 'shared', source: 'Stock' }, 'errors');
   if (view.type !== 'objects') throw new Error('not objects');
   return Object.fromEntries([...view.objects].map(([id, text]) => [id, JSON.parse(text) as PartialError]));
 }
@@ -74,9 +74,9 @@ describe('a refresh', () => {
     expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
     expect(await md()).toEqual(backend.objects);
     expect(backend.queries).toEqual([{ source: 'Stock', user: null }]);
-    const { head } = await tidemark.partition(SOURCE);
+    const { head } = await tidemark.objects.partition(SOURCE);
     await tidemark.refresher.ensureFresh(SOURCE);
-    expect((await tidemark.partition(SOURCE)).head).toBe(head);
+    expect((await tidemark.objects.partition(SOURCE)).head).toBe(head);
     backend.objects = { '2': { name: 'zwei' }, '3': { name: 'three' } };
     await tidemark.refresher.ensureFresh(SOURCE);
     expect(await md()).toEqual(backend.objects);
@@ -92,7 +92,7 @@ describe('a refresh', () => {
       backend.inText(text, 3);
       expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
       expect(await md()).toEqual(expected);
-      expect((await tidemark.partition(SOURCE)).head).toBe(2);
+      expect((await tidemark.objects.partition(SOURCE)).head).toBe(2);
     }
     backend.inText('{"1":{"name":"eins"}}');
     await tidemark.refresher.ensureFresh(SOURCE);
@@ -384,10 +384,10 @@ describe('a refresh', () => {
 
   it('[WRITE-9] a refresh does not undo what was committed while its query ran', async () => {
     const { tidemark, backend, md } = await setUp({ poll_interval: 0 });
-    await tidemark.pushObjects({ ...SOURCE, objects: { kept: { a: 1 }, changed: { a: 1 }, deleted: { a: 1 } } });
+    await tidemark.objects.push({ ...SOURCE, objects: { kept: { a: 1 }, changed: { a: 1 }, deleted: { a: 1 } } });
     backend.answer = async () => {
-      await tidemark.pushObjects({ ...SOURCE, objects: { changed: { a: 2 }, pushed: { a: 2 } } });
-      await tidemark.pushDeletes({ ...SOURCE, objects: ['deleted'] });
+      await tidemark.objects.push({ ...SOURCE, objects: { changed: { a: 2 }, pushed: { a: 2 } } });
+      await tidemark.objects.pushDeletes({ ...SOURCE, objects: ['deleted'] });
       return { objects: { kept: { a: 0 }, changed: { a: 1 }, deleted: { a: 1 } } };
     };
     expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();

@@ -23,7 +23,7 @@ const acknowledge = ({ tidemark }: TestTidemark, device: DeviceId, token: string
   tidemark.devices.acknowledge(device, new Map([['Product', token]]));
 
 const push = ({ tidemark }: TestTidemark, ...ids: string[]) =>
-  tidemark.pushObjects({ source: 'Product', objects: Object.fromEntries(ids.map((id) => [id, { a: id }])) });
+  tidemark.objects.push({ source: 'Product', objects: Object.fromEntries(ids.map((id) => [id, { a: id }])) });
 
 describe('acknowledging', () => {
   it('[DEVICE-14] an acknowledged token is recorded as a pull with it would, and told once to listeners', async () => {
@@ -31,7 +31,7 @@ describe('acknowledging', () => {
     const device = await newDevice(test);
     await push(test, '1', '2');
     const told: unknown[] = [];
-    test.tidemark.onAcknowledged(({ client, partition, seq, previous }) =>
+    test.tidemark.events.on('acknowledged', ({ client, partition, seq, previous }) =>
       told.push({ client, partition, seq, previous }),
     );
     const { token } = await pull(test, device, null);
@@ -51,7 +51,7 @@ describe('acknowledging', () => {
     const device = await newDevice(test);
     await push(test, '1', '2', '3');
     const told: unknown[] = [];
-    test.tidemark.onAcknowledged((acknowledgement) => told.push(acknowledgement));
+    test.tidemark.events.on('acknowledged', (acknowledgement) => told.push(acknowledgement));
     const { token } = await pull(test, device, null, 1);
     await acknowledge(test, device, token);
     expect(told).toEqual([]);
@@ -89,7 +89,7 @@ describe('acknowledging', () => {
     await tidemark.groups.set('ada', ['north', 'south']);
     const held = new Map<string, string>();
     for (const group of ['north', 'south']) {
-      await tidemark.pushObjects({ source: 'Visit', group, objects: { 1: { a: 1 } } });
+      await tidemark.objects.push({ source: 'Visit', group, objects: { 1: { a: 1 } } });
     }
     const { pages } = await tidemark.devices.pull(device, { sources: new Map([['Visit', { groups: new Map() }]]) });
     for (const { group, page } of pages) if (group !== null && 'token' in page) held.set(group, page.token);

@@ -53,7 +53,7 @@ async function setUp(attributes: Record<string, unknown> = {}) {
   await tidemark.users.create({ attributes: { login: 'eve', password: 'long enough' } });
   await tidemark.sources.declare({ name: 'Visit', adapter: 'Visit', poll_interval: 0, ...attributes });
   const heard: (string | null)[] = [];
-  tidemark.onCommitted(({ partition }) => heard.push(ownerText(partition.owner)));
+  tidemark.events.on('committed', ({ partition }) => heard.push(ownerText(partition.owner)));
   const deviceOf = async (user: string) => ({ user, client: (await tidemark.clients.register(user, {})).client_id });
   const devices = { ada: await deviceOf('ada'), bob: await deviceOf('bob'), eve: await deviceOf('eve') };
   type Who = keyof typeof devices;
@@ -69,7 +69,8 @@ async function setUp(attributes: Record<string, unknown> = {}) {
     const call = { sources: new Map([['Visit', null]]), acknowledged: new Map([['Visit', acknowledged]]) };
     return (await tidemark.devices.pull(devices[who], call)).outcomes;
   };
-  const md = async (user: string) => Object.fromEntries(await tidemark.readObjects({ source: 'Visit', user_id: user }));
+  const md = async (user: string) =>
+    Object.fromEntries(await tidemark.objects.read({ source: 'Visit', user_id: user }));
   return { ...world, teams, jobs, heard, devices, pull, push, outcomes, md };
 }
 
@@ -183,29 +184,29 @@ describe('a custom partition', () => {
 
   it('[ADAPT-9] a push, a document or a refresh time for one user of a custom partition holds for all its users', async () => {
     const { tidemark, md, pull, teams } = await setUp({ poll_interval: -1 });
-    const report = await tidemark.pushObjects({ source: 'Visit', user_id: 'ada', objects: { p: { a: 1 } } });
+    const report = await tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects: { p: { a: 1 } } });
     expect(report).toMatchObject({ user_id: 'ada', changed: 1 });
     expect([await md('bob'), await md('eve')]).toEqual([{ p: { a: 1 } }, {}]);
     const scopeOf = (user: string) => ({ kind: 'user', source: 'Visit', user }) as const;
-    await tidemark.writeDocument(scopeOf('ada'), 'note', { data: 'for the team' });
-    expect(await tidemark.documentNames(scopeOf('bob'))).toEqual(['md', 'note']);
-    expect(await tidemark.documentNames(scopeOf('eve'))).toEqual(['md']);
-    expect(await tidemark.readDocument(scopeOf('bob'), 'note')).toMatchObject({ text: 'for the team' });
-    expect((await tidemark.readDocument(scopeOf('bob'), 'md')).type).toBe('objects');
+    await tidemark.documents.write(scopeOf('ada'), 'note', { data: 'for the team' });
+    expect(await tidemark.documents.names(scopeOf('bob'))).toEqual(['md', 'note']);
+    expect(await tidemark.documents.names(scopeOf('eve'))).toEqual(['md']);
+    expect(await tidemark.documents.read(scopeOf('bob'), 'note')).toMatchObject({ text: 'for the team' });
+    expect((await tidemark.documents.read(scopeOf('bob'), 'md')).type).toBe('objects');
     await tidemark.sources.setRefreshTime('Visit', 'ada');
     expect((await pull('bob')).put).toEqual(teams.objects.north);
     // The internal name of a custom partition is not accepted as a user from outside.
     const outside = { source: 'Visit', user_id: ownerText({ kind: 'group', name: 'north' }), objects: { x: { a: 1 } } };
-    expect(await refusalOf(tidemark.pushObjects(outside))).toBe('invalid_name');
+    expect(await refusalOf(tidemark.objects.push(outside))).toBe('invalid_name');
   });
 
   it('[ADAPT-10] the errors of a custom partition are in the document `errors` of all its users', async () => {
     const { tidemark, pull, teams } = await setUp();
     teams.query = () => Promise.reject(new Refusal('backend_timeout', 'too slow'));
     expect((await pull('ada')).error?.code).toBe('backend_timeout');
-    const errors = await tidemark.readDocument({ kind: 'user', source: 'Visit', user: 'bob' }, 'errors');
+    const errors = await tidemark.documents.read({ kind: 'user', source: 'Visit', user: 'bob' }, 'errors');
     expect(errors.type === 'objects' && [...errors.objects.keys()]).toEqual(['query']);
-    expect(await refusalOf(tidemark.readDocument({ kind: 'user', source: 'Visit', user: 'eve' }, 'errors'))).toBe(
+    expect(await refusalOf(tidemark.documents.read({ kind: 'user', source: 'Visit', user: 'eve' }, 'errors'))).toBe(
       'doc_not_found',
     );
   });
@@ -215,14 +216,14 @@ describe('a custom partition', () => {
     for (const who of ['ada', 'bob', 'eve'] as const) await pull(who);
     await settled();
     heard.length = 0;
-    await tidemark.pushObjects({ source: 'Visit', user_id: 'ada', objects: { p: { a: 1 } } });
+    await tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects: { p: { a: 1 } } });
     await settled();
     expect(heard.sort()).toEqual(['ada', 'bob']);
     teams.teamOf.set('bob', 'south');
     await pull('bob');
     await settled();
     heard.length = 0;
-    await tidemark.pushObjects({ source: 'Visit', user_id: 'eve', objects: { p: { a: 1 } } });
+    await tidemark.objects.push({ source: 'Visit', user_id: 'eve', objects: { p: { a: 1 } } });
     await settled();
     expect(heard.sort()).toEqual(['bob', 'eve']);
   });

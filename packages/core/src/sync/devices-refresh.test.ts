@@ -85,11 +85,11 @@ describe('a backend that is slower than a pull waits', () => {
       wait: () => new Promise((resolve) => waits.push(resolve)),
     });
     await tidemark.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', poll_interval: 0 });
-    await tidemark.pushObjects({ source: 'Stock', objects: { old: { n: 1 } } });
-    await tidemark.pushObjects({ source: 'Product', objects: { p: { n: 1 } } });
+    await tidemark.objects.push({ source: 'Stock', objects: { old: { n: 1 } } });
+    await tidemark.objects.push({ source: 'Product', objects: { p: { n: 1 } } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
     const told: string[] = [];
-    tidemark.onCommitted(({ partition, cause }) => told.push(`${partition.source} ${cause}`));
+    tidemark.events.on('committed', ({ partition, cause }) => told.push(`${partition.source} ${cause}`));
     const sources = new Map([
       ['Stock', null],
       ['Product', null],
@@ -155,7 +155,7 @@ describe('a backend that is slower than a pull waits', () => {
       expect(told).toEqual(events);
       const [stock] = await pull();
       expect(stock?.error).toEqual(trouble);
-      const stored = Object.fromEntries(await tidemark.readObjects({ source: 'Stock' }));
+      const stored = Object.fromEntries(await tidemark.objects.read({ source: 'Stock' }));
       expect(stock?.put).toEqual(stored);
       expect(answers).toHaveLength(1);
     },
@@ -187,7 +187,7 @@ it('[SEARCH-1] a search asks the adapter, stores nothing, and is refused without
     })(),
   }));
   expect(JSON.parse(await tidemark.search(call))).toEqual({ y: {}, z: { n: 1 } });
-  expect((await tidemark.partition({ source: 'Stock' })).head).toBe(0);
+  expect((await tidemark.objects.partition({ source: 'Stock' })).head).toBe(0);
   for (const bad of [[], { z: 7 }, { z: { n: Number.NaN } }]) {
     newAnswer(async () => ({ objects: bad }));
     await expect(tidemark.search(call)).rejects.toMatchObject({ code: 'backend_error' });

@@ -74,14 +74,14 @@ describe('pulling', () => {
   it('[DEVICE-1] a pull delivers every source in one answer, each from its own token', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
-    await test.tidemark.pushObjects({ source: 'Product', objects: { p: { b: 1 } } });
+    await test.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ source: 'Product', objects: { p: { b: 1 } } });
     const first = await pull(test, device, { Order: null, Product: null });
     expect(first).toMatchObject({
       Order: { reset: true, put: { 1: { a: 1 } }, more: false },
       Product: { reset: true, put: { p: { b: 1 } }, more: false },
     });
-    await test.tidemark.pushObjects({ source: 'Product', objects: { p: { c: 1 } } });
+    await test.tidemark.objects.push({ source: 'Product', objects: { p: { c: 1 } } });
     const tokens = { Order: (first.Order as Page).token, Product: (first.Product as Page).token };
     const second = await pull(test, device, tokens);
     expect(second.Order).toEqual({ token: tokens.Order, more: false, size: 1, checksum: expect.any(Number) });
@@ -108,7 +108,7 @@ describe('pulling', () => {
     const device = await newDevice(test);
     const { sources } = test.tidemark;
     await sources.declare({ name: 'Moved', partition_type: 'app' });
-    await test.tidemark.pushObjects({ source: 'Moved', objects: { shared: { a: 1 } } });
+    await test.tidemark.objects.push({ source: 'Moved', objects: { shared: { a: 1 } } });
     const before = await pullOne(test, device, 'Moved', null);
     expect(before.put).toEqual({ shared: { a: 1 } });
     await sources.drop('Moved');
@@ -119,7 +119,7 @@ describe('pulling', () => {
     await pullOne(test, device, 'Moved', before.token);
     await sources.drop('Moved');
     await sources.declare({ name: 'Moved', partition_type: 'user' });
-    await test.tidemark.pushObjects({ source: 'Moved', user_id: 'ada', objects: { own: { a: 1 } } });
+    await test.tidemark.objects.push({ source: 'Moved', user_id: 'ada', objects: { own: { a: 1 } } });
     expect(await pullOne(test, device, 'Moved', before.token)).toMatchObject({ reset: true, put: { own: { a: 1 } } });
   });
 
@@ -146,7 +146,7 @@ describe('pulling', () => {
       ['B', 2],
       ['C', 100],
     ] as const) {
-      await test.tidemark.pushObjects({ source, objects: many(count) });
+      await test.tidemark.objects.push({ source, objects: many(count) });
     }
     const idle = await pullOne(test, device, 'Idle', null);
     const told = await pull(test, device, { Idle: idle.token, A: null, B: null, C: null }, { objectsMax: 30 });
@@ -163,7 +163,7 @@ describe('pulling', () => {
     const device = await newDevice(test);
     await test.tidemark.sources.declare({ name: 'A', partition_type: 'app' });
     const objects = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`o${index}`, { t: 'x'.repeat(180) }]));
-    for (const source of ['A', 'Product']) await test.tidemark.pushObjects({ source, objects });
+    for (const source of ['A', 'Product']) await test.tidemark.objects.push({ source, objects });
     const told = await pull(test, device, { A: null, Product: null });
     expect(Math.abs(countOf(told.A) - countOf(told.Product))).toBeLessThanOrEqual(1);
     expect(countOf(told.A)).toBeGreaterThan(5);
@@ -174,7 +174,7 @@ describe('pulling', () => {
     const test = await newTidemark();
     const ada = await newDevice(test, 'ada');
     const bob = await newDevice(test, 'bob');
-    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { secret: { a: 1 } } });
+    await test.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { secret: { a: 1 } } });
     const { token } = await pullOne(test, ada, 'Order', null);
     expect(await refusalOf(pull(test, { user: 'bob', client: ada.client }, { Order: token }))).toBe('client_not_found');
     expect(await refusalOf(pull(test, { user: 'ada', client: 'none' }, { Order: token }))).toBe('client_not_found');
@@ -196,7 +196,7 @@ describe('pulling', () => {
   it('[DEVICE-6] a pull records the last sync and the tidemark of the device', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(3) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(3) });
     expect(await test.tidemark.devices.cursors(device)).toEqual({});
     const first = await pullOne(test, device, 'Product', null, 2);
     const seen_at = '2023-11-14T22:13:20.000Z';
@@ -212,7 +212,7 @@ describe('a device at rest', () => {
   it('[DEVICE-10] the tidemark of a device without news is recorded once an hour, and at once when it moves', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(3) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(3) });
     const { token } = await pullOne(test, device, 'Product', null);
     let looks = 0;
     const { readTidemark } = test.store;
@@ -228,7 +228,7 @@ describe('a device at rest', () => {
     await pullOne(test, device, 'Product', token);
     const after = await readTidemark.call(test.store, place, device.client);
     expect([looks, (after?.seenAtMs ?? 0) - (before?.seenAtMs ?? 0)]).toEqual([2, 3_600_000]);
-    await test.tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' } } });
+    await test.tidemark.objects.push({ source: 'Product', objects: { o1: { n: 'new' } } });
     const next = await pullOne(test, device, 'Product', token);
     await pullOne(test, device, 'Product', next.token);
     expect(await readTidemark.call(test.store, place, device.client)).toMatchObject({ seq: 4, base: 4 });
@@ -243,7 +243,7 @@ describe('starting over', () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     const other = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(5) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(5) });
     const half = await pullOne(test, device, 'Product', null, 2);
     const whole = await pullOne(test, device, 'Product', half.token);
     const others = await pullOne(test, other, 'Product', null);
@@ -269,11 +269,11 @@ describe('starting over', () => {
     const device = await newDevice(test);
     const scope = { kind: 'client', source: 'Product', client: device.client } as const;
     const cd = async () => {
-      const view = await tidemark.readDocument(scope, 'cd');
+      const view = await tidemark.documents.read(scope, 'cd');
       return view.type === 'objects' ? [...view.objects.keys()] : view;
     };
-    expect([await cd(), await tidemark.documentNames(scope)]).toEqual([[], ['cd']]);
-    await tidemark.pushObjects({ source: 'Product', objects: many(3) });
+    expect([await cd(), await tidemark.documents.names(scope)]).toEqual([[], ['cd']]);
+    await tidemark.objects.push({ source: 'Product', objects: many(3) });
     const first = await pullOne(test, device, 'Product', null, 2);
     expect(await cd()).toEqual([]);
     test.clock.advance(1_000);
@@ -281,15 +281,15 @@ describe('starting over', () => {
     expect(await cd()).toEqual(['o0', 'o1']);
     await pullOne(test, device, 'Product', second.token);
     expect(await cd()).toEqual(['o0', 'o1', 'o2']);
-    await tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' }, o9: { n: 9 } } });
-    await tidemark.pushDeletes({ source: 'Product', objects: ['o2'] });
+    await tidemark.objects.push({ source: 'Product', objects: { o1: { n: 'new' }, o9: { n: 9 } } });
+    await tidemark.objects.pushDeletes({ source: 'Product', objects: ['o2'] });
     expect(await cd()).toEqual(['o0']);
     const now = await pullOne(test, device, 'Product', second.token);
-    expect(await tidemark.writeDocument(scope, 'cd', { data: {} })).toEqual({ doc: 'cd', type: 'objects', size: 0 });
+    expect(await tidemark.documents.write(scope, 'cd', { data: {} })).toEqual({ doc: 'cd', type: 'objects', size: 0 });
     expect(await cd()).toEqual([]);
     expect(await pullOne(test, device, 'Product', now.token)).toMatchObject({ reset: true });
-    expect(await refusalOf(tidemark.writeDocument(scope, 'cd', { data: 'text' }))).toBe('type_conflict');
-    expect(await refusalOf(tidemark.writeDocument(scope, 'cd', { data: { 1: 'x' } }))).toBe('invalid_request');
+    expect(await refusalOf(tidemark.documents.write(scope, 'cd', { data: 'text' }))).toBe('type_conflict');
+    expect(await refusalOf(tidemark.documents.write(scope, 'cd', { data: { 1: 'x' } }))).toBe('invalid_request');
   });
 });
 
@@ -297,7 +297,7 @@ describe('shared pages', () => {
   it('[DEVICE-9] a shared page is made once for all devices at the same position, and again after a change', async () => {
     const test = await newTidemark();
     const devices = [await newDevice(test, 'ada'), await newDevice(test, 'bob'), await newDevice(test, 'ada')];
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(5) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(5) });
     let reads = 0;
     const { readJournal } = test.store;
     test.store.readJournal = (key, range) => {
@@ -309,7 +309,7 @@ describe('shared pages', () => {
     expect(first.map(({ put }) => put)).toEqual(devices.map(() => many(5)));
     const body = async (device: DeviceId) => (await firstPage(test, device, 'Product')).body;
     expect(await body(devices[0] as DeviceId)).toBe(await body(devices[1] as DeviceId));
-    await test.tidemark.pushObjects({ source: 'Product', objects: { o1: { n: 'new' } } });
+    await test.tidemark.objects.push({ source: 'Product', objects: { o1: { n: 'new' } } });
     const tokens = first.map(({ token }) => token);
     const second = await Promise.all(devices.map((device, at) => pullOne(test, device, 'Product', tokens[at] ?? null)));
     expect(reads).toBe(2);
@@ -345,9 +345,9 @@ describe('shared pages', () => {
   it('[DEVICE-9] pages of a first sync survive pushes of new objects, and tell the new size', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(6) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(6) });
     const before = await firstSync(test, device);
-    await test.tidemark.pushObjects({ source: 'Product', objects: { o9: { n: 9 } } });
+    await test.tidemark.objects.push({ source: 'Product', objects: { o9: { n: 9 } } });
     const after = await firstSync(test, device);
     expect(after.pages.map(({ size }) => size)).toEqual([7, 7, 7, 7]);
     for (const page of [0, 1]) expect(after.bytes[page]).toBe(before.bytes[page]);
@@ -359,9 +359,9 @@ describe('shared pages', () => {
   it('[DEVICE-9] a push that changes an object replaces only the pages that have it', async () => {
     const test = await newTidemark();
     const [device, other] = [await newDevice(test), await newDevice(test, 'bob')];
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(8) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(8) });
     const before = await firstSync(test, device);
-    await test.tidemark.pushObjects({ source: 'Product', objects: { o3: { n: 'new' } } });
+    await test.tidemark.objects.push({ source: 'Product', objects: { o3: { n: 'new' } } });
     const after = await firstSync(test, other);
     expect(after.pages.map(({ put }) => Object.keys(put ?? {}))).toEqual([
       ['o0', 'o1'],
@@ -377,9 +377,9 @@ describe('shared pages', () => {
   it('[DEVICE-9] a deleted object is on no cached page of a first sync, and emptied pages are filled up', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(8) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(8) });
     await firstSync(test, device);
-    await test.tidemark.pushDeletes({ source: 'Product', objects: ['o2', 'o3'] });
+    await test.tidemark.objects.pushDeletes({ source: 'Product', objects: ['o2', 'o3'] });
     const { pages } = await firstSync(test, device);
     expect(pages.map(({ put }) => Object.keys(put ?? {}))).toEqual([
       ['o0', 'o1'],
@@ -391,10 +391,10 @@ describe('shared pages', () => {
   it('[DEVICE-9] a device in the middle of its first sync gets deletions made since, whatever others have cached', async () => {
     const test = await newTidemark();
     const [slow, fast] = [await newDevice(test), await newDevice(test, 'bob')];
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(4) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(4) });
     const first = await pullOne(test, slow, 'Product', null, 2);
-    await test.tidemark.pushDeletes({ source: 'Product', objects: ['o0'] });
-    await test.tidemark.pushObjects({ source: 'Product', objects: { o5: { n: 5 }, o6: { n: 6 }, o7: { n: 7 } } });
+    await test.tidemark.objects.pushDeletes({ source: 'Product', objects: ['o0'] });
+    await test.tidemark.objects.push({ source: 'Product', objects: { o5: { n: 5 }, o6: { n: 6 }, o7: { n: 7 } } });
     await firstSync(test, fast);
     const deleted: string[] = [];
     for (let token = first.token, more = true; more; ) {
@@ -408,7 +408,7 @@ describe('shared pages', () => {
   it('[DEVICE-9] pages of a user’s own data are not cached', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(2) });
+    await test.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: many(2) });
     const body = async () => (await firstPage(test, device, 'Order')).body;
     expect(await body()).not.toBe(await body());
   });
@@ -418,7 +418,7 @@ describe('shared pages', () => {
     const device = await newDevice(test);
     for (const name of ['A', 'B']) await test.tidemark.sources.declare({ name, partition_type: 'app' });
     for (const source of ['A', 'B'])
-      await test.tidemark.pushObjects({ source, objects: { 1: { t: 'x'.repeat(200) } } });
+      await test.tidemark.objects.push({ source, objects: { 1: { t: 'x'.repeat(200) } } });
     const body = async (source: string) => (await firstPage(test, device, source)).body;
     const first = await body('A');
     expect(await body('A')).toBe(first);

@@ -83,7 +83,7 @@ async function setUp(adapter?: Adapter) {
   await tidemark.sources.declare({ name: 'Visit', partition_type: 'group', ...given });
   const deviceOf = async (user: string) =>
     new GroupDevice(tidemark, { user, client: (await tidemark.clients.register(user, {})).client_id });
-  const push = (group: string, objects: object) => tidemark.pushObjects({ source: 'Visit', group, objects });
+  const push = (group: string, objects: object) => tidemark.objects.push({ source: 'Visit', group, objects });
   return { tidemark, store, push, ada: await deviceOf('ada'), bob: await deviceOf('bob'), deviceOf };
 }
 
@@ -105,9 +105,9 @@ describe('groups', () => {
   it('[GROUP-2] a call about a source of groups that names none is refused, and so is a group of another source', async () => {
     const { tidemark, ada } = await setUp();
     const objects = { x: { a: 1 } };
-    expect(await refusalOf(tidemark.pushObjects({ source: 'Visit', user_id: 'ada', objects }))).toBe('group_required');
-    expect(await refusalOf(tidemark.pushObjects({ source: 'Visit', group: '..', objects }))).toBe('invalid_name');
-    expect(await refusalOf(tidemark.pushObjects({ source: 'Order', user_id: 'ada', group: 'n', objects }))).toBe(
+    expect(await refusalOf(tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects }))).toBe('group_required');
+    expect(await refusalOf(tidemark.objects.push({ source: 'Visit', group: '..', objects }))).toBe('invalid_name');
+    expect(await refusalOf(tidemark.objects.push({ source: 'Order', user_id: 'ada', group: 'n', objects }))).toBe(
       'invalid_request',
     );
     const { pages } = await tidemark.devices.pull(ada.id, { sources: new Map([['Visit', null]]) });
@@ -228,7 +228,7 @@ describe('groups', () => {
     expect(await tidemark.groups.members('north')).toEqual([]);
     const left = await store.listEntries({ kind: 'setting', prefix: [], limit: 1_000 });
     expect(left.filter(({ key }) => key.includes('ada'))).toEqual([]);
-    expect([...(await tidemark.readObjects({ source: 'Visit', group: 'north' })).keys()]).toEqual(['n1']);
+    expect([...(await tidemark.objects.read({ source: 'Visit', group: 'north' })).keys()]).toEqual(['n1']);
     await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     expect((await tidemark.groups.get('ada')).groups).toEqual([]);
   });
@@ -237,7 +237,7 @@ describe('groups', () => {
     const { tidemark, push } = await setUp();
     const heard: unknown[] = [];
     let wake = () => {};
-    tidemark.onCommitted(({ partition, cause }) => {
+    tidemark.events.on('committed', ({ partition, cause }) => {
       heard.push([ownerText(partition.owner), cause]);
       wake();
     });
@@ -267,17 +267,17 @@ describe('groups', () => {
     const { tidemark, push } = await setUp();
     await push('north', { n1: { a: 1 } });
     const scope = { kind: 'group', source: 'Visit', group: 'north' } as const;
-    await tidemark.writeDocument(scope, 'note', { data: 'hello' });
-    await tidemark.writeDocument(scope, 'md', { data: { n2: { a: 2 } }, append: true });
-    expect(await tidemark.documentNames(scope)).toEqual(['md', 'note']);
-    expect(await tidemark.readDocument(scope, 'md')).toMatchObject({
+    await tidemark.documents.write(scope, 'note', { data: 'hello' });
+    await tidemark.documents.write(scope, 'md', { data: { n2: { a: 2 } }, append: true });
+    expect(await tidemark.documents.names(scope)).toEqual(['md', 'note']);
+    expect(await tidemark.documents.read(scope, 'md')).toMatchObject({
       objects: new Map([
         ['n1', '{"a":1}'],
         ['n2', '{"a":2}'],
       ]),
     });
-    expect(await refusalOf(tidemark.readDocument({ ...scope, group: 'south' }, 'note'))).toBe('doc_not_found');
-    expect(await refusalOf(tidemark.readDocument({ kind: 'user', source: 'Visit', user: 'ada' }, 'md'))).toBe(
+    expect(await refusalOf(tidemark.documents.read({ ...scope, group: 'south' }, 'note'))).toBe('doc_not_found');
+    expect(await refusalOf(tidemark.documents.read({ kind: 'user', source: 'Visit', user: 'ada' }, 'md'))).toBe(
       'group_required',
     );
   });
@@ -398,7 +398,7 @@ function afterCommitTo(store: Store, group: string, act: () => Promise<unknown>)
 }
 
 const objectsOf = async (tidemark: Tidemark, group: string) =>
-  Object.fromEntries(await tidemark.readObjects({ source: 'Visit', group }));
+  Object.fromEntries(await tidemark.objects.read({ source: 'Visit', group }));
 
 describe('moving between groups', () => {
   it('[GROUP-16] a move takes objects from one group to another, and repeating it changes nothing', async () => {
@@ -408,13 +408,13 @@ describe('moving between groups', () => {
     await push('north', { v1: { a: 1 }, v2: { a: 1 } });
     await Promise.all([ada.pull(), bob.pull()]);
     const call = { source: 'Visit', from: 'north', to: 'south', objects: ['v1', 'nope'] };
-    expect(await tidemark.moveObjects(call)).toMatchObject({ from: 'north', to: 'south', moved: 1, missing: 1 });
-    expect(await tidemark.moveObjects(call)).toMatchObject({ moved: 0, missing: 2 });
+    expect(await tidemark.objects.move(call)).toMatchObject({ from: 'north', to: 'south', moved: 1, missing: 1 });
+    expect(await tidemark.objects.move(call)).toMatchObject({ moved: 0, missing: 2 });
     await Promise.all([ada.pull(), bob.pull()]);
     expect([ada.ids, bob.ids]).toEqual([['v1', 'v2'], ['v2']]);
     expect(ada.held.get('south')).toEqual(new Map([['v1', { a: 1 }]]));
-    expect(await refusalOf(tidemark.moveObjects({ ...call, to: 'north' }))).toBe('invalid_value');
-    expect(await refusalOf(tidemark.moveObjects({ ...call, source: 'Order' }))).toBe('invalid_request');
+    expect(await refusalOf(tidemark.objects.move({ ...call, to: 'north' }))).toBe('invalid_value');
+    expect(await refusalOf(tidemark.objects.move({ ...call, source: 'Order' }))).toBe('invalid_request');
   });
 
   it('[GROUP-17] an answer that tells the removal of a move and not the addition says that there is more', async () => {
@@ -428,7 +428,7 @@ describe('moving between groups', () => {
       const state = await partition.call(store, key);
       if (isFirst && groupOf(key)?.endsWith('a')) {
         isFirst = false;
-        await tidemark.moveObjects({ source: 'Visit', from: 'b', to: 'a', objects: ['v1'] });
+        await tidemark.objects.move({ source: 'Visit', from: 'b', to: 'a', objects: ['v1'] });
       }
       return state;
     };
@@ -445,7 +445,7 @@ describe('moving between groups', () => {
     const { tidemark, store, push } = await setUp();
     await push('north', { v1: { a: 1 } });
     afterCommitTo(store, 'south', () => push('north', { v1: { a: 2 } }));
-    await tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
+    await tidemark.objects.move({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
     expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 2 } });
     expect(await objectsOf(tidemark, 'north')).toEqual({});
   });
@@ -455,9 +455,11 @@ describe('moving between groups', () => {
     await push('north', { v1: { a: 1 }, v2: { a: 1 }, v3: { a: 1 }, v4: { a: 1 } });
     await push('south', { v2: { own: 1 }, v3: { a: 1 } });
     const deleted = ['v1', 'v2', 'v3'];
-    afterCommitTo(store, 'south', () => tidemark.pushDeletes({ source: 'Visit', group: 'north', objects: deleted }));
+    afterCommitTo(store, 'south', () =>
+      tidemark.objects.pushDeletes({ source: 'Visit', group: 'north', objects: deleted }),
+    );
     const call = { source: 'Visit', from: 'north', to: 'south', objects: [...deleted, 'v4'] };
-    expect(await tidemark.moveObjects(call)).toMatchObject({ moved: 1, missing: 3 });
+    expect(await tidemark.objects.move(call)).toMatchObject({ moved: 1, missing: 3 });
     expect(await objectsOf(tidemark, 'south')).toEqual({ v2: { own: 1 }, v3: { a: 1 }, v4: { a: 1 } });
     expect(await objectsOf(tidemark, 'north')).toEqual({});
   });
@@ -469,9 +471,12 @@ describe('moving between groups', () => {
     const call = { source: 'Visit', objects: ['v1'] };
     afterCommitTo(store, 'south', async () => {
       await push('north', { v1: { a: 2 } });
-      afterCommitTo(store, 'south', () => tidemark.pushDeletes({ ...call, group: 'north' }));
+      afterCommitTo(store, 'south', () => tidemark.objects.pushDeletes({ ...call, group: 'north' }));
     });
-    expect(await tidemark.moveObjects({ ...call, from: 'north', to: 'south' })).toMatchObject({ moved: 0, missing: 1 });
+    expect(await tidemark.objects.move({ ...call, from: 'north', to: 'south' })).toMatchObject({
+      moved: 0,
+      missing: 1,
+    });
     expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { own: 1 } });
   });
 
@@ -480,9 +485,9 @@ describe('moving between groups', () => {
     await push('north', { v1: { a: 1 } });
     afterCommitTo(store, 'south', async () => {
       await push('south', { v1: { b: 1 } });
-      await tidemark.pushDeletes({ source: 'Visit', group: 'north', objects: ['v1'] });
+      await tidemark.objects.pushDeletes({ source: 'Visit', group: 'north', objects: ['v1'] });
     });
-    await tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
+    await tidemark.objects.move({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
     expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 1, b: 1 } });
   });
 
@@ -491,8 +496,8 @@ describe('moving between groups', () => {
     await push('north', { v1: { a: 1 }, v2: { a: 1 } });
     await push('south', { v2: { own: 1 } });
     const call = { source: 'Visit', from: 'north', to: 'south', objects: ['v1', 'v2'] };
-    afterCommitTo(store, 'south', () => tidemark.moveObjects(call));
-    await tidemark.moveObjects(call);
+    afterCommitTo(store, 'south', () => tidemark.objects.move(call));
+    await tidemark.objects.move(call);
     expect(await objectsOf(tidemark, 'south')).toEqual({ v1: { a: 1 }, v2: { a: 1 } });
     expect(await objectsOf(tidemark, 'north')).toEqual({});
   });
@@ -500,7 +505,7 @@ describe('moving between groups', () => {
   it('[GROUP-34] of two moves of the same objects, the one that has copied last takes nothing back from the other', async () => {
     const { tidemark, store, push } = await setUp();
     await push('north', { v1: { a: 1 } });
-    const move = () => tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
+    const move = () => tidemark.objects.move({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
     const moves: Promise<unknown>[] = [];
     const secondHasCopied = () =>
       new Promise<void>((resolve) => {
@@ -525,7 +530,7 @@ describe('moving between groups', () => {
     await push('north', { v1: { a: 1 } });
     const heard: unknown[] = [];
     const last = new Promise<void>((resolve) => {
-      tidemark.onCommitted(({ partition, cause }) => {
+      tidemark.events.on('committed', ({ partition, cause }) => {
         if (cause !== 'push') return;
         heard.push(ownerText(partition.owner));
         if (ownerText(partition.owner) === 'bob') resolve();
@@ -535,7 +540,7 @@ describe('moving between groups', () => {
       await push('north', { v1: { a: 2 } });
       await push('north', { v1: { a: 1 } });
     });
-    await tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
+    await tidemark.objects.move({ source: 'Visit', from: 'north', to: 'south', objects: ['v1'] });
     await push('west', { w1: { a: 1 } });
     await last;
     expect(heard).toEqual(['ada', 'bob']);

@@ -12,7 +12,7 @@ it('[EXPLAIN-14] what a server records late as sent does not undo what another h
   const { tidemark, store, clock } = await newTidemark();
   await tidemark.clients.register('ada', { client_id: 'c1' });
   const own = { ...(await tidemark.clients.own('ada', 'c1')), lastSyncMs: clock.nowMs() };
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
   const state = await store.partition(ORDERS);
   const newRecorder = () => {
     const callbacks = { onPresented: () => undefined, onAcknowledged: () => undefined };
@@ -44,7 +44,7 @@ it('[EXPLAIN-14] what a server records late as sent does not undo what another h
 it('[EXPLAIN-14] what another server has recorded meanwhile of an earlier visit does not stop the record of a later one', async () => {
   const { tidemark, store, clock } = await newTidemark();
   await tidemark.clients.register('ada', { client_id: 'c1' });
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
   const { epoch } = await store.partition(ORDERS);
   const earlier = { client: 'c1', epoch, seq: 1, base: 1, start: null, seenAtMs: clock.nowMs() };
   const later = { ...earlier, seq: 2, base: 2, seenAtMs: clock.nowMs() + 10 };

@@ -1,9 +1,9 @@
 import { LIVE_OBJECTS_MAX, LIVE_UNITS_MAX, type Page } from '@tidemark/protocol';
 import { newTidemark, pullPage, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Committed } from '../journal/committed.ts';
 import { pageJson } from '../pages/render-page.ts';
 import type { Adapter } from '../ports/adapter.ts';
-import type { Committed } from '../tidemark.ts';
 
 let test: TestTidemark;
 let committed: Committed[];
@@ -15,12 +15,12 @@ beforeEach(async () => {
 async function begin(world: TestTidemark): Promise<void> {
   test = world;
   committed = [];
-  test.tidemark.onCommitted((one) => committed.push(one));
+  test.tidemark.events.on('committed', (one) => committed.push(one));
   await test.tidemark.clients.register('ada', { client_id: 'phone' });
 }
 
 const push = (objects: Record<string, Record<string, unknown>>, source = 'Product') =>
-  test.tidemark.pushObjects({ source, ...(source === 'Product' ? {} : { user_id: 'ada' }), objects });
+  test.tidemark.objects.push({ source, ...(source === 'Product' ? {} : { user_id: 'ada' }), objects });
 
 /** Reads the page of the last commit. */
 async function livePage(): Promise<{ readonly from: string; readonly page: Page } | null> {

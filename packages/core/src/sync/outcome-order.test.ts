@@ -63,7 +63,7 @@ describe('outcomes and pages of one answer', () => {
   it('[SYNC-17] a pull is not answered as before when an outcome waits that has changed no object', async () => {
     const { tidemark } = await newTidemark();
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
-    await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { x: { n: 1 } } });
+    await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { x: { n: 1 } } });
     const pull = (token: string | null) => tidemark.devices.pull(device, { sources: new Map([['Order', token]]) });
     const page = (await pull(null)).pages[0]?.page;
     if (page === undefined || 'error' in page) throw new Error('no page');

@@ -15,7 +15,7 @@ it('[TIDE-1] a device that was deleted and registered again under its id is reco
     return (JSON.parse(json) as Page).token;
   };
   await register();
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
   const token = await pull(await pull(null));
   const mark = await store.readTidemark(ORDERS, 'phone');
   expect(mark).toMatchObject({ seq: 1, base: 1 });

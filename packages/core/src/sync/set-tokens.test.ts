@@ -71,7 +71,7 @@ async function setUp() {
   const { tidemark, store, clock } = await newTidemark();
   await tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
   await tidemark.groups.set('ada', ['north', 'south', 'west']);
-  const push = (group: string, objects: object) => tidemark.pushObjects({ source: 'Visit', group, objects });
+  const push = (group: string, objects: object) => tidemark.objects.push({ source: 'Visit', group, objects });
   await push('north', { n1: { a: 1 } });
   await push('south', { s1: { a: 1 } });
   const { client_id: client } = await tidemark.clients.register('ada', {});
@@ -211,7 +211,7 @@ describe('set tokens', () => {
     const { tidemark, store, push, device } = await setUp();
     await push('north', { n2: { a: 1 } });
     device.named.add('north');
-    beforeState(store, () => tidemark.moveObjects({ source: 'Visit', from: 'north', to: 'south', objects: ['n1'] }));
+    beforeState(store, () => tidemark.objects.move({ source: 'Visit', from: 'north', to: 'south', objects: ['n1'] }));
     const answer = await device.ask();
     expect([answer.pages.get('north')?.delete, answer.changed, answer.more]).toEqual([['n1'], [], true]);
     await device.pull();

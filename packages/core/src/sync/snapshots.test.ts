@@ -35,7 +35,7 @@ async function readAll(snapshot: SnapshotPages, held: HeldObjects): Promise<read
 }
 
 async function heldIs(held: HeldObjects, { tidemark }: TestTidemark, source: string, user?: string): Promise<void> {
-  const there = await tidemark.readObjects({ source, ...(user === undefined ? {} : { user_id: user }) });
+  const there = await tidemark.objects.read({ source, ...(user === undefined ? {} : { user_id: user }) });
   expect(Object.fromEntries(held.objects)).toEqual(Object.fromEntries(there));
 }
 
@@ -43,8 +43,8 @@ describe('a snapshot', () => {
   it('[SNAP-6] a snapshot yields cached pages a few at a time, and other pages one by one', async () => {
     const test = await newTidemark({ limits });
     const [ada, bob] = [await newDevice(test), await newDevice(test, 'bob')];
-    await test.tidemark.pushObjects({ source: 'Product', objects: many(9 * LINE) });
-    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(3 * LINE) });
+    await test.tidemark.objects.push({ source: 'Product', objects: many(9 * LINE) });
+    await test.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: many(3 * LINE) });
     const call = { source: 'Product', token: null };
     const [first, second, own] = [new HeldObjects(), new HeldObjects(), new HeldObjects()];
     expect(await readAll(await test.tidemark.devices.snapshot(ada, call), first)).toEqual(Array(9).fill(1));
@@ -63,14 +63,14 @@ describe('a snapshot', () => {
       const test = await newTidemark({ limits });
       const device = await newDevice(test);
       const user = source === 'Order' ? { user_id: 'ada' } : {};
-      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
+      await test.tidemark.objects.push({ source, ...user, objects: many(9 * LINE) });
       // The pages are in the cache for the next reader.
       await readAll(await test.tidemark.devices.snapshot(device, { source, token: null }), new HeldObjects());
       const held = new HeldObjects();
       const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });
       await next(snapshot, held);
-      await test.tidemark.pushObjects({ source, ...user, objects: { o3: { n: 'changed' }, o80: { n: 'changed' } } });
-      await test.tidemark.pushDeletes({ source, ...user, objects: ['o4', 'o81'] });
+      await test.tidemark.objects.push({ source, ...user, objects: { o3: { n: 'changed' }, o80: { n: 'changed' } } });
+      await test.tidemark.objects.pushDeletes({ source, ...user, objects: ['o4', 'o81'] });
       await readAll(snapshot, held);
       await heldIs(held, test, source, user.user_id);
     },
@@ -81,13 +81,13 @@ describe('a snapshot', () => {
     const device = await newDevice(test);
     const user = source === 'Order' ? { user_id: 'ada' } : {};
     const partition_type = source === 'Order' ? 'user' : 'app';
-    await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
+    await test.tidemark.objects.push({ source, ...user, objects: many(9 * LINE) });
     const held = new HeldObjects();
     const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });
     await next(snapshot, held);
     await test.tidemark.sources.drop(source);
     await test.tidemark.sources.declare({ name: source, partition_type });
-    await test.tidemark.pushObjects({ source, ...user, objects: many(5, 1_000) });
+    await test.tidemark.objects.push({ source, ...user, objects: many(5, 1_000) });
     await readAll(snapshot, held);
     await heldIs(held, test, source, user.user_id);
     // What was sent of one epoch is not recorded as sent of the other.
@@ -102,13 +102,13 @@ describe('a snapshot', () => {
       const device = await newDevice(test);
       const user = source === 'Order' ? { user_id: 'ada' } : {};
       const partition_type = source === 'Order' ? 'user' : 'app';
-      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE) });
+      await test.tidemark.objects.push({ source, ...user, objects: many(9 * LINE) });
       const held = new HeldObjects();
       const snapshot = await test.tidemark.devices.snapshot(device, { source, token: null });
       await next(snapshot, held);
       await test.tidemark.sources.drop(source);
       await test.tidemark.sources.declare({ name: source, partition_type });
-      await test.tidemark.pushObjects({ source, ...user, objects: many(9 * LINE, 1_000) });
+      await test.tidemark.objects.push({ source, ...user, objects: many(9 * LINE, 1_000) });
       expect(await readAll(snapshot, held)).toEqual([1]);
       const rest = await test.tidemark.devices.snapshot(device, { source, token: held.token });
       await readAll(rest, held);
@@ -119,7 +119,7 @@ describe('a snapshot', () => {
   it('[SNAP-7] a snapshot of a device that was deleted meanwhile ends before its next line', async () => {
     const test = await newTidemark({ limits });
     const device = await newDevice(test);
-    await test.tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: many(9 * LINE) });
+    await test.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: many(9 * LINE) });
     const snapshot = await test.tidemark.devices.snapshot(device, { source: 'Order', token: null });
     await next(snapshot, new HeldObjects());
     await test.tidemark.clients.delete('ada', device.client);
@@ -132,7 +132,7 @@ describe('a snapshot', () => {
       const device = await newDevice(test);
       await test.tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
       await test.tidemark.groups.set('ada', ['north']);
-      await test.tidemark.pushObjects({ source: 'Visit', group: 'north', objects: many(3 * LINE) });
+      await test.tidemark.objects.push({ source: 'Visit', group: 'north', objects: many(3 * LINE) });
       const begin = () => test.tidemark.devices.snapshot(device, { source: 'Visit', group: 'north', token: null });
       return { ...test, begin };
     }

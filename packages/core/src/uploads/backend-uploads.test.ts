@@ -99,13 +99,13 @@ async function setUp(attributes: Record<string, unknown> = {}, store?: Store) {
   const client = (await tidemark.clients.register('ada', {})).client_id;
   const device = { user: 'ada', client };
   const told: string[] = [];
-  tidemark.onOutcome(({ client: one }) => told.push(one));
+  tidemark.events.on('outcome', ({ client: one }) => told.push(one));
   let count = 0;
   const upload = (op: Upload['op'], id: string, values?: Record<string, unknown>, source = 'Customer'): Upload => {
     return { op_id: `op-${++count}`, source, op, id, ...(values === undefined ? {} : { attributes: values }) };
   };
   const push = (...changes: Upload[]) => tidemark.devices.push(device, { changes });
-  const md = async (source = 'Customer') => Object.fromEntries(await tidemark.readObjects({ source, user_id: 'ada' }));
+  const md = async (source = 'Customer') => Object.fromEntries(await tidemark.objects.read({ source, user_id: 'ada' }));
   /** Runs due jobs as the runner would. Returns the messages of those that failed. */
   const work = async (queue = UPLOAD_QUEUE, roundsMax = 100) => {
     const failures: string[] = [];
@@ -201,7 +201,7 @@ describe('uploads to a backend, in the request', () => {
 
   it('[UPBACK-3] a 409 of the backend is a conflict and another refusal a rejection, each sent with the current object', async () => {
     const { push, upload, backend, md, tidemark } = await setUp();
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { name: 'Ann' } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '1': { name: 'Ann' } } });
     backend.onCall = () => {
       throw new AdapterRefusal('conflict', 'changed in the office');
     };
@@ -293,7 +293,7 @@ describe('uploads to a backend, in the request', () => {
 describe('uploads while the backend is in trouble', () => {
   it('[UPBACK-7] uploads are queued when the backend is in trouble, nothing overtakes them, and they block no other object', async () => {
     const { push, upload, backend, md, work, waiting, clock, told, tidemark } = await setUp();
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     backend.onCall = ({ id }) => {
       if (id === '1') down();
     };
@@ -524,7 +524,7 @@ describe('races and lost answers of uploads to a backend', () => {
 
   it('[UPBACK-16] an update waits for a queued update of the same object although the backend has recovered', async () => {
     const { push, upload, backend, md, work, clock, tidemark } = await setUp();
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     backend.onCall = down;
     await push(upload('update', '1', { n: 1 }));
     backend.onCall = () => undefined;
@@ -541,7 +541,11 @@ describe('races and lost answers of uploads to a backend', () => {
     const { push, upload, backend, md, work, clock, waiting, tidemark } = await setUp();
     backend.keepsIds = true;
     backend.onDone = async ({ id }) => {
-      await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { [id]: { name: 'Ann', vip: true } } });
+      await tidemark.objects.push({
+        source: 'Customer',
+        user_id: 'ada',
+        objects: { [id]: { name: 'Ann', vip: true } },
+      });
       down();
     };
     expect(brief(await push(upload('create', 'tmp', { name: 'Ann' })))).toEqual([['op-1', 'queued', 'tmp']]);
@@ -560,7 +564,7 @@ describe('races and lost answers of uploads to a backend', () => {
     let second: Promise<readonly Outcome[]> | undefined;
     backend.onDone = async ({ id }) => {
       if (second !== undefined) return;
-      await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { [id]: { name: 'Ann' } } });
+      await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { [id]: { name: 'Ann' } } });
       second = push(create);
       await second;
     };
@@ -576,7 +580,7 @@ describe('races and lost answers of uploads to a backend', () => {
     };
     const [, early] = await push(upload('create', '7', { name: 'Ann' }), upload('update', '7', { name: 'Anne' }));
     expect(early?.error?.code).toBe('dependency_rejected');
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '7': { name: 'Bob' } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '7': { name: 'Bob' } } });
     expect(
       brief(
         await push(
@@ -598,12 +602,12 @@ describe('races and lost answers of uploads to a backend', () => {
   it('[UPBACK-18] a deletion whose answer was lost is applied, also under an id whose create was rejected', async () => {
     const { push, upload, backend, work, clock, waiting, tidemark } = await setUp();
     const at = { source: 'Customer', user_id: 'ada' };
-    await tidemark.pushObjects({ ...at, objects: { '7': { name: 'Bob' } } });
+    await tidemark.objects.push({ ...at, objects: { '7': { name: 'Bob' } } });
     backend.onCall = ({ op }) => {
       if (op === 'create') throw new AdapterRefusal('conflict', 'it exists');
     };
     backend.onDone = async ({ id }) => {
-      await tidemark.pushDeletes({ ...at, objects: [id] });
+      await tidemark.objects.pushDeletes({ ...at, objects: [id] });
       down();
     };
     const outcomes = await push(upload('create', '7', { name: 'Ann' }), upload('delete', '7'));
@@ -713,7 +717,7 @@ describe('races and lost answers of uploads to a backend', () => {
   it('[UPBACK-23] an update and a deletion do not wait for a later create of the same id', async () => {
     const { push, upload, backend, md, work, tidemark } = await setUp({ cud_queue: 'office' });
     backend.keepsIds = true;
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '7': { n: 0 } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '7': { n: 0 } } });
     await push(upload('update', '7', { n: 1 }), upload('delete', '7'), upload('create', '7', { n: 2 }));
     expect(await work('office')).toEqual([]);
     expect(await md()).toEqual({ '7': { n: 2 } });
@@ -779,12 +783,12 @@ describe('races and lost answers of uploads to a backend', () => {
     const { store, calls } = recordingStore();
     const { push, upload, backend, tidemark, md } = await setUp({}, store);
     const at = { source: 'Customer', user_id: 'ada' };
-    await tidemark.pushObjects({ ...at, objects: { '1': { n: 0 } } });
+    await tidemark.objects.push({ ...at, objects: { '1': { n: 0 } } });
     calls.length = 0;
     await push(upload('update', '1', { n: 1 }));
     expect(calls).toEqual(['listNotes', 'readNotes', 'readObjects', 'commit']);
     backend.onDone = async () => {
-      await tidemark.pushObjects({ ...at, objects: { '1': { m: 1 } } });
+      await tidemark.objects.push({ ...at, objects: { '1': { m: 1 } } });
       calls.length = 0;
     };
     await push(upload('update', '1', { n: 2 }));
@@ -794,7 +798,7 @@ describe('races and lost answers of uploads to a backend', () => {
 
   it('[UPBACK-21] an outcome that the device acknowledged while the backend was asked again is not sent again', async () => {
     const { push, upload, backend, tidemark, device, waiting } = await setUp();
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
     const update = upload('update', '1', { n: 0 });
     backend.onDone = async () => {
       backend.onDone = async () => undefined;
@@ -833,7 +837,7 @@ describe('races and lost answers of uploads to a backend', () => {
 
   it('[UPBACK-21] the answer written first counts when the backend answers one upload twice', async () => {
     const { push, upload, backend, md, tidemark } = await setUp();
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 } } });
     const update = upload('update', '1', { n: 1 });
     const later = upload('update', '1', { n: 2 });
     let again: readonly Outcome[] = [];
@@ -856,7 +860,7 @@ describe('races and lost answers of uploads to a backend', () => {
   it('[UPBACK-21] of two answers written at the same moment, the second one changes nothing', async () => {
     const { store, overtaking } = overtakenStore();
     const { push, upload, backend, md, waiting, tidemark } = await setUp({}, store);
-    await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
+    await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     const update = upload('update', '1', { n: 1 });
     // Another request finishes this upload and the next one between the first request's reads and its commit.
     overtaking.act = async () => {

@@ -39,8 +39,8 @@ async function setUp(): Promise<Scene> {
   await tidemark.sources.declare({ name: 'Route', adapter: 'module', ...asked });
   await tidemark.sources.declare({ name: 'Note', partition_type: 'group' });
   await tidemark.groups.set('ada', ['north']);
-  for (const source of ['Visit', 'Note']) await tidemark.pushObjects({ source, group: 'north', objects: OLD });
-  for (const source of ['Mail', 'Order']) await tidemark.pushObjects({ source, user_id: 'ada', objects: OLD });
+  for (const source of ['Visit', 'Note']) await tidemark.objects.push({ source, group: 'north', objects: OLD });
+  for (const source of ['Mail', 'Order']) await tidemark.objects.push({ source, user_id: 'ada', objects: OLD });
   const { client_id: client } = await tidemark.clients.register('ada', {});
   const { token } = await tidemark.tokens.issue({ user: 'ada', client, scopes: ['device'], expiresAtMs: null });
   const ada = { user: 'ada', client, tokenHash: tokenHash(token) };
@@ -69,14 +69,14 @@ function afterCommit({ store }: Scene, act: Act): void {
 
 async function leave({ tidemark }: Scene, source: string): Promise<void> {
   await tidemark.groups.set('ada', []);
-  await tidemark.pushObjects({ source, group: 'north', objects: SECRET });
+  await tidemark.objects.push({ source, group: 'north', objects: SECRET });
 }
 
 async function replaceAda({ tidemark, ada }: Scene): Promise<void> {
   await tidemark.users.delete('ada');
   await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
   await tidemark.clients.register('ada', { client_id: ada.client });
-  for (const source of ['Mail', 'Order']) await tidemark.pushObjects({ source, user_id: 'ada', objects: SECRET });
+  for (const source of ['Mail', 'Order']) await tidemark.objects.push({ source, user_id: 'ada', objects: SECRET });
 }
 
 const push = ({ tidemark, ada }: Scene, ...changes: Upload[]) => tidemark.devices.push(ada, { changes });

@@ -26,7 +26,7 @@ async function setUp(attributes: Record<string, unknown> = {}) {
   const declared = { name: 'Customer', partition_type: 'user', adapter: 'backend', poll_interval: -1, ...attributes };
   await tidemark.sources.declare(declared);
   const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
-  await tidemark.pushObjects({ source: 'Customer', user_id: 'ada', objects: { 1: { n: 0 }, 2: { n: 0 } } });
+  await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { 1: { n: 0 }, 2: { n: 0 } } });
   let count = 0;
   let earlier: readonly string[] = [];
   /** Uploads one change, and acknowledges the one before. */

@@ -35,7 +35,7 @@ function pushAs({ tidemark }: TestTidemark, device: DeviceId, changes: readonly 
 }
 
 const objects = async ({ tidemark }: TestTidemark, call: { source: string; user_id?: string } = orders) =>
-  Object.fromEntries(await tidemark.readObjects(call));
+  Object.fromEntries(await tidemark.objects.read(call));
 
 async function tokenOf({ tidemark }: TestTidemark, device: DeviceId): Promise<string> {
   const { pages } = await tidemark.devices.pull(device, { sources: new Map([['Order', null]]) });
@@ -107,7 +107,7 @@ describe('uploads', () => {
     const change = { op_id: 'same', op: 'create', id: 'n', attributes: { a: 1 } } as const;
     const answers = await Promise.all(Array.from({ length: 10 }, () => test.push(change)));
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
-    expect((await test.tidemark.partition(orders)).head).toBe(1);
+    expect((await test.tidemark.objects.partition(orders)).head).toBe(1);
   });
 
   it('[UPLOAD-2] equal op ids of different devices or sources are different uploads', async () => {
@@ -150,19 +150,19 @@ describe('uploads', () => {
     const { tidemark } = test;
     await tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
     await tidemark.groups.set('ada', ['north']);
-    await tidemark.pushObjects({ source: 'Visit', group: 'north', objects: { a: { n: 0 } } });
+    await tidemark.objects.push({ source: 'Visit', group: 'north', objects: { a: { n: 0 } } });
     const updateTo = (n: number, group: object = {}): Partial<Upload> => ({
       ...{ source: 'Visit', id: 'a', attributes: { n } },
       ...group,
     });
     const outcomes = await test.push(updateTo(1), updateTo(2, { group: 'north' }), updateTo(3));
     expect(outcomes.map(({ status, group }) => [status, group])).toEqual(Array(3).fill(['applied', 'north']));
-    expect(await tidemark.readObjects({ source: 'Visit', group: 'north' })).toEqual(new Map([['a', { n: 3 }]]));
+    expect(await tidemark.objects.read({ source: 'Visit', group: 'north' })).toEqual(new Map([['a', { n: 3 }]]));
   });
 
   it('[UPLOAD-4] a create of a taken id and an update of a missing object change nothing and return the current object', async () => {
     const test = await scene();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1 } } });
     const [taken, gone, fine] = await test.push(
       { op: 'create', id: '1', attributes: { a: 2 } },
       { op: 'update', id: 'gone', attributes: { a: 2 } },
@@ -198,11 +198,11 @@ describe('uploads', () => {
 
   it('[UPLOAD-4] a create of a taken id is decided again when the object is deleted before its outcome is stored', async () => {
     const test = await scene();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1 } } });
     const { commit } = test.store;
     test.store.commit = async (call) => {
       test.store.commit = commit;
-      await test.tidemark.pushDeletes({ ...orders, objects: ['1'] });
+      await test.tidemark.objects.pushDeletes({ ...orders, objects: ['1'] });
       return commit.call(test.store, call);
     };
     expect(await test.push({ op: 'create', attributes: { b: 1 } })).toEqual([applied('1')]);
@@ -211,7 +211,7 @@ describe('uploads', () => {
 
   it('[UPLOAD-5] a read-only source rejects all uploads', async () => {
     const test = await scene({ read_only: true });
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1 } } });
     expect(await test.push({ op: 'delete', id: '1' })).toMatchObject([
       { status: 'rejected', error: { code: 'source_read_only' }, current: { a: 1 } },
     ]);
@@ -311,7 +311,7 @@ describe('conflicts', () => {
 
   it('[UPLOAD-9] without conflict detection the last upload wins, attribute by attribute', async () => {
     const test = await scene();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 1 } } });
     const seen = await tokenOf(test, test.device);
     const other = await newDevice(test, 'ada');
     await pushAs(test, other, [{ attributes: { a: 2, b: 2 }, seen }]);
@@ -321,10 +321,10 @@ describe('conflicts', () => {
 
   it('[UPLOAD-10] with conflict detection, an update of an attribute that another writer has changed since is a conflict', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1, c: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 1, c: 1 } } });
     const seen = await tokenOf(test, test.device);
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 2 } } });
-    await test.tidemark.fastDelete({ ...orders, data: { 1: { c: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 2 } } });
+    await test.tidemark.objects.fastDelete({ ...orders, data: { 1: { c: 1 } } });
     const conflict = { status: 'conflict', error: { code: 'object_changed' }, current: { a: 2, b: 1 } };
     expect(await test.push({ attributes: { a: 3 }, seen })).toMatchObject([conflict]);
     expect(await test.push({ attributes: { c: 3 }, seen })).toMatchObject([conflict]);
@@ -339,7 +339,7 @@ describe('conflicts', () => {
 
   it('[UPLOAD-15] an update removes the attributes it names, and an object without attributes is gone', async () => {
     const test = await scene();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 2, c: 3 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 2, c: 3 } } });
     await test.push({ op: 'update', id: '1', attributes: { a: 9 }, removed: ['b', 'never there'] });
     expect(await objects(test)).toEqual({ 1: { a: 9, c: 3 } });
     await test.push({ op: 'update', id: '1', removed: ['a', 'c'] });
@@ -348,7 +348,7 @@ describe('conflicts', () => {
 
   it('[UPLOAD-15] an update that both sets and removes an attribute, or names an illegal one, is rejected', async () => {
     const test = await scene();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 2 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 2 } } });
     const outcomes = await test.push(
       { op: 'update', id: '1', attributes: { a: 2 }, removed: ['a'] },
       { op: 'update', id: '1', removed: ['__proto__'] },
@@ -362,9 +362,9 @@ describe('conflicts', () => {
 
   it('[UPLOAD-16] a conflict names the attributes that somebody else has changed, and applies none of the update', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1, c: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 1, c: 1 } } });
     const seen = await tokenOf(test, test.device);
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { b: 2, c: 2 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { b: 2, c: 2 } } });
     const [outcome] = await test.push({ id: '1', attributes: { a: 3, b: 3 }, removed: ['c'], seen });
     expect(outcome).toMatchObject({ status: 'conflict', conflicting: ['b', 'c'], current: { a: 1, b: 2, c: 2 } });
     expect(await objects(test)).toEqual({ 1: { a: 1, b: 2, c: 2 } });
@@ -372,7 +372,7 @@ describe('conflicts', () => {
 
   it('[UPLOAD-16] a device that removes an attribute and sets it again is in no conflict with itself', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 1 } } });
     const seen = await tokenOf(test, test.device);
     await test.push({ id: '1', removed: ['b'], seen });
     expect(await test.push({ id: '1', attributes: { b: 2 }, seen })).toMatchObject([{ status: 'applied' }]);
@@ -381,16 +381,16 @@ describe('conflicts', () => {
 
   it('[UPLOAD-10] an update of an object that was deleted and created again since is a conflict', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1 } } });
     const seen = await tokenOf(test, test.device);
-    await test.tidemark.fastInsert({ ...orders, objects: { 1: { a: 1, z: 1 } } });
+    await test.tidemark.objects.fastInsert({ ...orders, objects: { 1: { a: 1, z: 1 } } });
     expect(await test.push({ attributes: { a: 3 }, seen })).toMatchObject([{ status: 'conflict' }]);
     expect(await test.push({ attributes: { fresh: 3 }, seen })).toMatchObject([{ status: 'conflict' }]);
   });
 
   it('[UPLOAD-11] a device’s own earlier changes are no conflicts', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 1 } } });
     const seen = await tokenOf(test, test.device);
     const chain = await test.push(
       { attributes: { a: 2 }, seen },
@@ -402,7 +402,7 @@ describe('conflicts', () => {
     expect(chain.map(({ status }) => status)).toEqual(new Array(5).fill('applied'));
     expect(await test.push({ attributes: { a: 4 }, seen })).toMatchObject([{ status: 'applied' }]);
     // A later change of another writer is a conflict.
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 5 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 5 } } });
     expect(await test.push({ attributes: { a: 6 }, seen })).toMatchObject([{ status: 'conflict' }]);
     const other = await newDevice(test, 'ada');
     expect(await pushAs(test, other, [{ attributes: { b: 9 }, seen }])).toMatchObject([{ status: 'conflict' }]);
@@ -418,14 +418,14 @@ describe('conflicts', () => {
     );
     expect(chain.map(({ status }) => status)).toEqual(new Array(3).fill('applied'));
     // The device knew nothing of an object that another writer created meanwhile.
-    await test.tidemark.pushObjects({ ...orders, objects: { theirs: { x: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { theirs: { x: 1 } } });
     const foreign = { op: 'update', id: 'theirs', attributes: { y: 1 }, seen } as const;
     expect(await test.push(foreign)).toMatchObject([{ status: 'conflict' }]);
   });
 
   it('[UPLOAD-11] of two changes of a device that are applied at once, both are remembered as its own', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1, b: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1, b: 1 } } });
     const seen = await tokenOf(test, test.device);
     // The other change is applied after this one has read what the device has written, and before it reads the object.
     beforeRead(test, () => test.push({ attributes: { a: 2 }, seen }));
@@ -437,7 +437,7 @@ describe('conflicts', () => {
 
   it('[UPLOAD-11] own changes are remembered for a bounded number of attributes and a bounded time', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1 } } });
     const seen = await tokenOf(test, test.device);
     await test.push({ attributes: { a: 2 }, seen });
     const many = Array.from({ length: FOOTPRINT_ATTRIBUTES_MAX }, (_, index) => [`n${index}`, index]);
@@ -451,18 +451,18 @@ describe('conflicts', () => {
 
   it('[UPLOAD-12] an unreadable `seen` counts as having seen nothing, and a missing one is rejected', async () => {
     const test = await detect();
-    await test.tidemark.pushObjects({ ...orders, objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ ...orders, objects: { 1: { a: 1 } } });
     const seen = await tokenOf(test, test.device);
     expect(await test.push({ attributes: { a: 2 } })).toMatchObject([
       { status: 'rejected', error: { code: 'invalid_request' }, current: { a: 1 } },
     ]);
     const bobs = await newDevice(test, 'bob');
-    await test.tidemark.pushObjects({ source: 'Order', user_id: 'bob', objects: { 1: { a: 1 } } });
+    await test.tidemark.objects.push({ source: 'Order', user_id: 'bob', objects: { 1: { a: 1 } } });
     for (const strange of ['nonsense', `${seen}x`, await tokenOf(test, bobs)]) {
       expect(await test.push({ attributes: { a: 2 }, seen: strange })).toMatchObject([{ status: 'conflict' }]);
     }
-    await test.tidemark.pushObjects({ ...orders, objects: { 2: { a: 1 } } });
-    await test.tidemark.pushDeletes({ ...orders, objects: ['2'] });
+    await test.tidemark.objects.push({ ...orders, objects: { 2: { a: 1 } } });
+    await test.tidemark.objects.pushDeletes({ ...orders, objects: ['2'] });
     await test.store.trim(userPartition('Order', 'ada'), 3);
     expect(await test.push({ attributes: { a: 2 }, seen })).toMatchObject([{ status: 'conflict' }]);
     expect(await test.push({ attributes: { a: 2 }, seen: await tokenOf(test, test.device) })).toMatchObject([

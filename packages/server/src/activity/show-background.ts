@@ -5,18 +5,24 @@ import type { ActivityHub } from './activity-hub.ts';
 const BY_NO_REQUEST = { requestId: null };
 
 /** Shows what jobs and timers of this server do: refreshes, and outcomes of queued uploads. */
-export function showBackground(activity: ActivityHub, tidemark: Pick<Tidemark, 'onOutcome' | 'onRefreshed'>): void {
-  tidemark.onRefreshed(({ partition, code, tookMs }) => {
+export function showBackground(activity: ActivityHub, tidemark: Pick<Tidemark, 'events'>): void {
+  tidemark.events.on('refreshed', ({ partition, code, tookMs }) => {
     if (code === null && !activity.wantsSuccesses) return;
     const { source, owner } = partition;
     const user_id = owner.kind === 'user' ? owner.login : null;
     const whose = { user_id, client_id: null, partition: groupOf(partition) };
     activity.publish({ kind: 'refresh', ...whose, source, duration_ms: Math.round(tookMs), code }, BY_NO_REQUEST);
   });
-  tidemark.onOutcome(({ user: user_id, client: client_id, source, op, opId: op_id, id: object_id, status, code }) => {
-    if (status === 'applied' && !activity.wantsSuccesses) return;
-    activity.publish({ kind: 'upload', user_id, client_id, source, op, op_id, object_id, status, code }, BY_NO_REQUEST);
-  });
+  tidemark.events.on(
+    'outcome',
+    ({ user: user_id, client: client_id, source, op, opId: op_id, id: object_id, status, code }) => {
+      if (status === 'applied' && !activity.wantsSuccesses) return;
+      activity.publish(
+        { kind: 'upload', user_id, client_id, source, op, op_id, object_id, status, code },
+        BY_NO_REQUEST,
+      );
+    },
+  );
 }
 
 /** Shows the result of a ping on one device. */

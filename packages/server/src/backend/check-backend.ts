@@ -6,7 +6,7 @@ import { SignatureRefused } from './answer-refusal.ts';
 import type { HttpBackend } from './http-backend.ts';
 
 export interface CheckBackendParts {
-  readonly tidemark: Pick<Tidemark, 'system' | 'sources' | 'groups' | 'users' | 'checkAnswer'>;
+  readonly tidemark: Pick<Tidemark, 'system' | 'sources' | 'groups' | 'users' | 'objects'>;
   readonly backend: Pick<HttpBackend, 'probe'>;
   /** The user whose data is queried, for sources with data of users. */
   readonly user: string;
@@ -92,7 +92,7 @@ async function checkSource(parts: CheckBackendParts, source: SourceView): Promis
   const forWhom = whose === null ? '' : ` for ${whose}`;
   try {
     const answer = await parts.backend.probe().query(call);
-    const count = await parts.tidemark.checkAnswer(answer);
+    const count = await parts.tidemark.objects.checkAnswer(answer);
     return { name, status: 'ok', detail: `query${forWhom} returned ${count} objects` };
   } catch (error) {
     return { name, status: 'failed', detail: `query${forWhom}: ${errorMessage(error)}` };

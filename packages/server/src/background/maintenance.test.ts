@@ -15,13 +15,13 @@ it('[SYNC-15] tombstones that no device needs are trimmed, and metrics count par
   const { tidemark, store, clock } = await newTidemark();
   const metrics = new Metrics();
   const objects = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`o${index}`, { a: 1 }]));
-  await tidemark.pushObjects({ source: 'Product', objects });
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects });
-  await tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o1', 'o2'] });
+  await tidemark.objects.push({ source: 'Product', objects });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
+  await tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o1', 'o2'] });
   const { client_id: client } = await tidemark.clients.register('ada', {});
   const held = await tidemark.devices.pull({ user: 'ada', client }, { sources: new Map([['Order', null]]) });
   await held.noted;
-  await tidemark.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o3'] });
+  await tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o3'] });
   const floors = async () => [
     (await store.partition(sharedPartition('Product'))).floor,
     (await store.partition(userPartition('Order', 'ada'))).floor,
@@ -42,9 +42,9 @@ it('[SYNC-15] tombstones that no device needs are trimmed, and metrics count par
 it('[SYNC-15] a partition whose user or source was deleted meanwhile does not stop the trimming of others', async () => {
   const { tidemark, store } = await newTidemark();
   const metrics = new Metrics();
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
-  await tidemark.pushObjects({ source: 'Product', objects: { 1: { a: 1 } } });
-  await tidemark.pushDeletes({ source: 'Product', objects: ['1'] });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+  await tidemark.objects.push({ source: 'Product', objects: { 1: { a: 1 } } });
+  await tidemark.objects.pushDeletes({ source: 'Product', objects: ['1'] });
   const { partitions } = store;
   store.partitions = async (list) => {
     const listed = await partitions.call(store, list);

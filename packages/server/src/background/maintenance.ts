@@ -147,7 +147,7 @@ export async function trimPartitions(
 async function trimPartition(tidemark: Tidemark, partition: PartitionKey, retentionMs: number): Promise<number> {
   try {
     const before = await tidemark.store.partition(partition);
-    const after = await tidemark.trim({ partition, retentionMs });
+    const after = await tidemark.objects.trim({ partition, retentionMs });
     return before.epoch === after.epoch ? after.floor - before.floor : 0;
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) return 0;

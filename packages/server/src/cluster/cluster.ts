@@ -27,7 +27,7 @@ export type ClusterNotice = 'sessions' | 'sources' | 'reset';
 
 interface ClusterParts {
   readonly members: ClusterMembers;
-  readonly tidemark: Pick<Tidemark, 'onCommitted' | 'onOutcome' | 'onAcknowledged' | 'freshness' | 'stats'>;
+  readonly tidemark: Pick<Tidemark, 'events' | 'freshness' | 'stats'>;
   readonly hub: EventHub;
   readonly activity: Pick<ActivityHub, 'receive' | 'recheck'>;
   readonly limiter: LoginLimiter;
@@ -87,16 +87,16 @@ export class Cluster {
 
   #announceCommits(): void {
     const { tidemark, hub, members } = this.#parts;
-    tidemark.onCommitted((committed) => {
+    tidemark.events.on('committed', (committed) => {
       hub.committed(committed);
       this.#addChange(committed);
     });
-    tidemark.onOutcome(({ client }) => {
+    tidemark.events.on('outcome', ({ client }) => {
       hub.outcomes(client);
       // Announced also if the device listens here: it may have moved to another server a moment ago.
       members.tell({ kind: 'outcomes', client });
     });
-    tidemark.onAcknowledged((acknowledgement) => this.#addAcknowledged(acknowledgement));
+    tidemark.events.on('acknowledged', (acknowledgement) => this.#addAcknowledged(acknowledgement));
   }
 
   /** Other servers measure how far devices are that were seen there before. Nobody else needs it. */

@@ -234,7 +234,7 @@ describe('pushes', () => {
     expect(await push({ user_id: 'anna', data: { f: { a: 'never' }, absent: { a: 1 } } }, 'fast_delete')).toBe(0);
     const md = (await admin.get('/rc/v1/users/anna/sources/Order/docs/md')).body;
     expect(md).toEqual({ f: { a: 1 }, g: { z: 2 } });
-    expect((await library.tidemark.partition({ source: 'Order', user_id: 'anna' })).size).toBe(2);
+    expect((await library.tidemark.objects.partition({ source: 'Order', user_id: 'anna' })).size).toBe(2);
     expect(await library.verify()).toEqual([]);
   });
 

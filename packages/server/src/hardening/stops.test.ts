@@ -165,9 +165,9 @@ async function populate(url: string): Promise<string> {
 /** Counts every mark in the store. */
 async function marksIn({ tidemark }: Library): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>();
-  for (const id of (await tidemark.readObjects({ source: 'Order', user_id: 'anna' })).keys()) found.set(id, 1);
+  for (const id of (await tidemark.objects.read({ source: 'Order', user_id: 'anna' })).keys()) found.set(id, 1);
   for (let worker = 1; worker < WORKERS; worker += 2) {
-    const view = await tidemark.readDocument({ kind: 'server' }, `log-${worker}`).catch(() => null);
+    const view = await tidemark.documents.read({ kind: 'server' }, `log-${worker}`).catch(() => null);
     const text = view?.type === 'text' ? view.text : '';
     for (const mark of text.match(/[^;]+;/g) ?? []) found.set(mark, (found.get(mark) ?? 0) + 1);
   }

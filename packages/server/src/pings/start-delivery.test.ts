@@ -297,7 +297,7 @@ describe('devices that hold a connection open', () => {
 
 it('[PING-46] the result of a ping shows who then caught up', async () => {
   const { tidemark, start, send, results, settled } = await setUp({ devices: 1 });
-  const push = (id: string) => tidemark.pushObjects({ source: 'Product', objects: { [id]: { a: 1 } } });
+  const push = (id: string) => tidemark.objects.push({ source: 'Product', objects: { [id]: { a: 1 } } });
   const device = { user: 'ada', client: 'd0' };
   const pull = async (token: string | null) => {
     const { pages, noted } = await tidemark.devices.pull(device, { sources: new Map([['Product', token]]) });

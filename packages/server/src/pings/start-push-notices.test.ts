@@ -69,7 +69,7 @@ function setOff(ms: number): void {
 }
 
 const push = (source: string, id: string, user_id?: string) =>
-  bench.tidemark.pushObjects({ source, objects: { [id]: { a: id } }, ...(user_id === undefined ? {} : { user_id }) });
+  bench.tidemark.objects.push({ source, objects: { [id]: { a: id } }, ...(user_id === undefined ? {} : { user_id }) });
 
 /** Runs the queued announcements. */
 async function announceAll(): Promise<void> {
@@ -111,7 +111,7 @@ describe('push_notify', () => {
 
   it('[PING-41] changes fetched by a refresh cause no ping', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
-    await bench.tidemark.replaceObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } }, since: null });
+    await bench.tidemark.objects.replace({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } }, since: null });
     await pass(1_000);
     expect(await told()).toEqual([]);
   });
@@ -176,7 +176,7 @@ describe('push_notify by several servers', () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     const other = openOther();
     const pushThere = (id: string) =>
-      other.pushObjects({ source: 'Order', user_id: 'ada', objects: { [id]: { a: id } } });
+      other.objects.push({ source: 'Order', user_id: 'ada', objects: { [id]: { a: id } } });
     await push('Order', 'here', 'ada');
     await pass(300);
     await pushThere('there');
@@ -196,7 +196,7 @@ describe('push_notify by several servers', () => {
     await pass(1_000);
     // The pushes of both servers in those two seconds, and the rest.
     expect((await told()).length).toBeLessThanOrEqual(1 + 3);
-    const { head } = await bench.tidemark.partition({ source: 'Order', user_id: 'ada' });
+    const { head } = await bench.tidemark.objects.partition({ source: 'Order', user_id: 'ada' });
     const kept = await bench.store.readEntry(refs.noticed(userPartition('Order', 'ada')));
     expect(JSON.parse(kept?.value ?? '')).toMatchObject({ head });
     expect(waiting).toEqual([]);
@@ -205,7 +205,7 @@ describe('push_notify by several servers', () => {
   it('[MANY-21] announcements under way when the server stops are finished before it has stopped', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     const other = openOther();
-    await other.pushObjects({ source: 'Order', user_id: 'ada', objects: { there: { a: 1 } } });
+    await other.objects.push({ source: 'Order', user_id: 'ada', objects: { there: { a: 1 } } });
     await pass(500);
     await push('Order', 'here', 'ada');
     await pass(500);

@@ -60,7 +60,7 @@ export function startPushNotices(parts: PushNoticesParts): RunningNotices {
     for (const partition of await announceAll(parts, notices.take(), delayMs)) notices.note(partition);
     wake();
   };
-  const end = tidemark.onCommitted(({ partition, cause }) => {
+  const end = tidemark.events.on('committed', ({ partition, cause }) => {
     if (!ANNOUNCED_CAUSES.has(cause)) return;
     notices.note(partition);
     wake();

@@ -45,7 +45,7 @@ export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwne
     answer: Document,
     isText: true,
     handle: async ({ context, params: given, accept }) =>
-      documentAnswer(await context.tidemark.readDocument(scopeOf(given as OwnerParams), docOf(given)), accept),
+      documentAnswer(await context.tidemark.documents.read(scopeOf(given as OwnerParams), docOf(given)), accept),
   });
   const write = route({
     method: 'POST',
@@ -59,7 +59,7 @@ export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwne
     answer: DocumentReport,
     audit: 'document.write',
     handle: ({ context, params: given, body }) =>
-      context.tidemark.writeDocument(scopeOf(given as OwnerParams), docOf(given), body),
+      context.tidemark.documents.write(scopeOf(given as OwnerParams), docOf(given), body),
   });
   return [read, write];
 }
@@ -76,7 +76,7 @@ export function docnamesRoute({ name, id, path, params, scopeOf }: DocumentOwner
     refusals: MEMBERSHIP_REFUSALS,
     params: Type.Object(params),
     answer: names('Names of documents.', ['md', 'settings']),
-    handle: ({ context, params: given }) => context.tidemark.documentNames(scopeOf(given as OwnerParams)),
+    handle: ({ context, params: given }) => context.tidemark.documents.names(scopeOf(given as OwnerParams)),
   });
 }
 
@@ -103,7 +103,7 @@ export function objectsRoute(operationId: string, { name, path, params, scopeOf 
     answer: ObjectList,
     handle: async ({ context, params: given, query: { limit, ...query }, bearer, hasHungUp }) => {
       const call = { ...query, ...(limit === undefined ? {} : { limit: wholeNumber('limit', limit) }) };
-      const list = () => context.tidemark.listObjects(scopeOf(given as OwnerParams), call, hasHungUp);
+      const list = () => context.tidemark.documents.listObjects(scopeOf(given as OwnerParams), call, hasHungUp);
       return new JsonText(isFilteredList(call) ? await context.lists.run(bearer?.tokenHash ?? '', list) : await list());
     },
   });

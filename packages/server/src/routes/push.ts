@@ -143,7 +143,7 @@ const move = route({
   audit: 'objects.move',
   isAuditedByHandOnly: true,
   activity: (_request, answer) => [{ fact: moveFact(answer as MoveReport) }],
-  handle: ({ context, params, body }) => context.tidemark.moveObjects({ source: params.source_name, ...body }),
+  handle: ({ context, params, body }) => context.tidemark.objects.move({ source: params.source_name, ...body }),
 });
 
 function moveFact({ source, moved, missing, to_seq }: MoveReport): ActivityFact {
@@ -153,19 +153,19 @@ function moveFact({ source, moved, missing, to_seq }: MoveReport): ActivityFact 
 
 export const pushRoutes = [
   push('push_objects', 'Add objects, or update existing ones', ObjectsBody, ({ tidemark, target, observer }, body) =>
-    tidemark.pushObjects({ ...target, objects: body.objects }, observer),
+    tidemark.objects.push({ ...target, objects: body.objects }, observer),
   ),
   push('push_deletes', 'Delete objects', DeletesBody, ({ tidemark, target, observer }, body) =>
-    tidemark.pushDeletes({ ...target, objects: body.objects }, observer),
+    tidemark.objects.pushDeletes({ ...target, objects: body.objects }, observer),
   ),
   push('fast_insert', 'Insert objects without reading existing ones', FastInsertBody, (write, body) =>
-    write.tidemark.fastInsert({ ...write.target, objects: body.objects }, write.observer),
+    write.tidemark.objects.fastInsert({ ...write.target, objects: body.objects }, write.observer),
   ),
   push('fast_update', 'Remove previous data and set new data', FastUpdateBody, ({ tidemark, target, observer }, body) =>
-    tidemark.fastUpdate({ ...target, delete_data: body.delete_data, data: body.data }, observer),
+    tidemark.objects.fastUpdate({ ...target, delete_data: body.delete_data, data: body.data }, observer),
   ),
   push('fast_delete', 'Remove the given data', FastDeleteBody, ({ tidemark, target, observer }, body) =>
-    tidemark.fastDelete({ ...target, data: body.data }, observer),
+    tidemark.objects.fastDelete({ ...target, data: body.data }, observer),
   ),
   move,
 ];

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
-import { Tidemark } from '@tidemark/core';
 import type { PlantName } from './plants.ts';
 
 // Loaded into the servers of a chaos run by `--import`, before their own code. It sets their clock, and plants bugs.
@@ -38,20 +37,37 @@ function fromCore(path: string): Promise<Classes> {
   return fromBuilt(`core/dist/${path}`);
 }
 
-/** A push is acknowledged first and written later. */
-async function acknowledgeBeforeCommit(): Promise<void> {
-  const { pushObjects } = Tidemark.prototype;
-  Tidemark.prototype.pushObjects = async function (call) {
-    const written = sleep(EARLY_MS).then(() => pushObjects.call(this, call));
-    written.catch(() => undefined);
-    const { source, user_id: user = null } = call as { readonly source: string; readonly user_id?: string };
-    // No receipt knows this seq, so only reads can show the bug.
-    return { source, user_id: user, changed: 1, unchanged: 0, seq: Number.MAX_SAFE_INTEGER };
+interface PushCall {
+  readonly source: string;
+  readonly user_id?: string;
+  readonly objects: Readonly<Record<string, unknown>>;
+}
+
+type Push = (call: PushCall) => Promise<unknown>;
+
+/** Puts another function in the place of the one that pushes objects. */
+async function replacePush(replacement: (push: Push) => Push): Promise<void> {
+  const { Objects } = await fromCore('documents/objects.js');
+  if (Objects === undefined) throw new Error('the core has no Objects');
+  const push = Objects.prototype.push as Push;
+  Objects.prototype.push = function (this: unknown, call: PushCall) {
+    return replacement((one) => push.call(this, one))(call);
   };
 }
 
+/** A push is acknowledged first and written later. */
+function acknowledgeBeforeCommit(): Promise<void> {
+  return replacePush((push) => async (call) => {
+    const written = sleep(EARLY_MS).then(() => push(call));
+    written.catch(() => undefined);
+    const { source, user_id: user = null } = call;
+    // No receipt knows this seq, so only reads can show the bug.
+    return { source, user_id: user, changed: 1, unchanged: 0, seq: Number.MAX_SAFE_INTEGER };
+  });
+}
+
 interface PullAnswer {
-  readonly pages: readonly { readonly source: string; readonly page: object }[];
+  readonly pages: readonly { readonly source: string; readonly group: string | null; readonly page: object }[];
 }
 
 /** A pull records the token that it sends as if the device had presented it. */
@@ -61,7 +77,9 @@ async function advanceTokenBeforeDelivery(): Promise<void> {
   const pull = Pulls.prototype.pull as (device: unknown, call: object) => Promise<PullAnswer>;
   Pulls.prototype.pull = async function (this: unknown, device: unknown, call: object) {
     const answer = await pull.call(this, device, call);
-    const tokens = answer.pages.flatMap(({ source, page }) => ('token' in page ? [[source, page.token]] : []));
+    const tokens = answer.pages.flatMap(({ source, group, page }) =>
+      group === null && 'token' in page ? [[source, page.token]] : [],
+    );
     if (tokens.length > 0) await pull.call(this, device, { sources: new Map(tokens as [string, string][]) });
     return answer;
   };
@@ -81,21 +99,20 @@ async function keepRevokedGroups(): Promise<void> {
     const found = await of.call(this, user);
     const all = new Set([...(known.get(user) ?? []), ...found.groups]);
     known.set(user, all);
-    return { ...found, groups: [...all].sort() };
+    const groups = [...all].sort();
+    return { ...found, groups, owners: groups.map((name) => ({ kind: 'group', name })) };
   };
 }
 
 /** A push of several objects is written in two commits. */
-async function tearBatches(): Promise<void> {
-  const { pushObjects } = Tidemark.prototype;
-  Tidemark.prototype.pushObjects = async function (call) {
-    const given = call as unknown as { readonly objects: Readonly<Record<string, unknown>> };
-    const [first, ...rest] = Object.entries(given.objects);
-    if (first === undefined || rest.length === 0) return pushObjects.call(this, call);
-    await pushObjects.call(this, { ...call, objects: Object.fromEntries([first]) } as typeof call);
+function tearBatches(): Promise<void> {
+  return replacePush((push) => async (call) => {
+    const [first, ...rest] = Object.entries(call.objects);
+    if (first === undefined || rest.length === 0) return push(call);
+    await push({ ...call, objects: Object.fromEntries([first]) });
     await sleep(EARLY_MS);
-    return pushObjects.call(this, { ...call, objects: Object.fromEntries(rest) } as typeof call);
-  };
+    return push({ ...call, objects: Object.fromEntries(rest) });
+  });
 }
 
 type Attempt = (window: readonly [number, number]) => Promise<unknown>;

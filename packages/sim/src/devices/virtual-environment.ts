@@ -104,15 +104,15 @@ export class VirtualEnvironment implements Environment {
   }
 
   async put(partition: ModelPartition, objects: ObjectsGiven): Promise<void> {
-    await this.#tidemark.pushObjects({ ...callOf(partition), objects });
+    await this.#tidemark.objects.push({ ...callOf(partition), objects });
   }
 
   async delete(partition: ModelPartition, ids: readonly string[]): Promise<void> {
-    await this.#tidemark.pushDeletes({ ...callOf(partition), objects: ids });
+    await this.#tidemark.objects.pushDeletes({ ...callOf(partition), objects: ids });
   }
 
   async read(partition: ModelPartition): Promise<ObjectsGiven> {
-    return Object.fromEntries(await this.#tidemark.readObjects(callOf(partition)));
+    return Object.fromEntries(await this.#tidemark.objects.read(callOf(partition)));
   }
 
   setFaults(areOn: boolean): void {

@@ -33,11 +33,11 @@ export async function fillStore(store: StoreWithJobs): Promise<GoldenFacts> {
   await tidemark.users.create({ attributes: { login: 'ada', password: PASSWORD } });
   await tidemark.groups.add('ada', ['north']);
   const { client_id: client } = await tidemark.clients.register('ada', {});
-  await tidemark.pushObjects({ source: 'Product', objects: { ...PRODUCTS, 3: { name: 'gone' } } });
-  await tidemark.pushDeletes({ source: 'Product', objects: ['3'] });
-  await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: ORDERS });
-  await tidemark.pushObjects({ source: 'Visit', group: 'north', objects: VISITS });
-  await tidemark.writeDocument({ kind: 'server' }, 'motd', { data: DOCUMENT });
+  await tidemark.objects.push({ source: 'Product', objects: { ...PRODUCTS, 3: { name: 'gone' } } });
+  await tidemark.objects.pushDeletes({ source: 'Product', objects: ['3'] });
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: ORDERS });
+  await tidemark.objects.push({ source: 'Visit', group: 'north', objects: VISITS });
+  await tidemark.documents.write({ kind: 'server' }, 'motd', { data: DOCUMENT });
   await store.jobs({ clock: settableClock() }).enqueue(QUEUE, { kind: 'golden', payload: '1', attemptsMax: 3 });
   const { token } = await pull(tidemark, client, null);
   await pull(tidemark, client, token);
@@ -47,20 +47,20 @@ export async function fillStore(store: StoreWithJobs): Promise<GoldenFacts> {
 /** Reads everything that `fillStore` wrote, and writes more. Returns what it found, to be compared with `EXPECTED`. */
 export async function useStore(store: StoreWithJobs, { client, token }: GoldenFacts) {
   const tidemark = tidemarkOn(store);
-  const objects = async (call: Parameters<Tidemark['readObjects']>[0]) =>
-    Object.fromEntries(await tidemark.readObjects(call)) as ObjectsGiven;
+  const objects = async (call: Parameters<Tidemark['objects']['read']>[0]) =>
+    Object.fromEntries(await tidemark.objects.read(call)) as ObjectsGiven;
   const found = {
     products: await objects({ source: 'Product' }),
     orders: await objects({ source: 'Order', user_id: 'ada' }),
     visits: await objects({ source: 'Visit', group: 'north' }),
     groups: (await tidemark.groups.of('ada')).groups,
     isPasswordRight: (await tidemark.users.verifyPassword('ada', PASSWORD)) !== null,
-    document: await tidemark.readDocument({ kind: 'server' }, 'motd'),
+    document: await tidemark.documents.read({ kind: 'server' }, 'motd'),
     jobs: (await store.jobs({ clock: settableClock() }).leaseMany(QUEUE, 1_000, 10)).map(({ payload }) => payload),
     isTidemarkKept: (await store.readTidemark(sharedPartition('Product'), client)) !== null,
     news: changesIn(await pull(tidemark, client, token)),
   };
-  await tidemark.pushObjects({ source: 'Product', objects: { 1: { price: 13 } } });
+  await tidemark.objects.push({ source: 'Product', objects: { 1: { price: 13 } } });
   const findings: unknown[] = [];
   for await (const finding of tidemark.verify()) findings.push(finding);
   return { ...found, newsAfterPush: changesIn(await pull(tidemark, client, token)), findings };

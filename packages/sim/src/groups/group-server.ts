@@ -131,7 +131,7 @@ export class GroupServer implements GroupCalls {
   }
 
   async move({ source, group, to, ids }: Move): Promise<number> {
-    return (await this.tidemark.moveObjects({ source, from: group, to, objects: ids })).moved;
+    return (await this.tidemark.objects.move({ source, from: group, to, objects: ids })).moved;
   }
 
   async verdict(client: string, [source, group, id]: readonly [string, string, string]): Promise<string> {
@@ -143,7 +143,7 @@ export class GroupServer implements GroupCalls {
   }
 
   async objects(source: string, group: string): Promise<ReadonlyMap<string, Attributes>> {
-    const objects = await this.tidemark.readObjects({ source, group });
+    const objects = await this.tidemark.objects.read({ source, group });
     return new Map(Array.from(objects, ([id, attributes]) => [id, { ...attributes }]));
   }
 

@@ -136,7 +136,7 @@ function losingDeletions(calls: GroupCalls, { server }: PlantSeam): Partial<Grou
       const target = await server.objects(source, to);
       const lost = ids.filter((id) => before.has(id) && !target.has(id));
       const objects = Object.fromEntries(lost.map((id) => [id, before.get(id) ?? {}]));
-      if (lost.length > 0) await server.tidemark.pushObjects({ source, group: to, objects });
+      if (lost.length > 0) await server.tidemark.objects.push({ source, group: to, objects });
       return moved;
     },
   };

@@ -283,11 +283,14 @@ export class World {
     const { source, group } = change;
     if (change.kind === 'move') return { write: change, changed: await this.calls.move(change) };
     if (change.kind === 'delete') {
-      return { write: change, changed: (await tidemark.pushDeletes({ source, group, objects: [change.id] })).changed };
+      return {
+        write: change,
+        changed: (await tidemark.objects.pushDeletes({ source, group, objects: [change.id] })).changed,
+      };
     }
     const write = { ...change, value: ++this.#value };
     const objects = { [change.id]: { [change.name]: write.value } };
-    return { write, changed: (await tidemark.pushObjects({ source, group, objects })).changed };
+    return { write, changed: (await tidemark.objects.push({ source, group, objects })).changed };
   }
 
   #during<T>(meanwhile: Meanwhile | null, work: () => Promise<T>): Promise<T> {

@@ -46,7 +46,7 @@ export class TidemarkServer implements ServerUnderTest {
   }
 
   beginQuery(partition: ModelPartition): Promise<unknown> {
-    return this.#tidemark.head(callOf(partition));
+    return this.#tidemark.objects.head(callOf(partition));
   }
 
   async pull({ user, client, ...page }: PullRequest): Promise<string> {
@@ -56,7 +56,7 @@ export class TidemarkServer implements ServerUnderTest {
   }
 
   readObjects(partition: ModelPartition) {
-    return this.#tidemark.readObjects(callOf(partition));
+    return this.#tidemark.objects.read(callOf(partition));
   }
 
   status(partition: ModelPartition): Promise<PartitionStatus> {
@@ -64,7 +64,7 @@ export class TidemarkServer implements ServerUnderTest {
   }
 
   async trim(partition: ModelPartition, retentionMs: number): Promise<void> {
-    await this.#tidemark.trim({ ...callOf(partition), retentionMs });
+    await this.#tidemark.objects.trim({ ...callOf(partition), retentionMs });
   }
 
   async forceTrim(partition: ModelPartition, upTo: number): Promise<void> {

@@ -38,17 +38,17 @@ export function performWrite(tidemark: Tidemark, write: Write): Promise<WriteRep
   const call = callOf(write.partition);
   switch (write.kind) {
     case 'push_objects':
-      return tidemark.pushObjects({ ...call, objects: write.objects });
+      return tidemark.objects.push({ ...call, objects: write.objects });
     case 'push_deletes':
-      return tidemark.pushDeletes({ ...call, objects: write.ids });
+      return tidemark.objects.pushDeletes({ ...call, objects: write.ids });
     case 'fast_insert':
-      return tidemark.fastInsert({ ...call, objects: write.objects });
+      return tidemark.objects.fastInsert({ ...call, objects: write.objects });
     case 'fast_update':
-      return tidemark.fastUpdate({ ...call, delete_data: write.deleteData, data: write.data });
+      return tidemark.objects.fastUpdate({ ...call, delete_data: write.deleteData, data: write.data });
     case 'fast_delete':
-      return tidemark.fastDelete({ ...call, data: write.data });
+      return tidemark.objects.fastDelete({ ...call, data: write.data });
     case 'replace':
-      return tidemark.replaceObjects({
+      return tidemark.objects.replace({
         ...call,
         objects: write.objects,
         since: (write.query?.since ?? null) as SeenState | null,

@@ -82,7 +82,7 @@ export class SdkServer {
 
   async objects({ source, group, user }: Owner): Promise<Objects> {
     const whose = group !== null ? { group } : { user_id: user };
-    const objects = await this.tidemark.readObjects({ source, ...whose });
+    const objects = await this.tidemark.objects.read({ source, ...whose });
     return new Map(Array.from(objects, ([id, attributes]) => [id, { ...attributes }]));
   }
 

@@ -60,21 +60,21 @@ export class World {
   async put({ source, group, id }: StepOf<'put'>): Promise<void> {
     const v = this.ledger.nextValue();
     if (source !== 'Order') {
-      await this.server.tidemark.pushObjects({ source, group, objects: { [id]: { g: group, last: v } } });
+      await this.server.tidemark.objects.push({ source, group, objects: { [id]: { g: group, last: v } } });
       return;
     }
     for (const user of USERS) {
-      await this.server.tidemark.pushObjects({ source, user_id: user, objects: { [id]: { last: v } } });
+      await this.server.tidemark.objects.push({ source, user_id: user, objects: { [id]: { last: v } } });
     }
   }
 
   async remove({ source, group, id }: StepOf<'remove'>): Promise<void> {
     const whose = source === 'Order' ? USERS.map((user) => ({ user_id: user })) : [{ group }];
-    for (const owner of whose) await this.server.tidemark.pushDeletes({ source, ...owner, objects: [id] });
+    for (const owner of whose) await this.server.tidemark.objects.pushDeletes({ source, ...owner, objects: [id] });
   }
 
   async move({ source, group, to, id }: StepOf<'move'>): Promise<void> {
-    await this.server.tidemark.moveObjects({ source, from: group, to, objects: [id] });
+    await this.server.tidemark.objects.move({ source, from: group, to, objects: [id] });
   }
 
   async join(user: string, groups: readonly string[]): Promise<void> {

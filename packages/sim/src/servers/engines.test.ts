@@ -98,7 +98,7 @@ describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
     const receipt = () => second.receipts.read({ source: 'Order', user_id: 'ada' });
     const token = await pullOrders(first, null);
     expect(await receipt()).toMatchObject({ devices: 2, delivered: 1, behind: 0, never_synced: 1 });
-    await first.pushObjects({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
+    await first.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
     expect(await second.delivery.explain('c1', 'Order', '1')).toMatchObject({ verdict: 'pending' });
     expect(await second.delivery.explain('never', 'Order', '1')).toMatchObject({ verdict: 'never_synced' });
     expect(await receipt()).toMatchObject({
@@ -130,6 +130,6 @@ describe.each(Object.keys(ENGINES))('two servers on one %s store', (engine) => {
     await expect(first.refresher.ensureFresh(stock)).rejects.toMatchObject({ code: 'store_unavailable' });
     isAway = false;
     expect(await first.refresher.ensureFresh(stock)).toBeNull();
-    expect([Object.fromEntries(await second.readObjects(stock)), queries]).toEqual([{ 1: { n: 2 } }, 2]);
+    expect([Object.fromEntries(await second.objects.read(stock)), queries]).toEqual([{ 1: { n: 2 } }, 2]);
   });
 });

@@ -80,14 +80,14 @@ describe('uploads in random histories', () => {
       const dice = new Dice(seededRandom(seed * 7));
       const { tidemark, devices } = await newWorld(seed);
       const partition = { source: 'Order', user_id: 'ada' };
-      await tidemark.pushObjects({
+      await tidemark.objects.push({
         ...partition,
         objects: Object.fromEntries(OBJECTS.map((id) => [id, { created: true }])),
       });
       const uploads = drawUploads(dice, devices);
       const pushes = dice.between(0, 4);
       const pushing = Array.from({ length: pushes }, (_, index) =>
-        tidemark.pushObjects({ ...partition, objects: { a: { [`pushed${index}`]: index } } }),
+        tidemark.objects.push({ ...partition, objects: { a: { [`pushed${index}`]: index } } }),
       );
       await Promise.all([sendAll(tidemark, uploads, dice), ...pushing]);
       const expected = new Map(OBJECTS.map((id) => [id, { created: true } as Record<string, unknown>]));
@@ -95,12 +95,12 @@ describe('uploads in random histories', () => {
       for (let index = 0; index < pushes; index++)
         Object.assign(expected.get('a') ?? {}, { [`pushed${index}`]: index });
       const held = new Map(
-        [...(await tidemark.readObjects(partition))].map(([id, { last: _last, ...own }]) => [id, own]),
+        [...(await tidemark.objects.read(partition))].map(([id, { last: _last, ...own }]) => [id, own]),
       );
       for (const object of expected.values()) delete object.last;
       expect([seed, held]).toEqual([seed, expected]);
       // Every change takes a seq, and every upload changes something.
-      const { head } = await tidemark.partition(partition);
+      const { head } = await tidemark.objects.partition(partition);
       expect([seed, head]).toEqual([seed, OBJECTS.length + uploads.length + pushes]);
     }
   });

@@ -76,5 +76,5 @@ export class MdChecker {
 }
 
 export function objectsOf({ observer }: World, partition: ModelPartition) {
-  return observer.tidemark.readObjects(callOf(partition));
+  return observer.tidemark.objects.read(callOf(partition));
 }

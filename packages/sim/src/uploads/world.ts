@@ -57,8 +57,8 @@ export class World {
       const call = callOf({ source, user });
       const { tidemark } = this.#server;
       await (attributes === null
-        ? tidemark.pushDeletes({ ...call, objects: [id] })
-        : tidemark.pushObjects({ ...call, objects: { [id]: attributes } })
+        ? tidemark.objects.pushDeletes({ ...call, objects: [id] })
+        : tidemark.objects.push({ ...call, objects: { [id]: attributes } })
       ).catch(ignoreRefusal);
     };
   }

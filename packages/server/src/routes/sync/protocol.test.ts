@@ -241,7 +241,10 @@ describe('pulling', () => {
     expect(await pullOne(anna, names.shared, away)).toMatchObject({ delete: ['o1'] });
     const library = await openLibrary(server.folder);
     // As if no device had been seen for long.
-    expect(await library.tidemark.trim({ source: names.shared, retentionMs: -1 })).toMatchObject({ floor: 4, head: 4 });
+    expect(await library.tidemark.objects.trim({ source: names.shared, retentionMs: -1 })).toMatchObject({
+      floor: 4,
+      head: 4,
+    });
     await library.close();
     const page = await pullOne(anna, names.shared, away);
     expect(page).toMatchObject({ reset: true, more: false });

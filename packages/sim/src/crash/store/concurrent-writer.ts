@@ -35,21 +35,21 @@ type Work = (tidemark: Tidemark, options: WriterOptions, number: number) => Prom
 const LANES: Readonly<Record<Lane, Work>> = {
   async merge(tidemark, { name }, number) {
     const objects = { [`o${number % OBJECTS}`]: { [name]: number } };
-    return (await tidemark.pushObjects({ source: SHARED, objects })).seq;
+    return (await tidemark.objects.push({ source: SHARED, objects })).seq;
   },
   async swap(tidemark, { name }, number) {
     const id = `p${number % OBJECTS}`;
     const delete_data = { [id]: { [name]: number - OBJECTS } };
-    return (await tidemark.fastUpdate({ ...PERSONAL, delete_data, data: { [id]: { [name]: number } } })).seq;
+    return (await tidemark.objects.fastUpdate({ ...PERSONAL, delete_data, data: { [id]: { [name]: number } } })).seq;
   },
   async append(tidemark, { name }, number) {
-    await tidemark.writeDocument({ kind: 'server' }, 'log', { data: `${name}:${number};`, append: true });
+    await tidemark.documents.write({ kind: 'server' }, 'log', { data: `${name}:${number};`, append: true });
     return 0;
   },
   async batch(tidemark, { name, batchObjects }, number) {
     const ids = Array.from({ length: batchObjects }, (_, index) => `${name}-${index}`);
     const objects = Object.fromEntries(ids.map((id) => [id, { number }]));
-    return (await tidemark.fastInsert({ source: SHARED, objects })).seq;
+    return (await tidemark.objects.fastInsert({ source: SHARED, objects })).seq;
   },
 };
 

@@ -58,7 +58,7 @@ async function writeDocument(
   { kind, owner, content }: DocumentOperation,
 ): Promise<Answer> {
   const { scope, name } = documentOf(writer, owner, content.type);
-  await tidemark.writeDocument(scope, name, { data: dataOf(writer, content), append: kind === 'append_document' });
+  await tidemark.documents.write(scope, name, { data: dataOf(writer, content), append: kind === 'append_document' });
   return DONE;
 }
 
@@ -67,7 +67,7 @@ function dataOf(writer: number, content: DocumentContent): unknown {
 }
 
 async function trim(tidemark: Tidemark, partition: ModelPartition, isForced: boolean): Promise<Answer> {
-  if (!isForced) return { kind: 'trimmed', floor: (await tidemark.trim(callOf(partition))).floor };
+  if (!isForced) return { kind: 'trimmed', floor: (await tidemark.objects.trim(callOf(partition))).floor };
   const { head } = await tidemark.store.partition(keyOf(partition));
   return { kind: 'trimmed', floor: (await tidemark.store.trim(keyOf(partition), head)).floor };
 }

@@ -126,7 +126,7 @@ async function problemsIn(folder: string, device: Device, count: number): Promis
       .filter(({ status }) => status !== 'applied')
       .map(({ op_id, status }) => `${op_id} ${status}`);
     if (outcomes.length !== count) problems.push(`${outcomes.length} outcomes of ${count} uploads were reported`);
-    const objects = await tidemark.readObjects({ source: 'Order', user_id: device.user });
+    const objects = await tidemark.objects.read({ source: 'Order', user_id: device.user });
     if (objects.size !== Math.ceil(count / UPLOADS_PER_OBJECT)) problems.push(`${objects.size} objects exist`);
     for (const [id, { position }] of objects) {
       if (!id.startsWith('made-') || position !== UPLOADS_PER_OBJECT - 1) problems.push(`${id} ended at ${position}`);

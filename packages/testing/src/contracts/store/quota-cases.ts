@@ -160,7 +160,7 @@ export const quotaCases: readonly StoreCase[] = [
     const { tidemark, clock } = await newTidemark({ store, limits: { userBytesMax } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
     const partition = userPartition('Order', 'ada');
-    await tidemark.pushObjects({ source: 'Order', user_id: 'ada', objects: { mine: { n: 0 } } });
+    await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { mine: { n: 0 } } });
     let earlier: readonly string[] = [];
     let count = 0;
     const upload = async (): Promise<boolean> => {

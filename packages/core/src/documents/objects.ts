@@ -1,0 +1,169 @@
+import { type JsonValue, type Limits, type MoveReport, parseJson, type WriteReport } from '@tidemark/protocol';
+import { admitAnswer } from '../admission/admit-answer.ts';
+import type {
+  AnswerCall,
+  FastDeleteCall,
+  FastUpdateCall,
+  MoveCall,
+  ObjectsCall,
+  PartitionWrite,
+  ReplaceCall,
+  SeenState,
+  WriteAdmission,
+  WriteCall,
+} from '../admission/admit-write.ts';
+import type { Admitted } from '../admission/admitted.ts';
+import { rangeOfCommit } from '../journal/commit-range.ts';
+import type { CommitCause, Committed } from '../journal/committed.ts';
+import { RETENTION_MS_DEFAULT, trim } from '../journal/trim.ts';
+import type { ObjectsAnswer } from '../ports/adapter.ts';
+import type { Clock } from '../ports/clock.ts';
+import { groupOf } from '../ports/owner.ts';
+import type { Pace } from '../ports/pace.ts';
+import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import { moveObjects } from './move-objects.ts';
+import { type ObjectPageCall, objectPage } from './object-page.ts';
+import type { ChangeObserver } from './observed-changes.ts';
+import { readObjects } from './read-objects.ts';
+import { Writer } from './writer.ts';
+
+export interface ObjectsParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** A monotonic clock, for durations. Absent: `clock`. */
+  readonly steadyClock?: Clock;
+  readonly limits: Limits;
+  readonly pace: Pace;
+  readonly admission: WriteAdmission;
+  /** The group by which a partition is named to callers; null: none. */
+  readonly groupNamed: (partition: PartitionKey) => Promise<string | null>;
+  /** Called with the time that a write took to be durable. */
+  readonly onWritten?: (tookMs: number) => void;
+  readonly onCommitted: (committed: Committed) => void;
+}
+
+/** The objects of sources, as backends and administrators write and read them. */
+export class Objects {
+  readonly #parts: ObjectsParts;
+  readonly #admission: WriteAdmission;
+  readonly #writer: Writer;
+
+  constructor(parts: ObjectsParts) {
+    const { store, clock, pace, limits, admission } = parts;
+    this.#parts = parts;
+    this.#admission = admission;
+    this.#writer = new Writer(store, clock, pace, limits);
+  }
+
+  push(call: ObjectsCall, observer?: ChangeObserver, cause: CommitCause = 'push'): Promise<WriteReport> {
+    return this.#write(this.#admission.pushObjects(call), cause, observer);
+  }
+
+  pushDeletes(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.pushDeletes(call), 'push', observer);
+  }
+
+  fastInsert(call: ObjectsCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.fastInsert(call), 'push', observer);
+  }
+
+  fastUpdate(call: FastUpdateCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.fastUpdate(call), 'push', observer);
+  }
+
+  fastDelete(call: FastDeleteCall, observer?: ChangeObserver): Promise<WriteReport> {
+    return this.#write(this.#admission.fastDelete(call), 'push', observer);
+  }
+
+  /**
+   * Moves objects from one group of a source to another. A device in both groups has the object all the time, if it
+   * applies answers as the protocol says: the object is added before it is removed.
+   */
+  async move(call: MoveCall): Promise<MoveReport> {
+    const { store, clock, limits, onCommitted } = this.#parts;
+    const write = await this.#admission.move(call);
+    const { moved, missing, from, to } = await moveObjects(
+      {
+        ...{ store, clock, quota: limits },
+        onCommitted: (partition, range) => onCommitted({ partition, cause: 'push', range }),
+      },
+      write,
+    );
+    const whose = { source: write.to.source, from: groupOf(write.from) ?? '', to: groupOf(write.to) ?? '' };
+    return { ...whose, moved, missing, from_seq: from.head, to_seq: to.head };
+  }
+
+  /** Makes the document equal to the objects. With `since`, later commits are not undone. */
+  replace(call: ReplaceCall, cause: CommitCause = 'refresh'): Promise<WriteReport> {
+    return this.#write(this.#admission.replace(call), cause);
+  }
+
+  /** The same with the answer of a backend, which may still be arriving. */
+  replaceWithAnswer(call: AnswerCall): Promise<WriteReport> {
+    return this.#write(this.#admission.answer(call), 'refresh');
+  }
+
+  /** Checks the answer to a query as a refresh would, and stores nothing. Returns the number of objects. */
+  async checkAnswer(answer: ObjectsAnswer): Promise<number> {
+    const objects = await admitAnswer(answer, this.#parts.limits, this.#parts.pace);
+    for (const object of objects) objects.attributesOf(object);
+    return objects.size;
+  }
+
+  /** Returns the current state, to be passed as `since` to `replace` when a query that starts now is answered. */
+  async head(call: WriteCall): Promise<SeenState> {
+    const { partition, generation } = await this.#admission.partition(call);
+    const { epoch, head } = await this.#parts.store.partition(partition);
+    return { epoch, head, generation };
+  }
+
+  async partition(call: WriteCall): Promise<PartitionState> {
+    const { partition } = await this.#admission.partition(call);
+    return this.#parts.store.partition(partition);
+  }
+
+  async read(call: WriteCall): Promise<ReadonlyMap<string, Readonly<Record<string, JsonValue>>>> {
+    const objects = await this.readTexts(call);
+    return new Map([...objects].map(([id, text]) => [id, parseJson(text) as Record<string, JsonValue>]));
+  }
+
+  /** The objects as JSON texts. */
+  async readTexts(call: WriteCall): Promise<ReadonlyMap<string, string>> {
+    const { partition } = await this.#admission.partition(call);
+    return (await readObjects(this.#parts.store, partition)).objects;
+  }
+
+  /**
+   * Returns a page of the objects as JSON text, with the seqs at which they changed. `isOver` returns true when nobody waits
+   * for it any more.
+   */
+  async list(call: WriteCall, page: ObjectPageCall, isOver = () => false): Promise<string> {
+    const { partition } = await this.#admission.partition(call);
+    return objectPage(this.#parts, partition, page, isOver);
+  }
+
+  /** Deletes the tombstones that no recently seen device still needs. */
+  async trim(call: WriteCall & { readonly retentionMs?: number }): Promise<PartitionState> {
+    const { partition } = await this.#admission.partition(call);
+    const { retentionMs = RETENTION_MS_DEFAULT } = call;
+    return trim(this.#parts.store, partition, { nowMs: this.#parts.clock.nowMs(), retentionMs });
+  }
+
+  async #write(
+    admission: Promise<Admitted<PartitionWrite>>,
+    cause: CommitCause,
+    observer: ChangeObserver | null = null,
+  ): Promise<WriteReport> {
+    const { clock, steadyClock = clock, onWritten, onCommitted, groupNamed } = this.#parts;
+    const write = await admission;
+    const { partition, user } = write;
+    const startedMs = steadyClock.nowMs();
+    const { epoch, ...outcome } = await this.#writer.write(write, observer);
+    onWritten?.(steadyClock.nowMs() - startedMs);
+    if (outcome.changed > 0) {
+      onCommitted({ partition, cause, range: rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed) });
+    }
+    const group = await groupNamed(partition);
+    return { source: partition.source, user_id: user, ...(group === null ? {} : { group }), ...outcome };
+  }
+}
