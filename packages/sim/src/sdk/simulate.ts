@@ -190,10 +190,12 @@ async function end(world: World): Promise<void> {
   for (let round = 0; round < ROUNDS_MAX; round++) {
     for (const sdk of world.devices) await awaken(sdk);
     for (const sdk of world.devices) await sdk.sync();
+    // A job that runs after the sync changes what the devices do not show yet.
+    const isSettled = await isQuiet(world);
     await server.runJobs();
     throwNoticed(world);
     // Groups may still fail, and the device shows the others. They work again after the first round.
-    const areDone = round > 0 && (await isQuiet(world));
+    const areDone = round > 0 && isSettled;
     server.failing = new Set();
     if (areDone) break;
     await server.platform.advance(ROUND_MS);
