@@ -16,11 +16,13 @@ const TRIMS_DURING_CATCH_UP_PER_1000 = 15;
 const LATE_WORK_PERCENT = 20;
 const OUTDATED_TIDEMARKS_PERCENT = 20;
 const FALL_BACKS_PERCENT = 30;
+const SHARED_CALLS_PERCENT = 60;
+const HANDOVERS_PERCENT = 30;
 const DELAY_SEEDS = 2 ** 31;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The others are only drawn for the end of histories, so that seeds keep their steps. */
-type DrawnKind = Exclude<Action['kind'], 'outdate_tidemarks' | 'keep_state' | 'fall_back'>;
+type DrawnKind = Exclude<Action['kind'], 'outdate_tidemarks' | 'keep_state' | 'fall_back' | 'pull_together'>;
 
 /** How often each kind of step is drawn, before the history's own mix. */
 const WEIGHTS: Readonly<Record<DrawnKind, number>> = {
@@ -67,7 +69,9 @@ export function drawHistory(seed: number): SyncHistory {
   const late = dice.chance(LATE_WORK_PERCENT) ? drawLateWork(draft).map(timed) : [];
   const outdated = dice.chance(OUTDATED_TIDEMARKS_PERCENT) ? drawOutdatedTidemarks(draft).map(timed) : [];
   const fallen = dice.chance(FALL_BACKS_PERCENT) ? drawFallBack(draft).map(timed) : [];
-  return { seed, devices, steps: [...steps, ...late, ...outdated, ...fallen], lastPages };
+  const together = dice.chance(SHARED_CALLS_PERCENT) ? drawSharedCalls(draft).map(timed) : [];
+  const handover = dice.chance(HANDOVERS_PERCENT) ? drawHandover(draft).map(timed) : [];
+  return { seed, devices, steps: [...steps, ...late, ...outdated, ...fallen, ...together, ...handover], lastPages };
 }
 
 /**
@@ -102,9 +106,7 @@ function drawActions(draft: Draft): Action[] {
   const { dice, devices } = draft;
   if (dice.below(1_000) < TRIMS_DURING_CATCH_UP_PER_1000) {
     const device = dice.below(devices.length);
-    const partition = draft.partitions.find(
-      (candidate) => devices[device] !== undefined && syncs(devices[device], candidate),
-    );
+    const partition = draft.partitions.find((candidate) => isSynced(devices[device], candidate));
     return partition === undefined ? [] : drawTrimDuringCatchUp(draft, device, partition);
   }
   const kind = dice.pick(draft.kinds);
@@ -147,6 +149,10 @@ function drawConcurrent(draft: Draft, partition: ModelPartition): Action {
     pulls,
     trim: dice.chance(20) ? dice.between(0, 10) / 10 : null,
   };
+}
+
+function isSynced(device: DeviceSpec | undefined, partition: ModelPartition): boolean {
+  return device !== undefined && syncs(device, partition);
 }
 
 function syncs({ source, user }: DeviceSpec, partition: ModelPartition): boolean {
@@ -235,6 +241,41 @@ function drawFallBack(draft: Draft): Action[] {
     { kind: 'fall_back' },
     ...[...pulls(30, 1), ...writes(2), ...pulls(60, 1)],
   ];
+}
+
+/** Draws pulls of all sources of one client in one call, between writes to these sources. */
+function drawSharedCalls(draft: Draft): Action[] {
+  const { dice, devices, partitions } = draft;
+  const ofOne = (client: string) => devices.flatMap((other, index) => (other.client === client ? [index] : []));
+  const shared = devices.map(({ client }) => ofOne(client)).filter(({ length }) => length > 1);
+  const [chosen] = dice.shuffle(shared);
+  if (chosen === undefined) return [];
+  const near = partitions.filter((partition) => chosen.some((index) => isSynced(devices[index], partition)));
+  const writes = (): Action[] =>
+    near.flatMap((partition) =>
+      Array.from(
+        { length: dice.between(0, 3) },
+        () => ({ kind: 'write', write: drawWrite(draft, partition) }) as const,
+      ),
+    );
+  const pull = (pages: number): Action => {
+    return { kind: 'pull_together', devices: chosen, sizes: Array.from({ length: pages }, () => drawSize(dice)) };
+  };
+  return [...writes(), pull(12), ...writes(), ...writes(), pull(1), ...writes(), pull(2), ...writes(), pull(1)];
+}
+
+/** Draws devices that pull while their user is replaced by another user of the same login, who has no devices yet. */
+function drawHandover(draft: Draft): Action[] {
+  const { dice, partitions, devices } = draft;
+  const partition = dice.shuffle(partitions).find(({ user }) => user !== null);
+  if (partition?.user == null) return [];
+  const { user } = partition;
+  const pulls = devices.flatMap((device, index) => (isSynced(device, partition) ? [index] : []));
+  const push = drawPushes(draft, partition);
+  return Array.from({ length: 3 }, (): Action[] => [
+    { kind: 'write', write: push() },
+    { kind: 'recreate_user', user, racing: [], first: [push()], pulls, registersLater: true },
+  ]).flat();
 }
 
 /** Returns a function that draws pushes of the same object, each with other attributes. */

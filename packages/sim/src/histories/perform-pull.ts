@@ -1,7 +1,7 @@
 import { WrongPage } from '../model/device.ts';
 import { difference, objectText, takeSnapshot } from '../model/objects.ts';
 import { demand, Violation } from '../runner/violation.ts';
-import { examinePage } from './examine-page.ts';
+import { examinePage, type ServedPage } from './examine-page.ts';
 import type { AnswerInFlight, RequestInFlight } from './network.ts';
 import type { PullRequest } from './server-under-test.ts';
 import type { PageSize } from './step.ts';
@@ -10,13 +10,30 @@ import type { SimulatedDevice, World } from './world.ts';
 
 /** Lets the server answer a request, and checks the page whether or not it will arrive. */
 export async function serve(world: World, device: SimulatedDevice, request: RequestInFlight): Promise<AnswerInFlight> {
+  const begun = await beginPull(world, device, request);
+  return endPull(world, begun, await world.server.pull(pullRequest(device, request)));
+}
+
+/** A pull that runs alone, and what was known before it. */
+export type BegunPull = Pick<ServedPage, 'device' | 'asked' | 'issue' | 'size' | 'head' | 'floor'>;
+
+/** Records the token that the server is about to see. */
+export async function beginPull(
+  world: World,
+  device: SimulatedDevice,
+  { token: asked, size }: RequestInFlight,
+): Promise<BegunPull> {
+  const issue = recordToken(world, device, asked);
+  const { head, floor } = await world.status(device.partition);
+  return { device, asked, issue, size, head, floor };
+}
+
+/** Checks the page, and records what the server now knows of the device. */
+export function endPull(world: World, begun: BegunPull, text: string): AnswerInFlight {
+  const { device, issue, head } = begun;
   const { partition } = device;
-  const issue = recordToken(world, device, request.token);
-  const { head, floor } = await world.status(partition);
-  const text = await world.server.pull(pullRequest(device, request));
   const states = [world.oracle.state(partition)];
-  const { token: asked, size } = request;
-  const answer = examinePage(world, { device, asked, issue, size, text, states, head, floor, trimmedMeanwhile: false });
+  const answer = examinePage(world, { ...begun, text, states, trimmedMeanwhile: false });
   // A partition that was never written to keeps no tidemarks.
   const base = answer.page.reset === true ? null : (issue?.base ?? null);
   if (head > 0 && base?.isCertain !== false) world.tokens.recordAcknowledged(partition, device.spec.client, base);

@@ -1,13 +1,11 @@
 import { Refusal } from '@tidemark/protocol';
-import { readPage } from '../model/page.ts';
 import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Write } from '../model/write.ts';
 import { Violation } from '../runner/violation.ts';
-import { checkOwner } from './examine-page.ts';
 import { PARTITIONS, USERS } from './partitions.ts';
 import { explaining } from './perform-concurrent.ts';
-import { pullRequest } from './perform-pull.ts';
+import { checkOldGeneration, checkRefused, pullAndDiscard } from './perform-refusal.ts';
 import { tryWrite, type WriteOutcome } from './perform-write.ts';
 import { type ResolvedWrite, resolveWrite } from './resolve-write.ts';
 import { possibleBeginnings } from './serialize-writes.ts';
@@ -21,26 +19,40 @@ import type { World } from './world.ts';
 export async function recreateUser(world: World, step: Extract<Step, { kind: 'recreate_user' }>): Promise<void> {
   const racing = await resolveAll(world, step.racing);
   const first = (await resolveAll(world, step.first)).map(({ write }) => write);
+  const { user, registersLater = false } = step;
   const recreation = async () => {
-    await world.server.deleteUser(step.user);
-    await world.createUser(step.user);
+    await world.server.deleteUser(user);
+    await world.server.createUser(user);
+    if (!registersLater) await world.registerDevices(user);
     for (const write of first) await world.server.write(write);
   };
-  const [outcomes] = await Promise.all([writeAll(world, racing), recreation(), pullAndDiscard(world, step.pulls)]);
+  const [outcomes, , pages] = await Promise.all([
+    writeAll(world, racing),
+    recreation(),
+    pullAndDiscard(world, step.pulls, ({ spec }) => (spec.user === user ? ['client_not_found'] : [])),
+  ]);
   for (const partition of PARTITIONS.filter(({ user }) => user === step.user)) {
     world.beginGeneration(partition);
     await explainBeginning(world, partition, first, lateWrites(racing, outcomes));
   }
   // The user's devices are deleted too, also from partitions with shared data.
-  for (const { spec, partition } of world.devices) {
-    if (spec.user === step.user) world.tokens.forgetClient(partition, spec.client);
-  }
+  const devices = world.devices.filter(({ spec }) => spec.user === user);
+  for (const { spec, partition } of devices) world.tokens.forgetClient(partition, spec.client);
+  if (!registersLater) return;
+  for (const device of devices) await checkRefused(world, device);
+  await world.registerDevices(user);
+  await checkOldGeneration(
+    world,
+    pages.filter(({ device }) => device.partition.user === user),
+  );
 }
 
 /** Empties the store. Users are created afterwards, so no racing write can end up in the new generation. */
 export async function resetStore(world: World, step: Extract<Step, { kind: 'reset_store' }>): Promise<void> {
   const racing = await resolveAll(world, step.racing);
-  await Promise.all([world.server.reset(), writeAll(world, racing), pullAndDiscard(world, step.pulls)]);
+  const refusals = ['client_not_found', 'source_not_found'] as const;
+  await Promise.all([world.server.reset(), writeAll(world, racing), pullAndDiscard(world, step.pulls, () => refusals)]);
+  for (const device of world.devices) await checkRefused(world, device);
   for (const user of USERS) await world.createUser(user);
   for (const partition of PARTITIONS) world.beginGeneration(partition);
 }
@@ -53,24 +65,6 @@ async function resolveAll(world: World, planned: readonly PlannedWrite[]): Promi
 
 function writeAll(world: World, writes: readonly ResolvedWrite[]): Promise<WriteOutcome[]> {
   return Promise.all(writes.map(({ write }) => tryWrite(world, write)));
-}
-
-/** Pulls and discards the pages: they may be of either generation, but must not contain data of others. */
-async function pullAndDiscard(world: World, devices: readonly number[]): Promise<void> {
-  const pulls = devices.map(async (index) => {
-    const device = world.device(index);
-    const request = pullRequest(device, { token: device.model.token, size: { objectsMax: 3 } });
-    try {
-      const text = await world.server.pull(request);
-      readPage(text);
-      checkOwner({ device, text });
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-    }
-    world.tokens.forgetClient(device.partition, device.spec.client);
-    world.tokens.recordMaybeSent(device.partition, device.spec.client);
-  });
-  await Promise.all(pulls);
 }
 
 function lateWrites(racing: readonly ResolvedWrite[], outcomes: readonly WriteOutcome[]): Write[] {

@@ -3,6 +3,8 @@ import { checkDelivery } from './check-delivery.ts';
 import { performConcurrent } from './perform-concurrent.ts';
 import { deliver, performPull, serve } from './perform-pull.ts';
 import { recreateUser, resetStore } from './perform-recreation.ts';
+import { checkRefused } from './perform-refusal.ts';
+import { pullTogether } from './perform-together.ts';
 import { performBadWrite, performWrite } from './perform-write.ts';
 import { beginQuery } from './resolve-write.ts';
 import type { Step, TokenDamage } from './step.ts';
@@ -37,6 +39,8 @@ export async function performStep(world: World, step: Step): Promise<void> {
     case 'fall_back':
       if (await world.server.fallBack()) world.fallBack();
       return;
+    case 'pull_together':
+      return pullTogether(world, step);
     case 'time_passes':
       world.clock.nowMs += step.ms;
       return;
@@ -114,8 +118,11 @@ async function performAtDevice(
 }
 
 /** The server deletes and registers a device again; the device itself does not notice. */
-async function forgetDevice(world: World, { spec }: SimulatedDevice): Promise<void> {
-  await world.server.recreateClient(spec.user, spec.client);
+async function forgetDevice(world: World, device: SimulatedDevice): Promise<void> {
+  const { spec } = device;
+  await world.server.deleteClient(spec.user, spec.client);
+  await checkRefused(world, device);
+  await world.server.registerClient(spec.user, spec.client);
   for (const other of world.devices) {
     if (other.spec.client === spec.client) world.tokens.forgetClient(other.partition, spec.client);
   }

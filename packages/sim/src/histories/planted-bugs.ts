@@ -18,7 +18,8 @@ import type { Write } from '../model/write.ts';
 import type { Rule } from '../runner/violation.ts';
 import { memoryServer } from './engines.ts';
 import { SHARED_SOURCE, USERS } from './partitions.ts';
-import type { MakeServer, PullRequest, ServerUnderTest } from './server-under-test.ts';
+import { checkingOnce, rememberingRegistrations } from './plant-registrations.ts';
+import type { MakeServer, PullRequest, ServerUnderTest, TogetherRequest } from './server-under-test.ts';
 
 /** A server with one bug. It shows that the simulation would notice a bug of that kind. */
 export interface PlantedBug {
@@ -200,6 +201,23 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     page: (page, { token }) => (page.more && token !== null ? { ...page, token } : page),
   }),
 
+  // Bugs in what several sources of one call share
+  onServer('every source of a call gets all of what an answer may hold', 'SIM-6', (server) => ({
+    pullTogether: async ({ tokens, ...pull }) => {
+      const pages = Array.from(tokens, async ([source, token]): Promise<[string, string]> => {
+        return [source, await server.pull({ ...pull, source, token })];
+      });
+      return new Map(await Promise.all(pages));
+    },
+  })),
+  onServer('a source of a call gets nothing while the one before it has more', 'SIM-9', (server) => ({
+    pullTogether: async (pull) => withoutLater(pull, await server.pullTogether(pull)),
+  })),
+
+  // Bugs in the check of devices
+  inStore('a deleted device stays registered', 'SIM-5', rememberingRegistrations),
+  { name: 'a device is not checked after its data was read', breaks: 'SIM-5', makeServer: checkingOnce },
+
   // Bugs in writes
   onWrite('a refresh undoes a later push', 'SIM-1', async (server, write) => {
     const isRefresh = write.kind === 'replace' && write.query !== null;
@@ -228,6 +246,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
 
 function inStore(name: string, breaks: Rule, plant: (store: Store) => Store): PlantedBug {
   return { name, breaks, makeServer: memoryServer(plant) };
+}
+
+/** Returns the pages without the changes that come after a page that is not the last one of its source. */
+function withoutLater({ tokens }: TogetherRequest, pages: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  let isOver = false;
+  return new Map(
+    Array.from(pages, ([source, text]) => {
+      const { more, size } = JSON.parse(text) as Page;
+      const token = tokens.get(source) ?? null;
+      const isLeftOut = isOver && token !== null;
+      isOver ||= more;
+      return [source, isLeftOut ? JSON.stringify({ token, more: true, size }) : text];
+    }),
+  );
 }
 
 function onPull(

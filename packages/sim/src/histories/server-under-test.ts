@@ -11,15 +11,17 @@ export interface ServerUnderTest {
   beginQuery(partition: ModelPartition): Promise<unknown>;
   /** Returns the text of the page. */
   pull(pull: PullRequest): Promise<string>;
+  /** Pulls several sources in one call. Returns the texts of the pages by source. */
+  pullTogether(pull: TogetherRequest): Promise<ReadonlyMap<string, string>>;
   readObjects(partition: ModelPartition): Promise<ReadonlyMap<string, ObjectsGiven[string]>>;
   status(partition: ModelPartition): Promise<PartitionStatus>;
   trim(partition: ModelPartition, retentionMs: number): Promise<void>;
   /** Trims tombstones up to a seq, even if a device still needs them. */
   forceTrim(partition: ModelPartition, upTo: number): Promise<void>;
-  createUser(login: string, clients: readonly string[]): Promise<void>;
+  createUser(login: string): Promise<void>;
   deleteUser(login: string): Promise<void>;
-  /** Deletes a device and registers it again. */
-  recreateClient(login: string, client: string): Promise<void>;
+  registerClient(login: string, client: string): Promise<void>;
+  deleteClient(login: string, client: string): Promise<void>;
   /** Which devices have not acknowledged the head: client → what they have acknowledged, null for nothing. */
   behind(partition: ModelPartition): Promise<ReadonlyMap<string, number | null>>;
   /** Gives all tidemarks of a partition another epoch. Returns their clients. */
@@ -41,6 +43,13 @@ export interface PullRequest extends PageSize {
   readonly user: string;
   readonly client: string;
   readonly token: string | null;
+}
+
+export interface TogetherRequest extends PageSize {
+  readonly user: string;
+  readonly client: string;
+  /** By source. */
+  readonly tokens: ReadonlyMap<string, string | null>;
 }
 
 export type PartitionStatus = Pick<PartitionState, 'head' | 'floor' | 'size' | 'checksum'>;

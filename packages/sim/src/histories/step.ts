@@ -69,6 +69,8 @@ export type Action =
       readonly first: readonly PlannedWrite[];
       /** Devices that pull at the same time; their answers are lost. */
       readonly pulls: readonly number[];
+      /** True: the new user's devices are registered after all of this. Whoever pulls meanwhile is the old user's. */
+      readonly registersLater?: true;
     }
   | { readonly kind: 'reset_store'; readonly racing: readonly PlannedWrite[]; readonly pulls: readonly number[] }
   | { readonly kind: 'trim'; readonly partition: ModelPartition; readonly retentionMs: number }
@@ -82,6 +84,8 @@ export type Action =
   /** A negative number sets the clock back. */
   | { readonly kind: 'time_passes'; readonly ms: number }
   | { readonly kind: 'pull'; readonly device: number; readonly sizes: readonly PageSize[] }
+  /** The sources of one client, in one call. */
+  | { readonly kind: 'pull_together'; readonly devices: readonly number[]; readonly sizes: readonly PageSize[] }
   | { readonly kind: 'send'; readonly device: number; readonly size: PageSize; readonly delivery: Delivery }
   | { readonly kind: 'serve'; readonly device: number; readonly pick: number; readonly delivery: Delivery }
   | { readonly kind: 'deliver'; readonly device: number; readonly pick: number }

@@ -1,13 +1,19 @@
 import { type Store, Tidemark } from '@tidemark/core';
 import { Refusal, type WriteReport } from '@tidemark/protocol';
-import { pullPage, seededRandom } from '@tidemark/testing/kit';
+import { pullPage, pullPages, seededRandom } from '@tidemark/testing/kit';
 import type { FallBack } from '../faults/fall-back.ts';
 import { PLAIN_PASSWORDS, SILENT_LOG } from '../model/core-parts.ts';
 import type { ModelPartition } from '../model/partition.ts';
 import { callOf, keyOf } from '../model/partition.ts';
 import { performWrite, type Write } from '../model/write.ts';
 import { SHARED_SOURCE, USER_SOURCES } from './partitions.ts';
-import type { PartitionStatus, PullRequest, ServerOptions, ServerUnderTest } from './server-under-test.ts';
+import type {
+  PartitionStatus,
+  PullRequest,
+  ServerOptions,
+  ServerUnderTest,
+  TogetherRequest,
+} from './server-under-test.ts';
 
 /** More than the devices of a history. */
 const CLIENTS_MAX = 100;
@@ -55,6 +61,17 @@ export class TidemarkServer implements ServerUnderTest {
     return json;
   }
 
+  async pullTogether({ user, client, tokens, ...size }: TogetherRequest): Promise<ReadonlyMap<string, string>> {
+    const { pages, noted } = await pullPages(this.#tidemark, { user, client }, tokens, size);
+    await noted;
+    const texts = new Map<string, string>();
+    for (const [source, page] of pages) {
+      if (page instanceof Refusal) throw page;
+      texts.set(source, page);
+    }
+    return texts;
+  }
+
   readObjects(partition: ModelPartition) {
     return this.#tidemark.objects.read(callOf(partition));
   }
@@ -71,18 +88,20 @@ export class TidemarkServer implements ServerUnderTest {
     await this.#tidemark.store.trim(keyOf(partition), upTo);
   }
 
-  async createUser(login: string, clients: readonly string[]): Promise<void> {
+  async createUser(login: string): Promise<void> {
     await this.#tidemark.users.create({ attributes: { login, password: 'open sesame' } });
-    for (const client of clients) await this.#tidemark.clients.register(login, { client_id: client });
   }
 
   async deleteUser(login: string): Promise<void> {
     await this.#tidemark.users.delete(login);
   }
 
-  async recreateClient(login: string, client: string): Promise<void> {
-    await this.#tidemark.clients.delete(login, client);
+  async registerClient(login: string, client: string): Promise<void> {
     await this.#tidemark.clients.register(login, { client_id: client });
+  }
+
+  async deleteClient(login: string, client: string): Promise<void> {
+    await this.#tidemark.clients.delete(login, client);
   }
 
   async behind({ source, user }: ModelPartition): Promise<ReadonlyMap<string, number | null>> {

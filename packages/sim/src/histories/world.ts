@@ -66,8 +66,13 @@ export class World {
 
   /** Creates a user and registers the user's devices. */
   async createUser(login: string): Promise<void> {
+    await this.server.createUser(login);
+    await this.registerDevices(login);
+  }
+
+  async registerDevices(login: string): Promise<void> {
     const clients = this.devices.filter(({ spec }) => spec.user === login).map(({ spec }) => spec.client);
-    await this.server.createUser(login, [...new Set(clients)]);
+    for (const client of new Set(clients)) await this.server.registerClient(login, client);
   }
 
   markWritten(partition: ModelPartition): void {
