@@ -1,23 +1,25 @@
 import { Dice, seededRandom } from '@tidemark/testing/kit';
 import type { ModelPartition } from '../model/partition.ts';
-import { partitionText } from '../model/partition.ts';
-import type { Attributes } from '../model/write.ts';
+import {
+  attributes,
+  drawEndings,
+  drawPushes,
+  drawSize,
+  type EndingDraft,
+  isSynced,
+  PAGE_OBJECTS_MAX,
+  syncs,
+} from './draw-endings.ts';
 import { type Drawer, drawBadWrite, drawRacingWrite, drawWrite } from './draw-write.ts';
-import { PARTITIONS, SHARED_SOURCE, USERS } from './partitions.ts';
+import { PARTITIONS, USERS } from './partitions.ts';
 import type { Action, Delivery, DeviceSpec, PageSize, PlannedWrite, Step, SyncHistory, TokenDamage } from './step.ts';
 import { ValuePools } from './value-pools.ts';
 
 const STEPS_MIN = 15;
 const STEPS_MAX = 70;
 const DEVICES_MAX = 5;
-const PAGE_OBJECTS_MAX = 5;
 /** Each of them is a dozen actions. */
 const TRIMS_DURING_CATCH_UP_PER_1000 = 15;
-const LATE_WORK_PERCENT = 20;
-const OUTDATED_TIDEMARKS_PERCENT = 20;
-const FALL_BACKS_PERCENT = 30;
-const SHARED_CALLS_PERCENT = 60;
-const HANDOVERS_PERCENT = 30;
 const DELAY_SEEDS = 2 ** 31;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -48,10 +50,7 @@ const WEIGHTS: Readonly<Record<DrawnKind, number>> = {
   damage_token: 4,
 };
 
-/** What the functions that draw one history share. */
-interface Draft extends Drawer {
-  readonly devices: readonly DeviceSpec[];
-  readonly partitions: readonly ModelPartition[];
+interface Draft extends EndingDraft {
   readonly kinds: readonly DrawnKind[];
 }
 
@@ -66,12 +65,7 @@ export function drawHistory(seed: number): SyncHistory {
   const steps = actions.map(timed);
   const lastPages = devices.map(() => dice.between(1, PAGE_OBJECTS_MAX));
   // Drawn last, so that seeds in failed-seeds.json keep the steps with which they once failed.
-  const late = dice.chance(LATE_WORK_PERCENT) ? drawLateWork(draft).map(timed) : [];
-  const outdated = dice.chance(OUTDATED_TIDEMARKS_PERCENT) ? drawOutdatedTidemarks(draft).map(timed) : [];
-  const fallen = dice.chance(FALL_BACKS_PERCENT) ? drawFallBack(draft).map(timed) : [];
-  const together = dice.chance(SHARED_CALLS_PERCENT) ? drawSharedCalls(draft).map(timed) : [];
-  const handover = dice.chance(HANDOVERS_PERCENT) ? drawHandover(draft).map(timed) : [];
-  return { seed, devices, steps: [...steps, ...late, ...outdated, ...fallen, ...together, ...handover], lastPages };
+  return { seed, devices, steps: [...steps, ...drawEndings(draft, timed)], lastPages };
 }
 
 /**
@@ -151,14 +145,6 @@ function drawConcurrent(draft: Draft, partition: ModelPartition): Action {
   };
 }
 
-function isSynced(device: DeviceSpec | undefined, partition: ModelPartition): boolean {
-  return device !== undefined && syncs(device, partition);
-}
-
-function syncs({ source, user }: DeviceSpec, partition: ModelPartition): boolean {
-  return partitionText({ source, user: source === SHARED_SOURCE ? null : user }) === partitionText(partition);
-}
-
 /**
  * Draws one recreation of a user, or two with little in between: two young generations have the same seqs, and only then
  * can data of one be mistaken for data of the other.
@@ -178,116 +164,6 @@ function drawRecreations(draft: Draft): Action[] {
     { kind: 'recreate_user', user, racing: [], first: [push()], pulls: [] },
     { kind: 'recreate_user', user, racing: [push(), ...racing.slice(1)], first: [push(), ...first.slice(1)], pulls },
   ];
-}
-
-/**
- * Draws work that begins for one user and ends for the next user of the same login, which random steps alone produce
- * too rarely. Only the generation tells that such work is too late: a racing write finds the same object at the same seq,
- * and a query finds the partition as empty as it was.
- */
-function drawLateWork(draft: Draft): Action[] {
-  const { dice, partitions } = draft;
-  const partition = dice.shuffle(partitions).find(({ user }) => user !== null);
-  if (partition?.user == null) return [];
-  const push = drawPushes(draft, partition);
-  const recreation = { kind: 'recreate_user', user: partition.user, racing: [], first: [], pulls: [] } as const;
-  if (dice.chance(50)) {
-    return [
-      { ...recreation, first: [push()] },
-      { ...recreation, racing: [push()], first: [push()] },
-    ];
-  }
-  const { objects } = push();
-  const answer: PlannedWrite = { kind: 'replace', partition, query: 0, without: [], objects };
-  return [recreation, { kind: 'begin_query', partition }, recreation, { kind: 'write', write: answer }];
-}
-
-/** Draws tidemarks of another epoch, which devices that go on must replace. */
-function drawOutdatedTidemarks(draft: Draft): Action[] {
-  const { dice, partitions, devices } = draft;
-  const partition = dice.pick(partitions);
-  const pulls = devices.map((_, device): Action => ({ kind: 'pull', device, sizes: [drawSize(dice)] }));
-  return [
-    ...pulls,
-    { kind: 'write', write: drawWrite(draft, partition) },
-    { kind: 'outdate_tidemarks', partition },
-    ...pulls.filter(() => dice.chance(50)),
-  ];
-}
-
-/**
- * Draws a store that loses writes while devices catch up. Some writes change objects that the lost state has elsewhere in
- * the journal, so a device in the middle of its pages may have skipped what the older state has there.
- */
-function drawFallBack(draft: Draft): Action[] {
-  const { dice, partitions, devices, values } = draft;
-  const partition = dice.pick(partitions);
-  const ids = values.ids(5);
-  const near = devices.flatMap((device, index) => (syncs(device, partition) ? [index] : []));
-  const push = (): Action => {
-    const chosen = dice.shuffle(ids).slice(0, dice.between(1, 3));
-    const objects = Object.fromEntries(chosen.map((id) => [id, attributes(draft, partition)]));
-    return { kind: 'write', write: { kind: 'push_objects', partition, objects } };
-  };
-  const pulls = (percent: number, pages: number): Action[] =>
-    near
-      .filter(() => dice.chance(percent))
-      .map((device) => ({ kind: 'pull', device, sizes: Array.from({ length: pages }, () => drawSize(dice)) }));
-  const writes = (most: number) => Array.from({ length: dice.between(0, most) }, push);
-  return [
-    ...[push(), push(), ...pulls(60, 12), push(), push(), ...pulls(30, 1)],
-    { kind: 'keep_state' },
-    ...[...pulls(30, 1), ...writes(2), ...pulls(60, 1), ...writes(1), ...pulls(30, 2)],
-    { kind: 'fall_back' },
-    ...[...pulls(30, 1), ...writes(2), ...pulls(60, 1)],
-  ];
-}
-
-/** Draws pulls of all sources of one client in one call, between writes to these sources. */
-function drawSharedCalls(draft: Draft): Action[] {
-  const { dice, devices, partitions } = draft;
-  const ofOne = (client: string) => devices.flatMap((other, index) => (other.client === client ? [index] : []));
-  const shared = devices.map(({ client }) => ofOne(client)).filter(({ length }) => length > 1);
-  const [chosen] = dice.shuffle(shared);
-  if (chosen === undefined) return [];
-  const near = partitions.filter((partition) => chosen.some((index) => isSynced(devices[index], partition)));
-  const writes = (): Action[] =>
-    near.flatMap((partition) =>
-      Array.from(
-        { length: dice.between(0, 3) },
-        () => ({ kind: 'write', write: drawWrite(draft, partition) }) as const,
-      ),
-    );
-  const pull = (pages: number): Action => {
-    return { kind: 'pull_together', devices: chosen, sizes: Array.from({ length: pages }, () => drawSize(dice)) };
-  };
-  return [...writes(), pull(12), ...writes(), ...writes(), pull(1), ...writes(), pull(2), ...writes(), pull(1)];
-}
-
-/** Draws devices that pull while their user is replaced by another user of the same login, who has no devices yet. */
-function drawHandover(draft: Draft): Action[] {
-  const { dice, partitions, devices } = draft;
-  const partition = dice.shuffle(partitions).find(({ user }) => user !== null);
-  if (partition?.user == null) return [];
-  const { user } = partition;
-  const pulls = devices.flatMap((device, index) => (isSynced(device, partition) ? [index] : []));
-  const push = drawPushes(draft, partition);
-  return Array.from({ length: 3 }, (): Action[] => [
-    { kind: 'write', write: push() },
-    { kind: 'recreate_user', user, racing: [], first: [push()], pulls, registersLater: true },
-  ]).flat();
-}
-
-/** Returns a function that draws pushes of the same object, each with other attributes. */
-function drawPushes(
-  { values }: Draft,
-  partition: ModelPartition,
-): () => Extract<PlannedWrite, { kind: 'push_objects' }> {
-  const [id = 'a'] = values.ids(1);
-  return () => {
-    const attributes = values.attributes(1).map((name) => [name, values.value(partition)]);
-    return { kind: 'push_objects', partition, objects: { [id]: Object.fromEntries(attributes) } };
-  };
 }
 
 function drawPulls({ dice, devices }: Draft): number[] {
@@ -319,11 +195,6 @@ function drawDeviceAction({ dice, devices }: Draft, kind: Extract<Action, { devi
     default:
       return { kind, device };
   }
-}
-
-function drawSize(dice: Dice): PageSize {
-  const objectsMax = dice.between(1, PAGE_OBJECTS_MAX);
-  return dice.chance(20) ? { objectsMax, unitsMax: dice.pick([1, 40, 150, 400]) } : { objectsMax };
 }
 
 function drawDelivery(dice: Dice): Delivery {
@@ -373,8 +244,4 @@ function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: ModelP
     write({ kind: 'push_objects', partition, objects: objects(dice.shuffle(ids).slice(0, 2)) }),
     pull([{ objectsMax: dice.between(1, 5) }]),
   ];
-}
-
-function attributes({ values }: Drawer, partition: ModelPartition): Attributes {
-  return Object.fromEntries(values.attributes(1).map((name) => [name, values.value(partition)]));
 }

@@ -1,24 +1,15 @@
-import {
-  type JournalSlice,
-  joinedSlice,
-  ownerText,
-  type PartitionKey,
-  type PartitionState,
-  readToken,
-  type SeenState,
-  type Store,
-  tokenText,
-  userPartition,
-} from '@tidemark/core';
+import { ownerText, type PartitionKey, readToken, type SeenState, type Store, userPartition } from '@tidemark/core';
 import { type Page, Refusal } from '@tidemark/protocol';
 import { replaced } from '../faults/replaced.ts';
 import { readsDocument } from '../faults/small-slices.ts';
-import { keyOf, type ModelPartition } from '../model/partition.ts';
+import type { ModelPartition } from '../model/partition.ts';
 import type { Write } from '../model/write.ts';
 import type { Rule } from '../runner/violation.ts';
 import { memoryServer } from './engines.ts';
 import { SHARED_SOURCE, USERS } from './partitions.ts';
 import { checkingOnce, rememberingRegistrations } from './plant-registrations.ts';
+import { readingJournal, replacedInStore, withKeys, withState } from './plant-store.ts';
+import { readWhereItEnds, rebased, startedAt } from './plant-tokens.ts';
 import type { MakeServer, PullRequest, ServerUnderTest, TogetherRequest } from './server-under-test.ts';
 
 /** A server with one bug. It shows that the simulation would notice a bug of that kind. */
@@ -296,75 +287,11 @@ function onServer(
   return { name, breaks, makeServer };
 }
 
-/** Replaces members of a store; a replaced `readJournal` also changes `readJoined`. */
-function replacedInStore(store: Store, changes: Partial<Store>): Store {
-  const { readJournal } = changes;
-  if (readJournal === undefined) return replaced(store, changes);
-  return replaced(store, { ...changes, readJoined: async (key, range) => joinedSlice(await readJournal(key, range)) });
-}
-
-function readingJournal(store: Store, change: (slice: JournalSlice) => JournalSlice): Store {
-  return replacedInStore(store, { readJournal: async (key, range) => change(await store.readJournal(key, range)) });
-}
-
-/** Returns a store that reports a changed state of its partitions everywhere. */
-function withState(store: Store, change: (state: PartitionState) => PartitionState): Store {
-  return replaced(
-    readingJournal(store, (slice) => ({ ...slice, state: change(slice.state) })),
-    {
-      partition: async (key) => change(await store.partition(key)),
-      readObjects: async (key, ids) => {
-        const read = await store.readObjects(key, ids);
-        return { ...read, state: change(read.state) };
-      },
-      commit: async (commit) => {
-        const result = await store.commit(commit);
-        return result.status === 'committed' ? { ...result, state: change(result.state) } : result;
-      },
-    },
-  );
-}
-
-function withKeys(store: Store, changeModel: (key: ModelPartition) => ModelPartition): Store {
-  const change = ({ source, owner }: PartitionKey) => keyOf(changeModel({ source, user: ownerText(owner) }));
-  return replacedInStore(store, {
-    partition: (key) => store.partition(change(key)),
-    readObjects: (key, ids) => store.readObjects(change(key), ids),
-    readJournal: (key, range) => store.readJournal(change(key), range),
-    commit: (commit) => store.commit({ ...commit, partition: change(commit.partition) }),
-    trim: (key, upTo) => store.trim(change(key), upTo),
-  });
-}
-
 /** Makes one partition of `S` of `a:b` and `S:a` of `b`. */
 function joinedKey({ source, user }: ModelPartition): ModelPartition {
   if (user === null) return { source, user };
   const [first = '', ...rest] = `${source}:${user}`.split(':');
   return { source: first, user: rest.join(':') };
-}
-
-/** Returns the token with another base, if it has one. */
-function rebased(text: string | null, base: (token: { seq: number; base: number }) => number): string | null {
-  const token = text === null ? null : readToken(text);
-  if (token === null || token.baseline.kind !== 'base') return text;
-  const seq = base({ seq: token.seq, base: token.baseline.seq });
-  return tokenText({ ...token, baseline: { kind: 'base', seq } }, token.restarts);
-}
-
-/** Returns the token of a device that starts over, as if that had begun at the floor or later. */
-function startedAt(text: string | null, floor: number): string | null {
-  const token = text === null ? null : readToken(text);
-  if (token === null || token.baseline.kind !== 'start') return text;
-  const seq = Math.max(floor, token.baseline.seq);
-  const head = token.head === undefined ? {} : { head: Math.max(seq, token.head) };
-  return tokenText({ ...token, baseline: { kind: 'start', seq }, ...head }, token.restarts);
-}
-
-/** Returns the token of a catch-up as if it had been read when the journal ended right behind it. */
-function readWhereItEnds(text: string | null): string | null {
-  const token = text === null ? null : readToken(text);
-  if (token?.head === undefined) return text;
-  return tokenText({ ...token, head: Math.max(token.seq + 1, token.baseline.seq) }, token.restarts);
 }
 
 /** Replaces an unreadable token by the last readable one of the same device. */
