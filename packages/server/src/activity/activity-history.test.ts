@@ -24,9 +24,10 @@ const ALL: HistorySearch = {
 async function newHistories(count: number, bounds: { readonly eventsMax?: number } = {}) {
   const clock = settableClock();
   const { store } = await newTidemark();
-  const outage = { isOn: false };
+  const outage = { isOn: false, writesAfter: Promise.resolve() };
   const writeEntries: typeof store.writeEntries = async (batch) => {
     if (outage.isOn) throw new Error('the store is away');
+    await outage.writesAfter;
     return store.writeEntries(batch);
   };
   const failing = { writeEntries, listEntries: store.listEntries.bind(store), readEntry: store.readEntry.bind(store) };
@@ -201,8 +202,10 @@ describe('the history of the activity', () => {
     const { clock, histories, add, outage } = await newHistories(1);
     const [history] = histories;
     outage.isOn = true;
+    const successes = 5;
+    for (let n = 0; n < successes; n++) add(history, PULL);
     const count = (HISTORY_UNWRITTEN_CHUNKS_MAX + 2) * HISTORY_CHUNK_EVENTS_MAX + 1;
-    for (let n = 0; n < count; n++) {
+    for (let n = successes; n < count; n++) {
       add(history, refusal(`u${n}`));
       clock.advance(250);
     }
@@ -210,6 +213,28 @@ describe('the history of the activity', () => {
     await history.close();
     const { events, left_out } = await history.search({ ...ALL, limit: 10_000 });
     const kept = HISTORY_UNWRITTEN_CHUNKS_MAX * HISTORY_CHUNK_EVENTS_MAX + 1;
-    expect([events.length, left_out]).toEqual([kept, count - kept]);
+    expect([events.length, left_out]).toEqual([kept, count - successes - kept]);
+  });
+
+  it('[ACTIVITY-30] a chunk that got full while a part of it was written is written again, also after an outage', async () => {
+    const { clock, due, histories, add, outage } = await newHistories(2);
+    let write = (): void => undefined;
+    outage.writesAfter = new Promise((resolve) => {
+      write = resolve;
+    });
+    const count = HISTORY_CHUNK_EVENTS_MAX + 1;
+    for (let n = 0; n < count; n++) {
+      add(histories[0], refusal(`u${n}`));
+      clock.advance(250);
+      // The first event is being written while the others arrive, and the store is away when the chunk is full.
+      if (n === 0) due.shift()?.();
+      outage.isOn = true;
+    }
+    write();
+    const others = () => histories[1]?.search(ALL);
+    await expect.poll(async () => (await others())?.events.length).toBe(1);
+    outage.isOn = false;
+    await histories[0].close();
+    expect((await others())?.events.length).toBe(count);
   });
 });

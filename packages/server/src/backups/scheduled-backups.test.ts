@@ -171,6 +171,55 @@ it('[BACKUP-30] a backup whose server died has failed two minutes later, and the
   expect(readdirSync(folder)).toEqual(['2030-01-31T14-00-00-000Z']);
 });
 
+it('[BACKUP-30] a backup that a server began by a clock years ahead, and did not end, has failed when the clock is right', async () => {
+  const dead = newSlow();
+  await dead.scheduled.check();
+  nowMs = Date.UTC(2040, 0, 1);
+  void dead.scheduled.check();
+  await dead.made;
+  nowMs = Date.UTC(2030, 0, 31, 12, 30);
+  const { scheduled } = newScheduled();
+  await scheduled.check();
+  await scheduled.check();
+  expect((await scheduled.read()).last?.state).toBe('failed');
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  await scheduled.check();
+  expect((await scheduled.read()).last?.state).toBe('done');
+});
+
+it('[BACKUP-31] a backup whose server died during the command counts as one that the command failed for', async () => {
+  const { backups, ...rest } = newParts();
+  let begin = (): void => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  let lists = 0;
+  const dying = {
+    make: backups.make.bind(backups),
+    prune: backups.prune.bind(backups),
+    // The second time is just before the command.
+    list: () => {
+      if (++lists === 1) return backups.list();
+      begin();
+      return new Promise<never>(() => undefined);
+    },
+  };
+  const dead = new ScheduledBackups({ ...rest, backups: dying, command: program('works', 'exit 0') });
+  await dead.check();
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  void dead.check();
+  await begun;
+  const { scheduled, folder } = newScheduled(program('fails', 'exit 1'));
+  nowMs += BACKUP_SILENT_MS;
+  await scheduled.check();
+  expect((await scheduled.read()).last).toMatchObject({ state: 'failed', name: '2030-01-31T13-00-00-000Z' });
+  for (const hour of [14, 15]) {
+    nowMs = Date.UTC(2030, 0, 31, hour);
+    await scheduled.check();
+  }
+  expect(readdirSync(folder).sort()).toEqual(['2030-01-31T14-00-00-000Z', '2030-01-31T15-00-00-000Z']);
+});
+
 it('[BACKUP-30] a backup that takes hours is under way all the time, and no second one begins meanwhile', async () => {
   const { scheduled, made, finish } = newSlow();
   await scheduled.check();
