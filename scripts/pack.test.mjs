@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { packedFiles, publishedPackages } from './pack.mjs';
 import { ROOT } from './processes.mjs';
 
@@ -53,4 +55,14 @@ it.each(PACKAGES)('[PACK-5] publint finds no fault in %s', async (folder) => {
   });
   const { messages, pkg } = await publint({ pkgDir: 'package', pack: { files }, strict: true });
   expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
+});
+
+it('[INIT-23] create-tidemark gives tidemark init the folder and the options that it was started with', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-create-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const program = join(ROOT, 'packages/create-tidemark/bin/create-tidemark.mjs');
+  const options = { cwd: folder, encoding: 'utf8' };
+  const made = spawnSync(process.execPath, [program, 'app', '--template', 'modules'], options);
+  expect([made.status, made.stderr]).toEqual([0, '']);
+  expect(existsSync(join(folder, 'app', 'tidemark.config.json'))).toBe(true);
 });
