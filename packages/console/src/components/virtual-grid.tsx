@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { isUndoKey } from './undo-key.ts';
 
 type SortDirection = 'asc' | 'desc';
 
@@ -139,7 +140,7 @@ function pressed<T>(event: KeyboardEvent, props: Pressed<T>): boolean {
   const object = rowAt(row);
   const { id = '' } = columns[column] ?? {};
   if (place !== undefined) move(place);
-  else if (event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey)) onUndo();
+  else if (isUndoKey(event)) onUndo();
   else if (event.key === 'Enter' && row === HEAD) onSort(id);
   else if ((event.key === 'Enter' || event.key === 'F2') && object !== undefined) onOpen({ row: object, column: id });
   else if (event.key === ' ' && object !== undefined) onSelect(object);
