@@ -8,6 +8,11 @@ import { problemsOf, type SourceForm } from './source-attributes.ts';
 
 const NOTIFY = { false: false, true: true, until_delivered: 'until_delivered' } as const;
 
+const SYNC_TYPES: Readonly<Record<SyncType, string>> = {
+  incremental: 'only what has changed',
+  bulk_only: 'everything again, as one snapshot',
+};
+
 interface SourceFieldsProps {
   readonly form: SourceForm;
   readonly onChange: (changes: Partial<SourceForm>) => void;
@@ -37,10 +42,7 @@ export function SourceFields({ form, onChange }: SourceFieldsProps) {
         description="Data of groups always comes as changes."
         value={form.syncType}
         onChange={(event) => onChange({ syncType: event.currentTarget.value as SyncType })}
-        data={[
-          { value: 'incremental', label: 'only what has changed' },
-          { value: 'bulk_only', label: 'everything again, as one snapshot' },
-        ]}
+        data={Object.entries(SYNC_TYPES).map(([value, label]) => ({ value, label }))}
       />
       <NativeSelect
         label="When two devices change the same attribute"
