@@ -669,8 +669,10 @@ describe('in a browser', () => {
     // The devices of other tests are not connected.
     await page.getByRole('heading', { name: 'No such device' }).waitFor();
     await page.getByLabel('Show').selectOption('All devices');
-    await page.getByLabel('App version below').fill('2.10');
+    await page.getByLabel('App version below').fill('2.9');
     await page.getByLabel('Find', { exact: true }).fill('pier APP');
+    await page.getByRole('heading', { name: 'No such device' }).waitFor();
+    await page.getByLabel('App version below').fill('2.10');
     await page.getByText(/^1 of \d+ devices? found$/).waitFor();
     expect(new URL(page.url()).search).toBe('?below=2.10&text=pier+APP');
     await page.getByRole('link', { name: client_id }).click();

@@ -60,6 +60,7 @@ describe('in a browser', () => {
     const table = page.getByRole('table', { name: 'Tokens' });
     await table.getByText('erp').waitFor();
     expect(await table.getByText('login', { exact: true }).count()).toBe(0);
+    const visited = await page.evaluate('history.length');
     await page.getByLabel('Show').selectOption('Sessions of people and devices');
     await table.getByText('login', { exact: true }).first().waitFor();
     expect(await table.getByText('erp').count()).toBe(0);
@@ -68,6 +69,8 @@ describe('in a browser', () => {
     await page.getByLabel('Show').selectOption('All tokens');
     await page.getByText(/^1 of \d+ tokens found$/).waitFor();
     expect(new URL(page.url()).search).toBe('?show=all&text=ERP');
+    // The button Back leads to the screen before, not through everything that was typed.
+    expect(await page.evaluate('history.length')).toBe(visited);
   });
 
   it('[CONSOLE-95] the last day shows what succeeded, and a list of failures that is empty offers it', async () => {
@@ -103,6 +106,8 @@ describe('in a browser', () => {
     await post('/rc/v1/sources', { name: 'Buoy', partition_type: 'app' });
     const objects = Object.fromEntries([1, 2, 3].map((n) => [`b${n}`, { depth: n, name: `Buoy ${n}` }]));
     await post('/app/v1/Buoy/push_objects', { objects });
+    await post('/rc/v1/sources', { name: 'Lamp', partition_type: 'app' });
+    await post('/app/v1/Lamp/push_objects', { objects: { l1: { name: 'Lamp 1' } } });
     const page = await browser.openPage(`${server.url}/console/data?source=Buoy`);
     await signIn(page);
     const grid = page.getByRole('grid', { name: 'Objects' });
@@ -124,6 +129,10 @@ describe('in a browser', () => {
     await page.reload();
     await expect.poll(isThere, PATIENCE).toEqual([0, 'b3']);
     expect(await page.getByLabel('Value').inputValue()).toBe('2');
+    // Another source has other attributes.
+    await page.getByLabel('Source', { exact: true }).selectOption('Lamp');
+    await grid.getByText('l1', { exact: true }).waitFor();
+    expect(new URL(page.url()).search).toBe('?source=Lamp');
   });
 
   it('[CONSOLE-98] the palette finds a device by its name, and none by a text that no device has', async () => {
@@ -138,6 +147,12 @@ describe('in a browser', () => {
       await field.fill(text);
       await page.getByRole('option', { name: /^Crane 4\s*device of dora$/ }).waitFor();
     }
+    await field.fill('dora');
+    await page.getByRole('option', { name: /^Crane 4/ }).waitFor();
+    // The user is among the names that were loaded, and among those that the server finds.
+    const user = page.getByRole('option', { name: /^dora\s*user$/ });
+    await user.waitFor();
+    expect(await user.count()).toBe(1);
     await field.fill('no-such-thing');
     await page.getByText('Nothing has this name.').waitFor();
     await field.fill('crane');
