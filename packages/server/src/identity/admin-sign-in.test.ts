@@ -83,7 +83,7 @@ it('[OIDC-25] a role with the scope read gives a console without actions', async
   expect((await door.post('/rc/v1/sources', { name: 'Forbidden' }, session)).code).toBe('forbidden');
 });
 
-it('[SESSION-20] a session with only the scope admin ends no sessions of the device of an administrator, and does not wipe it', async () => {
+it('[SESSION-20] a session with only the scope admin ends no sessions of the device of an administrator, and neither wipes nor deletes it', async () => {
   const { body: invite } = await admin.post('/rc/v1/users/admin/invite', {});
   const signedIn = await door.post('/sync/v1/login', { invite: (invite as { readonly code: string }).code });
   const { client_id, token } = signedIn.body as DeviceSession;
@@ -94,6 +94,8 @@ it('[SESSION-20] a session with only the scope admin ends no sessions of the dev
   const end = { method: 'DELETE', path: sessions, headers: session, body: null };
   expect((await door.send(end)).code).toBe('forbidden');
   expect((await door.post(`/rc/v1/clients/${client_id}/wipe`, {}, session)).code).toBe('forbidden');
+  const removal = { ...end, path: `/rc/v1/users/admin/clients/${client_id}` };
+  expect((await door.send(removal)).code).toBe('forbidden');
   expect((await device.get('/sync/v1/sources')).status).toBe(200);
   expect((await admin.delete(sessions)).body).toEqual({ client_id, ended: 1 });
   expect((await device.get('/sync/v1/sources')).code).toBe('token_revoked');

@@ -5,7 +5,7 @@ import { ChangedUser, Invite, User, UserList } from '@tidemark/protocol/admin/us
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import type { ActivityFact } from '../activity/activity-filter.ts';
-import { requireRightOverUser } from '../auth/administrator-rights.ts';
+import { requireRightOverToken, requireRightOverUser } from '../auth/administrator-rights.ts';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
 import { OBJECT_REFUSALS } from '../http/route-refusals.ts';
@@ -214,7 +214,11 @@ const removeClient = route({
   params: ClientParams,
   answer: Deleted,
   audit: 'client.delete',
-  handle: ({ context, params }) => context.tidemark.clients.delete(params.user_id, params.client_id),
+  handle: async ({ context: { tidemark }, params: { user_id: user, client_id }, bearer }) => {
+    // The device loses its token.
+    await requireRightOverToken(tidemark, bearer, { user, scopes: [] });
+    return tidemark.clients.delete(user, client_id);
+  },
 });
 
 const ping = route({
