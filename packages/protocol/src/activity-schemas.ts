@@ -115,7 +115,7 @@ export const ActivityHistoryPage = Type.Object(
     next: nullableText('`after` of the next page; null: there is none.', '0kz8m1q7v-x1Yb7QmZpK2v-00000a'),
     complete_from: moment('Events before this moment are gone: they are too old, or there were too many.'),
     left_out: count(
-      'Refusals and failures that were not kept, because there were too many in a minute, as far as this call has read. What succeeded is a sample on a busy server.',
+      'Refusals and failures that were not kept, because there were too many in a minute, within the time of this page. What succeeded is a sample on a busy server.',
       0,
     ),
   },

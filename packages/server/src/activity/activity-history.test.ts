@@ -140,6 +140,28 @@ describe('the history of the activity', () => {
     expect(await histories[0].search(ALL)).toMatchObject({ events: [], next: null, left_out: 1 });
   });
 
+  it('[ACTIVITY-51] pages of the history together count each failure that was left out once', async () => {
+    const { clock, histories, add } = await newHistories(2);
+    const [history, other] = histories;
+    const long = refusal('anna', 'x'.repeat(HISTORY_EVENT_UNITS_MAX));
+    for (let n = 0; n < 30; n++) {
+      for (const one of [history, other]) {
+        add(one, refusal(`u${n}`));
+        add(one, long);
+      }
+      clock.advance(MINUTE_MS);
+    }
+    await other?.close();
+    let leftOut = 0;
+    let after: string | null = null;
+    do {
+      const page = await history.search({ ...ALL, after, limit: 4 });
+      leftOut += page.left_out;
+      after = page.next;
+    } while (after !== null);
+    expect(leftOut).toBe(60);
+  });
+
   it('[ACTIVITY-24] events older than the time to keep are gone, and beyond events_max the oldest, which the answer says', async () => {
     const { store, clock, histories, add } = await newHistories(1, { eventsMax: 2 * HISTORY_CHUNK_EVENTS_MAX });
     const [history] = histories;

@@ -105,29 +105,30 @@ export class ActivityHistory {
   /** Returns the events that match, newest first. It reads `HISTORY_SCAN_CHUNKS_MAX` chunks at most. */
   async search(search: HistorySearch): Promise<ActivityHistoryPage> {
     const found = new Map<string, ActivityFact>();
+    const leftOut = new Map<string, number>();
     const fromMs = this.#parts.clock.nowMs() - this.#parts.keepHours * HOUR_MS;
-    const add = ({ events }: Pick<Chunk, 'events'>) => {
-      for (const [key, event] of events) {
-        const isPast = (search.after === null || key > search.after) && timeOf(key) >= fromMs;
-        if (isPast && isWanted(search, event)) found.set(key, event);
+    const isPast = (key: string) => search.after === null || key > search.after;
+    const add = (chunkKey: string, chunk: Pick<Chunk, 'events' | 'leftOut'>) => {
+      if (isPast(chunkKey)) leftOut.set(chunkKey, Math.max(chunk.leftOut, leftOut.get(chunkKey) ?? 0));
+      for (const [key, event] of chunk.events) {
+        if (isPast(key) && timeOf(key) >= fromMs && isWanted(search, event)) found.set(key, event);
       }
     };
     // Events that are not written yet are in memory only.
-    const inMemory = this.#chunksInMemory();
-    for (const chunk of inMemory) add(chunk);
-    const { floorMs, leftOut } = await this.#readChunks(search, found, (key, chunk) => {
-      add(chunk);
-      return inMemory.some((own) => own.key === key) ? 0 : chunk.leftOut;
-    });
+    for (const chunk of this.#chunksInMemory()) add(chunk.key, chunk);
+    const floorMs = await this.#readChunks(search, found, add);
     const all = [...found].sort(([one], [other]) => (one < other ? -1 : 1));
     const final = all.filter(([key]) => floorMs === null || timeOf(key) >= floorMs).slice(0, search.limit);
     const isCut = final.length < all.length || floorMs !== null;
     const last = final.length === search.limit ? final.at(-1)?.[0] : undefined;
+    const next = isCut ? (last ?? `${newestFirstKey(floorMs ?? 0)}~`) : null;
+    // What a chunk has left out belongs to one page only: the one that its beginning is on.
+    const ofPage = [...leftOut].filter(([key]) => next === null || key <= next);
     return {
       events: final.map(([, event]) => event as ActivityHistoryPage['events'][number]),
-      next: isCut ? (last ?? `${newestFirstKey(floorMs ?? 0)}~`) : null,
+      next,
       complete_from: new Date(Math.max(fromMs, await this.#droppedBeforeMs())).toISOString(),
-      left_out: inMemory.reduce((sum, chunk) => sum + chunk.leftOut, leftOut),
+      left_out: ofPage.reduce((sum, [, count]) => sum + count, 0),
     };
   }
 
@@ -150,29 +151,28 @@ export class ActivityHistory {
   }
 
   /**
-   * Reads chunks until no unread one can hold an event newer than the last of the page. `add` returns how many failures
-   * the chunk has left out. Returns the time down to which all events are known; null: there are no more.
+   * Reads chunks until no unread one can hold an event newer than the last of the page. Returns the time down to which all
+   * events are known; null: there are no more.
    */
   async #readChunks(
     { after, limit }: HistorySearch,
     found: ReadonlyMap<string, unknown>,
-    add: (key: string, chunk: StoredChunk) => number,
-  ): Promise<{ readonly floorMs: number | null; readonly leftOut: number }> {
+    add: (key: string, chunk: StoredChunk) => void,
+  ): Promise<number | null> {
     // An event is in a chunk that started before it.
     const start = after === null ? undefined : `${newestFirstKey(timeOf(after) + 1)}~`;
     let scanned = 0;
-    let leftOut = 0;
     for await (const { key, chunk } of this.#chunks(start)) {
-      leftOut += add(key, chunk);
+      add(key, chunk);
       scanned++;
       const floorMs = timeOf(key) + HISTORY_CHUNK_MS;
       const isEnough = scanned % READ_STEP === 0 && countAbove(found, floorMs) >= limit;
       if (!isEnough && scanned < HISTORY_SCAN_CHUNKS_MAX) continue;
       // Many servers may have more chunks of the same minutes; then the order is given up, and not the end of the search.
       const isStuck = after !== null && floorMs >= timeOf(after);
-      return { floorMs: isStuck ? Math.min(timeOf(key), timeOf(after) - 1) : floorMs, leftOut };
+      return isStuck ? Math.min(timeOf(key), timeOf(after) - 1) : floorMs;
     }
-    return { floorMs: null, leftOut };
+    return null;
   }
 
   async *#chunks(start: string | undefined): AsyncGenerator<{ readonly key: string; readonly chunk: StoredChunk }> {
