@@ -21,3 +21,8 @@ export function matches({ user, client, source, kinds }: ActivityFilter, fact: A
   if (client !== null && fact.client_id !== client) return false;
   return source === null || fact.source === source || (fact.kind === 'ping' && fact.sources.includes(source));
 }
+
+/** Returns the event as all readers get it, live or later: equal events have equal texts. */
+export function eventOf({ kind, ...rest }: ActivityFact, stamp: object): ActivityFact {
+  return { kind, ...stamp, ...rest } as ActivityFact;
+}

@@ -9,7 +9,7 @@ import {
   HISTORY_SCAN_CHUNKS_MAX,
   HISTORY_UNWRITTEN_CHUNKS_MAX,
 } from '../limits.ts';
-import { type ActivityFact, type ActivityFilter, matches } from './activity-filter.ts';
+import { type ActivityFact, type ActivityFilter, eventOf, matches } from './activity-filter.ts';
 import { HistoryBudget, isFailure } from './history-budget.ts';
 
 export interface ActivityHistoryParts {
@@ -84,7 +84,7 @@ export class ActivityHistory {
   /** Keeps the event, or counts a failure as left out. */
   add(fact: ActivityFact, stamp: object): void {
     const nowMs = this.#parts.clock.nowMs();
-    const event = { ...stamp, ...fact };
+    const event = eventOf(fact, stamp);
     const isKept = this.#budget.take(fact, nowMs) && JSON.stringify(event).length <= HISTORY_EVENT_UNITS_MAX;
     // What succeeded is a sample: only failures are missed.
     if (!isKept && !isFailure(fact)) return;

@@ -11,7 +11,7 @@ import {
   ACTIVITY_STREAMS_PER_TOKEN_MAX,
   ACTIVITY_WINDOW_MS,
 } from '../limits.ts';
-import { type ActivityFact, type ActivityFilter, matches } from './activity-filter.ts';
+import { type ActivityFact, type ActivityFilter, eventOf, matches } from './activity-filter.ts';
 import type { ActivityHistory } from './activity-history.ts';
 import { type ActivityReader, ActivityStream, EventBudget, eventText } from './activity-stream.ts';
 
@@ -308,8 +308,7 @@ class LazyEvent {
   #jsonWithData: string | null = null;
 
   constructor(fact: ActivityFact, stamp: object, data: (() => unknown) | undefined) {
-    const { kind, ...rest } = fact;
-    this.#event = { kind, ...stamp, ...rest };
+    this.#event = eventOf(fact, stamp);
     this.#data = data;
   }
 

@@ -159,6 +159,14 @@ it('[ACTIVITY-20] refusals, refused uploads and failed backend calls of the last
   expect(kinds).toEqual(failures.map(([kind]) => kind).toReversed());
 });
 
+it('[ACTIVITY-52] an event of the last day has the same text as when it happened, so that readers who connect again know it', async () => {
+  const { event } = await watch('?kind=refusal&recent=0');
+  await admin.get('/rc/v1/users/nobody-of-this-name');
+  const live = JSON.stringify(await event());
+  const again = await watch('?kind=refusal&recent=1');
+  expect(JSON.stringify(await again.event())).toBe(live);
+});
+
 it.each(['embedded', 'valkey'])(
   '[ACTIVITY-21] the history on %s survives a restart and covers all servers',
   async (engine) => {
