@@ -232,4 +232,15 @@ describe('activity', () => {
     close();
     hubs[0].requireRoom(READER);
   });
+
+  it('[ACTIVITY-53] streams that were admitted at once and find no room end, and get no events', () => {
+    const { hubs, open } = newHubs(1);
+    for (let i = 0; i <= ACTIVITY_STREAMS_PER_TOKEN_MAX; i++) hubs[0].requireRoom(READER);
+    const readings = Array.from({ length: ACTIVITY_STREAMS_PER_TOKEN_MAX + 1 }, () => open(hubs[0]).reading);
+    hubs[0].publish(push('Product'), BY_REQUEST);
+    const seen = readings.map(({ isOver, events }) => [isOver, events.length]);
+    expect(seen.slice(0, -1)).toEqual(seen.slice(0, -1).map(() => [false, 1]));
+    expect(seen.at(-1)).toEqual([true, 0]);
+    expect(hubs[0].size).toBe(ACTIVITY_STREAMS_PER_TOKEN_MAX);
+  });
 });

@@ -123,20 +123,25 @@ export class ActivityHub {
 
   /** Refuses if there are too many streams, of the reader's token or of all. To be called before the answer is started. */
   requireRoom({ tokenHash }: Pick<ActivityReader, 'tokenHash'>): void {
-    if (this.#isClosed) throw new Refusal('overloaded', 'the server is stopping', [], RETRY_AFTER_S);
+    const refusal = this.#refusalOf(tokenHash);
+    if (refusal !== null) throw refusal;
+  }
+
+  #refusalOf(tokenHash: string): Refusal | null {
+    if (this.#isClosed) return new Refusal('overloaded', 'the server is stopping', [], RETRY_AFTER_S);
     const ofToken = [...this.#streams.values()].filter(({ reader }) => reader.tokenHash === tokenHash).length;
     if (ofToken >= ACTIVITY_STREAMS_PER_TOKEN_MAX) {
       const detail = `${ACTIVITY_STREAMS_PER_TOKEN_MAX} activity streams of this token are open at this server already`;
-      throw new Refusal('rate_limited', detail, [], RETRY_AFTER_S);
+      return new Refusal('rate_limited', detail, [], RETRY_AFTER_S);
     }
-    if (this.#streams.size < ACTIVITY_STREAMS_MAX) return;
+    if (this.#streams.size < ACTIVITY_STREAMS_MAX) return null;
     const detail = `${ACTIVITY_STREAMS_MAX} activity streams are open at this server already`;
-    throw new Refusal('overloaded', detail, [], RETRY_AFTER_S);
+    return new Refusal('overloaded', detail, [], RETRY_AFTER_S);
   }
 
   /**
-   * Sends events to the reader from now on, after the recent ones, oldest first. Returns the function to call when the
-   * reader is gone.
+   * Sends events to the reader from now on, after the recent ones, oldest first. A stream that finds no room, because others
+   * have opened since `requireRoom`, ends at once. Returns the function to call when the reader is gone.
    */
   open(
     reader: ActivityReader,
@@ -146,14 +151,15 @@ export class ActivityHub {
   ): () => void {
     const id = `${this.#parts.server}.${++this.#lastId}`;
     const stream = new ActivityStream(id, reader, filter, response);
-    this.#streams.set(id, stream);
+    const hasRoom = this.#refusalOf(reader.tokenHash) === null;
+    if (hasRoom) this.#streams.set(id, stream);
     const perSecond = (ACTIVITY_EVENTS_PER_WINDOW_MAX * 1_000) / ACTIVITY_WINDOW_MS;
     const ready = { server: this.#parts.server, events_per_s_max: perSecond, heartbeat_s: TICK_MS / 1_000 };
     stream.sendFirst([
       ['ready', JSON.stringify(ready)],
       ...recent.map((event) => ['activity', JSON.stringify(event)] as const),
     ]);
-    if (this.#isClosed) stream.end();
+    if (!hasRoom) stream.end();
     this.#announce();
     this.#scheduleTick();
     return () => {

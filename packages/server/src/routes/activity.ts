@@ -50,6 +50,8 @@ const watch = route({
     const limit = countIn('recent', query.recent, { min: 0, max: ACTIVITY_RECENT_MAX, fallback: ACTIVITY_RECENT_MAX });
     context.activity.requireRoom(reader);
     const recent = limit === 0 ? [] : await recentEvents(context, filter, limit);
+    // Others may have opened streams meanwhile.
+    context.activity.requireRoom(reader);
     return new EventStream((response) => context.activity.open(reader, filter, response, recent));
   },
 });
