@@ -520,7 +520,8 @@ describe('in a browser', () => {
 
   it('[CONSOLE-17] the palette opens screens and names by the keyboard alone', async () => {
     await post('/rc/v1/sources', { name: 'Quay', partition_type: 'app' });
-    const page = await browser.openPage(`${server.url}/console/`);
+    // Before an object is added, the console asks whether there is one of its id.
+    const page = await browser.openPage(`${server.url}/console/`, { expectedErrors: REFUSED });
     await page.getByLabel('Password').waitFor();
     await page.keyboard.type(ADMIN_PASSWORD);
     await page.keyboard.press('Enter');

@@ -74,13 +74,14 @@ async function lookUp(objects: Objects, read: ReadPage): Promise<Found> {
   const found = new Map<string, Attributes | null>();
   for (let first = 0; first < ids.length; first += LOOKUPS_AT_ONCE) {
     const batch = ids.slice(first, first + LOOKUPS_AT_ONCE);
-    const stored = await Promise.all(batch.map((id) => readOne(id, read)));
+    const stored = await Promise.all(batch.map((id) => readObject(id, read)));
     for (const [index, id] of batch.entries()) found.set(id, stored[index] ?? null);
   }
   return found;
 }
 
-async function readOne(id: string, read: ReadPage): Promise<Attributes | null> {
+/** Returns an object as it is now; null: there is none. */
+export async function readObject(id: string, read: ReadPage): Promise<Attributes | null> {
   try {
     const { objects } = await read({ from: id, limit: 1 });
     return (objects[0]?.attributes ?? null) as Attributes | null;

@@ -62,7 +62,7 @@ function Editor({ owner, object, newId, onClose, onSaved }: EditorProps) {
   };
   if (reviewed !== null) {
     const difference = differenceOf(old, reviewed);
-    const { call, curl } = saving(owner, id, difference);
+    const { call, curl } = saving(owner, id, difference, object === 'new');
     return (
       <ActionForm
         verb="Save"

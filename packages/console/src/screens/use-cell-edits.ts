@@ -32,14 +32,13 @@ export function useCellEdits(owner: ObjectOwner) {
     async ({ id, change }: SavedChange, state: 'saved' | 'undone') => {
       saved.current = null;
       setNotice({ id, change, state: 'saving' });
-      try {
-        await saving(owner, id, [change]).call(client);
-        await showAgain(cache, owner, id);
-        if (state === 'saved') saved.current = { id, change };
-        setNotice({ id, change, state });
-      } catch (error) {
-        setNotice({ id, change, state: 'failed', error });
-      }
+      const error = await saving(owner, id, [change])
+        .call(client)
+        .then(() => null, toError);
+      // What was saved is saved, also if the row cannot be read again.
+      await showAgain(cache, owner, id).catch(() => undefined);
+      if (error === null && state === 'saved') saved.current = { id, change };
+      setNotice(error === null ? { id, change, state } : { id, change, state: 'failed', error });
     },
     [owner, cache],
   );
@@ -65,6 +64,10 @@ export function useCellEdits(owner: ObjectOwner) {
     [opened, save, undo],
   );
   return { edits, notice, undo, dismiss: () => setNotice(null) };
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function isSame(before: CellValue, after: CellValue): boolean {

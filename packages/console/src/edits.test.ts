@@ -1,0 +1,81 @@
+import { useBrowser } from '@tidemark/testing';
+import { callsTo, REFUSED, signIn, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+afterAll(() => server.close());
+
+const { post, objectsOf } = callsTo(() => server);
+describe('in a browser', () => {
+  const browser = useBrowser();
+
+  async function open(path: string) {
+    const page = await browser.openPage(`${server.url}/console/${path}`, { expectedErrors: REFUSED });
+    await signIn(page);
+    return page;
+  }
+
+  it('[CONSOLE-120] a cell of an object that somebody has deleted or changed meanwhile is not saved, and not undone', async () => {
+    await post('/rc/v1/sources', { name: 'Ship', partition_type: 'app' });
+    const ships = { a: { name: 'Ada', seats: 4 }, b: { name: 'Bo', seats: 5 }, c: { name: 'Cy', seats: 6 } };
+    await post('/app/v1/Ship/push_objects', { objects: ships });
+    const page = await open('data?source=Ship');
+    const grid = page.getByRole('grid', { name: 'Objects' });
+    const edit = async (id: string, value: string) => {
+      await grid.getByText(String(ships[id as 'a'].seats), { exact: true }).dblclick();
+      await page.getByLabel(`seats of ${id}`, { exact: true }).fill(value);
+      await page.keyboard.press('Enter');
+    };
+    await grid.getByText('Cy').waitFor();
+    await post('/app/v1/Ship/push_deletes', { objects: ['a'] });
+    await edit('a', '40');
+    await page
+      .getByRole('alert')
+      .getByText(/somebody has deleted it/)
+      .waitFor();
+    expect(Object.keys(await objectsOf('Ship'))).toEqual(['b', 'c']);
+    await post('/app/v1/Ship/push_objects', { objects: { b: { seats: 55 } } });
+    await edit('b', '50');
+    await page
+      .getByRole('alert')
+      .getByText(/somebody has changed it/)
+      .waitFor();
+    await grid.getByText('55', { exact: true }).waitFor();
+    await edit('c', '60');
+    await page.getByRole('status').getByText('Saved').waitFor();
+    await post('/app/v1/Ship/push_objects', { objects: { c: { seats: 66 } } });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/somebody has changed it/)
+      .waitFor();
+    expect(await objectsOf('Ship')).toEqual({ b: { name: 'Bo', seats: 55 }, c: { name: 'Cy', seats: 66 } });
+  });
+
+  it('[CONSOLE-121] an object is added only under an id that is free', async () => {
+    await post('/rc/v1/sources', { name: 'Crew', partition_type: 'app' });
+    await post('/app/v1/Crew/push_objects', { objects: { 7: { title: 'Captain' } } });
+    const page = await open('data?source=Crew');
+    const add = async (id: string) => {
+      await page.getByRole('button', { name: 'Add object' }).click();
+      await page.getByRole('textbox', { name: 'Id', exact: true }).fill(id);
+      await page.getByLabel('Attributes as JSON').fill('{"title": "Cook"}');
+      await page.getByRole('button', { name: 'Review' }).click();
+      await page.getByRole('button', { name: 'Save' }).click();
+    };
+    await add('7');
+    await page
+      .getByRole('alert')
+      .getByText(/an object “7” already/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await add('8');
+    await page.getByRole('grid', { name: 'Objects' }).getByText('Cook').waitFor();
+    expect(await objectsOf('Crew')).toEqual({ 7: { title: 'Captain' }, 8: { title: 'Cook' } });
+  });
+});
