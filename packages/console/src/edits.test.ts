@@ -78,4 +78,20 @@ describe('in a browser', () => {
     await page.getByRole('grid', { name: 'Objects' }).getByText('Cook').waitFor();
     expect(await objectsOf('Crew')).toEqual({ 7: { title: 'Captain' }, 8: { title: 'Cook' } });
   });
+
+  it('[CONSOLE-122] the tokens screen says that it has found all named tokens, and how many others there are', async () => {
+    await post('/rc/v1/tokens', { name: 'backend', scopes: ['push'] });
+    const page = await open('tokens');
+    await page.getByRole('table', { name: 'Tokens' }).getByText('backend').waitFor();
+    await page.getByText(/^\d+ of \d+ tokens found$/).waitFor();
+  });
+
+  it('[CONSOLE-124] the menu leads from a search to the whole list', async () => {
+    await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'a password of gwen' } });
+    const page = await open('users?text=no-such-user');
+    await page.getByText('No such user').waitFor();
+    await page.getByRole('navigation').getByRole('link', { name: 'Users', exact: true }).click();
+    await page.getByRole('table', { name: 'Users' }).getByText('gwen').waitFor();
+    expect(await page.getByLabel('Find', { exact: true }).inputValue()).toBe('');
+  });
 });

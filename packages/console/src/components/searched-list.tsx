@@ -1,5 +1,5 @@
 import { Group, NativeSelect, Text } from '@mantine/core';
-import { type ReactNode, useDeferredValue, useState } from 'react';
+import { type ReactNode, useDeferredValue } from 'react';
 import { countWords } from '../api/scanned-pages.ts';
 import { useScannedPages } from '../api/use-scanned-pages.ts';
 import { Empty } from './command.tsx';
@@ -50,13 +50,15 @@ export function SearchedList<Filter extends object, Page extends ScannedPage, Ro
   children,
 }: SearchedListProps<Filter, Page, Row>) {
   const [search, change] = useAddress<{ readonly text?: string; readonly show?: string }>(to);
-  const [typed, setTyped] = useState(search.text ?? '');
+  const typed = search.text ?? '';
   const text = useDeferredValue(typed.trim());
   const [first = ''] = Object.keys(choices);
   const shown = Object.hasOwn(choices, search.show ?? '') ? (search.show ?? first) : first;
   const wanted = { ...(text === '' ? {} : { text }), ...others?.filter };
   const filter = { ...choices[shown]?.filter, ...wanted } as Filter & { readonly text?: string };
   const isFiltered = shown !== first || Object.keys(wanted).length > 0;
+  // What is shown first may be a part of all there is.
+  const isPart = Object.keys(filter).length > 0;
   const query = useScannedPages({
     queryKey: [to, 'list', filter],
     read: (page) => read(filter, page),
@@ -69,10 +71,7 @@ export function SearchedList<Filter extends object, Page extends ScannedPage, Ro
           label="Find"
           placeholder={placeholder}
           value={typed}
-          onText={(value) => {
-            setTyped(value);
-            change({ text: value });
-          }}
+          onText={(value) => change({ text: value })}
           w={280}
           type="search"
         />
@@ -93,14 +92,14 @@ export function SearchedList<Filter extends object, Page extends ScannedPage, Ro
           return (
             <>
               <Text size="sm" c="dimmed" role="status">
-                {countWords(pages, one, isFiltered)}
+                {countWords(pages, one, isPart)}
               </Text>
               {rows.length > 0 && children(rows)}
             </>
           );
         }}
       </Loaded>
-      <PagesButton query={query}>{isFiltered ? 'Look on' : `More ${one}s`}</PagesButton>
+      <PagesButton query={query}>{isPart ? 'Look on' : `More ${one}s`}</PagesButton>
     </>
   );
 }

@@ -1,5 +1,5 @@
 import type { ClientFilter } from '@tidemark/backend';
-import { useDeferredValue, useState } from 'react';
+import { useDeferredValue } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { Empty } from '../components/command.tsx';
 import { TextField } from '../components/fields.tsx';
@@ -22,7 +22,7 @@ const VERSION = /^v?\d{1,15}(?:\.\d{1,15})*(?:-[0-9A-Za-z.-]+)?$/;
 /** All devices. */
 export function Devices() {
   const [search, change] = useAddress<{ readonly below?: string }>('/devices');
-  const [typed, setTyped] = useState(search.below ?? '');
+  const typed = search.below ?? '';
   const below = useDeferredValue(typed.trim());
   const isVersion = VERSION.test(below);
   const field = (
@@ -30,10 +30,7 @@ export function Devices() {
       label="App version below"
       placeholder="2.4.0"
       value={typed}
-      onText={(value) => {
-        setTyped(value);
-        change({ below: value });
-      }}
+      onText={(value) => change({ below: value })}
       error={below === '' || isVersion ? undefined : 'Such as 2.4.0'}
       w={160}
     />
