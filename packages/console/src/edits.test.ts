@@ -1,5 +1,5 @@
 import { useBrowser } from '@tidemark/testing';
-import { callsTo, REFUSED, signIn, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { callsTo, PATIENCE, REFUSED, signIn, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 let server: TestServer;
@@ -84,6 +84,16 @@ describe('in a browser', () => {
     const page = await open('tokens');
     await page.getByRole('table', { name: 'Tokens' }).getByText('backend').waitFor();
     await page.getByText(/^\d+ of \d+ tokens found$/).waitFor();
+  });
+
+  it('[CONSOLE-123] from a line of the last day all of its device and user are shown of the last day', async () => {
+    await post('/rc/v1/users', { attributes: { login: 'finn', password: 'a password of finn' } });
+    await post('/sync/v1/login', { login: 'finn', password: 'a password of finn' });
+    const page = await open('activity?view=past&kinds=login&user=finn');
+    await page.getByRole('table', { name: 'Activity' }).getByTitle('Show all of it').first().click();
+    await page.getByRole('link', { name: 'Show all of this device' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('device'), PATIENCE).not.toBeNull();
+    expect(new URL(page.url()).searchParams.get('view')).toBe('past');
   });
 
   it('[CONSOLE-124] the menu leads from a search to the whole list', async () => {

@@ -101,10 +101,13 @@ interface ActivityLinesProps {
   readonly empty: string;
   /** Shows only the lines of a request. Absent: there is no such choice. */
   readonly onRequest?: (requestId: string) => void;
+  /** True: the lines are those of the last day, and lead to others of it. */
+  readonly isPast?: boolean;
 }
 
 /** The lines of the activity. A line opens to all of its facts, and leads to those of its request, device and user. */
-export function ActivityLines({ feed: { lines, dropped, state }, empty, onRequest }: ActivityLinesProps) {
+export function ActivityLines({ feed, empty, onRequest, isPast = false }: ActivityLinesProps) {
+  const { lines, dropped, state } = feed;
   const [open, setOpen] = useState<ActivityLine | null>(null);
   return (
     <Stack gap="sm">
@@ -129,6 +132,7 @@ export function ActivityLines({ feed: { lines, dropped, state }, empty, onReques
         {open !== null && (
           <Detail
             event={open.event}
+            isPast={isPast}
             onRequest={
               onRequest === undefined
                 ? undefined
@@ -147,12 +151,14 @@ export function ActivityLines({ feed: { lines, dropped, state }, empty, onReques
 
 interface DetailProps {
   readonly event: ActivityEvent;
+  readonly isPast: boolean;
   readonly onRequest: ((requestId: string) => void) | undefined;
   readonly onClose: () => void;
 }
 
-function Detail({ event, onRequest, onClose }: DetailProps) {
+function Detail({ event, isPast, onRequest, onClose }: DetailProps) {
   const { request_id, client_id, user_id } = event;
+  const view = { view: isPast ? 'past' : '' };
   return (
     <Stack gap="md">
       <Text size="sm" className="long">
@@ -166,12 +172,12 @@ function Detail({ event, onRequest, onClose }: DetailProps) {
           </Button>
         )}
         {client_id !== null && (
-          <LineLink to="/activity" search={{ device: client_id }} onClick={onClose}>
+          <LineLink to="/activity" search={{ ...view, device: client_id }} onClick={onClose}>
             Show all of this device
           </LineLink>
         )}
         {user_id !== null && (
-          <LineLink to="/activity" search={{ user: user_id }} onClick={onClose}>
+          <LineLink to="/activity" search={{ ...view, user: user_id }} onClick={onClose}>
             Show all of this user
           </LineLink>
         )}

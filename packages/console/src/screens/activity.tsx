@@ -169,6 +169,7 @@ function PastLines({ filters, change }: FilterProps) {
               <Kept pages={pages} />
               <ActivityLines
                 feed={{ lines, dropped: 0, state: 'live' }}
+                isPast
                 empty={empty}
                 onRequest={(id) => change({ text: id, failed: '' })}
               />
