@@ -20,6 +20,16 @@ export interface BackupsParts {
   readonly nowMs: () => number;
 }
 
+export interface TurnOptions {
+  /** True: it waits for what is under way, which would refuse it otherwise. */
+  readonly isPatient?: boolean;
+}
+
+interface PruneOptions extends TurnOptions {
+  /** Absent: all backups. */
+  readonly names?: ReadonlySet<string>;
+}
+
 /** The name of a backup is that of its folder: no separators, and no dot at the beginning. */
 const NAME = /^[A-Za-z0-9][\w.-]{0,79}$/;
 /** Names that `make` gives. */
@@ -31,7 +41,8 @@ const NO_SPACE: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
 /** The backups of an embedded store, one folder each. One is made, verified or deleted at a time. */
 export class Backups {
   readonly #parts: BackupsParts;
-  #isBusy = false;
+  /** What is under way; null: nothing. */
+  #underWay: Promise<unknown> | null = null;
   #downloads = 0;
 
   constructor(parts: BackupsParts) {
@@ -46,9 +57,9 @@ export class Backups {
   }
 
   /** Copies the store to a new folder. It goes on when the caller hangs up. */
-  make(): Promise<Backup> {
+  make(options: TurnOptions = {}): Promise<Backup> {
     const folder = this.#folder();
-    return this.#alone(async () => {
+    return this.#alone(options, async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await this.#removeUnfinished(folder);
       const existing = await backupsIn(folder);
@@ -69,7 +80,7 @@ export class Backups {
   /** Recomputes a copy of the backup, so that the backup itself stays as it is, also if it is downloaded meanwhile. */
   verify(name: string): Promise<BackupCheck> {
     const folder = this.#folder();
-    return this.#alone(async () => {
+    return this.#alone({}, async () => {
       const backup = await this.#find(name);
       const copy = join(folder, `${COPY_PREFIX}${name}`);
       try {
@@ -87,7 +98,7 @@ export class Backups {
 
   delete(name: string): Promise<Backup> {
     this.#folder();
-    return this.#alone(async () => {
+    return this.#alone({}, async () => {
       const backup = await this.#find(name);
       await deleteBackup(backup);
       return viewOf(backup);
@@ -95,9 +106,9 @@ export class Backups {
   }
 
   /** Deletes the oldest backups until `keep` are left: of all, or of those with the names. Returns what it deleted. */
-  prune(keep: number, names?: ReadonlySet<string>): Promise<readonly Backup[]> {
+  prune(keep: number, { names, ...options }: PruneOptions = {}): Promise<readonly Backup[]> {
     const folder = this.#folder();
-    return this.#alone(async () => {
+    return this.#alone(options, async () => {
       const backups = (await backupsIn(folder)).filter(({ name }) => NAME.test(name) && names?.has(name) !== false);
       const tooMany = backups.slice(keep);
       for (const backup of tooMany) await deleteBackup(backup);
@@ -137,21 +148,25 @@ export class Backups {
     return backup;
   }
 
-  async #alone<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isBusy) {
-      const detail = 'another backup is being made, verified or deleted; only one at a time';
-      throw new Refusal('rate_limited', detail, [], BACKUP_RETRY_AFTER_S);
+  async #alone<T>({ isPatient = false }: TurnOptions, work: () => Promise<T>): Promise<T> {
+    while (this.#underWay !== null) {
+      if (!isPatient) {
+        const detail = 'another backup is being made, verified or deleted; only one at a time';
+        throw new Refusal('rate_limited', detail, [], BACKUP_RETRY_AFTER_S);
+      }
+      await this.#underWay.catch(() => undefined);
     }
-    this.#isBusy = true;
+    const turn = work().finally(() => {
+      this.#underWay = null;
+    });
+    this.#underWay = turn;
     try {
-      return await work();
+      return await turn;
     } catch (error) {
       if (NO_SPACE.has((error as NodeJS.ErrnoException).code)) {
         throw new Refusal('store_full', 'the disk of the backups is full; delete some, or set another backup_folder');
       }
       throw error;
-    } finally {
-      this.#isBusy = false;
     }
   }
 

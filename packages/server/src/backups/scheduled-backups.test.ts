@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { parseSchedule } from '../config/schedule.ts';
 import { BACKUP_SILENT_MS, BACKUPS_MAX } from '../limits.ts';
 import { openStore } from '../open-engines.ts';
-import { Backups } from './backups.ts';
+import { Backups, type TurnOptions } from './backups.ts';
 import { ScheduledBackups } from './scheduled-backups.ts';
 
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
@@ -104,6 +104,47 @@ it('[BACKUP-20] a server that stops waits for the backup that it is making', asy
   scheduled.start();
   await scheduled.stop();
   expect((await scheduled.read()).last).toMatchObject({ state: 'done', name: '2030-01-31T13-00-00-000Z' });
+});
+
+it('[BACKUP-51] a scheduled backup waits for one that somebody makes at the same time, and so does the deletion of old ones', async () => {
+  let begun = 0;
+  let finish = (): void => undefined;
+  const copy = async (folder: string) => {
+    begun++;
+    // The first and the third are made by hand, and take until they are told to finish.
+    if (begun !== 2) {
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+    }
+    await store.backup(folder);
+  };
+  const backups = new Backups({ store: { backup: copy }, folder: folderOfBackups(), nowMs: () => nowMs });
+  const byHand: Promise<unknown>[] = [];
+  const meeting = {
+    list: backups.list.bind(backups),
+    prune: backups.prune.bind(backups),
+    make: async (options?: TurnOptions) => {
+      const made = await backups.make(options);
+      nowMs++;
+      byHand.push(backups.make());
+      return made;
+    },
+  };
+  const scheduled = new ScheduledBackups({ ...newParts(), backups: meeting, command: null });
+  await scheduled.check();
+  byHand.push(backups.make());
+  await expect.poll(() => begun).toBe(1);
+  nowMs = Date.UTC(2030, 0, 31, 13);
+  const checked = scheduled.check();
+  await expect.poll(async () => (await scheduled.read()).last).not.toBeNull();
+  finish();
+  await expect.poll(() => begun).toBe(3);
+  finish();
+  await Promise.all([checked, ...byHand]);
+  const last = { at: '2030-01-31T13:00:00.000Z', state: 'done', name: '2030-01-31T13-00-00-000Z', detail: null };
+  expect((await scheduled.read()).last).toEqual(last);
+  expect(readdirSync(folderOfBackups()).sort()).toEqual([last.name, '2030-01-31T13-00-00-001Z']);
 });
 
 it('[BACKUP-21] the command gets the folder of the backup; if it fails, the backup has failed, and no old one is deleted', async () => {

@@ -34,6 +34,8 @@ const REF = { kind: 'setting', key: ['scheduled_backup'] } as const;
 const CHECK_EVERY_MS = 30_000;
 const UNFINISHED =
   'it was not finished: the server ended meanwhile, or this data was restored from a copy that it made then';
+/** A schedule waits for what people do at the same time. */
+const PATIENT = { isPatient: true } as const;
 const NOBODY = { actor: null, token_id: null, address: '', request_id: '' };
 
 /**
@@ -145,18 +147,18 @@ export class ScheduledBackups {
     let name: string | null = null;
     try {
       await this.#makeRoom(uncopied);
-      ({ name } = await backups.make());
+      ({ name } = await backups.make(PATIENT));
       if (command !== null) {
         uncopied = [...uncopied, name];
         this.#underWay = { ...stored, last: { ...running, name } };
         await this.#writeUnderWay(this.#underWay);
         await runCommand(command, join((await backups.list()).folder, name));
       }
-      await backups.prune(keep);
+      await backups.prune(keep, PATIENT);
       return { state: 'done', name, detail: null, uncopied: [] };
     } catch (error) {
       // Backups that the command worked for stay until it works again. The others must not fill the disk meanwhile.
-      const left = await backups.prune(keep, new Set(uncopied)).then(
+      const left = await backups.prune(keep, { ...PATIENT, names: new Set(uncopied) }).then(
         () => uncopied.slice(-keep),
         () => uncopied.slice(-BACKUPS_MAX),
       );
@@ -170,8 +172,8 @@ export class ScheduledBackups {
     const existing = (await backups.list()).backups;
     if (existing.length < BACKUPS_MAX) return;
     const failed = existing.filter(({ name }) => uncopied.includes(name));
-    if (failed.length > 0) await backups.prune(failed.length - 1, new Set(uncopied));
-    else await backups.prune(BACKUPS_MAX - 1);
+    if (failed.length > 0) await backups.prune(failed.length - 1, { ...PATIENT, names: new Set(uncopied) });
+    else await backups.prune(BACKUPS_MAX - 1, PATIENT);
   }
 
   async #report({ state, name, detail }: LastBackup): Promise<void> {
