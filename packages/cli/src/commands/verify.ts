@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding } from '@tidemark/core';
 import { groupOf } from '@tidemark/core/verify';
@@ -34,15 +34,17 @@ function findingsOf(config: Config): Promise<readonly Finding[]> {
   return config.store === 'embedded' ? keepingMark(config.dataFolder, look) : look();
 }
 
-/** Verifies a backup without giving it a new epoch: it stays a backup. */
-async function keepingMark<T>(folder: string, look: () => Promise<T>): Promise<T> {
+/** Verifies a backup without giving it a new epoch: it stays a backup, of the age that its mark has. */
+export async function keepingMark<T>(folder: string, look: () => Promise<T>): Promise<T> {
   if (requireDataFolder(folder).state !== 'backup') return look();
   const file = join(folder, MARK_FILE);
   const mark = readFileSync(file);
+  const { atime, mtime } = statSync(file);
   try {
     return await look();
   } finally {
     writeFileSync(`${file}.${process.pid}`, mark, { mode: 0o600 });
+    utimesSync(`${file}.${process.pid}`, atime, mtime);
     renameSync(`${file}.${process.pid}`, file);
   }
 }
