@@ -18,6 +18,8 @@ export const ACTION_WORDS: Readonly<Record<string, string>> = {
   'user.invite': 'invited a device',
   'user.groups': 'changed the groups of a user',
   'group.members': 'changed the members of a group',
+  'client.update': 'set the label of a device',
+  'client.end_sessions': 'signed a device out of all sessions',
   'client.delete': 'deleted a device',
   'client.wipe': 'ordered a device to be wiped',
   'device.login': 'signed in on a device',
