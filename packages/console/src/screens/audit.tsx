@@ -19,11 +19,9 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { useAddress } from '../components/use-address.ts';
 import { ACTION_WORDS, type AuditFilters, actionWords, actorWords, resultWords, searchOf } from './audit-words.ts';
 import { DeviceLink } from './device-link.tsx';
+import { readAudit } from './read-audit.ts';
 
 const PAGE_FACTS = 50;
-const EXPORT_PAGE_FACTS = 1_000;
-/** Entries of one export. */
-const EXPORT_FACTS_MAX = 100_000;
 /** Changes shown in the table; all others are in the dialog. */
 const CHANGES_SHOWN = 2;
 
@@ -205,7 +203,7 @@ function Export({ search }: { readonly search: ReturnType<typeof searchOf> }) {
     setBusy(true);
     setError(null);
     try {
-      saveFile(name, type, write(await readAll(search)));
+      saveFile(name, type, write(await readAudit((page) => client.audit.search({ ...search, ...page }))));
     } catch (failure) {
       setError(failure);
     } finally {
@@ -231,19 +229,4 @@ function Export({ search }: { readonly search: ReturnType<typeof searchOf> }) {
       </Menu>
     </>
   );
-}
-
-async function readAll(search: ReturnType<typeof searchOf>): Promise<readonly AuditFact[]> {
-  const facts: AuditFact[] = [];
-  let after: string | null = null;
-  do {
-    const page = await client.audit.search({
-      ...search,
-      limit: EXPORT_PAGE_FACTS,
-      ...(after === null ? {} : { after }),
-    });
-    facts.push(...page.facts);
-    after = page.next;
-  } while (after !== null && facts.length < EXPORT_FACTS_MAX);
-  return facts;
 }
