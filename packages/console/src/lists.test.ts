@@ -53,6 +53,28 @@ describe('in a browser', () => {
     await page.getByRole('heading', { level: 1, name: SHOWN }).waitFor();
   });
 
+  it('[CONSOLE-140] at 1280 pixels a long login hides no column of the devices and of the activity, and what happened is never cut off', async () => {
+    const login = `${'maximiliane-'.repeat(6)}@example.com`;
+    await post('/rc/v1/sources', { name: 'Quay', partition_type: 'user' });
+    await post('/rc/v1/users', { attributes: { login, password: PASSWORD } });
+    await post('/sync/v1/login', { login, password: PASSWORD, device: FIREFOX });
+    await post('/app/v1/Quay/push_objects', { user_id: login, objects: { 1: { name: 'Kiel' } } });
+    const page = await browser.openPage(`${server.url}/console/devices?text=maximiliane`, {
+      viewport: { width: 1280, height: 800 },
+    });
+    await signIn(page);
+    const widths = () =>
+      page.evaluate(`[...document.querySelectorAll('.card.flush, button.sentence')].map(
+        (one) => one.scrollWidth <= one.clientWidth)`) as Promise<boolean[]>;
+    await page.getByRole('link', { name: login }).waitFor();
+    expect(await widths()).toEqual([true]);
+    for (const view of ['', '&view=past']) {
+      await page.goto(`${server.url}/console/activity?user=${login}${view}`);
+      await page.getByText('push_objects: 1 changed, now at seq 1').waitFor();
+      expect([view, await widths()]).toEqual([view, [true, true, true]]);
+    }
+  });
+
   it('[CONSOLE-94] named tokens come first, sessions are a choice away, and both are found by a text', async () => {
     await post('/rc/v1/tokens', { name: 'erp', scopes: ['push'] });
     const page = await browser.openPage(`${server.url}/console/tokens`);

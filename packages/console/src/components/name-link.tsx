@@ -18,15 +18,17 @@ interface NameLinkProps {
   readonly hint?: string;
   /** True: only the beginning of a long id is shown. */
   readonly isShort?: boolean;
+  /** True: the link is narrow, as a table with many columns needs it. */
+  readonly isBrief?: boolean;
 }
 
 const SHORT_UNITS = 8;
 
 /** A name that leads to the screen of what it names. */
-export function NameLink({ kind, name, text = name, hint = name, isShort = false }: NameLinkProps) {
+export function NameLink({ kind, name, text = name, hint = name, isShort = false, isBrief = false }: NameLinkProps) {
   const isCut = isShort && text.length > SHORT_UNITS + 1;
   return (
-    <Link className="name" {...PATHS[kind](name)} title={hint}>
+    <Link className={isBrief ? 'name brief' : 'name'} {...PATHS[kind](name)} title={hint}>
       {isCut ? `${text.slice(0, SHORT_UNITS)}…` : text}
     </Link>
   );

@@ -27,7 +27,7 @@ const TONES: Readonly<Record<ActivityKind, Tone>> = {
 function wordsOfEvent(event: ActivityEvent): string {
   switch (event.kind) {
     case 'push':
-      return `${event.operation}: ${event.changed} changed, ${event.unchanged} unchanged, now at seq ${event.seq}`;
+      return `${event.operation}: ${event.changed} changed${event.unchanged === 0 ? '' : `, ${event.unchanged} unchanged`}, now at seq ${event.seq}`;
     case 'pull':
       return `${counted(event.objects, 'object')}, about ${bytesText(event.bytes)}${event.reset === null ? '' : `; starts over: ${event.reset}`}`;
     case 'upload':
@@ -54,7 +54,7 @@ function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<Activi
       cell: (line) => (
         <button
           type="button"
-          className="name plain"
+          className="name plain sentence"
           aria-haspopup="dialog"
           onClick={() => onOpen(line)}
           title="Show all of it"
@@ -65,11 +65,11 @@ function columnsOf(onOpen: (line: ActivityLine) => void): readonly Column<Activi
     },
     {
       title: 'Source',
-      cell: ({ event: { source } }) => (source === null ? '–' : <NameLink kind="source" name={source} />),
+      cell: ({ event: { source } }) => (source === null ? '–' : <NameLink kind="source" name={source} isBrief />),
     },
     {
       title: 'User',
-      cell: ({ event: { user_id } }) => (user_id === null ? '–' : <NameLink kind="user" name={user_id} />),
+      cell: ({ event: { user_id } }) => (user_id === null ? '–' : <NameLink kind="user" name={user_id} isBrief />),
     },
     {
       title: 'Device',

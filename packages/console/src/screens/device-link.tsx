@@ -29,12 +29,13 @@ export function DeviceLink({ id, hasId = false }: DeviceLinkProps) {
   });
   const name = device == null ? null : shownNameOf(device);
   return (
-    <span className={hasId ? undefined : 'brief'}>
+    <span>
       <NameLink
         kind="device"
         name={id}
         text={name ?? id}
         isShort={name === null && !hasId}
+        isBrief={!hasId}
         {...(name === null ? {} : { hint: `${name} · ${id}` })}
       />
       {hasId && name !== null && (

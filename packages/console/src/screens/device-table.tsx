@@ -9,7 +9,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 
 const USER: Column<ListedClient> = {
   title: 'User',
-  cell: ({ user_id }) => <NameLink kind="user" name={user_id} />,
+  cell: ({ user_id }) => <NameLink kind="user" name={user_id} isBrief />,
 };
 
 const COLUMNS: readonly Column<ListedClient>[] = [
@@ -34,17 +34,22 @@ export function DeviceTable({ devices, isOfOneUser = false }: DeviceTableProps) 
   return <DataTable label="Devices" rows={devices} keyOf={({ client_id }) => client_id} columns={columns} />;
 }
 
-/** The name of a device, with its id below it. */
+/** The name of a device, with its id below it. Without a name, other columns say what it is, and the id stands alone. */
 function Name(device: ListedClient) {
   const name = nameOf(device);
-  if (name === null) return <NameLink kind="device" name={device.client_id} />;
+  if (name === null)
+    return (
+      <span className="device-name small">
+        <NameLink kind="device" name={device.client_id} />
+      </span>
+    );
   return (
-    <>
-      <NameLink kind="device" name={device.client_id} text={name} />
+    <div className="device-name">
+      <NameLink kind="device" name={device.client_id} text={name} hint={`${name} · ${device.client_id}`} />
       <Text size="xs" c="dimmed" truncate>
         {device.client_id}
       </Text>
-    </>
+    </div>
   );
 }
 
