@@ -712,6 +712,10 @@ describe('in a browser', () => {
     await page.keyboard.type('deep');
     await page.keyboard.press('Enter');
     expect(await field.getAttribute('aria-invalid')).toBe('true');
+    await page
+      .getByRole('alert')
+      .getByText('depth: It must be a number. Open the object to change its type.')
+      .waitFor();
     await page.keyboard.press('Escape');
     await grid.and(page.locator(':focus')).waitFor();
     await page.keyboard.press('Enter');

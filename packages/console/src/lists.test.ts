@@ -75,6 +75,18 @@ describe('in a browser', () => {
     }
   });
 
+  it('[CONSOLE-142] the data of a source of users or groups offers its owners, and one click shows the objects', async () => {
+    await post('/rc/v1/sources', { name: 'Crew', partition_type: 'group' });
+    await post('/rc/v1/users', { attributes: { login: 'gina', password: PASSWORD } });
+    await post('/rc/v1/users/gina/groups', { groups: ['pilots'] });
+    await post('/app/v1/Crew/push_objects', { group: 'pilots', objects: { c1: { name: 'Kiel' } } });
+    const page = await browser.openPage(`${server.url}/console/data?source=Crew`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'pilots', exact: true }).click();
+    await page.getByRole('grid', { name: 'Objects' }).getByText('c1', { exact: true }).waitFor();
+    expect(new URL(page.url()).search).toBe('?source=Crew&group=pilots');
+  });
+
   it('[CONSOLE-94] named tokens come first, sessions are a choice away, and both are found by a text', async () => {
     await post('/rc/v1/tokens', { name: 'erp', scopes: ['push'] });
     const page = await browser.openPage(`${server.url}/console/tokens`);

@@ -42,10 +42,12 @@ interface EmptyProps {
   /** The commands that fill the screen. */
   readonly curl?: string;
   readonly cli?: string;
+  /** Buttons below the words. */
+  readonly actions?: ReactNode;
 }
 
 /** Says why there is nothing to see, and how to change that. */
-export function Empty({ title, children, curl, cli }: EmptyProps) {
+export function Empty({ title, children, curl, cli, actions }: EmptyProps) {
   return (
     <div className="card">
       <Stack gap="sm">
@@ -55,6 +57,7 @@ export function Empty({ title, children, curl, cli }: EmptyProps) {
         <Text size="sm" c="dimmed">
           {children}
         </Text>
+        {actions}
         {curl !== undefined && <Command label="curl" text={curl} />}
         {cli !== undefined && <Command label="command line" text={cli} />}
       </Stack>

@@ -7,6 +7,8 @@ export interface GridColumn<T> {
   /** Distinguishes the column from all others. */
   readonly id: string;
   readonly title: string;
+  /** The share of the width that the column gets; 1 is usual. */
+  readonly weight: number;
   readonly cell: (row: T) => ReactNode;
   /** How the rows are sorted by this column; null: they are not. */
   readonly sorted: SortDirection | null;
@@ -36,7 +38,7 @@ interface VirtualGridProps<T> {
   readonly onUndo: () => void;
 }
 
-/** The least width of a column. */
+/** The least width of a column of weight 1. */
 const COLUMN_REM = 8.5;
 const ROW_PX = 36;
 const VIEW_PX = 560;
@@ -74,17 +76,17 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
     const row = Math.max(HEAD, Math.min(count - 1, place.row));
     const column = Math.max(0, Math.min(columns.length - 1, place.column));
     setActive({ row, column });
-    if (view.current !== null) reveal(view.current, { row, column }, columns.length);
+    if (view.current !== null) reveal(view.current, { row, column }, columns);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     // Keys in a field or on a button inside belong to it.
     if (event.target !== event.currentTarget || !pressed(event, { ...props, active, move })) return;
     event.preventDefault();
   };
-  // The same width for every row, whatever is in it, so that the columns are aligned.
+  // The same widths for every row, whatever is in it, so that the columns are aligned.
   const template = {
-    gridTemplateColumns: `repeat(${columns.length}, minmax(0, 1fr))`,
-    minWidth: `${columns.length * COLUMN_REM}rem`,
+    gridTemplateColumns: columns.map(({ weight }) => `minmax(0, ${weight}fr)`).join(' '),
+    minWidth: `${weightOf(columns) * COLUMN_REM}rem`,
   };
   const indexes = Array.from({ length: Math.max(0, to - from) }, (_, offset) => from + offset);
   return (
@@ -152,18 +154,24 @@ function cellId({ row, column }: Place): string {
   return `cell-${row}-${column}`;
 }
 
-/** Scrolls to a cell. All columns have the same width. */
-function reveal(view: HTMLElement, { row, column }: Place, columns: number): void {
+type Weighed = Pick<GridColumn<never>, 'weight'>;
+
+function weightOf(columns: readonly Weighed[]): number {
+  return columns.reduce((sum, { weight }) => sum + weight, 0);
+}
+
+/** Scrolls to a cell. */
+function reveal(view: HTMLElement, { row, column }: Place, columns: readonly Weighed[]): void {
   const next = Math.max(0, row);
   if (next * ROW_PX < view.scrollTop) view.scrollTop = next * ROW_PX;
   else if ((next + 2) * ROW_PX > view.scrollTop + view.clientHeight)
     view.scrollTop = (next + 2) * ROW_PX - view.clientHeight;
-  const width = view.scrollWidth / columns;
-  // The first column covers the one at the left edge.
-  const left = Math.max(0, column - 1) * width;
+  const start = (index: number) => (weightOf(columns.slice(0, index)) / weightOf(columns)) * view.scrollWidth;
+  // The first column stays, and covers what is at the left edge.
+  const left = column === 0 ? 0 : start(column) - start(1);
   if (left < view.scrollLeft) view.scrollLeft = left;
-  else if ((column + 1) * width > view.scrollLeft + view.clientWidth)
-    view.scrollLeft = Math.ceil((column + 1) * width) - view.clientWidth;
+  else if (start(column + 1) > view.scrollLeft + view.clientWidth)
+    view.scrollLeft = Math.ceil(start(column + 1)) - view.clientWidth;
 }
 
 interface Template {

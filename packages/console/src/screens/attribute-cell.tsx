@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { type KeyboardEvent, useRef, useState } from 'react';
 import type { ObjectRow } from '../api/object-pages.ts';
-import { type CellValue, editedText, isEditedInPlace, kindOf, parseCell, shownText } from './cell-value.ts';
+import { type CellValue, editedText, isEditedInPlace, kindOf, parseCell, shownText, valueIn } from './cell-value.ts';
 
 interface AttributeCellProps {
   readonly row: ObjectRow;
@@ -17,14 +17,15 @@ export interface CellEdit {
   readonly onOpen: () => void;
   /** Called with the value to save; nothing differs where it is the one before. */
   readonly onClose: (value: CellValue) => void;
+  /** Told why what was typed is not saved. */
+  readonly onProblem: (problem: string) => void;
 }
 
 /** The value of an attribute, shown by its kind. A short value is edited in its place: Enter saves, Escape does not. */
 export function AttributeCell({ row, name, referenceTo, edit }: AttributeCellProps) {
   const value = valueIn(row, name);
   const isEditable = edit !== null && isEditedInPlace(value);
-  if (isEditable && edit.isOpen)
-    return <CellField name={`${name} of ${row.id}`} value={value} onClose={edit.onClose} />;
+  if (isEditable && edit.isOpen) return <CellField name={`${name} of ${row.id}`} value={value} edit={edit} />;
   return (
     <span className="cell">
       <CellText value={value} referenceTo={referenceTo} />
@@ -42,10 +43,6 @@ export function AttributeCell({ row, name, referenceTo, edit }: AttributeCellPro
       )}
     </span>
   );
-}
-
-export function valueIn({ attributes }: ObjectRow, name: string): CellValue {
-  return (Object.hasOwn(attributes, name) ? attributes[name] : undefined) as CellValue;
 }
 
 function CellText({ value, referenceTo }: Pick<AttributeCellProps, 'referenceTo'> & { readonly value: CellValue }) {
@@ -79,10 +76,10 @@ function CellText({ value, referenceTo }: Pick<AttributeCellProps, 'referenceTo'
 interface CellFieldProps {
   readonly name: string;
   readonly value: CellValue;
-  readonly onClose: (value: CellValue) => void;
+  readonly edit: CellEdit;
 }
 
-function CellField({ name, value, onClose }: CellFieldProps) {
+function CellField({ name, value, edit }: CellFieldProps) {
   const [text, setText] = useState(editedText(value));
   const isClosed = useRef(false);
   const parsed = parseCell(value, text);
@@ -90,12 +87,12 @@ function CellField({ name, value, onClose }: CellFieldProps) {
   const close = (next: CellValue) => {
     if (isClosed.current) return;
     isClosed.current = true;
-    onClose(next);
+    edit.onClose(next);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' && event.key !== 'Escape') return;
     event.preventDefault();
-    if (event.key === 'Enter' && problem !== null) return;
+    if (event.key === 'Enter' && problem !== null) return edit.onProblem(problem);
     const grid = event.currentTarget.closest<HTMLElement>('[role="grid"]');
     close(event.key === 'Enter' && 'value' in parsed ? parsed.value : value);
     // The arrow keys move on from here.
@@ -109,7 +106,10 @@ function CellField({ name, value, onClose }: CellFieldProps) {
     value: text,
     onKeyDown,
     // Whoever clicks elsewhere keeps what was typed, and can undo it.
-    onBlur: () => close('value' in parsed ? parsed.value : value),
+    onBlur: () => {
+      if (problem !== null && !isClosed.current) edit.onProblem(problem);
+      close('value' in parsed ? parsed.value : value);
+    },
     ref: focusField,
   };
   if (typeof value === 'boolean') {

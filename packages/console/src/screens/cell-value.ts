@@ -8,6 +8,13 @@ export type CellKind = 'missing' | 'null' | 'number' | 'boolean' | 'date' | 'tex
 
 const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d))?$/;
 
+export function valueIn(
+  { attributes }: { readonly attributes: Readonly<Record<string, unknown>> },
+  name: string,
+): CellValue {
+  return (Object.hasOwn(attributes, name) ? attributes[name] : undefined) as CellValue;
+}
+
 export function kindOf(value: CellValue): CellKind {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';

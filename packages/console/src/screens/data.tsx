@@ -1,6 +1,6 @@
 import { Button, Group, NativeSelect, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { DocumentOwner } from '@tidemark/backend';
 import type { Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
@@ -31,6 +31,7 @@ interface Shown extends ViewSearch {
 }
 
 const OWNERS_SUGGESTED = 100;
+const OWNERS_OFFERED = 24;
 /** Shows the documents of the owner of the objects, and opens none. */
 const OWN_DOCUMENTS = { of: '', whose: '', doc: '' } as const;
 
@@ -52,7 +53,9 @@ function NoSources() {
   const navigate = useNavigate();
   return (
     <>
-      <Empty title="No sources yet">Sources hold the objects. The screen Sources creates one.</Empty>
+      <Empty title="No sources yet">
+        Sources hold the objects. <Link to="/sources">Sources</Link> makes one.
+      </Empty>
       <Section title="Documents of the server">
         <Documents
           owner="server"
@@ -94,11 +97,13 @@ function Choice({ sources }: { readonly sources: readonly Source[] }) {
           />
         )}
       </Group>
-      {owner === null ? (
-        <Empty title="Whose data?">
-          The data of this source belongs to {source.partition_type}s. Choose one above.
-        </Empty>
-      ) : (
+      {owner === null && source.partition_type !== 'app' ? (
+        <ChooseOwner
+          type={source.partition_type}
+          onName={(name) => show({ source: source.name, [source.partition_type]: name, ...OWN_DOCUMENTS })}
+        />
+      ) : null}
+      {owner !== null && (
         <ObjectTable
           key={JSON.stringify([owner, shown.object])}
           owner={owner}
@@ -133,14 +138,41 @@ interface OwnerFieldProps {
   readonly onName: (name: string) => void;
 }
 
+function useOwners(type: OwnerFieldProps['type']) {
+  return useQuery({
+    queryKey: ['suggested', `${type}s`],
+    queryFn: () => client[`${type}s`].list({ limit: OWNERS_SUGGESTED }),
+  });
+}
+
+/** Offers the first users or groups, so that their objects are a click away. */
+function ChooseOwner({ type, onName }: Omit<OwnerFieldProps, 'name'>) {
+  const { data = [] } = useOwners(type);
+  const offered = data.slice(0, OWNERS_OFFERED);
+  return (
+    <Empty
+      title="Whose data?"
+      actions={
+        <Group gap="xs">
+          {offered.map((name) => (
+            <Button key={name} variant="default" size="compact-sm" onClick={() => onName(name)}>
+              <span className="name">{name}</span>
+            </Button>
+          ))}
+        </Group>
+      }
+    >
+      The data of this source belongs to {type}s. Choose one
+      {data.length > offered.length && ', or type another one above'}.
+    </Empty>
+  );
+}
+
 /** Asks for the user or the group whose objects are shown. */
 function OwnerField({ type, name, onName }: OwnerFieldProps) {
   const [typed, setTyped] = useState(name);
   useEffect(() => setTyped(name), [name]);
-  const { data = [] } = useQuery({
-    queryKey: ['suggested', `${type}s`],
-    queryFn: () => client[`${type}s`].list({ limit: OWNERS_SUGGESTED }),
-  });
+  const { data = [] } = useOwners(type);
   return (
     <form
       onSubmit={(event) => {

@@ -14,16 +14,17 @@ import { Empty } from '../components/command.tsx';
 import { counted } from '../components/counted.ts';
 import { Failure } from '../components/loaded.tsx';
 import { type GridColumn, VirtualGrid } from '../components/virtual-grid.tsx';
-import { AttributeCell, valueIn } from './attribute-cell.tsx';
-import { isEditedInPlace } from './cell-value.ts';
+import { AttributeCell } from './attribute-cell.tsx';
+import { isEditedInPlace, valueIn } from './cell-value.ts';
+import { addWeights, attributesIn, type ColumnWeights } from './column-weights.ts';
 import { ID_FIELD } from './object-conditions.ts';
 import { ownerBody, ownerFlag, ownerOptions } from './object-owner.ts';
 import type { Sorted } from './object-view.ts';
 import type { CellEdits } from './use-cell-edits.ts';
 
 const COLUMNS_SHOWN = 5;
-const COLUMNS_MAX = 50;
 const ROWS_IN_VIEW = 15;
+const SEQ_WEIGHT = 0.75;
 /** No attribute has this name. */
 export const SEQ_FIELD = '*seq';
 
@@ -46,13 +47,14 @@ interface ObjectRowsProps {
 export function ObjectRows({ owner, listed, onNames, ...props }: ObjectRowsProps) {
   const [shown, setShown] = useState<readonly [number, number]>([0, 1]);
   const [chosen, setChosen] = useState<readonly string[] | null>(null);
-  const [known, setKnown] = useState<readonly string[]>([]);
+  const [known, setKnown] = useState<ColumnWeights>(new Map());
   const pages = useObjectPages(owner, listed, shown);
   const onShown = useCallback((from: number, to: number) => setShown([from, to]), []);
   const rows = Array.from({ length: shown[1] - shown[0] }, (_, index) => pages.rowAt(shown[0] + index));
-  const names = namesIn(known, rows);
-  if (names.length > known.length) setKnown(names);
-  useEffect(() => onNames(known), [known, onNames]);
+  const weights = addWeights(known, rows);
+  if (weights.size > known.size) setKnown(weights);
+  const names = attributesIn(weights);
+  useEffect(() => onNames(attributesIn(known)), [known, onNames]);
   // While another list is loaded, its rows stand where those of the last one were.
   const before = useRef(0);
   const isLoading = pages.count === 0 && !pages.isComplete;
@@ -60,7 +62,7 @@ export function ObjectRows({ owner, listed, onNames, ...props }: ObjectRowsProps
     if (!isLoading) before.current = Math.min(pages.count, ROWS_IN_VIEW);
   });
   const attributes = chosen ?? names.slice(0, COLUMNS_SHOWN);
-  const columns = useColumns(attributes, { owner, ...props });
+  const columns = useColumns(attributes, { owner, weights: known, ...props });
   if (pages.error !== null) return <Failure error={pages.error} onRetry={pages.retry} />;
   const isFiltered = listed.view.filter !== undefined;
   if (pages.count === 0 && pages.isComplete && !isFiltered) return <NoObjects owner={owner} />;
@@ -106,16 +108,15 @@ function statusWords({ size, matches, count, read, isComplete }: ObjectPages, is
   return `${matches.toLocaleString('en')} of ${objects}${isComplete ? '' : `, ${reached}`}`;
 }
 
-function namesIn(known: readonly string[], rows: readonly (ObjectRow | undefined)[]): readonly string[] {
-  const names = new Set(known);
-  for (const row of rows) for (const name of Object.keys(row?.attributes ?? {})) names.add(name);
-  return [...names].slice(0, COLUMNS_MAX);
-}
-
-type Columns = Pick<ObjectRowsProps, 'owner' | 'references' | 'sorted' | 'selected' | 'onOpen' | 'onSelect' | 'edits'>;
+type Columns = Pick<
+  ObjectRowsProps,
+  'owner' | 'references' | 'sorted' | 'selected' | 'onOpen' | 'onSelect' | 'edits'
+> & {
+  readonly weights: ColumnWeights;
+};
 
 function useColumns(names: readonly string[], props: Columns): readonly GridColumn<ObjectRow>[] {
-  const { owner, references, sorted, selected, onOpen, onSelect, edits } = props;
+  const { owner, references, sorted, selected, onOpen, onSelect, edits, weights } = props;
   return useMemo(() => {
     const sortOf = (column: string) => (sorted?.column === column ? sorted.direction : null);
     const linkTo = (name: string) =>
@@ -124,6 +125,7 @@ function useColumns(names: readonly string[], props: Columns): readonly GridColu
       {
         id: ID_FIELD,
         title: 'Id',
+        weight: weights.get(ID_FIELD) ?? 1,
         sorted: sortOf(ID_FIELD),
         cell: (row: ObjectRow) => (
           <IdCell row={row} isSelected={selected.has(row.id)} onOpen={onOpen} onSelect={onSelect} />
@@ -132,6 +134,7 @@ function useColumns(names: readonly string[], props: Columns): readonly GridColu
       ...names.map((name) => ({
         id: name,
         title: name,
+        weight: weights.get(name) ?? 1,
         sorted: sortOf(name),
         cell: (row: ObjectRow) => (
           <AttributeCell
@@ -146,11 +149,12 @@ function useColumns(names: readonly string[], props: Columns): readonly GridColu
       {
         id: SEQ_FIELD,
         title: 'Seq',
+        weight: SEQ_WEIGHT,
         sorted: sortOf(SEQ_FIELD),
         cell: ({ seq }: ObjectRow) => <span data-kind="number">{seq.toLocaleString('en')}</span>,
       },
     ];
-  }, [names, owner, references, sorted, selected, onOpen, onSelect, edits]);
+  }, [names, owner, references, sorted, selected, onOpen, onSelect, edits, weights]);
 }
 
 /** The address of an object of another source, of the same user or group where it has one. */

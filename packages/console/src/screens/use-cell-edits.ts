@@ -3,8 +3,8 @@ import { canonicalJson } from '@tidemark/protocol';
 import { useCallback, useMemo, useRef, useState } from 'react';
 import { client } from '../api/client.ts';
 import { type ObjectOwner, type ObjectRow, showAgain } from '../api/object-pages.ts';
-import { type CellEdit, valueIn } from './attribute-cell.tsx';
-import type { CellValue } from './cell-value.ts';
+import type { CellEdit } from './attribute-cell.tsx';
+import { type CellValue, valueIn } from './cell-value.ts';
 import type { Change } from './object-difference.ts';
 import { saving } from './save-changes.ts';
 import type { CellNotice } from './saved-notice.tsx';
@@ -57,6 +57,11 @@ export function useCellEdits(owner: ObjectOwner) {
           setOpened(null);
           const before = valueIn(row, name);
           if (!isSame(before, after)) void save({ id: row.id, change: { name, before, after } }, 'saved');
+        },
+        onProblem: (problem) => {
+          const before = valueIn(row, name);
+          const error = new Error(`${name}: ${problem} Open the object to change its type.`);
+          setNotice({ id: row.id, change: { name, before, after: before }, state: 'failed', error });
         },
       }),
       undo,
