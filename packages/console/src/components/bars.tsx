@@ -1,12 +1,12 @@
 import { Text } from '@mantine/core';
 import type { StatStep } from '@tidemark/protocol';
 import { axisMax, axisTimes, stepWords, timeWords } from './axis.ts';
-import { durationOf } from './duration.ts';
+import { BARS, heightsOf, isLevel, seriesWords } from './chart-series.ts';
 
 const STEP_S = 60;
-const BARS = 60;
 
 interface BarsProps {
+  readonly metric: string;
   readonly steps: readonly StatStep[];
   readonly title: string;
   /** How far back the chart goes. */
@@ -15,26 +15,20 @@ interface BarsProps {
   readonly isCompared?: boolean;
 }
 
-/** How often something happened, as bars that end now. */
-export function Bars({ steps, title, hours = 1, isCompared = false }: BarsProps) {
+/** A metric as bars that end now. */
+export function Bars({ metric, steps, title, hours = 1, isCompared = false }: BarsProps) {
   const widthS = (hours * 3_600) / BARS;
   const endS = (Math.floor(Date.now() / 1_000 / STEP_S) + 1) * STEP_S;
-  const startS = endS - BARS * widthS;
-  const shown = steps.filter(({ at }) => at >= startS);
-  const counts = countsIn(shown, startS, widthS);
   const lengthS = BARS * widthS;
-  const before = isCompared ? steps.filter(({ at }) => at < startS && at >= startS - lengthS) : [];
-  const earlier = countsIn(before, startS - lengthS, widthS);
+  const startS = endS - lengthS;
+  const series = { isLevel: isLevel(metric), startS, widthS };
+  const shown = steps.filter(({ at }) => at >= startS);
+  const before = isCompared ? steps.filter(({ at }) => at < startS && at >= startS - lengthS) : null;
+  const counts = heightsOf(shown, series);
+  const earlier = heightsOf(before ?? [], { ...series, startS: startS - lengthS });
   const max = axisMax(Math.max(...counts, ...earlier));
-  const count = shown.reduce((sum, step) => sum + step.count, 0);
-  const meanMs = count === 0 ? 0 : shown.reduce((sum, step) => sum + step.sum, 0) / count;
-  const maxMs = Math.max(0, ...shown.map((step) => step.max));
   const [begin, middle, end] = axisTimes(startS, endS);
-  const range = hours === 1 ? 'hour' : `${hours} hours`;
-  const words =
-    count === 0
-      ? `none in the last ${range}`
-      : `${comparison(isCompared, before, count)}${count.toLocaleString('en')} in the last ${range}; ${durationOf(meanMs)} on average, ${durationOf(maxMs)} at most`;
+  const words = seriesWords(series.isLevel, { shown, before, range: hours === 1 ? 'hour' : `${hours} hours` });
   return (
     <div className="card">
       <div className="chart">
@@ -65,23 +59,6 @@ export function Bars({ steps, title, hours = 1, isCompared = false }: BarsProps)
       </Text>
     </div>
   );
-}
-
-function countsIn(steps: readonly StatStep[], startS: number, widthS: number): readonly number[] {
-  const counts = new Array<number>(BARS).fill(0);
-  for (const { at, count } of steps) {
-    const index = Math.min(BARS - 1, Math.floor((at - startS) / widthS));
-    counts[index] = (counts[index] ?? 0) + count;
-  }
-  return counts;
-}
-
-function comparison(isCompared: boolean, before: readonly StatStep[], count: number): string {
-  if (!isCompared) return '';
-  const earlier = before.reduce((sum, step) => sum + step.count, 0);
-  if (earlier === 0) return 'none in the range before; ';
-  const percent = Math.round((count / earlier - 1) * 100);
-  return `${Math.abs(percent)} % ${percent < 0 ? 'less' : 'more'} than in the range before; `;
 }
 
 interface BarRowProps {

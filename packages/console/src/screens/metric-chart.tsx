@@ -19,7 +19,7 @@ export function MetricChart({ metric, title }: { readonly metric: string; readon
   });
   return (
     <Section title={title}>
-      <Loaded query={query}>{(steps) => <Bars steps={steps} title={title} />}</Loaded>
+      <Loaded query={query}>{(steps) => <Bars metric={metric} steps={steps} title={title} />}</Loaded>
     </Section>
   );
 }

@@ -138,6 +138,11 @@ async function userOf(device: string): Promise<readonly string[]> {
   }
 }
 
+function noDeviceWords({ skipped }: Pick<Ping, 'skipped'>): string {
+  if (skipped === 0) return 'The ping went to no device: its users have none.';
+  return `The ping went to no device. ${counted(skipped, 'device')} had neither a push address nor a connection, or nothing new to get.`;
+}
+
 /** A ping with its results, which arrive while the screen is open. */
 export function PingResults() {
   const { id } = useParams({ strict: false }) as { readonly id: string };
@@ -166,7 +171,7 @@ export function PingResults() {
             <Section title="Results" actions={isAdmin && <PingAgain sources={ping.sources} results={results} />}>
               {results.length === 0 ? (
                 <Text size="sm" c="dimmed" className="card">
-                  {ping.devices === 0 ? 'The ping went to no device.' : 'No result has arrived yet.'}
+                  {ping.devices === 0 ? noDeviceWords(ping) : 'No result has arrived yet.'}
                 </Text>
               ) : (
                 <DataTable

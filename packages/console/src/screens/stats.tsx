@@ -132,7 +132,7 @@ function AllMetrics({ pattern, onPattern, range }: AllMetricsProps) {
         {(found) => (
           <>
             <Text size="sm" c="dimmed" role="status">
-              {found.length.toLocaleString('en')} names match
+              {found.length === 1 ? '1 name matches' : `${found.length.toLocaleString('en')} names match`}
               {typed !== '' && found.length > CHARTS_MAX && `; the first ${CHARTS_MAX} are shown as charts`}.
             </Text>
             {typed !== '' && (
@@ -189,7 +189,7 @@ function Metric({ metric: name, title, hours, isCompared }: MetricProps) {
   return (
     <Section title={<Breakable text={title} />} actions={csv}>
       <Loaded query={query}>
-        {(steps) => <Bars steps={steps} title={title} hours={hours} isCompared={isCompared} />}
+        {(steps) => <Bars metric={name} steps={steps} title={title} hours={hours} isCompared={isCompared} />}
       </Loaded>
     </Section>
   );
