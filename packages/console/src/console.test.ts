@@ -45,6 +45,25 @@ it('[CONSOLE-6] the first load is at most 300 kB, compressed', () => {
 describe('on an empty server', () => {
   const browser = useBrowser();
 
+  it('[CONSOLE-145] the commands of the first steps run as they are but for the password, and the data of the sample opens beside its device', async () => {
+    const fresh = await startTestServer();
+    onTestFinished(() => fresh.close());
+    const page = await browser.openPage(`${fresh.url}/`);
+    await signIn(page);
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    const commands = await page.locator('pre').allTextContents();
+    await page.getByRole('button', { name: 'Make a sample' }).click();
+    const sample = page.getByRole('region', { name: 'Simulated device' });
+    await sample.getByRole('list', { name: 'Objects of Example' }).getByText('Hello').waitFor();
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('main').getByRole('link', { name: 'Data', exact: true }).click();
+    await (await opened).getByRole('grid', { name: 'Objects' }).getByText('Change me').waitFor();
+    expect(await sample.getByText('live', { exact: true }).count()).toBe(1);
+    await runShell(commands.join('\n').replace('your password', ADMIN_PASSWORD), '');
+    await (await opened).goto(`${fresh.url}/console/data?source=Order&user=ada`);
+    await (await opened).getByRole('grid', { name: 'Objects' }).getByText('The first Order').waitFor();
+  });
+
   it('[CONSOLE-18] [CONSOLE-90] [CONSOLE-91] a newcomer makes a sample, a source and a user, pushes by the shown curl, sees it arrive, learns why an object is missing, and pings', async () => {
     const fresh = await startTestServer();
     onTestFinished(() => fresh.close());
@@ -52,7 +71,9 @@ describe('on an empty server', () => {
     await signIn(page);
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
     // Whoever copies the command gets a user with this password.
-    expect(await page.locator('pre', { hasText: '/rc/v1/users' }).textContent()).toContain('"password":"lovelace"');
+    expect(await page.locator('pre', { hasText: '/rc/v1/users' }).textContent()).toContain(
+      '"password":"lovelace-1815"',
+    );
     const [sampleY = 0, curlY = 0] = await Promise.all(
       [page.getByRole('button', { name: 'Make a sample' }), page.locator('pre').first()].map(
         async (element) => (await element.boundingBox())?.y,

@@ -41,7 +41,7 @@ function History({ object: { created_seq, seq, changed } }: { readonly object: O
   const marks = Object.entries(changed).sort(([, a], [, b]) => b - a);
   return (
     <Text size="sm" c="dimmed" className="long" mb="sm">
-      Created or replaced at {created_seq.toLocaleString('en')}, last change at {seq.toLocaleString('en')}.
+      Created or replaced at seq {created_seq.toLocaleString('en')}, last changed at seq {seq.toLocaleString('en')}.
       {marks.length > 0 && ` Changed since: ${marks.map(([name, at]) => `${name} (${at})`).join(', ')}.`}
     </Text>
   );

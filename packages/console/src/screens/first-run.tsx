@@ -16,21 +16,30 @@ const SAMPLE_OBJECTS = {
   '2': { title: 'Change me', text: 'The screen Data edits objects. The device gets the change at once.' },
   '3': { title: 'And back', text: 'An object that is created on the device appears in Data.' },
 };
+/** Opens in a tab of its own: the device ends with this page. */
+const SAMPLE_DATA = { to: '/data', search: { source: SAMPLE_SOURCE, user: SAMPLE_USER } as never };
 const ORDER = { '1': { title: 'The first Order' } };
 
 const STEPS = [
   {
-    title: '1. Declare a source',
+    title: '1. Log in',
+    about: 'The calls below send the token that this one gets. A token of the screen Tokens does as well.',
+    curl: `TOKEN=$(curl -s ${SERVER_URL}/rc/v1/system/login \\
+  -H 'Content-Type: application/json' \\
+  -d '{"login":"admin","password":"your password"}')`,
+  },
+  {
+    title: '2. Declare a source',
     about: 'A source is a kind of data, such as Order, that devices keep in sync.',
     curl: curlOf((api) => api.sources.declare({ name: 'Order', partition_type: 'user' })),
   },
   {
-    title: '2. Create a user',
+    title: '3. Create a user',
     about: 'Devices sign in as users.',
-    curl: sampleCurl((api) => api.users.create({ login: 'ada', password: 'lovelace' })),
+    curl: sampleCurl((api) => api.users.create({ login: 'ada', password: 'lovelace-1815' })),
   },
   {
-    title: '3. Push objects',
+    title: '4. Push objects',
     about: 'A backend pushes objects, and the devices of the user get them.',
     curl: pushCurl('Order', { user_id: 'ada', objects: ORDER }),
   },
@@ -52,8 +61,7 @@ export function FirstRun() {
             With your own data
           </Title>
           <Text size="sm" c="dimmed" className="long">
-            Three calls from a backend or a shell. TOKEN is a token: the screen Tokens makes one, and so does the
-            command <code>tidemark --url {SERVER_URL} login</code>.
+            Four calls in a shell, as a backend makes them.
           </Text>
         </Stack>
         {STEPS.map(({ title, about, curl }) => (
@@ -101,10 +109,10 @@ function Sample({ isMade, onMade }: SampleProps) {
       <Text size="sm" className="long">
         Made: the source <NameLink kind="source" name={SAMPLE_SOURCE} />, the user{' '}
         <NameLink kind="user" name={SAMPLE_USER} />, and a device in this page. It got three objects; change one in{' '}
-        <Anchor component={Link} to="/data" size="sm">
+        <Anchor component={Link} {...SAMPLE_DATA} target="_blank" size="sm">
           Data
-        </Anchor>{' '}
-        and see it arrive.
+        </Anchor>
+        , which opens beside this page, and see it arrive here.
       </Text>
     );
   }

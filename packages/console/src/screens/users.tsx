@@ -101,7 +101,7 @@ function NoUsers() {
   return (
     <Empty
       title="No users yet"
-      curl={sampleCurl((api) => api.users.create({ login: 'ada', password: 'lovelace' }))}
+      curl={sampleCurl((api) => api.users.create({ login: 'ada', password: 'lovelace-1815' }))}
       cli={`tidemark --url ${SERVER_URL} users create ada`}
     >
       Create one with the button above, or with one of these commands.
