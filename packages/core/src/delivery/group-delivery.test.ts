@@ -144,8 +144,8 @@ it('[EXPLAIN-15] without a group, an object that is nowhere may have been in the
   expect(await find('moved')).toEqual(['deletion_pending', 'north']);
   // A tombstone that is there says more than one that may have been, also in a group that comes later.
   await test.tidemark.groups.add('ada', ['west']);
-  await test.tidemark.pushObjects({ source: 'Visit', group: 'west', objects: { left: { n: 1 } } });
-  await test.tidemark.pushDeletes({ source: 'Visit', group: 'west', objects: ['left'] });
+  await test.tidemark.objects.push({ source: 'Visit', group: 'west', objects: { left: { n: 1 } } });
+  await test.tidemark.objects.pushDeletes({ source: 'Visit', group: 'west', objects: ['left'] });
   expect(await find('left')).toEqual(['deletion_pending', 'west']);
 });
 
