@@ -23,6 +23,16 @@ export const PROGRAMS = [
   { names: ['fish'], debian: 'fish', variable: 'TIDEMARK_FISH' },
 ];
 
+/**
+ * The build of Chromium without parts for windows. Pages take half the CPU time in it, so tests open theirs in it where it
+ * can be installed, and in Chromium elsewhere.
+ */
+export const HEADLESS_SHELL = {
+  names: ['chromium-headless-shell'],
+  debian: 'chromium-headless-shell',
+  variable: 'TIDEMARK_CHROMIUM',
+};
+
 /** The program that `node scripts/tabs.mjs --firefox` needs as well. */
 export const FIREFOX = { names: ['firefox-esr', 'firefox'], debian: 'firefox-esr', variable: 'TIDEMARK_FIREFOX' };
 
@@ -43,6 +53,8 @@ export DEBIAN_FRONTEND=noninteractive
 install() { apt-get install -y -q --no-install-recommends "$@"; }
 install "$@" || { apt-get update -q && install "$@"; }`;
 
+const LOCK = join(tmpdir(), 'tidemark-install-programs');
+
 const MACHINE = {
   env: process.env,
   folders: MORE_FOLDERS,
@@ -58,11 +70,17 @@ export function findProgram({ names, variable }, { env, folders } = MACHINE) {
   return names.flatMap((name) => all.map((folder) => join(folder, name))).find(isProgram);
 }
 
-/** Installs the programs that are missing. Returns what is still missing, why, and what to do, or null. */
-export async function installPrograms(machine = MACHINE, programs = PROGRAMS) {
-  const missing = () => programs.filter((program) => findProgram(program, machine) === undefined);
+/**
+ * Installs the programs that are missing. Returns what is still missing, why, and what to do, or null. Tests also run
+ * without the `welcome` ones.
+ */
+export async function installPrograms(machine = MACHINE, programs = PROGRAMS, welcome = [HEADLESS_SHELL]) {
+  const isMissing = (program) => findProgram(program, machine) === undefined;
+  const missing = () => programs.filter(isMissing);
+  const more = welcome.filter(isMissing);
+  if (more.length > 0) await withLock(LOCK, () => install(more, machine));
   if (missing().length === 0) return null;
-  const reason = await withLock(join(tmpdir(), 'tidemark-install-programs'), () => install(missing(), machine));
+  const reason = await withLock(LOCK, () => install(missing(), machine));
   if (missing().length === 0) return null;
   const lines = missing().map(({ names, debian, variable }) => {
     return `install ${names.join(' or ')} (on Debian and Ubuntu: apt-get install ${debian}), or name it in ${variable}`;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { findProgram, installPrograms, PROGRAMS } from './programs.mjs';
+import { findProgram, HEADLESS_SHELL, installPrograms, PROGRAMS } from './programs.mjs';
 
 const [VALKEY] = PROGRAMS;
 
@@ -49,9 +49,15 @@ describe('programs that tests need', () => {
   ])('are installed without starting a service; by root: %s', async (isRoot, command) => {
     const installs = ['redis-server', 'chromium', 'nginx', 'caddy', 'zsh', 'fish'];
     const bare = machine({ works: ['apt-get', 'sudo'], isRoot, installs });
-    expect(await installPrograms(bare)).toBeNull();
+    expect(await installPrograms(bare, PROGRAMS, [])).toBeNull();
     expect(bare.calls).toEqual([expect.stringMatching(command)]);
-    expect([await installPrograms(bare), bare.calls.length]).toEqual([null, 1]);
+    expect([await installPrograms(bare, PROGRAMS, []), bare.calls.length]).toEqual([null, 1]);
+  });
+
+  it('are complete without those that only make tests faster', async () => {
+    const bare = machine({ works: ['apt-get'], programs: ['valkey-server'] });
+    expect(await installPrograms(bare, [VALKEY], [HEADLESS_SHELL])).toBeNull();
+    expect(bare.calls).toEqual([expect.stringMatching(/apt-get install[\s\S]* chromium-headless-shell$/)]);
   });
 
   it.each([

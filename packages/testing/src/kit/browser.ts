@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { beforeAll, onTestFinished } from 'vitest';
-import { collectErrors, launchChromium } from './chromium.ts';
+import { collectErrors, launchChromium, launchHeadlessShell } from './chromium.ts';
 import { PATIENCE_MS } from './patience.ts';
 
 export type { Page } from 'playwright-core';
@@ -29,7 +29,7 @@ let shared: Promise<Browser> | null = null;
 async function sharedBrowser(): Promise<Browser> {
   const running = await shared?.catch(() => null);
   if (running?.isConnected() === true) return running;
-  shared = launchChromium();
+  shared = launchHeadlessShell();
   return shared;
 }
 
@@ -39,15 +39,24 @@ export function useBrowser(): TestBrowser {
   beforeAll(async () => {
     browser = await sharedBrowser();
   });
+  const browserFor = ({ permissions }: BrowserContextOptions) =>
+    permissions?.includes('notifications') ? wholeBrowser() : browser;
   return {
     async openPage(url, { context, expectedErrors = [], ...options } = {}) {
-      const page = await (context ?? (await openContext(browser, options))).newPage();
+      const page = await (context ?? (await openContext(await browserFor(options), options))).newPage();
       failOnErrors(page, expectedErrors);
       limitScripts(page);
       await page.goto(url);
       return page;
     },
   };
+}
+
+/** The browser of one test whose pages show notifications. */
+async function wholeBrowser(): Promise<Browser> {
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  return browser;
 }
 
 async function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
