@@ -28,7 +28,10 @@ export interface GroupCalls {
 class Interruption {
   #left: { readonly meanwhile: Meanwhile; readonly run: () => Promise<void>; skips: number } | null = null;
 
+  #running: Promise<void> = Promise.resolve();
+
   set(meanwhile: Meanwhile | null, run: () => Promise<void>): void {
+    this.#running = Promise.resolve();
     this.#left = meanwhile === null ? null : { meanwhile, run, skips: meanwhile.skips };
   }
 
@@ -36,7 +39,14 @@ class Interruption {
     const left = this.#left;
     if (left === null || left.meanwhile.at !== moment || left.skips-- > 0) return;
     this.#left = null;
-    await left.run();
+    this.#running = left.run();
+    await this.#running;
+  }
+
+  /** A call may be refused while its reads, and the changes in the middle of them, are under way. */
+  async end(): Promise<void> {
+    this.#left = null;
+    await this.#running;
   }
 }
 
@@ -114,7 +124,7 @@ export class GroupServer implements GroupCalls {
     try {
       return await work();
     } finally {
-      this.#interruption.set(null, changes);
+      await this.#interruption.end();
     }
   }
 
