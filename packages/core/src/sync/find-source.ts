@@ -79,15 +79,19 @@ export async function findSource(parts: FindSourceParts, request: SourceRequest)
   const asked = askedOwners(readable, tokens);
   // The mark is taken before anything is read, so that it is not after any commit that was not read.
   const set = tokens === null ? null : await setOf(parts, request, tokens, { ...readable, owners: asked });
-  if (set === 'unknown') return { ...found, set };
-  const isCovered = set !== null && set.changed !== null;
   const isNamed = (owner: Owner) => tokens?.groups.has(groupIn(view, owner) ?? '') ?? true;
+  if (set === 'unknown') {
+    // The device is told to present all tokens. Those that it has presented count as acknowledged.
+    const stored = asked.filter(isNamed).map((owner) => positionOf(parts, request, owner, false));
+    return { ...found, set, positions: await Promise.all(stored) };
+  }
+  const isCovered = set !== null && set.changed !== null;
   const paged = view.sync_type === 'bulk_only' ? [] : asked;
   const named = isCovered ? paged.filter(isNamed) : paged;
   const changed = (set?.changed ?? []).flatMap((owner) => (isNamed(owner) ? [] : (groupIn(view, owner) ?? [])));
   // Outcomes are read before the states, so that pages include what the outcomes tell.
   const outcomes = outcomesOf(parts, request, tokens, readable);
-  const states = named.map((owner) => positionOf(parts, request, owner));
+  const states = named.map((owner) => positionOf(parts, request, owner, true));
   const [{ waiting, searched }, positions] = await Promise.all([outcomes, Promise.all(states)]);
   const news = { waiting, searched, positions, told: toldOf(view, positions), gone: goneOf(found), changed };
   return { ...found, ...news, set, covered: isCovered ? asked : [] };
@@ -186,11 +190,12 @@ async function positionOf(
   { store, refresher }: FindSourceParts,
   { view, presented, opened }: SourceRequest,
   owner: Owner,
+  isRefreshed: boolean,
 ): Promise<OwnerPosition> {
   const partition = { source: view.name, owner };
   const group = groupIn(view, owner);
   const token = tokenOf(presented, group);
-  const error = await ensureFresh(refresher, partition, view, token);
+  const error = isRefreshed ? await ensureFresh(refresher, partition, view, token) : null;
   const [state, own] = await Promise.all([store.partition(partition), opened]);
   const restarts = own.restarts.get(view.name) ?? 0;
   return { group, position: positionAt(state, { partition, token, restarts }), error };
