@@ -77,6 +77,8 @@ export class SdkDevice {
 
   /** Signs in whatever the session is, after the person of the login was replaced. */
   async signInAgain(): Promise<void> {
+    // What a tab that was frozen writes before it signs in is still of the person before, and is lost.
+    if (this.running.length === 0) for (const tab of this.#tabs) tab?.process.thaw();
     const device = this.running[0];
     if (device !== undefined) await this.#signInAs(device);
   }
