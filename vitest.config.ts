@@ -55,7 +55,7 @@ export default defineConfig({
         replacement: source('client/src/stores/$1'),
       },
       { find: /^@tidemark\/backend\/activity$/, replacement: source('backend/src/client/calls/activity') },
-      { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/client/transport') },
+      { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/transport/transport') },
       {
         find: /^@tidemark\/backend\/(node|express|fastify|hono)$/,
         replacement: source('backend/src/mounts/$1'),

@@ -34,7 +34,7 @@ async function bundle(root, output) {
     // From the sources, so that the compiler can run at the same time.
     resolve: {
       alias: [
-        { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/client/transport') },
+        { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/transport/transport') },
         { find: /^@tidemark\/(backend|client|protocol)$/, replacement: join(root, 'packages/$1/src/index.ts') },
       ],
     },

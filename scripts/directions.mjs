@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
+import { readTree, report } from './files.mjs';
 import { isEntry, ROOT } from './processes.mjs';
 
-// Writes the rows of biome.json that say which folder of a package may import which, from the table in directions.json.
-// `--check` writes nothing and fails if they differ.
+// Writes the rows of biome.json that say which folder of a package may import which, from the table in directions.json:
+// folder → other folders and top-level files that it may import; every folder may import the files of `files`. Folders
+// stand in layers: each imports only those above it. `bothWays` lists the pairs that still import each other.
+// `--check` writes nothing and fails if the rows differ.
 
 const TABLE_FILE = 'scripts/directions.json';
 const CONFIG_FILE = 'biome.json';
@@ -30,6 +33,62 @@ export function foldersOf(name, root = ROOT) {
   const source = join(root, name, 'src');
   const folders = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return folders.map((folder) => folder.name).filter((folder) => depthOf(join(source, folder)) > 0);
+}
+
+/**
+ * Finds folders that import each other, and permissions that would allow it.
+ *
+ * @param {object} table the table of directions.json
+ * @param {Map<string, Set<string>>} imports folder → the folders that it imports, as paths
+ * @returns {string[]} what is wrong
+ */
+export function directionProblems(table, imports) {
+  return Object.entries(table).flatMap(([name, { folders, bothWays = [] }]) => {
+    const names = Object.keys(folders);
+    const known = new Set(bothWays.map(({ pair }) => [...pair].sort().join(' and ')));
+    const upwards = names.flatMap((folder, index) => {
+      const below = folders[folder].filter((target) => names.indexOf(target) >= index);
+      return below
+        .filter((target) => !known.has([folder, target].sort().join(' and ')))
+        .map((target) => {
+          return `${TABLE_FILE} lets ${folder} of ${name} import ${target}, which is not above it`;
+        });
+    });
+    const found = pairsOf(name, names, imports);
+    return [
+      ...upwards,
+      ...found.filter((pair) => !known.has(pair)).map((pair) => `${pair} of ${name} import each other`),
+      ...[...known]
+        .filter((pair) => !found.includes(pair))
+        .map((pair) => {
+          return `${pair} of ${name} do not import each other any more: remove them from ${TABLE_FILE}`;
+        }),
+    ];
+  });
+}
+
+/** Reads which folder of a package imports which; imports of tests do not count. */
+export function readImports(root = ROOT) {
+  const imports = new Map();
+  for (const [path, text] of readTree(root, ['packages'], /\/src\/.+(?<!\.test)\.tsx?$/)) {
+    const folder = folderOf(path);
+    const targets = imports.get(folder) ?? new Set();
+    for (const [, target] of text.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g)) {
+      targets.add(folderOf(posix.join(posix.dirname(path), target)));
+    }
+    imports.set(folder, targets);
+  }
+  return imports;
+}
+
+const folderOf = (path) => path.split('/').slice(0, 4).join('/');
+
+function pairsOf(name, folders, imports) {
+  const isImport = (from, to) => imports.get(`${name}/src/${from}`)?.has(`${name}/src/${to}`) ?? false;
+  return folders.flatMap((one) => {
+    const others = folders.filter((other) => one < other && isImport(one, other) && isImport(other, one));
+    return others.map((other) => `${one} and ${other}`);
+  });
 }
 
 function rowsOf(table) {
@@ -62,14 +121,12 @@ function depthOf(folder) {
 }
 
 if (isEntry(import.meta.url)) {
+  const table = readTable();
   const config = readConfig();
-  const written = withRows(config, readTable());
-  if (config === written) process.stdout.write(`${CONFIG_FILE} has the rows of ${TABLE_FILE}\n`);
-  else if (process.argv.includes('--check')) {
-    process.stdout.write(`${CONFIG_FILE} differs from ${TABLE_FILE}: run \`node scripts/directions.mjs\`\n`);
-    process.exitCode = 1;
-  } else {
-    writeFileSync(join(ROOT, CONFIG_FILE), written);
-    process.stdout.write(`${CONFIG_FILE} now has the rows of ${TABLE_FILE}\n`);
-  }
+  const written = withRows(config, table);
+  const problems = directionProblems(table, readImports());
+  if (process.argv.includes('--check')) {
+    if (config !== written) problems.push(`${CONFIG_FILE} differs from ${TABLE_FILE}: run node scripts/directions.mjs`);
+  } else writeFileSync(join(ROOT, CONFIG_FILE), written);
+  report(problems, `${CONFIG_FILE} has the rows of ${TABLE_FILE}, and no other folders import each other`);
 }

@@ -7,10 +7,7 @@ export type { AdminCredentials, MetricRange } from './client/calls/system.ts';
 export type { TokenFilter, TokenRequest } from './client/calls/tokens.ts';
 export type { ClientFilter, GroupOptions, NewUser, Ping, UserChanges, UserFilter } from './client/calls/users.ts';
 export type { PageOptions } from './client/paging.ts';
-export type { RetryPolicy } from './client/retry-policy.ts';
 export { TidemarkClient } from './client/tidemark-client.ts';
-export { type ClientCode, type PushProgress, TidemarkError } from './client/tidemark-error.ts';
-export type { CallOptions, ClientOptions } from './client/transport.ts';
 export { createHandler, type Handler, type HandlerOptions } from './handler/create-handler.ts';
 export {
   inProcessOperations,
@@ -38,4 +35,7 @@ export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from '.
 export type { MoveOptions, PushOptions, PushReport } from './push/push-calls.ts';
 export type { ByteSource } from './push/read-objects.ts';
 export { idsFromJson, objectsFromJson, objectsFromNdjson } from './push/read-objects.ts';
+export type { RetryPolicy } from './transport/retry-policy.ts';
+export { type ClientCode, type PushProgress, TidemarkError } from './transport/tidemark-error.ts';
+export type { CallOptions, ClientOptions } from './transport/transport.ts';
 export type { World } from './world.ts';

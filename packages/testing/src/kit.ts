@@ -17,10 +17,8 @@ export {
   resolved,
   type Schema,
 } from './conformance/api-document.ts';
-export { Caller, type Reply } from './conformance/caller.ts';
 export type { ConformanceCase, ServerUnderTest } from './conformance/conformance-case.ts';
 export { conformanceCases } from './conformance/conformance-cases.ts';
-export { EventReader, type ReadEvent } from './conformance/event-reader.ts';
 export { drawRequest } from './conformance/fuzz/draw-request.ts';
 export { KNOWN } from './conformance/fuzz/draw-value.ts';
 export { type FuzzReport, fuzzServer } from './conformance/fuzz/fuzz-server.ts';
@@ -29,8 +27,6 @@ export { HeldObjects } from './conformance/held-objects.ts';
 export { type Library, openLibrary } from './conformance/library.ts';
 export { openRaw, readToEnd, readUntil, sendRaw } from './conformance/raw-socket.ts';
 export { reasonToSkip, runConformanceCase } from './conformance/run-conformance-case.ts';
-export { type Answer, type Outgoing, Sender } from './conformance/sender.ts';
-export { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from './conformance/test-device.ts';
 export {
   answerJson,
   type BackendAnswer,
@@ -39,9 +35,11 @@ export {
   openFakeBackend,
 } from './fake-backend/fake-backend.ts';
 export { OIDC_ADMIN, OIDC_CLIENT, OIDC_RESOURCE, type OidcServer, openOidcServer } from './identity/oidc-server.ts';
+export { Caller, type Reply } from './kit/caller.ts';
 export { launchChromium, launchKillableChromium } from './kit/chromium.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
+export { EventReader, type ReadEvent } from './kit/event-reader.ts';
 export { findProgram } from './kit/find-program.ts';
 export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
@@ -51,10 +49,12 @@ export { type PageSizeCall, pullPage, pullPages } from './kit/pull-page.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { type SdkApp, startSdkApp } from './kit/sdk-app.ts';
 export { signIn, startDevice, untilInTab } from './kit/sdk-tab.ts';
+export { type Answer, type Outgoing, Sender } from './kit/sender.ts';
 export { ServerProcess, type ServerProcessOptions, startServerProcess } from './kit/server-process.ts';
 export { type SettableClock, settableClock } from './kit/settable-clock.ts';
 export { TcpProxy } from './kit/tcp-proxy.ts';
 export { type TemporaryFolder, temporaryFolder } from './kit/temporary-folder.ts';
+export { deviceOf, makeUser, openDevice, type TestDevice, USER_PASSWORD } from './kit/test-device.ts';
 export { untilServed } from './kit/until-served.ts';
 export { startValkeySentinel, type ValkeySentinel } from './kit/valkey-sentinel.ts';
 export {

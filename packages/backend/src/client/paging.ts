@@ -1,4 +1,4 @@
-import type { CallOptions } from './transport.ts';
+import type { CallOptions } from '../transport/transport.ts';
 
 export interface PageOptions extends CallOptions {
   /** The key of the last item of the previous page. */

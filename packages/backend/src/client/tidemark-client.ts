@@ -1,4 +1,5 @@
 import { PushCalls } from '../push/push-calls.ts';
+import { type CallOptions, type ClientOptions, Transport } from '../transport/transport.ts';
 import { ActivityCalls } from './calls/activity.ts';
 import { BackupCalls } from './calls/backups.ts';
 import { DocumentCalls } from './calls/documents.ts';
@@ -10,7 +11,6 @@ import { SourceCalls } from './calls/sources.ts';
 import { AuditCalls, SystemCalls } from './calls/system.ts';
 import { TokenCalls } from './calls/tokens.ts';
 import { ClientCalls, UserCalls } from './calls/users.ts';
-import { type CallOptions, type ClientOptions, Transport } from './transport.ts';
 
 /** All calls of administrators and backends, grouped like the API. */
 export class TidemarkClient {

@@ -1,5 +1,5 @@
 import { utf8Bytes } from '@tidemark/protocol';
-import { TidemarkError } from '../client/tidemark-error.ts';
+import { TidemarkError } from '../transport/tidemark-error.ts';
 
 /** What one object adds to the body: one text per section, null where it adds nothing. */
 export interface Piece {

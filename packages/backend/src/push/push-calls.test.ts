@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type ServerProcess, startServerProcess, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { TidemarkClient } from '../client/tidemark-client.ts';
-import type { PushProgress } from '../client/tidemark-error.ts';
+import type { PushProgress } from '../transport/tidemark-error.ts';
 import { systemWorld } from '../world.ts';
 import type { Attributes, ObjectEntry } from './objects.ts';
 import { idsFromJson, objectsFromJson, objectsFromNdjson } from './read-objects.ts';

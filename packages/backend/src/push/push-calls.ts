@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, type MoveReport, type WriteReport } from '@tidemark/protocol';
-import { path } from '../client/path.ts';
-import { type PushProgress, TidemarkError } from '../client/tidemark-error.ts';
-import type { CallOptions, Transport } from '../client/transport.ts';
+import { path } from '../transport/path.ts';
+import { type PushProgress, TidemarkError } from '../transport/tidemark-error.ts';
+import type { CallOptions, Transport } from '../transport/transport.ts';
 import { type BodyForm, chunksOf, type Piece } from './chunks.ts';
 import { entriesOf, type IdsGiven, idText, memberText, type Objects, type ObjectsGiven } from './objects.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TidemarkError } from '../client/tidemark-error.ts';
+import { TidemarkError } from '../transport/tidemark-error.ts';
 import { idsFromJson, objectsFromJson, objectsFromNdjson } from './read-objects.ts';
 
 async function listed<T>(given: AsyncIterable<T>): Promise<readonly T[]> {

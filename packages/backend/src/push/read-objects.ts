@@ -1,5 +1,5 @@
 import { JsonSplitter, parseJson, SplitError, type SplitProblem } from '@tidemark/protocol';
-import { TidemarkError } from '../client/tidemark-error.ts';
+import { TidemarkError } from '../transport/tidemark-error.ts';
 import type { Attributes, ObjectEntry } from './objects.ts';
 
 /** One element of the input, such as an object with its attributes. A call cannot hold a larger one. */

@@ -1,7 +1,7 @@
 import type { Bearer, Tidemark } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { FastifyRequest } from 'fastify';
-import { bearerToken } from '../http/require-unambiguous.ts';
+import { bearerToken } from './require-unambiguous.ts';
 import { sessionToken } from './session-cookie.ts';
 
 /** The scope that a route requires. */

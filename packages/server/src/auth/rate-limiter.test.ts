@@ -3,7 +3,8 @@ import { Refusal } from '@tidemark/protocol';
 import { settableClock } from '@tidemark/testing';
 import { startTestServer } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { RateLimiter, type RateLimits, type SpentRequests } from './rate-limiter.ts';
+import type { RateLimits } from '../config/config.ts';
+import { RateLimiter, type SpentRequests } from './rate-limiter.ts';
 
 const NO_LIMITS: RateLimits = { windowS: 10, perDevice: 0, perUser: 0, perToken: 0 };
 

@@ -1,16 +1,7 @@
 import { type Bearer, BoundedMap, type Clock, TokenBuckets } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
+import type { RateLimits } from '../config/config.ts';
 import { RATE_LIMIT_KEYS_MAX } from '../limits.ts';
-
-/** Requests within a window, by who makes them; 0 stands for no limit. */
-export interface RateLimits {
-  readonly windowS: number;
-  readonly perDevice: number;
-  /** All devices of one user together. */
-  readonly perUser: number;
-  /** One token of the REST API. */
-  readonly perToken: number;
-}
 
 type Subject = 'device' | 'user' | 'token';
 

@@ -1,7 +1,4 @@
 import { DEFAULT_LIMITS, type Limits, type SettingInForce } from '@tidemark/protocol';
-import type { RateLimits } from '../auth/rate-limiter.ts';
-import type { LoadBounds } from '../http/load-gauge.ts';
-import type { RequestLogRules } from '../logging/request-log.ts';
 import { type AdminSignInConfig, adminSignInOf } from './admin-sign-in-settings.ts';
 import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
@@ -106,6 +103,34 @@ export interface QueueConfig {
   readonly name: string;
   readonly workers: number | null;
   readonly perSecond: number | null;
+}
+
+/** Which requests are logged. */
+export interface RequestLogRules {
+  /** True if every request is logged; otherwise only failed and slow ones are. */
+  readonly isComplete: boolean;
+  /** Requests that take longer count as slow. */
+  readonly slowMs: number;
+}
+
+/** The bounds above which a server is overloaded. */
+export interface LoadBounds {
+  /** The mean delay of the event loop. One long pause is no overload; a permanent delay is. */
+  readonly eventLoopDelayMsMax: number;
+  /** The share of the heap limit of Node.js that is in use. */
+  readonly heapPercentMax: number;
+  /** Resident memory of the process without file pages. 0 means a share of the available memory. */
+  readonly rssBytesMax: number;
+}
+
+/** Requests within a window, by who makes them; 0 stands for no limit. */
+export interface RateLimits {
+  readonly windowS: number;
+  readonly perDevice: number;
+  /** All devices of one user together. */
+  readonly perUser: number;
+  /** One token of the REST API. */
+  readonly perToken: number;
 }
 
 export type LogLevel = Settings['log_level'];

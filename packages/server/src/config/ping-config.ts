@@ -1,7 +1,6 @@
-import type { ServiceAccount } from '../pings/notifiers/access-token.ts';
-import { readHostList } from '../pings/notifiers/host-list.ts';
+import { readHostList } from './host-list.ts';
 import { isHttpsUrl } from './kinds.ts';
-import { readServiceAccount, readTopics } from './push-keys.ts';
+import { readServiceAccount, readTopics, type ServiceAccount } from './push-keys.ts';
 import type { Settings } from './schema.ts';
 
 export interface ApnsConfig {

@@ -1,6 +1,6 @@
 import { INTERVAL_S_MAX, PING_RESULTS_MAX } from '@tidemark/protocol';
 import { Type } from '@tidemark/protocol/typebox';
-import { BROWSER_PUSH_HOSTS, readHostList } from '../pings/notifiers/host-list.ts';
+import { BROWSER_PUSH_HOSTS, readHostList } from './host-list.ts';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
 import { isApnsKey, readServiceAccount, readTopics } from './push-keys.ts';
 

@@ -1,6 +1,15 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { parseJson } from '@tidemark/protocol';
-import type { ServiceAccount } from '../pings/notifiers/access-token.ts';
+
+/** The needed fields of Google's file for a service account. */
+export interface ServiceAccount {
+  readonly projectId: string;
+  readonly clientEmail: string;
+  readonly privateKeyId: string | null;
+  /** PKCS #8 as PEM. */
+  readonly privateKey: string;
+  readonly tokenUri: string;
+}
 
 /** True if the text is a .p8 file from Apple: a private key of the curve P-256. */
 export function isApnsKey(text: string): boolean {

@@ -1,6 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ServerLog } from '../logging/open-log.ts';
+import type { Log } from '@tidemark/core';
+import type { RequestLogRules } from './config.ts';
 import type { LoadedConfig } from './load-config.ts';
+
+/** The log of the server, with what changes while it runs. */
+interface ReloadableLog extends Pick<Log, 'warn' | 'error'> {
+  readonly logger: { level: string };
+  readonly requests: { configure(rules: RequestLogRules): void };
+}
 
 /** Settings that can change while the server runs. All others are read at the start. */
 const RELOADABLE: ReadonlySet<string> = new Set(['log_level', 'log.requests', 'log.slow_request_ms']);
@@ -10,7 +17,7 @@ const RELOADABLE: ReadonlySet<string> = new Set(['log_level', 'log.requests', 'l
  * logged, because they need a restart. An invalid configuration changes nothing. Returns the configuration to compare
  * with the next time.
  */
-export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, log: ServerLog): LoadedConfig {
+export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, log: ReloadableLog): LoadedConfig {
   let next: LoadedConfig;
   try {
     next = load();

@@ -3,6 +3,7 @@ import type { ServerOptions, ServerResponse } from 'node:http';
 import { Refusal } from '@tidemark/protocol';
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { pino } from 'pino';
+import { requireUnambiguous } from '../auth/require-unambiguous.ts';
 import {
   DISCARDED_BYTES_MAX,
   HEADER_BYTES_MAX,
@@ -30,7 +31,6 @@ import { PathMethods } from './path-methods.ts';
 import { problemOf, refusalOf } from './problem.ts';
 import { ALLOWED_METHODS } from './refuse-on.ts';
 import { repeatAnswers } from './repeated-answers.ts';
-import { requireUnambiguous } from './require-unambiguous.ts';
 import { ALWAYS_ANSWERED } from './route-refusals.ts';
 import { shownPath } from './shown-path.ts';
 import { answerSocketError, openHttpServer, unknownMethod } from './sockets.ts';

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
+import type { LoadBounds } from '../config/config.ts';
 import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS, MEMORY_SHARE_MAX } from '../limits.ts';
 
 /**
@@ -14,15 +15,6 @@ export interface LoadGauge {
   /** Why requests are refused, as text for the caller. Null: the server is not overloaded. */
   readonly overload: string | null;
   stop(): void;
-}
-
-export interface LoadBounds {
-  /** The mean delay of the event loop. One long pause is no overload; a permanent delay is. */
-  readonly eventLoopDelayMsMax: number;
-  /** The share of the heap limit of Node.js that is in use. */
-  readonly heapPercentMax: number;
-  /** Resident memory of the process without file pages. 0 means a share of the available memory. */
-  readonly rssBytesMax: number;
 }
 
 export interface Load {

@@ -1,7 +1,7 @@
 import { ADMIN_PASSWORD, startTestServer } from '@tidemark/testing/server';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { RequestLogRules } from '../config/config.ts';
 import { openLog } from '../logging/open-log.ts';
-import type { RequestLogRules } from '../logging/request-log.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

@@ -1,13 +1,7 @@
 import type { Logger } from 'pino';
+import type { RequestLogRules } from '../config/config.ts';
 import { REQUEST_LINES_PER_S_MAX } from '../limits.ts';
 import type { StoreOutage } from './store-outage.ts';
-
-export interface RequestLogRules {
-  /** True if every request is logged; otherwise only failed and slow ones are. */
-  readonly isComplete: boolean;
-  /** Requests that take longer count as slow. */
-  readonly slowMs: number;
-}
 
 /** What the log says about a request: never a body, a header or a query. */
 export interface RequestFacts {

@@ -1,6 +1,7 @@
 import { parseJson } from '@tidemark/protocol';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import type { Answer, Outgoing } from '../kit/sender.ts';
 import {
   type ApiDocument,
   type ApiResponse,
@@ -10,7 +11,6 @@ import {
   resolved,
 } from './api-document.ts';
 import { linesOf } from './check-answer.ts';
-import type { Answer, Outgoing } from './sender.ts';
 
 const ROOT = 'urn:tidemark:api';
 

@@ -1,7 +1,7 @@
 import { parseJson, REFUSALS } from '@tidemark/protocol';
+import type { Answer, Outgoing } from '../kit/sender.ts';
 import type { Expected } from './conformance-case.ts';
 import { ANY_TEXT, differences, type KeptValues, Matcher, REQUEST_ID } from './matcher.ts';
-import type { Answer, Outgoing } from './sender.ts';
 
 export interface Answered {
   readonly outgoing: Outgoing;

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { errorMessage } from '@tidemark/protocol';
+import { type Answer, type Outgoing, Sender } from '../kit/sender.ts';
 import { AnswerChecker } from './answer-checker.ts';
 import type { ApiDocument } from './api-document.ts';
 import { cleanUp } from './clean-up.ts';
 import type { ServerUnderTest } from './conformance-case.ts';
 import { conformanceCases } from './conformance-cases.ts';
 import { reasonToSkip, runConformanceCase } from './run-conformance-case.ts';
-import { type Answer, type Outgoing, Sender } from './sender.ts';
 
 const USAGE = `usage: npm run conformance -- --url http://127.0.0.1:9292 --password … [--login admin] [--whole-server]
 

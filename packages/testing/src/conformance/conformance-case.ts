@@ -1,5 +1,5 @@
 import type { RefusalCode } from '@tidemark/protocol';
-import type { Answer, Outgoing } from './sender.ts';
+import type { Answer, Outgoing } from '../kit/sender.ts';
 
 /** What a case needs of a server beyond the routes of the specification. */
 export type Capability =

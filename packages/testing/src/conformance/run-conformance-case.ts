@@ -1,3 +1,4 @@
+import type { Answer, Outgoing } from '../kit/sender.ts';
 import { checkAnswer } from './check-answer.ts';
 import type {
   Capability,
@@ -11,7 +12,6 @@ import type {
   Step,
 } from './conformance-case.ts';
 import type { KeptValues } from './matcher.ts';
-import type { Answer, Outgoing } from './sender.ts';
 
 /** Returns why a case cannot run against this server; null: it can. */
 export function reasonToSkip({ needs = [] }: ConformanceCase, server: ServerUnderTest): string | null {

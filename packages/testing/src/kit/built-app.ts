@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { Caller } from '../conformance/caller.ts';
+import { Caller } from './caller.ts';
 import { startTestServer, type TestServer, testConfig } from './test-server.ts';
 
 const PACKAGES = new URL('../../../', import.meta.url);

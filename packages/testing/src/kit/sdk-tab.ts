@@ -1,4 +1,4 @@
-import { USER_PASSWORD } from '../conformance/test-device.ts';
+import { USER_PASSWORD } from './test-device.ts';
 
 /** A page of `startSdkApp` in any browser. */
 interface SdkTab {

@@ -1,7 +1,7 @@
 import type { ActivityEvent, ActivityHistoryPage, ActivityKind } from '@tidemark/protocol';
 import { parseJson } from '@tidemark/protocol';
-import { TidemarkError } from '../tidemark-error.ts';
-import type { CallOptions, Transport } from '../transport.ts';
+import { TidemarkError } from '../../transport/tidemark-error.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 
 export interface ActivityOptions extends CallOptions {
   /** Only events that concern this user. */

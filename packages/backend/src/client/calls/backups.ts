@@ -1,6 +1,6 @@
 import type { Backup, BackupCheck, BackupList } from '@tidemark/protocol';
-import { path } from '../path.ts';
-import type { CallOptions, Transport } from '../transport.ts';
+import { path } from '../../transport/path.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 
 const BACKUPS = '/rc/v1/system/backups';
 /** A large store takes minutes to copy or to read. */

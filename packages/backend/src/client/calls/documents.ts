@@ -1,9 +1,9 @@
 import type { DocumentReport, ObjectFilters, ObjectList } from '@tidemark/protocol';
 import type { ObjectEntry, Objects } from '../../push/objects.ts';
 import { objectsFromJson } from '../../push/read-objects.ts';
-import { path } from '../path.ts';
-import type { Repetition } from '../retry-policy.ts';
-import type { CallOptions, Transport } from '../transport.ts';
+import { path } from '../../transport/path.ts';
+import type { Repetition } from '../../transport/retry-policy.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 
 /** The owner of documents: the server, a user, a group or a device in a source, or all users of a source. */
 export type DocumentOwner =

@@ -1,7 +1,7 @@
 import type { GroupDetails, GroupMembersReport, UserGroups } from '@tidemark/protocol';
+import { path } from '../../transport/path.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
-import { path } from '../path.ts';
-import type { CallOptions, Transport } from '../transport.ts';
 
 /** Groups and their members. A group is a name; it exists while it has members. */
 export class GroupCalls {

@@ -1,7 +1,7 @@
 import type { Job, JobPage, JobQueue, JobRemoved, JobRetried, JobState } from '@tidemark/protocol';
+import { path } from '../../transport/path.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 import { type PageOptions, pageQuery } from '../paging.ts';
-import { path } from '../path.ts';
-import type { CallOptions, Transport } from '../transport.ts';
 
 export interface InspectOptions extends PageOptions {
   /** Absent: dead jobs. */

@@ -1,7 +1,7 @@
 import type { Ping, PingWithResults } from '@tidemark/protocol';
+import { path } from '../../transport/path.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
-import { path } from '../path.ts';
-import type { CallOptions, Transport } from '../transport.ts';
 
 /** Results of pings. `users.ping` sends them. */
 export class PingCalls {

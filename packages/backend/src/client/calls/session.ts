@@ -1,5 +1,5 @@
 import type { CurrentSession, SignInProvider, SignInStart } from '@tidemark/protocol';
-import type { CallOptions, Transport } from '../transport.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 
 export type SessionCredentials =
   | { readonly login: string; readonly password: string }

@@ -1,6 +1,6 @@
 import type { Deleted, PartitionType, Receipt, RefreshDue, Source, SourceAttributes } from '@tidemark/protocol';
-import { path } from '../path.ts';
-import type { CallOptions, Transport } from '../transport.ts';
+import { path } from '../../transport/path.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 
 export type SourceDeclaration = Pick<SourceAttributes, 'name'> & Partial<SourceAttributes>;
 

@@ -12,8 +12,8 @@ import type {
   StatStep,
   WebPushKey,
 } from '@tidemark/protocol';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
-import type { CallOptions, Transport } from '../transport.ts';
 
 export interface MetricRange extends CallOptions {
   /** Index of the first step, as for a list; negative counts from the end. */

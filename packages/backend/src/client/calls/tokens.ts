@@ -1,7 +1,7 @@
 import type { NewToken, Revoked, Token, TokenList } from '@tidemark/protocol';
+import { path } from '../../transport/path.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
-import { path } from '../path.ts';
-import type { CallOptions, Transport } from '../transport.ts';
 
 export interface TokenRequest {
   readonly name: string;

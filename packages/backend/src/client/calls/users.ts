@@ -15,9 +15,9 @@ import type {
   UserList,
   WipeOrder,
 } from '@tidemark/protocol';
+import { path } from '../../transport/path.ts';
+import type { CallOptions, Transport } from '../../transport/transport.ts';
 import { everyItem, type PageOptions, pageQuery } from '../paging.ts';
-import { path } from '../path.ts';
-import type { CallOptions, Transport } from '../transport.ts';
 
 export interface NewUser {
   readonly login: string;

@@ -1,18 +1,9 @@
 import { type Clock, elapsedMs } from '@tidemark/core';
 import { parseJson, retryAfterMs } from '@tidemark/protocol';
 import { importPKCS8, SignJWT } from 'jose';
+import type { ServiceAccount } from '../../config/push-keys.ts';
 import type { Timers } from '../../jobs/timers.ts';
 import { httpsExchange } from './https-exchange.ts';
-
-/** The needed fields of Google's file for a service account. */
-export interface ServiceAccount {
-  readonly projectId: string;
-  readonly clientEmail: string;
-  readonly privateKeyId: string | null;
-  /** PKCS #8 as PEM. */
-  readonly privateKey: string;
-  readonly tokenUri: string;
-}
 
 export interface AccessTokenParts {
   readonly account: ServiceAccount;

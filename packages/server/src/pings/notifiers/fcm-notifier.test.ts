@@ -9,7 +9,7 @@ import {
   TEST_ONLY_CERTIFICATE,
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ServiceAccount } from './access-token.ts';
+import type { ServiceAccount } from '../../config/push-keys.ts';
 import { type FcmNotifierParts, fcmNotifier } from './fcm-notifier.ts';
 import type { ClosableNotifier } from './notifier.ts';
 

@@ -1,7 +1,8 @@
 import type { Clock, PingOutcome } from '@tidemark/core';
 import { retryAfterMs } from '@tidemark/protocol';
+import type { ServiceAccount } from '../../config/push-keys.ts';
 import type { Timers } from '../../jobs/timers.ts';
-import { AccessToken, NoAccessToken, type ServiceAccount } from './access-token.ts';
+import { AccessToken, NoAccessToken } from './access-token.ts';
 import { FCM_PAYLOAD_BYTES_MAX, fcmMessage } from './fcm-message.ts';
 import type { Http2Reply } from './http2-connection.ts';
 import { Http2Connections } from './http2-connections.ts';

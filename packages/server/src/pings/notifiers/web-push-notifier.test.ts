@@ -8,9 +8,9 @@ import {
   type WebPushStandInOptions,
 } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { BROWSER_PUSH_HOSTS, isListed, readHostList } from '../../config/host-list.ts';
 import { checkedLookup, type Resolve, systemResolve } from '../../outbound/checked-lookup.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
-import { BROWSER_PUSH_HOSTS, isListed, readHostList } from './host-list.ts';
 import type { ClosableNotifier } from './notifier.ts';
 import { newVapidKeys } from './vapid.ts';
 import { type WebPushNotifierParts, webPushNotifier } from './web-push-notifier.ts';

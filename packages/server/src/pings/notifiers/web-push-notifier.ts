@@ -8,6 +8,7 @@ import {
   type Subscription,
 } from '@tidemark/core';
 import { retryAfterMs } from '@tidemark/protocol';
+import { isListed } from '../../config/host-list.ts';
 import type { Timers } from '../../jobs/timers.ts';
 import {
   type AddressRules,
@@ -17,11 +18,9 @@ import {
   systemResolve,
 } from '../../outbound/checked-lookup.ts';
 import { CircuitBreaker, type CircuitBreakerParts } from '../../outbound/circuit-breaker.ts';
-
 import { collapseKey } from './collapse-key.ts';
 import { encryptPayload, WEB_PUSH_PAYLOAD_BYTES_MAX } from './encrypt-payload.ts';
 import { type FittedMessage, fitMessage } from './fit-message.ts';
-import { isListed } from './host-list.ts';
 import { type HttpsReply, httpsExchange } from './https-exchange.ts';
 import { type ClosableNotifier, failed, refused } from './notifier.ts';
 import { Vapid, type VapidKeys } from './vapid.ts';

@@ -1,7 +1,7 @@
 import type { Dice } from '@tidemark/client-testing';
+import type { Outgoing } from '../../kit/sender.ts';
 import type { ApiParameter, Endpoint, Schema } from '../api-document.ts';
 import { segment } from '../requests.ts';
-import type { Outgoing } from '../sender.ts';
 import { drawObject, drawValue } from './draw-value.ts';
 import { junkText, junkValue } from './junk.ts';
 import { spoilText, spoilValue } from './spoil.ts';

@@ -1,8 +1,8 @@
 import { Dice, seededRandom } from '@tidemark/client-testing';
 import { errorMessage, REFUSALS } from '@tidemark/protocol';
+import type { Answer, Outgoing, Sender } from '../../kit/sender.ts';
 import type { AnswerChecker } from '../answer-checker.ts';
 import type { Endpoint } from '../api-document.ts';
-import type { Answer, Outgoing, Sender } from '../sender.ts';
 import { drawRequest } from './draw-request.ts';
 
 export interface Fuzzing {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TidemarkClient } from './tidemark-client.ts';
+import { TidemarkClient } from '../client/tidemark-client.ts';
 import { TidemarkError } from './tidemark-error.ts';
 import type { ClientOptions } from './transport.ts';
 
