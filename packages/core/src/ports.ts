@@ -33,4 +33,6 @@ export type { Passwords } from './ports/passwords.ts';
 export { portionsOf } from './ports/portions.ts';
 export type { Random } from './ports/random.ts';
 export { partitionOf, scopeFrom, scopeOf, scopeParts } from './ports/store/documents.ts';
+export { isSameState } from './ports/store/partition.ts';
+export { mergedStats } from './ports/store/stats.ts';
 export * from './ports/store.ts';

@@ -34,7 +34,7 @@ export { errorMessage } from './error-message.ts';
 export { retryAfterMs } from './http/retry-after.ts';
 export { canonicalJson, type JsonValue } from './json/canonical-json.ts';
 export { JsonSplitter, SplitError, type SplitProblem } from './json/json-splitter.ts';
-export { parseJson, stringOf } from './json/parse-json.ts';
+export { parseJson, parseMembers, stringOf } from './json/parse-json.ts';
 export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
 export { endOfString, endOfValue } from './json/scan.ts';
 export * from './limits.ts';

@@ -1,9 +1,7 @@
-import type { StatRow, StatsStore } from '@tidemark/core/ports';
+import { mergedStats, type StatRow, type StatSums, type StatsStore } from '@tidemark/core/ports';
 import { type EngineContext, yieldAfterRead } from './engine-context.ts';
 import { behind, keyOf, readNumber, textsOf } from './keys.ts';
 import type { Tables } from './tables.ts';
-
-type StoredRow = Pick<StatRow, 'count' | 'sum' | 'min' | 'max'>;
 
 export function stats({ read, write }: EngineContext, trimStepMax: number): StatsStore {
   return {
@@ -31,7 +29,7 @@ function readStats(tables: Tables, metric: string, from: 'oldest' | 'newest', li
       ? tables.stats.getRange({ start: prefix, ...ends, limit })
       : tables.stats.getRange({ ...(end === undefined ? {} : { start: end }), end: prefix, reverse: true, limit });
   for (const { key, value } of range)
-    rows.push({ metric, atS: readNumber(key, prefix.length), ...(JSON.parse(value) as StoredRow) });
+    rows.push({ metric, atS: readNumber(key, prefix.length), ...(JSON.parse(value) as StatSums) });
   return from === 'oldest' ? rows : rows.reverse();
 }
 
@@ -60,14 +58,8 @@ export function applyStats(tables: Tables, rows: readonly StatRow[]): void {
   for (const row of rows) {
     const key = keyOf(row.metric, row.atS);
     const text = tables.stats.get(key);
-    const before: StoredRow = text === undefined ? { count: 0, sum: 0, min: row.min, max: row.max } : JSON.parse(text);
-    const next: StoredRow = {
-      count: before.count + row.count,
-      sum: before.sum + row.sum,
-      min: Math.min(before.min, row.min),
-      max: Math.max(before.max, row.max),
-    };
-    tables.stats.put(key, JSON.stringify(next));
+    const before: StatSums = text === undefined ? { count: 0, sum: 0, min: row.min, max: row.max } : JSON.parse(text);
+    tables.stats.put(key, JSON.stringify(mergedStats(before, row)));
   }
 }
 

@@ -1,6 +1,7 @@
 import {
   type Change,
   type Commit,
+  isSameState,
   type JoinedSlice,
   type JournalRange,
   type JournalStore,
@@ -159,10 +160,6 @@ export function journal(context: EngineContext, trimStepMax: number): JournalSto
 
     changedSince: (query) => changedSince(context, query),
   };
-}
-
-function isSameState(one: PartitionState, other: PartitionState): boolean {
-  return one.epoch === other.epoch && one.head === other.head && one.floor === other.floor;
 }
 
 function objectsFrom(ids: readonly string[], reply: readonly Reply[]): ReadonlyMap<string, StoredObject> {

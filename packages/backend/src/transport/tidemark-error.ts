@@ -1,4 +1,4 @@
-import { type Flaw, type Problem, parseJson, type RefusalCode, retryAfterMs } from '@tidemark/protocol';
+import { type Flaw, type Problem, parseMembers, type RefusalCode, retryAfterMs } from '@tidemark/protocol';
 
 /** Errors of the client itself. */
 export type ClientCode =
@@ -91,13 +91,7 @@ export function problemError(response: Response, text: string, nowMs: number): T
 }
 
 function problemIn(contentType: string, text: string): Partial<Problem> {
-  if (!/\bjson\b/.test(contentType)) return {};
-  try {
-    const value: unknown = parseJson(text);
-    return typeof value === 'object' && value !== null ? (value as Partial<Problem>) : {};
-  } catch {
-    return {};
-  }
+  return /\bjson\b/.test(contentType) ? (parseMembers(text) as Partial<Problem>) : {};
 }
 
 /** Redirects are not followed, because that would send the token to another server. */

@@ -1,4 +1,4 @@
-import type { StatRow } from '@tidemark/core';
+import { mergedStats, type StatRow } from '@tidemark/core';
 
 type Rows = Map<string, Map<number, StatRow>>;
 
@@ -6,18 +6,7 @@ export function addStatRow(rows: Rows, row: StatRow): void {
   const steps = rows.get(row.metric) ?? new Map<number, StatRow>();
   rows.set(row.metric, steps);
   const old = steps.get(row.atS);
-  steps.set(row.atS, old === undefined ? { ...row } : merged(old, row));
-}
-
-function merged(old: StatRow, row: StatRow): StatRow {
-  return {
-    metric: row.metric,
-    atS: row.atS,
-    count: old.count + row.count,
-    sum: old.sum + row.sum,
-    min: Math.min(old.min, row.min),
-    max: Math.max(old.max, row.max),
-  };
+  steps.set(row.atS, old === undefined ? { ...row } : { ...row, ...mergedStats(old, row) });
 }
 
 export function readStatRows(rows: Rows, metric: string, from: 'oldest' | 'newest', limit: number): StatRow[] {

@@ -1,4 +1,4 @@
-import { type PushType, parseJson } from '@tidemark/protocol';
+import { type PushType, parseMembers } from '@tidemark/protocol';
 
 /** The push subscription of a browser (`PushSubscription.toJSON()`), with its keys as bytes. */
 export interface Subscription {
@@ -38,22 +38,13 @@ export function addressProblem(type: PushType, pin: string): string | null {
 
 /** Returns null when the text is not a subscription. */
 export function readSubscription(pin: string): Subscription | null {
-  const { endpoint, keys } = parsed(pin) as { readonly endpoint?: unknown; readonly keys?: unknown };
+  const { endpoint, keys } = parseMembers(pin);
   if (typeof endpoint !== 'string' || !isEndpoint(endpoint) || typeof keys !== 'object' || keys === null) return null;
   const { p256dh, auth } = keys as { readonly p256dh?: unknown; readonly auth?: unknown };
   const point = bytesOf(p256dh);
   const secret = bytesOf(auth);
   if (point?.length !== POINT_BYTES || point[0] !== UNCOMPRESSED || secret?.length !== AUTH_BYTES) return null;
   return { endpoint, p256dh: point, auth: secret };
-}
-
-function parsed(text: string): object {
-  try {
-    const value: unknown = parseJson(text);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 function isEndpoint(text: string): boolean {

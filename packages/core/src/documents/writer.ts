@@ -6,6 +6,7 @@ import { refuseGone } from '../admission/refuse-gone.ts';
 import type { Clock } from '../ports/clock.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
+import { isSameHead } from '../ports/store/partition.ts';
 import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
@@ -97,7 +98,7 @@ export class Writer {
         if (budget.isSpent(weightOf(effect) + (stored?.record?.length ?? 0))) await this.#pace.turn();
       }
     }
-    const isOneState = seen?.epoch === last.epoch && seen.head === last.head;
+    const isOneState = seen !== null && isSameHead(seen, last);
     const terms = { kept, ...(seen === null ? {} : { seen }) };
     const result = await this.#commit(write, changes, isOneState ? last : null, terms);
     return observed.tell(outcomeOf(result, changes.length, kept.length));

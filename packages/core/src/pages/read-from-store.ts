@@ -1,5 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
-import type { JournalRange, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import { isSameState } from '../ports/store/partition.ts';
+import type { JournalRange, PartitionKey, Store } from '../ports/store.ts';
 import { type BuiltPage, buildPage, changesIn, rangeOf, type SliceChanges, sendsWholeObjects } from './build-page.ts';
 import { type PageStart, type PullPosition, pageStartOf } from './pull-position.ts';
 
@@ -75,8 +76,4 @@ function joined(changes: readonly SliceChanges[]): Pick<SliceChanges, 'tombstone
     patches: texts('patches'),
     drops: texts('drops'),
   };
-}
-
-export function isSameState(left: PartitionState, right: PartitionState): boolean {
-  return left.epoch === right.epoch && left.head === right.head && left.floor === right.floor;
 }

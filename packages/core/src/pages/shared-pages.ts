@@ -1,8 +1,9 @@
+import { isSameState } from '../ports/store/partition.ts';
 import type { PartitionState, Store } from '../ports/store.ts';
 import { type BuiltPage, baselineOf } from './build-page.ts';
 import type { PageCache } from './page-cache.ts';
 import { type PageStart, type PullPosition, pageStartOf } from './pull-position.ts';
-import { isSameState, type PageBounds, readFromStore } from './read-from-store.ts';
+import { type PageBounds, readFromStore } from './read-from-store.ts';
 import { bodyWithSize } from './render-page.ts';
 import { givenToken, type PlainToken } from './token.ts';
 

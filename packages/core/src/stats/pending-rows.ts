@@ -1,4 +1,5 @@
 import { METRICS_MAX, nameProblem, STAT_ROWS_PENDING_MAX } from '@tidemark/protocol';
+import { mergedStats } from '../ports/store/stats.ts';
 import type { StatRow } from '../ports/store.ts';
 
 const STEP_S = 60;
@@ -100,18 +101,7 @@ export function mergeRows(rows: readonly StatRow[]): readonly StatRow[] {
   const bySteps = new Map<number, StatRow>();
   for (const row of rows) {
     const known = bySteps.get(row.atS);
-    bySteps.set(row.atS, known === undefined ? row : merged(known, row));
+    bySteps.set(row.atS, known === undefined ? row : { ...row, ...mergedStats(known, row) });
   }
   return [...bySteps.values()].sort((left, right) => left.atS - right.atS);
-}
-
-function merged(left: StatRow, right: StatRow): StatRow {
-  return {
-    metric: left.metric,
-    atS: left.atS,
-    count: left.count + right.count,
-    sum: left.sum + right.sum,
-    min: Math.min(left.min, right.min),
-    max: Math.max(left.max, right.max),
-  };
 }

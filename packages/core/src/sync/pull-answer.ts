@@ -3,7 +3,8 @@ import { quoted } from '../admission/admit-name.ts';
 import type { BuiltPage } from '../pages/build-page.ts';
 import type { PullPosition } from '../pages/pull-position.ts';
 import { type RenderedPage, rendered } from '../pages/read-page.ts';
-import type { PartitionState, Store } from '../ports/store.ts';
+import { isSameHead } from '../ports/store/partition.ts';
+import type { Store } from '../ports/store.ts';
 import { groupIn } from '../sources/memberships.ts';
 import { bringsNews, type FoundSource, hasNews, type OwnerPosition } from './find-source.ts';
 import { requireGroupTokens } from './presented.ts';
@@ -98,11 +99,6 @@ async function haveMoved(store: Store, found: FoundSource, pages: Pages): Promis
     checks.push(hasChanged(store, set, unnamed));
   }
   return (await Promise.all(checks)).includes(true);
-}
-
-/** A trim changes the floor, and no object. */
-function isSameHead(left: PartitionState, right: PartitionState): boolean {
-  return left.epoch === right.epoch && left.head === right.head;
 }
 
 function groupNews(found: FoundSource, pages: Pages, hasMoved: boolean): GroupNews {

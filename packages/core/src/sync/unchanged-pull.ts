@@ -1,9 +1,9 @@
 import { type Clients, LAST_SYNC_EVERY_MS, type OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import type { PullPosition } from '../pages/pull-position.ts';
-import { isSameState } from '../pages/read-from-store.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Owner } from '../ports/owner.ts';
+import { isSameState } from '../ports/store/partition.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';

@@ -1,7 +1,7 @@
 import { runInThisContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseCarefully, parseJson } from './parse-json.ts';
+import { parseCarefully, parseJson, parseMembers } from './parse-json.ts';
 
 /** Names that have been taken for each other, and those that must not become another one on the way. */
 const names = fc.oneof(
@@ -121,6 +121,10 @@ describe.each([
       ['\n', 2],
     ]);
   });
+});
+
+it('text that is no JSON object has no members', () => {
+  expect(['{"a":1}', '["b"]', 'null', '"a"', '{"a"'].map(parseMembers)).toEqual([{ a: 1 }, ['b'], {}, {}, {}]);
 });
 
 function isRefused(work: () => unknown): boolean {

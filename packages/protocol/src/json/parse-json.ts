@@ -7,6 +7,16 @@ import { endOfBlanks, endOfString } from './scan.ts';
  */
 export const parseJson: (text: string) => unknown = misreadsNames() ? parseCarefully : (text) => JSON.parse(text);
 
+/** Returns the members of a JSON object or list; text that is something else, or no JSON, has none. */
+export function parseMembers(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
 /** Uses names that occur nowhere else, so that the check itself does not cause the bug. */
 function misreadsNames(): boolean {
   JSON.parse('{"is it read":0,"\\\\":0}');

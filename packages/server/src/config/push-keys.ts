@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { parseJson } from '@tidemark/protocol';
+import { parseMembers } from '@tidemark/protocol';
 
 /** The needed fields of Google's file for a service account. */
 export interface ServiceAccount {
@@ -19,7 +19,7 @@ export function isApnsKey(text: string): boolean {
 
 /** Parses Google's JSON file for a service account. Returns null if it is none, or if its key is not an RSA key. */
 export function readServiceAccount(text: string): ServiceAccount | null {
-  const file = parsed(text);
+  const file = parseMembers(text);
   const [projectId, clientEmail, privateKey] = [file.project_id, file.client_email, file.private_key];
   const tokenUri = file.token_uri ?? 'https://oauth2.googleapis.com/token';
   if (!isText(projectId) || !isText(clientEmail) || !isText(privateKey) || !isText(tokenUri)) return null;
@@ -50,15 +50,6 @@ function privateKeyIn(text: string): KeyObject | null {
     return createPrivateKey(text);
   } catch {
     return null;
-  }
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = parseJson(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
   }
 }
 

@@ -19,6 +19,16 @@ export interface PartitionState {
   readonly earlier?: readonly EarlierEpoch[];
 }
 
+/** Whether nothing was written, trimmed or emptied between two reads of a partition. */
+export function isSameState(left: PartitionState, right: PartitionState): boolean {
+  return isSameHead(left, right) && left.floor === right.floor;
+}
+
+/** Whether a partition held the same objects at two reads. A trim changes the floor, and no object. */
+export function isSameHead(left: PartitionState, right: PartitionState): boolean {
+  return left.epoch === right.epoch && left.head === right.head;
+}
+
 export interface EarlierEpoch {
   readonly epoch: string;
   readonly upTo: number;

@@ -10,12 +10,25 @@ export interface StatsStore {
   trimStats(beforeS: number): Promise<number>;
 }
 
-export interface StatRow {
+export interface StatRow extends StatSums {
   readonly metric: string;
   /** The start of the step, in seconds. */
   readonly atS: number;
+}
+
+export interface StatSums {
   readonly count: number;
   readonly sum: number;
   readonly min: number;
   readonly max: number;
+}
+
+/** Merges the measurements of one step. */
+export function mergedStats(left: StatSums, right: StatSums): StatSums {
+  return {
+    count: left.count + right.count,
+    sum: left.sum + right.sum,
+    min: Math.min(left.min, right.min),
+    max: Math.max(left.max, right.max),
+  };
 }

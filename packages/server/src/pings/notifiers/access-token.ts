@@ -1,5 +1,5 @@
 import { type Clock, elapsedMs } from '@tidemark/core';
-import { parseJson, retryAfterMs } from '@tidemark/protocol';
+import { parseMembers, retryAfterMs } from '@tidemark/protocol';
 import { importPKCS8, SignJWT } from 'jose';
 import type { ServiceAccount } from '../../config/push-keys.ts';
 import type { Timers } from '../../jobs/timers.ts';
@@ -99,7 +99,7 @@ export class AccessToken {
 }
 
 function readGrant(body: string): { readonly text: string | null; readonly expiresInS: number } {
-  const grant = parsed(body);
+  const grant = parseMembers(body);
   const { access_token: text, expires_in: expiresInS } = grant;
   return {
     text: typeof text === 'string' && /^[\x21-\x7e]{1,4096}$/.test(text) ? text : null,
@@ -109,15 +109,6 @@ function readGrant(body: string): { readonly text: string | null; readonly expir
 
 /** Returns the error code of OAuth. */
 function errorIn(body: string): string {
-  const { error } = parsed(body);
+  const { error } = parseMembers(body);
   return typeof error === 'string' && /^[a-z_]{1,64}$/.test(error) ? ` ${error}` : '';
-}
-
-function parsed(body: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = parseJson(body);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }
