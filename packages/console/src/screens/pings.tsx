@@ -29,6 +29,7 @@ const REFRESH_MS = 3_000;
 const COLUMNS: readonly Column<Ping>[] = [
   { title: 'Ping', cell: ({ ping_id }) => <NameLink kind="ping" name={ping_id} /> },
   { title: 'When', cell: ({ at }) => <Moment at={at} /> },
+  { title: 'To', cell: ({ users }) => counted(users, 'user') },
   { title: 'Sent by', cell: (ping) => <span className="name">{senderOf(ping)}</span> },
   {
     title: 'Sources',
