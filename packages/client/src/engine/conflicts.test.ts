@@ -7,7 +7,8 @@ let world: DeviceWorld;
 const push = (objects: Record<string, Record<string, unknown>>) =>
   world.tidemark.objects.push({ source: 'Strict', user_id: 'ada', objects });
 
-const onServer = async () => Object.fromEntries(await world.tidemark.objects.read({ source: 'Strict', user_id: 'ada' }));
+const onServer = async () =>
+  Object.fromEntries(await world.tidemark.objects.read({ source: 'Strict', user_id: 'ada' }));
 
 beforeEach(async () => {
   world = await newDeviceWorld();
