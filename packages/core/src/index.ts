@@ -14,8 +14,8 @@ export type { DocumentReport, DocumentView } from './documents/named-documents.t
 export { isFilteredList } from './documents/object-page.ts';
 export type { ChangedObject, ChangeObserver } from './documents/observed-changes.ts';
 export { refs } from './entries/refs.ts';
-export { type CommitRange, joinRanges } from './journal/commit-range.ts';
 export type { CommitCause, Committed } from './journal/committed.ts';
+export { type CommitRange, joinRanges } from './journal/committed.ts';
 export { inspectRecord } from './journal/record.ts';
 export { compareExports, type Difference } from './moving/compare-exports.ts';
 export { type Move, type MoveCounts, type MoveProgress, type MoveReport, moveStore } from './moving/move-store.ts';

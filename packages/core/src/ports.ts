@@ -2,14 +2,12 @@
  * What the core asks of the world around it, and all that an engine needs to know of the core. By itself, so that an
  * engine can be loaded without the product: its writer thread starts with every store that is opened.
  */
-export { acknowledgedSeq } from './ports/acknowledged-seq.ts';
 export * from './ports/adapter.ts';
 export * from './ports/bus.ts';
 export { type Clock, elapsedMs, isAhead } from './ports/clock.ts';
 export { addCommitTime, type CommitInterval, readCommitTimes } from './ports/commit-times.ts';
 export * from './ports/create-jobs.ts';
 export * from './ports/jobs.ts';
-export { joinedSlice } from './ports/joined-slice.ts';
 export { KEPT_OVERHEAD_BYTES, keptBytes } from './ports/kept-bytes.ts';
 export type { Log, LogFields } from './ports/log.ts';
 export * from './ports/moving.ts';
@@ -33,6 +31,8 @@ export type { Passwords } from './ports/passwords.ts';
 export { portionsOf } from './ports/portions.ts';
 export type { Random } from './ports/random.ts';
 export { partitionOf, scopeFrom, scopeOf, scopeParts } from './ports/store/documents.ts';
+export { joinedSlice } from './ports/store/journal.ts';
+export { acknowledgedSeq } from './ports/store/notes.ts';
 export { isSameState } from './ports/store/partition.ts';
 export { mergedStats } from './ports/store/stats.ts';
 export * from './ports/store.ts';

@@ -1,10 +1,10 @@
 import {
   addCommitTime,
   type CommitResult,
-  type Kept,
   keptBytes,
   type PartitionKey,
   type PartitionState,
+  type UnchangedObject,
 } from '@tidemark/core/ports';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { numberedChange } from './changes.ts';
@@ -82,7 +82,7 @@ function expectedChanges(
   return isAsSeen || unchanged.every((object) => isExpected(tables, partition, object)) ? indexed : null;
 }
 
-function isExpected(tables: Tables, partition: PartitionRow | null, { id, expect }: Kept): boolean {
+function isExpected(tables: Tables, partition: PartitionRow | null, { id, expect }: UnchangedObject): boolean {
   const entry = partition === null ? null : readIndexEntry(tables, partition.number, id);
   return expect === (entry?.seq ?? 0);
 }

@@ -1,4 +1,4 @@
-import type { Change, Commit, Kept } from '@tidemark/core/ports';
+import type { Change, Commit, UnchangedObject } from '@tidemark/core/ports';
 import type { Failure } from './failure.ts';
 import type { WriterChange, WriterTask } from './tasks.ts';
 
@@ -114,10 +114,10 @@ interface PackedKept {
   readonly expects: Float64Array;
 }
 
-export function packKept(kept: readonly Kept[]): PackedKept {
+export function packKept(kept: readonly UnchangedObject[]): PackedKept {
   return { ids: kept.map(({ id }) => id), expects: numbersOf(kept, ({ expect }) => expect) };
 }
 
-export function unpackKept({ ids, expects }: PackedKept): Kept[] {
+export function unpackKept({ ids, expects }: PackedKept): UnchangedObject[] {
   return ids.map((id, index) => ({ id, expect: expects[index] ?? 0 }));
 }

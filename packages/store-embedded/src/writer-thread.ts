@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import type { Kept } from '@tidemark/core/ports';
+import type { UnchangedObject } from '@tidemark/core/ports';
 import { applyCommit, applyTrim } from './commit.ts';
 import { DiskReserve } from './disk-reserve.ts';
 import { applyDocument } from './documents.ts';
@@ -28,7 +28,7 @@ import {
 /** The parts of a large task that arrived before it. */
 interface EarlierParts {
   readonly changes: WriterChange[];
-  readonly kept: Kept[];
+  readonly kept: UnchangedObject[];
   readonly parts: Map<string, string>;
 }
 

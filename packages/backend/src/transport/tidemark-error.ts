@@ -72,13 +72,13 @@ export class TidemarkError extends Error {
 }
 
 /** A proxy may answer with a whole page, which is cut off. */
-const TOLD_UNITS_MAX = 300;
+const DETAIL_UNITS_MAX = 300;
 
 /** Returns the error of an answer other than 200. */
 export function problemError(response: Response, text: string, nowMs: number): TidemarkError {
   const { status, statusText, headers } = response;
   const problem = problemIn(headers.get('content-type') ?? '', text);
-  const plain = text.trim().slice(0, TOLD_UNITS_MAX);
+  const plain = text.trim().slice(0, DETAIL_UNITS_MAX);
   // The specification allows an empty body.
   const detail = problem.detail ?? problem.title ?? (plain || `the server answered ${status} ${statusText}`.trim());
   return new TidemarkError((problem.code as TidemarkError['code'] | undefined) ?? `http_${status}`, detail, {

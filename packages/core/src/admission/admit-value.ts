@@ -15,12 +15,12 @@ export function admitValue(value: unknown, depthMax: number, at: () => string): 
 }
 
 /** The depth and the number of members that are still allowed. */
-interface Room {
+interface ValueBudget {
   depth: number;
   members: number;
 }
 
-function textOf(value: unknown, room: Room, at: () => string): string {
+function textOf(value: unknown, budget: ValueBudget, at: () => string): string {
   switch (typeof value) {
     case 'string':
       return stringText(value, at);
@@ -29,7 +29,7 @@ function textOf(value: unknown, room: Room, at: () => string): string {
     case 'boolean':
       return value ? 'true' : 'false';
     case 'object':
-      return value === null ? 'null' : nestedText(value, room, at);
+      return value === null ? 'null' : nestedText(value, budget, at);
     default:
       throw refuse('invalid_request', `a ${typeof value} is not a JSON value`, at);
   }
@@ -46,37 +46,37 @@ function numberText(value: number, at: () => string): string {
   throw refuse('unsafe_number', `the number ${value} cannot be kept exactly; send it as a string`, at);
 }
 
-function nestedText(value: object, room: Room, at: () => string): string {
-  if (room.depth === 0) throw refuse('too_deep', 'a value is nested too deeply', at);
-  room.depth--;
-  const text = Array.isArray(value) ? listText(value, room, at) : objectText(value, room, at);
-  room.depth++;
+function nestedText(value: object, budget: ValueBudget, at: () => string): string {
+  if (budget.depth === 0) throw refuse('too_deep', 'a value is nested too deeply', at);
+  budget.depth--;
+  const text = Array.isArray(value) ? listText(value, budget, at) : objectText(value, budget, at);
+  budget.depth++;
   return text;
 }
 
-function listText(list: readonly unknown[], room: Room, at: () => string): string {
-  takeMembers(list.length, room, at);
+function listText(list: readonly unknown[], budget: ValueBudget, at: () => string): string {
+  takeMembers(list.length, budget, at);
   // A loop, because `map` would skip the holes of a sparse list.
   const items: string[] = [];
-  for (const item of list) items.push(textOf(item, room, at));
+  for (const item of list) items.push(textOf(item, budget, at));
   return `[${items.join(',')}]`;
 }
 
-function objectText(value: object, room: Room, at: () => string): string {
+function objectText(value: object, budget: ValueBudget, at: () => string): string {
   const keys = Object.keys(value);
-  takeMembers(keys.length, room, at);
+  takeMembers(keys.length, budget, at);
   const members = keys.sort().map((key) => {
     if (key === '__proto__') throw refuse('forbidden_key', 'the key "__proto__" is not allowed', at);
     const member = (value as Readonly<Record<string, unknown>>)[key];
-    return `${stringText(key, at)}:${textOf(member, room, at)}`;
+    return `${stringText(key, at)}:${textOf(member, budget, at)}`;
   });
   return `{${members.join(',')}}`;
 }
 
 /** Bounds the size of a value before it is read, because reading it blocks the event loop. */
-function takeMembers(count: number, room: Room, at: () => string): void {
-  room.members -= count;
-  if (room.members >= 0) return;
+function takeMembers(count: number, budget: ValueBudget, at: () => string): void {
+  budget.members -= count;
+  if (budget.members >= 0) return;
   throw refuse('limit_exceeded', `a value holds more than ${VALUE_MEMBERS_MAX} items and members`, at);
 }
 

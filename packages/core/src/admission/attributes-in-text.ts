@@ -70,10 +70,10 @@ export function wholeText(
   rules: { readonly goodNames: ReadonlySet<string>; readonly depthMax: number },
 ): string | null {
   if (!isPlain(object)) return null;
-  const room = { members: WHOLE_TEXT_MEMBERS_MAX - names.length };
-  if (room.members < 0) return null;
+  const budget = { members: WHOLE_TEXT_MEMBERS_MAX - names.length };
+  if (budget.members < 0) return null;
   for (const name of names) {
-    if (!rules.goodNames.has(name) || !isCanonical(object[name], rules.depthMax, room)) return null;
+    if (!rules.goodNames.has(name) || !isCanonical(object[name], rules.depthMax, budget)) return null;
   }
   return JSON.stringify(object);
 }

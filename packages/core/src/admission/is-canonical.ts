@@ -1,8 +1,8 @@
 /**
- * True if a value is valid and `JSON.stringify` writes it in canonical form. `room` counts the items and members that are
+ * True if a value is valid and `JSON.stringify` writes it in canonical form. `budget` counts the items and members that are
  * still allowed; a value with more is not checked to its end.
  */
-export function isCanonical(value: unknown, depth: number, room: { members: number }): boolean {
+export function isCanonical(value: unknown, depth: number, budget: { members: number }): boolean {
   switch (typeof value) {
     case 'string':
       return value.isWellFormed();
@@ -12,31 +12,33 @@ export function isCanonical(value: unknown, depth: number, room: { members: numb
       return true;
     case 'object':
       if (value === null) return true;
-      return depth > 0 && (Array.isArray(value) ? isList(value, depth - 1, room) : isObject(value, depth - 1, room));
+      return (
+        depth > 0 && (Array.isArray(value) ? isList(value, depth - 1, budget) : isObject(value, depth - 1, budget))
+      );
     default:
       return false;
   }
 }
 
-function isList(list: readonly unknown[], depth: number, room: { members: number }): boolean {
-  room.members -= list.length;
-  if (room.members < 0 || Object.getPrototypeOf(list) !== Array.prototype || 'toJSON' in list) return false;
+function isList(list: readonly unknown[], depth: number, budget: { members: number }): boolean {
+  budget.members -= list.length;
+  if (budget.members < 0 || Object.getPrototypeOf(list) !== Array.prototype || 'toJSON' in list) return false;
   for (const item of list) {
-    if (!isCanonical(item, depth, room)) return false;
+    if (!isCanonical(item, depth, budget)) return false;
   }
   return true;
 }
 
-function isObject(object: object, depth: number, room: { members: number }): boolean {
+function isObject(object: object, depth: number, budget: { members: number }): boolean {
   if (!isPlain(object)) return false;
   const keys = Object.keys(object);
-  room.members -= keys.length;
-  if (room.members < 0) return false;
+  budget.members -= keys.length;
+  if (budget.members < 0) return false;
   let last = '';
   for (const key of keys) {
     // The canonical form has the members in the order of their keys.
     if (key < last || key === '__proto__' || !key.isWellFormed()) return false;
-    if (!isCanonical((object as Readonly<Record<string, unknown>>)[key], depth, room)) return false;
+    if (!isCanonical((object as Readonly<Record<string, unknown>>)[key], depth, budget)) return false;
     last = key;
   }
   return true;

@@ -1,5 +1,5 @@
 import { FRESHNESS_DEVICES_MAX } from '@tidemark/protocol';
-import type { CommitRange } from '../journal/commit-range.ts';
+import type { CommitRange } from '../journal/committed.ts';
 import type { Clock } from '../ports/clock.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';

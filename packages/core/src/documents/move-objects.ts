@@ -2,10 +2,18 @@ import type { MoveWrite } from '../admission/admit-write.ts';
 import type { Admitted, AttributeTexts } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { type CommitRange, rangeOfCommit } from '../journal/commit-range.ts';
+import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Change, Commit, Kept, ObjectsRead, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type {
+  Change,
+  Commit,
+  ObjectsRead,
+  PartitionKey,
+  PartitionState,
+  Store,
+  UnchangedObject,
+} from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { changeOf, liveRecord } from './effect.ts';
 import { replaced } from './verdicts.ts';
@@ -102,7 +110,7 @@ function liveObjects({ objects }: ObjectsRead, ids: Iterable<string>): LiveObjec
 
 interface TargetPlan {
   readonly changes: readonly Change[];
-  readonly kept: readonly Kept[];
+  readonly kept: readonly UnchangedObject[];
   /** What the target had under the ids of the changes before the move. */
   readonly before: ReadonlyMap<string, AttributeTexts | null>;
 }
@@ -110,7 +118,7 @@ interface TargetPlan {
 /** Writes the live objects to the target, and takes back the copies of those that are not live any more. */
 function planTarget({ state, objects }: ObjectsRead, live: LiveObjects, copies: ReadonlyMap<string, Copy>): TargetPlan {
   const changes: Change[] = [];
-  const kept: Kept[] = [];
+  const kept: UnchangedObject[] = [];
   const before = new Map<string, AttributeTexts | null>();
   for (const id of new Set([...live.keys(), ...copies.keys()])) {
     const stored = objects.get(id);

@@ -13,8 +13,8 @@ import type {
   WriteCall,
 } from '../admission/admit-write.ts';
 import type { Admitted } from '../admission/admitted.ts';
-import { rangeOfCommit } from '../journal/commit-range.ts';
 import type { CommitCause, Committed } from '../journal/committed.ts';
+import { rangeOfCommit } from '../journal/committed.ts';
 import { RETENTION_MS_DEFAULT, trim } from '../journal/trim.ts';
 import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';

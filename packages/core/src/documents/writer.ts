@@ -7,7 +7,7 @@ import type { Clock } from '../ports/clock.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import { isSameHead } from '../ports/store/partition.ts';
-import type { Change, Commit, CommitResult, Kept, PartitionState, Store } from '../ports/store.ts';
+import type { Change, Commit, CommitResult, PartitionState, Store, UnchangedObject } from '../ports/store.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
@@ -79,7 +79,7 @@ export class Writer {
     const ids = idsOf(change);
     const observed = new ObservedChanges(observer);
     const changes: Change[] = [];
-    const kept: Kept[] = [];
+    const kept: UnchangedObject[] = [];
     let seen: PartitionState | null = null;
     let last: PartitionState | null = null;
     const budget = new WorkBudget();

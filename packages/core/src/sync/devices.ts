@@ -4,7 +4,7 @@ import type { Users } from '../accounts/users.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
-import type { CommitRange } from '../journal/commit-range.ts';
+import type { CommitRange } from '../journal/committed.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { type Acknowledgement, emptiedTidemark } from '../pages/record-tidemark.ts';
 import type { Adapters } from '../ports/adapter.ts';

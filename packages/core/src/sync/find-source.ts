@@ -56,7 +56,7 @@ export interface FoundSource {
   /** Of every owner that was asked for and that the user may read, except those that the set token stands for. */
   readonly positions: readonly OwnerPosition[];
   /** Those of them that get a page in this answer. */
-  readonly told: readonly OwnerPosition[];
+  readonly paged: readonly OwnerPosition[];
   /** The groups that the device has named and the user is not a member of. */
   readonly gone: readonly string[];
   /** What the set token says. Null: there is none. */
@@ -73,7 +73,7 @@ export async function findSource(parts: FindSourceParts, request: SourceRequest)
   const tokens = view.partition_type === 'group' ? admitGroupTokens(view, presented) : null;
   const readable = await parts.sources.memberships.owners(view, device.user);
   const found = {
-    ...{ view, presented, readable, waiting: [], searched: [], positions: [], told: [] },
+    ...{ view, presented, readable, waiting: [], searched: [], positions: [], paged: [] },
     ...{ gone: [], set: null, covered: [], changed: [] },
   };
   const asked = askedOwners(readable, tokens);
@@ -86,21 +86,21 @@ export async function findSource(parts: FindSourceParts, request: SourceRequest)
     return { ...found, set, positions: await Promise.all(stored) };
   }
   const isCovered = set !== null && set.changed !== null;
-  const paged = view.sync_type === 'bulk_only' ? [] : asked;
-  const named = isCovered ? paged.filter(isNamed) : paged;
+  const owners = view.sync_type === 'bulk_only' ? [] : asked;
+  const named = isCovered ? owners.filter(isNamed) : owners;
   const changed = (set?.changed ?? []).flatMap((owner) => (isNamed(owner) ? [] : (groupIn(view, owner) ?? [])));
   // Outcomes are read before the states, so that pages include what the outcomes tell.
   const outcomes = outcomesOf(parts, request, tokens, readable);
   const states = named.map((owner) => positionOf(parts, request, owner, true));
   const [{ waiting, searched }, positions] = await Promise.all([outcomes, Promise.all(states)]);
-  const news = { waiting, searched, positions, told: toldOf(view, positions), gone: goneOf(found), changed };
+  const news = { waiting, searched, positions, paged: pagedOf(view, positions), gone: goneOf(found), changed };
   return { ...found, ...news, set, covered: isCovered ? asked : [] };
 }
 
 /** Whether the answer says anything that the device does not know. */
-export function hasNews({ waiting, told, gone, changed }: FoundSource): boolean {
+export function hasNews({ waiting, paged, gone, changed }: FoundSource): boolean {
   if (waiting.length > 0 || gone.length > 0 || changed.length > 0) return true;
-  return told.some((one) => one.error !== null || bringsNews(one));
+  return paged.some((one) => one.error !== null || bringsNews(one));
 }
 
 /** Whether a page brings the device something to store. */
@@ -125,7 +125,7 @@ export async function withoutRevoked(
   const positions = found.positions.filter(isKept);
   const isMoved = found.view.partition_type !== 'group' && positions.length < found.positions.length;
   return {
-    ...{ ...found, readable, positions, told: found.told.filter(isKept) },
+    ...{ ...found, readable, positions, paged: found.paged.filter(isKept) },
     waiting: isMoved ? [] : found.waiting.filter(({ group }) => group === undefined || isGroupKept(group)),
     changed: found.changed.filter(isGroupKept),
     gone: goneOf({ ...found, readable }),
@@ -205,7 +205,7 @@ async function positionOf(
  * A source without groups always gets its page. Of groups, those with news come first. Errors alone fill the places that
  * are left, because they come again with every pull.
  */
-function toldOf({ partition_type }: SourceView, positions: readonly OwnerPosition[]): readonly OwnerPosition[] {
+function pagedOf({ partition_type }: SourceView, positions: readonly OwnerPosition[]): readonly OwnerPosition[] {
   if (partition_type !== 'group') return positions;
   const errors = positions.filter((one) => one.error !== null && !bringsNews(one));
   return [...positions.filter(bringsNews), ...errors].slice(0, GROUP_PAGES_PER_PULL_MAX);

@@ -1,5 +1,5 @@
 import { LIVE_OBJECTS_MAX, LIVE_UNITS_MAX } from '@tidemark/protocol';
-import type { CommitRange } from '../journal/commit-range.ts';
+import type { CommitRange } from '../journal/committed.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { positionAt } from '../pages/pull-position.ts';
 import { type RenderedPage, readPage, rendered } from '../pages/read-page.ts';

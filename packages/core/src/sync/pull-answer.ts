@@ -47,15 +47,15 @@ export interface GroupNews {
 /** The pages of a source, with the device's own tokens. */
 export function pagesOf(result: FoundSource | RefusedSource, pages: Pages): readonly SourcePage[] {
   if (!('view' in result)) return [{ source: result.name, group: null, page: { error: result.error } }];
-  const { view, told } = result;
+  const { view, paged } = result;
   const source = view.name;
-  if (told.length > 0) return told.map((one) => ({ source, group: one.group, page: renderedPage(one, pages) }));
+  if (paged.length > 0) return paged.map((one) => ({ source, group: one.group, page: renderedPage(one, pages) }));
   return view.partition_type === 'group' ? [] : [{ source, group: null, page: { error: missingPage(result) } }];
 }
 
 function renderedPage({ position, error }: OwnerPosition, pages: Pages): RenderedPage {
   const page = pages.get(position);
-  if (page === undefined) throw new Error('a position that is told has a page');
+  if (page === undefined) throw new Error('a position that is paged has a page');
   return rendered(position, page, error);
 }
 
@@ -68,7 +68,7 @@ function missingPage({ view: { name, sync_type } }: FoundSource): PartialError {
   return { code: 'snapshot_required', detail: `${quoted(name)} is not given in pages: fetch ${path}` };
 }
 
-/** Returns what is told about the sources of groups among these. */
+/** Returns what the answer says about the sources of groups among these. */
 export function readGroupNews(
   store: Store,
   sources: readonly FoundSource[],
@@ -102,19 +102,19 @@ async function haveMoved(store: Store, found: FoundSource, pages: Pages): Promis
 }
 
 function groupNews(found: FoundSource, pages: Pages, hasMoved: boolean): GroupNews {
-  const { view, positions, told, gone, changed, set } = found;
+  const { view, positions, paged, gone, changed, set } = found;
   const source = view.name;
   if (set === 'unknown') return { source, gone, changed, setToken: null, more: true };
   const isLeftOut = positions.some((one) => bringsNews(one) && !pages.has(one.position));
-  const isUnfinished = told.some(({ position }) => pages.get(position)?.more);
+  const isUnfinished = paged.some(({ position }) => pages.get(position)?.more);
   const more = hasMoved || isLeftOut || changed.length > 0 || isUnfinished;
   const token = newSetToken(found);
   return { source, gone, changed, more, ...(token === null ? {} : { setToken: token }) };
 }
 
 /** The set token of a device that has presented the current token of every group. Null: it gets none, or keeps its own. */
-function newSetToken({ view, presented, positions, told, gone, changed, set }: FoundSource): string | null {
-  if (set === null || set === 'unknown' || told.length > 0 || gone.length > 0 || changed.length > 0) return null;
+function newSetToken({ view, presented, positions, paged, gone, changed, set }: FoundSource): string | null {
+  if (set === null || set === 'unknown' || paged.length > 0 || gone.length > 0 || changed.length > 0) return null;
   const isKept = set.token === requireGroupTokens(view.name, presented).set;
   return isKept || positions.some(bringsNews) ? null : set.token;
 }

@@ -30,7 +30,7 @@ import {
   readGroupNews,
   type SourcePage,
 } from './pull-answer.ts';
-import { isUnchanged, type QuietSource, quietSource, type UnchangedPullParts } from './unchanged-pull.ts';
+import { isUnchanged, type UnchangedPullParts, type UnchangedSource, unchangedSource } from './unchanged-pull.ts';
 
 export interface PullsParts extends FindSourceParts, Pick<UnchangedPullParts, 'clients'> {
   readonly uploads: Pick<Uploads, 'acknowledge' | 'waiting'>;
@@ -85,13 +85,15 @@ export class Pulls {
     const isDelivering = results.some((result) => result.waiting.length > 0 || ('view' in result && hasNews(result)));
     const kept = isDelivering ? await this.#withRights(device, own, results) : results;
     const found = foundIn(kept);
-    const quiet = isDelivering || call.acknowledged?.size ? null : quietSources(kept);
+    const unchanged = isDelivering || call.acknowledged?.size ? null : unchangedSources(kept);
     return {
       pages: kept.flatMap((result) => pagesOf(result, pages)),
       grouped: await readGroupNews(this.#parts.store, found, pages),
       outcomes: kept.flatMap(({ waiting }) => waiting),
       noted: this.#record(device, own, found, pages),
-      ...(quiet === null ? {} : { isUnchanged: () => isUnchanged(this.#parts, { device, own, sources: quiet }) }),
+      ...(unchanged === null
+        ? {}
+        : { isUnchanged: () => isUnchanged(this.#parts, { device, own, sources: unchanged }) }),
     };
   }
 
@@ -118,7 +120,7 @@ export class Pulls {
   /** Reads the pages of all sources one after the other, within the bounds of the whole answer. */
   async #readPages(sources: readonly FoundSource[], bounds: PageBounds): Promise<Pages> {
     const { store, cache } = this.#parts;
-    const positions = sources.flatMap(({ told }) => told.map(({ position }) => position));
+    const positions = sources.flatMap(({ paged }) => paged.map(({ position }) => position));
     const budget = new PageBudget(bounds, positions.filter((position) => position.hasNews).length);
     const pages = new Map<PullPosition, BuiltPage>();
     for (const position of positions) {
@@ -175,7 +177,7 @@ function presentedIn(sources: readonly FoundSource[], pages: Pages): readonly Bu
 }
 
 /** Null unless all sources could be pulled without asking a backend. */
-function quietSources(results: readonly SourceResult[]): readonly QuietSource[] | null {
-  const quiet = results.map((result) => ('view' in result ? quietSource(result) : null));
-  return quiet.every((one) => one !== null) ? quiet : null;
+function unchangedSources(results: readonly SourceResult[]): readonly UnchangedSource[] | null {
+  const unchanged = results.map((result) => ('view' in result ? unchangedSource(result) : null));
+  return unchanged.every((one) => one !== null) ? unchanged : null;
 }

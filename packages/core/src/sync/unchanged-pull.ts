@@ -18,14 +18,14 @@ export interface UnchangedPullParts {
 }
 
 /** What a pull without news was answered from. None of its sources has a backend. */
-export interface QuietPull {
+export interface UnchangedPull {
   readonly device: DeviceId;
   readonly own: OwnDevice;
-  readonly sources: readonly QuietSource[];
+  readonly sources: readonly UnchangedSource[];
 }
 
 /** A source that had no news, with where the device stands in it. */
-export interface QuietSource {
+export interface UnchangedSource {
   readonly view: SourceView;
   /** The version of what the user may read. */
   readonly version: number;
@@ -38,7 +38,7 @@ export interface QuietSource {
 }
 
 /** Null: the answer cannot be given again without asking a backend, or without the device's tokens. */
-export function quietSource(found: FoundSource): QuietSource | null {
+export function unchangedSource(found: FoundSource): UnchangedSource | null {
   const { view, readable, positions, searched, set, covered } = found;
   if (view.adapter !== NO_ADAPTER || set === 'unknown') return null;
   return {
@@ -52,7 +52,10 @@ export function quietSource(found: FoundSource): QuietSource | null {
  * was made from, so it is right at every server without anybody telling it of a change. False if the sync must be
  * recorded, or if the store cannot tell.
  */
-export async function isUnchanged(parts: UnchangedPullParts, { device, own, sources }: QuietPull): Promise<boolean> {
+export async function isUnchanged(
+  parts: UnchangedPullParts,
+  { device, own, sources }: UnchangedPull,
+): Promise<boolean> {
   if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, parts.clock.nowMs()) >= LAST_SYNC_EVERY_MS) return false;
   const checks = sources.map((source) => isSourceUnchanged(parts, device, source));
   checks.push(parts.clients.isUnchanged(device.client, own.version));
@@ -63,7 +66,7 @@ export async function isUnchanged(parts: UnchangedPullParts, { device, own, sour
 async function isSourceUnchanged(
   { store, sources }: UnchangedPullParts,
   { user, client }: DeviceId,
-  { view, version, positions, searched, set, covered }: QuietSource,
+  { view, version, positions, searched, set, covered }: UnchangedSource,
 ): Promise<boolean> {
   // Outcomes are read before the states, as in a pull.
   const notes = searched.map((partition) => store.listNotes(partition, client, { kind: 'outcome', limit: 1 }));

@@ -3,10 +3,10 @@ import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
 import { deleted, mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
-import { type CommitRange, rangeOfCommit } from '../journal/commit-range.ts';
+import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Change, Commit, Kept, NoteWrite, ObjectsRead, PartitionKey, Store } from '../ports/store.ts';
+import type { Change, Commit, NoteWrite, ObjectsRead, PartitionKey, Store, UnchangedObject } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import { type Decision, decideUpload } from './decide-upload.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
@@ -68,7 +68,7 @@ export interface DecidedUpload {
   readonly outcome: KeptOutcome;
   readonly change: Change | null;
   /** The object, when the outcome depends on it and leaves it as it is. */
-  readonly kept: readonly Kept[];
+  readonly kept: readonly UnchangedObject[];
 }
 
 /** `read` has the object; null when the upload is refused whatever the object is. */

@@ -128,7 +128,7 @@ export interface Commit {
    * Objects that the write leaves unchanged because of their content, and that must still have the seq at which they were
    * read. Otherwise two writes that each change what the other left unchanged could both commit.
    */
-  readonly kept?: readonly Kept[];
+  readonly kept?: readonly UnchangedObject[];
   /**
    * The state in which the objects were read. Another epoch is a conflict, because its seqs have another meaning. While
    * epoch and head are the same, an engine need not check the expectations.
@@ -147,7 +147,7 @@ export interface Commit {
   readonly guards: readonly Guard[];
 }
 
-export type Kept = Required<Pick<Change, 'id' | 'expect'>>;
+export type UnchangedObject = Required<Pick<Change, 'id' | 'expect'>>;
 
 export type CommitResult =
   | { readonly status: 'committed'; readonly state: PartitionState }
@@ -155,3 +155,10 @@ export type CommitResult =
   /** The commit would exceed `bytesMax`. */
   | { readonly status: 'too_large' }
   | { readonly status: 'gone'; readonly guard: Guard };
+
+const encoder = new TextEncoder();
+
+/** Joins the records of a slice, for engines that store every record separately. */
+export function joinedSlice({ state, records, tombstones, upTo }: JournalSlice): JoinedSlice {
+  return { state, tombstones, upTo, count: records.length, records: encoder.encode(records.join(',')) };
+}

@@ -120,3 +120,12 @@ export interface NotesWrite {
   /** Notes of this device on this partition that have ended by now go in the same step, a bounded number of them. */
   readonly nowMs: number;
 }
+
+/**
+ * The seq up to which a device surely holds every change: the head at its last complete catch-up. In the middle of a
+ * catch-up its seq is higher, but objects below that seq may have moved ahead of it in the journal. A device that starts
+ * over has acknowledged nothing.
+ */
+export function acknowledgedSeq({ base }: Pick<DeviceTidemark, 'base'>): number {
+  return base ?? 0;
+}

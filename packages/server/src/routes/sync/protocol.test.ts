@@ -78,19 +78,19 @@ async function upload(device: TestDevice, ...changes: readonly unknown[]): Promi
   return (reply.body as { outcomes: Outcome[] }).outcomes;
 }
 
-interface Place {
+interface Cursor {
   readonly base: number | null;
 }
 
 /** What administrators see of a device. It is stored after the answer, so it may take several reads. */
-async function placeOf({ id }: TestDevice, source: string, isThere: (cursor: Place) => boolean) {
+async function cursorOf({ id }: TestDevice, source: string, isThere: (cursor: Cursor) => boolean) {
   for (let looks = 0; looks < 1_000; looks++) {
     const { body } = await admin.get(`/rc/v1/clients/${id}`);
-    const { cursors, last_sync } = body as { cursors: Record<string, Place>; last_sync: string | null };
+    const { cursors, last_sync } = body as { cursors: Record<string, Cursor>; last_sync: string | null };
     const cursor = cursors[source];
     if (cursor !== undefined && isThere(cursor)) return { cursor, last_sync };
   }
-  throw new Error('the place of the device was never noted');
+  throw new Error('the cursor of the device was never noted');
 }
 
 const many = (count: number) =>
@@ -256,7 +256,7 @@ describe('pulling', () => {
     await push(names.shared, many(3));
     const held = await catchUp(anna, names.shared);
     expect(await pullOne(anna, names.shared, held.token)).not.toHaveProperty('reset');
-    const { cursor, last_sync } = await placeOf(anna, names.shared, ({ base }) => base === 3);
+    const { cursor, last_sync } = await cursorOf(anna, names.shared, ({ base }) => base === 3);
     expect([cursor, last_sync]).toEqual([
       { seq: 3, base: 3, head: 3, seen_at: expect.any(String) },
       expect.any(String),
