@@ -1,25 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { sourceAliases } from './scripts/source-aliases.mjs';
 import { CostReporter } from './scripts/test-cost/reporter.mjs';
-
-const source = (file: string) => fileURLToPath(new URL(`./packages/${file}.ts`, import.meta.url));
-const packages = [
-  'protocol',
-  'core',
-  'store-embedded',
-  'store-valkey',
-  'server',
-  'cli',
-  'client',
-  'client-testing',
-  'backend',
-  'react',
-  'tanstack-db',
-  'devtools',
-  'testing',
-];
 
 /** These files take about a minute each: begun last, one core would be left waiting for them. */
 const LONGEST =
@@ -36,36 +19,7 @@ class LongestFirst extends BaseSequencer {
 // Tests run on the sources, so a failure points at the line someone wrote. Only worker threads and
 // child processes use what was built, because Node 20 cannot load TypeScript by itself.
 export default defineConfig({
-  resolve: {
-    alias: [
-      {
-        find: /^@tidemark\/protocol\/(annotated|schemas|admin\/.*|activity-schemas|sync-schemas|typebox)$/,
-        replacement: source('protocol/src/$1'),
-      },
-      { find: /^@tidemark\/core\/(ports|verify)$/, replacement: source('core/src/$1') },
-      { find: /^@tidemark\/testing\/(kit|server)$/, replacement: source('testing/src/$1') },
-      { find: /^@tidemark\/server\/app$/, replacement: source('server/src/app/app-kit') },
-      { find: /^@tidemark\/server\/(config\/.*)$/, replacement: source('server/src/$1') },
-      { find: /^@tidemark\/server\/(workers\/.*)$/, replacement: source('server/src/cluster/$1') },
-      { find: /^@tidemark\/server\/(open-engines|open-tidemark|version)$/, replacement: source('server/src/$1') },
-      { find: /^@tidemark\/server\/open-log$/, replacement: source('server/src/logging/open-log') },
-      { find: /^@tidemark\/server\/dry-call$/, replacement: source('server/src/pings/notifiers/dry-call') },
-      {
-        find: /^@tidemark\/client\/(file-store|indexeddb-store|key-value-store)$/,
-        replacement: source('client/src/stores/$1'),
-      },
-      { find: /^@tidemark\/backend\/activity$/, replacement: source('backend/src/client/calls/activity') },
-      { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/transport/transport') },
-      {
-        find: /^@tidemark\/backend\/(node|express|fastify|hono)$/,
-        replacement: source('backend/src/mounts/$1'),
-      },
-      ...packages.map((name) => ({
-        find: new RegExp(`^@tidemark/${name}$`),
-        replacement: source(`${name}/src/index`),
-      })),
-    ],
-  },
+  resolve: { alias: sourceAliases() },
   test: {
     include: [
       'packages/*/src/**/*.test.ts',

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { buildOnce } from './built-files.mjs';
 import { isEntry, ROOT } from './processes.mjs';
+import { sourceAliases } from './source-aliases.mjs';
 
 /** What the console is made of, relative to the root. */
 const INPUTS = [
@@ -10,6 +11,7 @@ const INPUTS = [
   'packages/protocol/src',
   'scripts/build-console.mjs',
   'scripts/built-files.mjs',
+  'scripts/source-aliases.mjs',
   'package-lock.json',
 ];
 /** Inside the server package, which is published with it. */
@@ -24,7 +26,6 @@ export async function buildConsole(root = ROOT) {
 async function bundle(root, output) {
   const { build } = await import('vite');
   const { default: react } = await import('@vitejs/plugin-react');
-  const source = (name) => join(root, `packages/${name}.ts`);
   await build({
     root: join(root, 'packages/console'),
     base: '/console/',
@@ -32,12 +33,7 @@ async function bundle(root, output) {
     logLevel: 'warn',
     plugins: [react()],
     // From the sources, so that the compiler can run at the same time.
-    resolve: {
-      alias: [
-        { find: /^@tidemark\/backend\/transport$/, replacement: source('backend/src/transport/transport') },
-        { find: /^@tidemark\/(backend|client|protocol)$/, replacement: join(root, 'packages/$1/src/index.ts') },
-      ],
-    },
+    resolve: { alias: sourceAliases(root) },
     build: {
       outDir: output,
       emptyOutDir: true,

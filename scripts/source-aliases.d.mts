@@ -1,0 +1,1 @@
+export function sourceAliases(root?: string): { readonly find: RegExp; readonly replacement: string }[];
