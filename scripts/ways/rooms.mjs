@@ -1,0 +1,37 @@
+// A way is a list of `package/folder/file.js::function`. A room is a package and the first folder below it, or the package
+// for files that are in no folder.
+
+function roomOf(name) {
+  const [path] = name.split('::');
+  return path.split('/').slice(0, -1).slice(0, 2).join('/');
+}
+
+/** Returns the rooms that a way goes through, each once for every time that it is entered from another. */
+function roomsOf(names) {
+  return names.map(roomOf).filter((room, index, all) => room !== all[index - 1]);
+}
+
+export function countsOf(names) {
+  const files = new Set(names.map((name) => name.split('::')[0]));
+  return { functions: names.length, files: files.size, changes: Math.max(0, roomsOf(names).length - 1) };
+}
+
+/** Returns how often a way goes from one of two rooms to the other, most often first. */
+export function pairsOf(names) {
+  const counts = new Map();
+  const rooms = roomsOf(names);
+  for (const [index, room] of rooms.slice(1).entries()) {
+    const pair = [rooms[index], room].sort().join(' and ');
+    counts.set(pair, (counts.get(pair) ?? 0) + 1);
+  }
+  return [...counts].map(([pair, changes]) => ({ rooms: pair, changes })).sort((a, b) => b.changes - a.changes);
+}
+
+/**
+ * Returns a recording of the length that occurs most often, or the shortest of these: what other work of the server adds to
+ * a recording differs each time.
+ */
+export function mostFrequent(recordings) {
+  const timesOf = ({ length }) => recordings.filter((other) => other.length === length).length;
+  return recordings.toSorted((a, b) => timesOf(b) - timesOf(a) || a.length - b.length)[0];
+}
