@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { ROOT } from './processes.mjs';
-import { setup } from './setup.mjs';
+import { ROOT, run } from './processes.mjs';
 import { openBackend, waysThrough, wayThroughSdk } from './ways/all-ways.mjs';
 import { startRecordedServer } from './ways/recorded-server.mjs';
 import * as recorder from './ways/recorder.mjs';
-import { countsOf, mostFrequent, pairsOf } from './ways/rooms.mjs';
+import { countsOf, pairsOf, shortestRepeated } from './ways/rooms.mjs';
 
 const USAGE = `usage: npm run ways -- [--checkout FOLDER] [--list WAY] [--out FOLDER]
 
@@ -70,7 +69,7 @@ async function recordWay({ before, go }, recording) {
     await go();
     lists.push(await recording.stopRecording());
   }
-  return mostFrequent(lists);
+  return shortestRepeated(lists);
 }
 
 function tableOf(lists) {
@@ -95,7 +94,8 @@ function listText(list) {
 async function main() {
   const { checkout, list, out, help } = parseArgs({ options: OPTIONS }).values;
   if (help) return process.stdout.write(USAGE);
-  if (checkout === undefined) await setup();
+  // In another process, because a module that the build has loaded here could not be instrumented any more.
+  if (checkout === undefined && (await run(process.execPath, ['scripts/setup.mjs'])) !== 0) process.exit(1);
   const lists = await recordWays(realpathSync(checkout ?? ROOT));
   if (out !== undefined) writeLists(lists, out);
   for (const name of list ?? []) {

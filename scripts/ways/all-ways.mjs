@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { Agent, createServer, request } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 
 const USER = { login: 'ada', password: 'lovelace-1815' };
-const GROUP = 'north';
+const GROUPS = ['north', 'south'];
 const OBJECT = 'o1';
 
 /**
@@ -10,49 +11,69 @@ const OBJECT = 'o1';
  * may be gone as often as one likes.
  */
 export async function waysThrough({ url, password }, backendUrl) {
-  const call = caller(url);
-  const admin = await call('/rc/v1/system/login', { login: 'admin', password }).then((token) =>
-    call.as({ 'x-sync-api-token': token }),
-  );
+  const login = caller(url);
+  const admin = caller(url, { 'x-sync-api-token': await login('/rc/v1/system/login', { login: 'admin', password }) });
   await admin('/rc/v1/users', { attributes: USER });
-  await admin(`/rc/v1/users/${USER.login}/groups`, { groups: [GROUP] });
+  await admin(`/rc/v1/users/${USER.login}/groups`, { groups: GROUPS });
   await admin('/rc/v1/system/appserver', { adapter_url: backendUrl });
+  const { token, client_id } = await login('/sync/v1/login', USER);
+  const device = caller(url, { authorization: `Bearer ${token}` });
+  const parties = { admin, device: (path, body) => device(path, { client_id, ...body }) };
+  return { ...(await waysOfUser(parties)), ...(await waysOfGroups(parties)), ...(await waysOfUploads(parties)) };
+}
+
+async function waysOfUser({ admin, device }) {
   await admin('/rc/v1/sources', { name: 'Order' });
-  await admin('/rc/v1/sources', { name: 'Visit', partition_type: 'group' });
-  await admin('/rc/v1/sources', { name: 'Report', adapter: 'backend' });
-  const { token, client_id } = await call('/sync/v1/login', USER);
-  const device = call.as({ authorization: `Bearer ${token}` });
-  const tokens = {};
-  let number = 0;
-  const objects = () => ({ [OBJECT]: { item: 'Compass', price: ++number } });
-  const push = () => admin('/app/v1/Order/push_objects', { user_id: USER.login, objects: objects() });
+  let price = 0;
+  let token;
+  const push = () => {
+    const objects = { [OBJECT]: { item: 'Compass', price: ++price } };
+    return admin('/app/v1/Order/push_objects', { user_id: USER.login, objects });
+  };
   const pull = async () => {
-    const { sources } = await device('/sync/v1/pull', { client_id, sources: { Order: { token: tokens.Order } } });
-    tokens.Order = sources.Order.token;
-  };
-  const pushToGroup = () => admin('/app/v1/Visit/push_objects', { group: GROUP, objects: objects() });
-  const pullGroup = async () => {
-    const groups = tokens.Visit === undefined ? {} : { [GROUP]: { token: tokens.Visit } };
-    const { sources } = await device('/sync/v1/pull', { client_id, sources: { Visit: { groups } } });
-    tokens.Visit = sources.Visit.groups[GROUP].token;
-  };
-  let uploaded = [];
-  // Outcomes that the device has not acknowledged would come with every answer.
-  const acknowledge = () => device('/sync/v1/pull', { client_id, sources: {}, acknowledged: { Report: uploaded } });
-  const upload = async () => {
-    const change = { op: 'create', op_id: `upload-${++number}`, source: 'Report', id: `temporary-${number}` };
-    const changes = [{ ...change, attributes: { text: 'Mast checked' } }];
-    uploaded = [change.op_id];
-    const { outcomes } = await device('/sync/v1/push', { client_id, changes });
-    if (outcomes[0].status !== 'applied') throw new Error(`the upload was not applied: ${JSON.stringify(outcomes)}`);
+    const { sources } = await device('/sync/v1/pull', { sources: { Order: { token } } });
+    token = sources.Order.token;
   };
   return {
     push: { before: async () => {}, go: push },
     pull_without_news: { before: () => push().then(pull), go: pull },
     pull_one_change: { before: push, go: pull },
-    group_pull_one_change: { before: pushToGroup, go: pullGroup },
-    upload_to_backend: { before: acknowledge, go: upload },
   };
+}
+
+/** The user is in two groups, and one of them has a change. */
+async function waysOfGroups({ admin, device }) {
+  await admin('/rc/v1/sources', { name: 'Visit', partition_type: 'group' });
+  let floor = 0;
+  const push = () => {
+    const objects = { [OBJECT]: { customer: 'Miller', floor: ++floor } };
+    return admin('/app/v1/Visit/push_objects', { group: GROUPS[0], objects });
+  };
+  const groups = {};
+  const pull = async () => {
+    const { sources } = await device('/sync/v1/pull', { sources: { Visit: { groups } } });
+    for (const [group, page] of Object.entries(sources.Visit.groups)) groups[group] = { token: page.token };
+  };
+  return { group_pull_one_change: { before: push, go: pull } };
+}
+
+async function waysOfUploads({ admin, device }) {
+  await admin('/rc/v1/sources', { name: 'Report', adapter: 'backend' });
+  let number = 0;
+  const opId = () => `upload-${number}`;
+  // Outcomes that the device has not acknowledged would come with every answer.
+  const acknowledge = () => device('/sync/v1/pull', { sources: {}, acknowledged: { Report: [opId()] } });
+  const upload = async () => {
+    const change = {
+      op: 'create',
+      source: 'Report',
+      id: `temporary-${++number}`,
+      attributes: { text: 'Mast checked' },
+    };
+    const { outcomes } = await device('/sync/v1/push', { changes: [{ op_id: opId(), ...change }] });
+    if (outcomes[0].status !== 'applied') throw new Error(`an upload was not applied: ${JSON.stringify(outcomes)}`);
+  };
+  return { upload_to_backend: { before: acknowledge, go: upload } };
 }
 
 /**
@@ -104,13 +125,15 @@ export async function openBackend() {
   return { url: `http://127.0.0.1:${server.address().port}/tidemark`, close };
 }
 
+/** Returns what posts JSON to a server as browsers do, over a connection of its own that stays open. */
 function caller(url, headers = {}) {
-  const call = async (path, body) => {
-    const all = { 'content-type': 'application/json', ...headers };
-    const response = await fetch(url + path, { method: 'POST', headers: all, body: JSON.stringify(body) });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${path} was answered ${response.status}: ${text}`);
-    return response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : text;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return async (path, body) => {
+    const all = { 'content-type': 'application/json', 'accept-encoding': 'gzip, deflate, br', ...headers };
+    const sent = request(url + path, { agent, method: 'POST', headers: all }).end(JSON.stringify(body));
+    const [response] = await once(sent, 'response');
+    const text = await textOf(response);
+    if (response.statusCode !== 200) throw new Error(`${path} was answered ${response.statusCode}: ${text}`);
+    return response.headers['content-type'].includes('json') ? JSON.parse(text) : text;
   };
-  return Object.assign(call, { as: (more) => caller(url, { ...headers, ...more }) });
 }

@@ -5,7 +5,7 @@ const NAMELESS = '(module)';
 
 /**
  * Returns the text of a module whose functions each say on entry who they are: `globalThis.tidemarkEntered?.("file::function")`.
- * Nothing else about them changes. A function without a name has that of the function around it. Default values of
+ * Nothing else about them changes. A function without a name has that of the variable, member or function that it is in. Default values of
  * parameters are computed before the body is entered, so what they call comes first.
  *
  * @param {string} text JavaScript
@@ -25,22 +25,22 @@ export function instrument(text, file) {
   return insert(text, insertions);
 }
 
-/** Calls back for every function, outer ones first: its body and its name. `outer` is the name of the function around. */
-function visit(node, outer, onFunction, given = node.id?.name) {
-  const name = FUNCTIONS.has(node.type) ? (given ?? outer) : outer;
-  if (FUNCTIONS.has(node.type)) onFunction(node.body, name);
+/** Calls back for every function: its body and its name. `outer` is the name that those without one get. */
+function visit(node, outer, onFunction) {
+  const isFunction = FUNCTIONS.has(node.type);
+  const name = (isFunction ? node.id?.name : undefined) ?? outer;
+  if (isFunction) onFunction(node.body, name);
   for (const child of Object.values(node).flat()) {
-    if (typeof child?.type === 'string') visit(child, name, onFunction, nameGiven(node, child));
+    if (typeof child?.type === 'string') visit(child, nameGiven(node, child) ?? name, onFunction);
   }
 }
 
-/** Returns the name that a declaration, assignment or member gives to the function that is its value. */
+/** Returns the name that a declaration, assignment or member gives to what is in its value. */
 function nameGiven(node, child) {
-  if (node.type === 'VariableDeclarator' && node.init === child) return child.id?.name ?? node.id.name;
-  if (node.type === 'AssignmentExpression' && node.right === child) return child.id?.name ?? keyName(node.left);
-  if (node.value === child && node.key !== undefined)
-    return child.id?.name ?? (node.computed ? undefined : keyName(node.key));
-  return child.id?.name;
+  if (node.type === 'VariableDeclarator' && node.init === child) return node.id.name;
+  if (node.type === 'AssignmentExpression' && node.right === child) return keyName(node.left);
+  const isMember = node.key !== undefined && node.value === child && !node.computed;
+  return isMember ? keyName(node.key) : undefined;
 }
 
 function keyName(key) {

@@ -28,10 +28,10 @@ export function pairsOf(names) {
 }
 
 /**
- * Returns a recording of the length that occurs most often, or the shortest of these: what other work of the server adds to
- * a recording differs each time.
+ * Returns the shortest recording whose length occurs more than once. Other work of the server only adds to a recording, and
+ * one that has ended too early on a busy machine is alone with its length.
  */
-export function mostFrequent(recordings) {
-  const timesOf = ({ length }) => recordings.filter((other) => other.length === length).length;
-  return recordings.toSorted((a, b) => timesOf(b) - timesOf(a) || a.length - b.length)[0];
+export function shortestRepeated(recordings) {
+  const sorted = recordings.toSorted((a, b) => a.length - b.length);
+  return sorted.find((list, index) => list.length === sorted[index + 1]?.length) ?? sorted[0];
 }
