@@ -4,9 +4,9 @@ const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFu
 const NAMELESS = '(module)';
 
 /**
- * Returns the text of a module whose functions each say on entry who they are: `globalThis.tidemarkEntered?.("file::function")`.
- * Nothing else about them changes. A function without a name has that of the variable, member or function that it is in. Default values of
- * parameters are computed before the body is entered, so what they call comes first.
+ * Returns the text of a module whose functions say on entry who they are: `globalThis.tidemarkEntered?.("file::function")`.
+ * Nothing else about them changes. A function without a name has that of the variable, member or function that it is in.
+ * Default values of parameters are computed before the body is entered, so what they call comes first.
  *
  * @param {string} text JavaScript
  * @param {string} file how the module is called in what is recorded
@@ -15,12 +15,8 @@ export function instrument(text, file) {
   const insertions = [];
   visit(parseAst(text, {}, 'module.js'), NAMELESS, (body, name) => {
     const call = `globalThis.tidemarkEntered?.(${JSON.stringify(`${file}::${name}`)})`;
-    if (body.type === 'BlockStatement') {
-      const directives = body.body.filter(({ directive }) => typeof directive === 'string');
-      insertions.push([directives.at(-1)?.end ?? body.start + 1, `${call};`]);
-    } else {
-      insertions.push([body.start, `(${call},`], [body.end, ')']);
-    }
+    if (body.type === 'BlockStatement') insertions.push([body.start + 1, `${call};`]);
+    else insertions.push([body.start, `(${call},`], [body.end, ')']);
   });
   return insert(text, insertions);
 }
@@ -49,16 +45,15 @@ function keyName(key) {
   return key.name ?? (typeof key.value === 'string' ? key.value : undefined);
 }
 
-/** Of what is inserted at one place, what opens comes in the order of the list, and what closes in the opposite order. */
+/** Of what is inserted at one place, the order is that of the list: sorting is stable. */
 function insert(text, insertions) {
-  const sorted = insertions
-    .map(([at, what], index) => ({ at, what, index }))
-    .sort((a, b) => a.at - b.at || a.index - b.index);
   let end = 0;
-  const parts = sorted.map(({ at, what }) => {
-    const before = text.slice(end, at);
-    end = at;
-    return before + what;
-  });
+  const parts = insertions
+    .toSorted(([a], [b]) => a - b)
+    .map(([at, inserted]) => {
+      const before = text.slice(end, at);
+      end = at;
+      return before + inserted;
+    });
   return parts.join('') + text.slice(end);
 }

@@ -6,7 +6,8 @@ const SAMPLE = `
 export function withDefault(a, b = a + 1) { return a + b; }
 export const short = (a) => ({ doubled: a * 2 });
 export const curried = (a) => (b) => a + b;
-export const strict = function () { 'use strict'; return this; };
+export const strict = function () { return this; };
+export const wrapped = [() => 'é😀'].map((call) => call())[0];
 export async function* counting(end) { for (let n = 0; n < end; n++) yield n; }
 class Base { constructor(name) { this.name = name; } }
 export class Derived extends Base {
@@ -26,7 +27,7 @@ afterEach(() => {
 });
 
 /** Does the same with a module, whether it is instrumented or not. */
-async function use({ withDefault, short, curried, strict, counting, Derived }) {
+async function use({ withDefault, short, curried, strict, wrapped, counting, Derived }) {
   const counted = [];
   for await (const number of counting(2)) counted.push(number);
   const derived = Derived.of('a');
@@ -35,7 +36,7 @@ async function use({ withDefault, short, curried, strict, counting, Derived }) {
   const called = await derived.callback();
   return {
     ...{ sum: withDefault(1), given: withDefault(1, 5), arity: withDefault.length, name: withDefault.name },
-    ...{ short: short(2), shortName: short.name, curried: curried(1)(2), strict: strict(), counted },
+    ...{ short: short(2), shortName: short.name, curried: curried(1)(2), strict: strict(), wrapped, counted },
     ...{ title, length, called, listed: [...derived] },
   };
 }
