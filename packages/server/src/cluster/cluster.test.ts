@@ -11,7 +11,7 @@ it('[MANY-23] a query of a kind that only a newer server knows is answered with 
     isListening: () => true,
     ping: (client: string) => pinged.push(client) > 0,
   };
-  const tidemark = { onCommitted: () => undefined, onOutcome: () => undefined, onAcknowledged: () => undefined };
+  const tidemark = { events: { on: () => () => undefined } };
   const members = { listen: (listener: ClusterListener) => listeners.push(listener) };
   new Cluster({ members, tidemark, hub } as unknown as ConstructorParameters<typeof Cluster>[0]);
   const answer = (query: object) => listeners[0]?.answer(query as ClusterQuery);

@@ -16,7 +16,7 @@ it('[LIST-8] filtered and sorted lists count for their token, and plain ones do 
     if (++lists > FILTERED_LISTS_PER_TOKEN_MAX) return Promise.resolve('{}');
     return new Promise<string>((resolve) => ends.push(() => resolve('{}')));
   };
-  const context = { lists: new ListSlots(), tidemark: { listObjects } } as unknown as RouteContext;
+  const context = { lists: new ListSlots(), tidemark: { documents: { listObjects } } } as unknown as RouteContext;
   const list = (tokenHash: string, query: object) =>
     Promise.resolve(
       handle({
