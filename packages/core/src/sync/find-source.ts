@@ -65,6 +65,8 @@ export interface FoundSource {
   readonly covered: readonly Owner[];
   /** Those of them that have changed, and whose tokens the device has not presented. */
   readonly changed: readonly string[];
+  /** Whether the user may read more by now, of which this answer says nothing. */
+  readonly hasJoined: boolean;
 }
 
 /** Finds out whose data the user may read, and where the device stands with each of them. */
@@ -74,7 +76,7 @@ export async function findSource(parts: FindSourceParts, request: SourceRequest)
   const readable = await parts.sources.memberships.owners(view, device.user);
   const found = {
     ...{ view, presented, readable, waiting: [], searched: [], positions: [], paged: [] },
-    ...{ gone: [], set: null, covered: [], changed: [] },
+    ...{ gone: [], set: null, covered: [], changed: [], hasJoined: false },
   };
   const asked = askedOwners(readable, tokens);
   // The mark is taken before anything is read, so that it is not after any commit that was not read.
@@ -123,9 +125,10 @@ export async function withoutRevoked(
   const isKept = ({ position }: OwnerPosition) => isReadable(position.partition.owner);
   const isGroupKept = (name: string) => isReadable({ kind: 'group', name });
   const positions = found.positions.filter(isKept);
-  const isMoved = found.view.partition_type !== 'group' && positions.length < found.positions.length;
+  const isMoved = found.view.partition_type !== 'group' && !found.readable.owners.every(isReadable);
   return {
     ...{ ...found, readable, positions, paged: found.paged.filter(isKept) },
+    hasJoined: !readable.owners.every(oneOf(found.readable.owners)),
     waiting: isMoved ? [] : found.waiting.filter(({ group }) => group === undefined || isGroupKept(group)),
     changed: found.changed.filter(isGroupKept),
     gone: goneOf({ ...found, readable }),

@@ -78,14 +78,15 @@ export function readGroupNews(
   return Promise.all(
     grouped.map(async (found) => {
       const isComplete = hasNews(found) && found.changed.length === 0;
-      return groupNews(found, pages, isComplete && (await haveMoved(store, found, pages)));
+      return groupNews(found, pages, isComplete && (found.hasJoined || (await haveMoved(store, found, pages))));
     }),
   );
 }
 
 /**
  * Whether a group got a commit while the pages were read. A move adds an object to one group before it removes it from the
- * other. An answer that tells the removal and not the addition must therefore say that there is more.
+ * other. An answer that tells the removal and not the addition must therefore say that there is more. The same holds for a
+ * group that the user has joined meanwhile.
  */
 async function haveMoved(store: Store, found: FoundSource, pages: Pages): Promise<boolean> {
   const { view, positions, covered, set, presented } = found;

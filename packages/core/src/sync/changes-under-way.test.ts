@@ -1,0 +1,78 @@
+import type { Page, Upload } from '@tidemark/protocol';
+import { newTidemark } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import { pageJson } from '../pages/render-page.ts';
+import { type Adapter, AdapterRefusal } from '../ports/adapter.ts';
+import type { GroupTokens } from './presented.ts';
+import type { DevicePull } from './pulls.ts';
+
+function pagesIn({ pages }: DevicePull): Record<string, Page> {
+  return Object.fromEntries(
+    pages.map(({ source, group, page }) => [
+      group ?? source,
+      ('error' in page ? page : JSON.parse(pageJson(page.token, page.body))) as Page,
+    ]),
+  );
+}
+
+async function setUp(adapter: Adapter | null, attributes: Record<string, unknown>) {
+  const adapters = { find: (name: string) => (name === 'Visit' ? adapter : null) };
+  const world = await newTidemark({ adapters });
+  const { tidemark } = world;
+  const given = adapter === null ? {} : { adapter: 'Visit', poll_interval: -1 };
+  await tidemark.sources.declare({ name: 'Visit', ...given, ...attributes });
+  const ada = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+  const tablet = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+  const pull = async (device: typeof ada, presented: string | null | GroupTokens = null) =>
+    tidemark.devices.pull(device, { sources: new Map([['Visit', presented]]) });
+  return { ...world, ada, tablet, pull };
+}
+
+const rejecting = async () => {
+  throw new AdapterRefusal('rejected', 'not today');
+};
+
+describe('a user who is moved while a pull is under way', () => {
+  it('[ADAPT-7] gets no object of the old partition with an outcome, also from a source without pages', async () => {
+    let team = 'north';
+    const teams: Adapter = {
+      partition: async () => team,
+      query: async () => ({ objects: {} }),
+      update: rejecting,
+    };
+    const { tidemark, store, ada, tablet, pull } = await setUp(teams, { sync_type: 'bulk_only' });
+    await tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects: { n1: { secret: 'of the north' } } });
+    const upload: Upload = { op_id: 'op-1', source: 'Visit', op: 'update', id: 'n1', attributes: { a: 1 } };
+    await tidemark.devices.push(ada, { changes: [upload] });
+    expect((await pull(ada)).outcomes).toMatchObject([{ op_id: 'op-1', current: { secret: 'of the north' } }]);
+    const { readObjects } = store;
+    store.readObjects = async (...call) => {
+      store.readObjects = readObjects;
+      const read = await readObjects.apply(store, call);
+      team = 'south';
+      await pull(tablet);
+      return read;
+    };
+    expect((await pull(ada)).outcomes).toEqual([]);
+    expect((await pull(ada)).outcomes).toMatchObject([{ op_id: 'op-1', current: null }]);
+  });
+});
+
+describe('a user who joins a group while a pull is under way', () => {
+  it('[GROUP-17] is not told the removal of a move into this group as the last word', async () => {
+    const { tidemark, store, ada, pull } = await setUp(null, { partition_type: 'group' });
+    await tidemark.groups.set('ada', ['north']);
+    await tidemark.objects.push({ source: 'Visit', group: 'north', objects: { n1: { a: 1 }, n2: { a: 1 } } });
+    const { north } = pagesIn(await pull(ada, { groups: new Map() }));
+    const { partition } = store;
+    store.partition = async (...call) => {
+      store.partition = partition;
+      await tidemark.groups.add('ada', ['south']);
+      await tidemark.objects.move({ source: 'Visit', from: 'north', to: 'south', objects: ['n1'] });
+      return partition.apply(store, call);
+    };
+    const answer = await pull(ada, { groups: new Map([['north', north?.token ?? null]]) });
+    expect(pagesIn(answer)).toMatchObject({ north: { delete: ['n1'] } });
+    expect(answer.grouped).toMatchObject([{ more: true }]);
+  });
+});
