@@ -75,9 +75,12 @@ export class Memberships {
   async owners(source: PartitionedSource, user: string): Promise<ReadableOwners> {
     const ask = this.#ask(source);
     if (ask === null) return this.#undecidedOwners(source, user);
-    const owners = await ask(user);
-    const known = await this.#read(source, user);
-    return isEqual(known.owners, owners) ? known : this.#set(source, user, owners);
+    return retryOnConflict(async () => {
+      // What is known is read before the adapter is asked, so that an answer that comes late does not undo a later one.
+      const known = await this.#read(source, user);
+      const owners = await ask(user);
+      return isEqual(known.owners, owners) ? known : this.#set(source, user, known, owners);
+    });
   }
 
   /** The same by the last answer of the adapter. */
@@ -181,22 +184,25 @@ export class Memberships {
     return { owners: ownersNamed(source, user, namesIn(entry)), earlier, version: entry.version };
   }
 
-  #set(source: PartitionedSource, user: string, owners: readonly Owner[]): Promise<ReadableOwners> {
-    return retryOnConflict(async () => {
-      const old = await this.#read(source, user);
-      if (isEqual(old.owners, owners)) return old;
-      const writes: EntryWrite[] = [
-        { ...refs.membership(source.name, user), value: storedText(source, old, owners), expect: old.version },
-        ...indexWrites(groupNames(old.owners), groupNames(owners), (name) => refs.member(source.name, name, user)),
-        // Deletions of the user or the source must see the new entries.
-        ownerTouched('user', user),
-        ownerTouched('source', source.name),
-      ];
-      const guards = [refs.source(source.name), refs.generation(user)];
-      const result = await this.#ports.store.writeEntries({ writes, guards });
-      if (result.status === 'gone') throw refuseGone(result.guard);
-      return result.status === 'written' ? this.#read(source, user) : null;
-    });
+  /** Null: the adapter has said something else to another call meanwhile, and must be asked again. */
+  async #set(
+    source: PartitionedSource,
+    user: string,
+    old: ReadableOwners,
+    owners: readonly Owner[],
+  ): Promise<ReadableOwners | null> {
+    const writes: EntryWrite[] = [
+      { ...refs.membership(source.name, user), value: storedText(source, old, owners), expect: old.version },
+      ...indexWrites(groupNames(old.owners), groupNames(owners), (name) => refs.member(source.name, name, user)),
+      // Deletions of the user or the source must see the new entries.
+      ownerTouched('user', user),
+      ownerTouched('source', source.name),
+    ];
+    const guards = [refs.source(source.name), refs.generation(user)];
+    const result = await this.#ports.store.writeEntries({ writes, guards });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    const now = await this.#read(source, user);
+    return result.status === 'written' || isEqual(now.owners, owners) ? now : null;
   }
 }
 

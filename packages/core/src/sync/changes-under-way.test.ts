@@ -6,6 +6,15 @@ import { type Adapter, AdapterRefusal } from '../ports/adapter.ts';
 import type { GroupTokens } from './presented.ts';
 import type { DevicePull } from './pulls.ts';
 
+/** A promise that a test resolves when it wants. */
+function gate() {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open: () => open(), opened };
+}
+
 function pagesIn({ pages }: DevicePull): Record<string, Page> {
   return Object.fromEntries(
     pages.map(({ source, group, page }) => [
@@ -27,6 +36,9 @@ async function setUp(adapter: Adapter | null, attributes: Record<string, unknown
     tidemark.devices.pull(device, { sources: new Map([['Visit', presented]]) });
   return { ...world, ada, tablet, pull };
 }
+
+/** Waits until all pending work has settled. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 const rejecting = async () => {
   throw new AdapterRefusal('rejected', 'not today');
@@ -55,6 +67,47 @@ describe('a user who is moved while a pull is under way', () => {
     };
     expect((await pull(ada)).outcomes).toEqual([]);
     expect((await pull(ada)).outcomes).toMatchObject([{ op_id: 'op-1', current: null }]);
+  });
+
+  /** A backend that names `team`. The question after `delay` is answered when the gate opens, with what was right before. */
+  const slowTeams = () => {
+    const { open, opened } = gate();
+    const state = { team: 'north', isDelayed: false };
+    const partition = async () => {
+      const { team, isDelayed } = state;
+      state.isDelayed = false;
+      if (isDelayed) await opened;
+      return team;
+    };
+    const query = async () => ({ objects: {} });
+    return { state, open, adapter: { partition, query } satisfies Adapter };
+  };
+
+  it('[ADAPT-7] gets nothing of the old partition when the adapter named it before the move and answers late', async () => {
+    const { state, open, adapter } = slowTeams();
+    const { tidemark, ada, tablet, pull } = await setUp(adapter, {});
+    await tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects: { n1: { secret: 'of the north' } } });
+    state.isDelayed = true;
+    const answer = pull(ada);
+    await settled();
+    state.team = 'south';
+    await pull(tablet);
+    open();
+    expect(pagesIn(await answer)).toEqual({ Visit: { error: expect.objectContaining({ code: 'not_a_member' }) } });
+    expect(pagesIn(await pull(ada))).toMatchObject({ Visit: { size: 0 } });
+  });
+
+  it('[ADAPT-7] gets the new partition when the adapter answers the first question about the user late', async () => {
+    const { state, open, adapter } = slowTeams();
+    const { tidemark, ada, tablet, pull } = await setUp(adapter, {});
+    await tidemark.objects.push({ source: 'Visit', user_id: 'bob', objects: { n1: { secret: 'of the north' } } });
+    state.isDelayed = true;
+    const answer = pull(ada);
+    await settled();
+    state.team = 'south';
+    await pull(tablet);
+    open();
+    expect(pagesIn(await answer)).toMatchObject({ Visit: { reset: true, size: 0 } });
   });
 });
 
