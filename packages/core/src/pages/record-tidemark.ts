@@ -1,5 +1,5 @@
 import { elapsedMs } from '../ports/clock.ts';
-import type { DeviceTidemark, EntryRef, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type { DeviceTidemark, Guard, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import type { BuiltPage } from './build-page.ts';
 import type { PageStart } from './pull-position.ts';
 import type { PlainToken } from './token.ts';
@@ -83,14 +83,14 @@ const ATTEMPTS_MAX = 5;
 /**
  * Records a tidemark, which trimming must not pass and receipts are counted from. Every acknowledgement of a device comes
  * through here. Returns what is recorded then. What is about to be recorded late must not undo what another server has
- * recorded meanwhile of a later visit of the device.
+ * recorded meanwhile of a later visit of the device. The guards say what must still exist.
  */
 export async function recordTidemark(
   { store, onAcknowledged }: RecordTidemarkParts,
   partition: PartitionKey,
   mark: DeviceTidemark,
+  guards: readonly Guard[],
 ): Promise<DeviceTidemark> {
-  const guards: readonly EntryRef[] = [{ kind: 'client', key: [mark.client] }];
   let known = await store.readTidemark(partition, mark.client);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     if (known !== null && !isWorthRecording(known, mark)) return known;

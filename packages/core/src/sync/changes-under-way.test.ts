@@ -3,6 +3,7 @@ import { newTidemark } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { pageJson } from '../pages/render-page.ts';
 import { type Adapter, AdapterRefusal } from '../ports/adapter.ts';
+import { userPartition } from '../ports/owner.ts';
 import type { GroupTokens } from './presented.ts';
 import type { DevicePull } from './pulls.ts';
 
@@ -127,5 +128,26 @@ describe('a user who joins a group while a pull is under way', () => {
     const answer = await pull(ada, { groups: new Map([['north', north?.token ?? null]]) });
     expect(pagesIn(answer)).toMatchObject({ north: { delete: ['n1'] } });
     expect(answer.grouped).toMatchObject([{ more: true }]);
+  });
+});
+
+describe('a device that was deleted and registered again', () => {
+  it('[TIDE-1] has acknowledged nothing by a pull that began before', async () => {
+    const { tidemark, store } = await newTidemark();
+    const phone = { user: 'ada', client: 'phone' };
+    const orders = userPartition('Order', 'ada');
+    const pull = (token: string | null) => tidemark.devices.pull(phone, { sources: new Map([['Order', token]]) });
+    await tidemark.clients.register('ada', { client_id: 'phone' });
+    await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } } });
+    const { Order } = pagesIn(await pull(null));
+    const { readTidemark } = store;
+    store.readTidemark = async (...call) => {
+      store.readTidemark = readTidemark;
+      await tidemark.clients.delete('ada', 'phone');
+      await tidemark.clients.register('ada', { client_id: 'phone' });
+      return readTidemark.apply(store, call);
+    };
+    await (await pull(Order?.token ?? null)).noted;
+    expect(await store.readTidemark(orders, 'phone')).toBeNull();
   });
 });

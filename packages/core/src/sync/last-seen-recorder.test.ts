@@ -51,7 +51,7 @@ it('[EXPLAIN-14] what another server has recorded meanwhile of an earlier visit 
   const told: unknown[] = [];
   const hold = holdNextTidemark(store);
   const parts = { store, onAcknowledged: ({ seq, previous }: Acknowledgement) => told.push({ seq, previous }) };
-  const recorded = recordTidemark(parts, ORDERS, later);
+  const recorded = recordTidemark(parts, ORDERS, later, []);
   await hold.isHeld;
   await store.noteTidemark(ORDERS, earlier, []);
   hold.release();

@@ -12,7 +12,7 @@ import {
 import { type Clock, elapsedMs } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { partitionName } from '../ports/owner.ts';
-import type { DeviceTidemark, PartitionKey, PartitionState } from '../ports/store.ts';
+import type { DeviceTidemark, Guard, PartitionKey, PartitionState } from '../ports/store.ts';
 import { BoundedMap } from '../primitives/bounded-map.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 
@@ -63,7 +63,7 @@ export class LastSeenRecorder {
       this.#parts.onPresented(position.partition, mark, position.state.head);
       const known = this.#tidemarks.get(keyOf(position.partition, device.client));
       const isRecorded = known?.registration === own.registration && !isWorthRecording(known.mark, mark);
-      if (!isRecorded) writes.push(this.#record(position.partition, mark, own));
+      if (!isRecorded) writes.push(this.#record(device, own, position.partition, mark));
     }
     if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, nowMs) >= LAST_SYNC_EVERY_MS) {
       writes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onFailed));
@@ -87,10 +87,17 @@ export class LastSeenRecorder {
     this.#tidemarks.delete(keyOf(partition, client));
   }
 
-  async #record(partition: PartitionKey, presented: DeviceTidemark, { registration }: OwnDevice): Promise<void> {
-    const key = keyOf(partition, presented.client);
+  async #record(
+    { user, client }: DeviceId,
+    { registration }: OwnDevice,
+    partition: PartitionKey,
+    presented: DeviceTidemark,
+  ): Promise<void> {
+    const key = keyOf(partition, client);
+    // A later device of the same id has not acknowledged what this one has.
+    const guards: readonly Guard[] = [{ kind: 'user_client', key: [user, client], version: registration }];
     const write = async () => {
-      const mark = await recordTidemark(this.#parts, partition, presented);
+      const mark = await recordTidemark(this.#parts, partition, presented, guards);
       this.#tidemarks.set(key, { mark, registration });
     };
     await this.#writes.take(key, write).catch(this.#onFailed);
