@@ -14,7 +14,7 @@ import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { type Adapter, AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
 import type { Log } from '../ports/log.ts';
-import { groupOf, isSameOwner, type Owner, SHARED } from '../ports/owner.ts';
+import { groupOf, groupPartition, isSameOwner, type Owner, SHARED } from '../ports/owner.ts';
 import type { Entry, EntryRef, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { Groups, type GroupsPorts, indexWrites } from './groups.ts';
@@ -211,6 +211,12 @@ const EVERYBODY: ReadableOwners = { owners: [SHARED], earlier: [], version: 0 };
 /** The group by which devices and administrators tell the data of a source of groups apart; null: it has no groups. */
 export function groupIn({ partition_type }: Pick<PartitionedSource, 'partition_type'>, owner: Owner): string | null {
   return partition_type === 'group' && owner.kind === 'group' ? owner.name : null;
+}
+
+/** The partitions of groups that a device names. A name that no group can have has no partition. */
+export function groupPartitionsNamed(source: string, names: readonly string[]): readonly PartitionKey[] {
+  const legal = names.filter((name) => nameProblem('group', name) === null);
+  return legal.map((name) => groupPartition(source, name));
 }
 
 function requireMember(source: PartitionedSource, owners: readonly Owner[], group: string | undefined): Owner {

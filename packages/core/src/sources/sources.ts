@@ -1,6 +1,7 @@
 import {
   INTERVAL_S_MAX,
   type Limits,
+  nameProblem,
   type PartitionType,
   pointer,
   Refusal,
@@ -140,7 +141,7 @@ export class Sources {
   }
 
   async has(name: string): Promise<boolean> {
-    return (await this.#store.readEntry(refs.source(name))) !== null;
+    return nameProblem('source', name) === null && (await this.#store.readEntry(refs.source(name))) !== null;
   }
 
   /** Lists all sources with their numbers of objects. */

@@ -11,9 +11,9 @@ import type { DeviceId } from '../devices/device-id.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
 import { keepsToken } from '../pages/read-page.ts';
 import type { Clock } from '../ports/clock.ts';
-import { groupOf, groupPartition, type Owner, oneOf } from '../ports/owner.ts';
+import { groupOf, type Owner, oneOf } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
-import { groupIn, type ReadableOwners } from '../sources/memberships.ts';
+import { groupIn, groupPartitionsNamed, type ReadableOwners } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/sources.ts';
 import type { Uploads } from '../uploads/uploads.ts';
@@ -179,7 +179,7 @@ async function outcomesOf(
     return { waiting, searched: [partition] };
   }
   const isReadable = oneOf(owners);
-  const searched = [...new Set(tokens.uploads)].map((group) => groupPartition(source, group));
+  const searched = groupPartitionsNamed(source, [...new Set(tokens.uploads)]);
   const waiting = await Promise.all(
     searched.map((partition) => {
       const target = { source, group: groupOf(partition), client, partition, earlier: [] };

@@ -8,7 +8,7 @@ import type { PullPosition } from '../pages/pull-position.ts';
 import type { PageBounds } from '../pages/read-from-store.ts';
 import { pageBounds, readPage } from '../pages/read-page.ts';
 import { sentPosition } from '../pages/record-tidemark.ts';
-import { groupPartition } from '../ports/owner.ts';
+import { groupPartitionsNamed } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/sources.ts';
 import type { Acknowledged, Uploads } from '../uploads/uploads.ts';
@@ -153,7 +153,7 @@ export class Pulls {
 
   async #record(device: DeviceId, own: OwnDevice, found: readonly FoundSource[], pages: Pages): Promise<void> {
     const { lastSeen } = this.#parts;
-    const gone = found.flatMap((source) => source.gone.map((group) => groupPartition(source.view.name, group)));
+    const gone = found.flatMap(({ view, gone: named }) => groupPartitionsNamed(view.name, named));
     await Promise.all([
       lastSeen.record(device, own, presentedIn(found, pages)),
       gone.length === 0 ? undefined : lastSeen.recordGone(device, gone),

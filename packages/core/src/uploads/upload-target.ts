@@ -5,7 +5,7 @@ import type { RegisteredDevice } from '../devices/device-sessions.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
 import { groupPartition, partitionName, readOwner } from '../ports/owner.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
-import { groupIn, type UserPartition } from '../sources/memberships.ts';
+import { groupIn, groupPartitionsNamed, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import type { UploadJob } from './upload-job.ts';
@@ -67,7 +67,7 @@ export class UploadTargets {
     const source = await this.#parts.sources.view(name);
     const { owners, earlier } = await memberships.knownOwners(source, device.user);
     const named =
-      source.partition_type === 'group' ? (groups?.map((name) => groupPartition(source.name, name)) ?? null) : null;
+      source.partition_type === 'group' && groups !== undefined ? groupPartitionsNamed(source.name, groups) : null;
     const partitions = named ?? owners.map((owner) => ({ source: name, owner }));
     const before = earlier.map((owner) => ({ source: name, owner }));
     return Promise.all(partitions.map((partition) => this.#target(device, source, { partition, earlier: before })));
