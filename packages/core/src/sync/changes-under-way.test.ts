@@ -41,6 +41,9 @@ async function setUp(adapter: Adapter | null, attributes: Record<string, unknown
 /** Waits until all pending work has settled. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
+/** A source of groups that are set in Tidemark. */
+const WITH_GROUPS = { partition_type: 'group', adapter: 'none' };
+
 const rejecting = async () => {
   throw new AdapterRefusal('rejected', 'not today');
 };
@@ -114,7 +117,7 @@ describe('a user who is moved while a pull is under way', () => {
 
 describe('a user who joins a group while a pull is under way', () => {
   it('[GROUP-17] is not told the removal of a move into this group as the last word', async () => {
-    const { tidemark, store, ada, pull } = await setUp(null, { partition_type: 'group' });
+    const { tidemark, store, ada, pull } = await setUp(null, WITH_GROUPS);
     await tidemark.groups.set('ada', ['north']);
     await tidemark.objects.push({ source: 'Visit', group: 'north', objects: { n1: { a: 1 }, n2: { a: 1 } } });
     const { north } = pagesIn(await pull(ada, { groups: new Map() }));
@@ -128,6 +131,26 @@ describe('a user who joins a group while a pull is under way', () => {
     const answer = await pull(ada, { groups: new Map([['north', north?.token ?? null]]) });
     expect(pagesIn(answer)).toMatchObject({ north: { delete: ['n1'] } });
     expect(answer.grouped).toMatchObject([{ more: true }]);
+  });
+});
+
+describe('a source that is dropped and declared again while a pull is under way', () => {
+  it('[GROUP-5] gives nothing of a group to somebody whom its new adapter does not name', async () => {
+    const groups = async ({ user }: { readonly user: string }) => (user === 'bob' ? ['north'] : []);
+    const { tidemark, store, ada, pull } = await setUp({ groups, query: async () => ({ objects: {} }) }, WITH_GROUPS);
+    await tidemark.groups.set('ada', ['north']);
+    await tidemark.objects.push({ source: 'Visit', group: 'north', objects: { n1: { a: 1 } } });
+    const { readJoined } = store;
+    store.readJoined = async (...call) => {
+      store.readJoined = readJoined;
+      await tidemark.sources.drop('Visit');
+      await tidemark.sources.declare({ name: 'Visit', partition_type: 'group', adapter: 'Visit', poll_interval: -1 });
+      await tidemark.objects.push({ source: 'Visit', group: 'north', objects: { n2: { secret: 'of bob' } } });
+      return readJoined.apply(store, call);
+    };
+    const answer = await pull(ada, { groups: new Map([['north', null]]) });
+    expect(pagesIn(answer)).toEqual({});
+    expect(answer.grouped).toMatchObject([{ gone: ['north'] }]);
   });
 });
 

@@ -119,8 +119,12 @@ export async function withoutRevoked(
   { user }: DeviceId,
   found: FoundSource,
 ): Promise<FoundSource> {
-  const readable = await sources.memberships.knownOwners(found.view, user);
-  if (readable.version === found.readable.version) return found;
+  const [view, known] = await Promise.all([
+    currentView(sources, found),
+    sources.memberships.knownOwners(found.view, user),
+  ]);
+  if (view === found.view && known.version === found.readable.version) return found;
+  const readable = view === found.view ? known : await sources.memberships.knownOwners(view, user);
   const isReadable = oneOf(readable.owners);
   const isKept = ({ position }: OwnerPosition) => isReadable(position.partition.owner);
   const isGroupKept = (name: string) => isReadable({ kind: 'group', name });
@@ -133,6 +137,14 @@ export async function withoutRevoked(
     changed: found.changed.filter(isGroupKept),
     gone: goneOf({ ...found, readable }),
   };
+}
+
+/**
+ * The source as it is now. If it was dropped and declared again, others may decide who reads the data of a group. Data of
+ * users and of everybody is theirs for good, and no memberships say so: their version is 0.
+ */
+async function currentView(sources: FindSourceParts['sources'], { view, readable }: FoundSource): Promise<SourceView> {
+  return readable.version === 0 ? view : ((await sources.find(view.name)) ?? view);
 }
 
 function admitGroupTokens({ name }: SourceView, presented: Presented): GroupTokens {
