@@ -119,6 +119,8 @@ function acknowledgementIn(
 
 /** Whether `mark` must be recorded when `known` is what was recorded last. */
 export function isWorthRecording(known: DeviceTidemark, mark: DeviceTidemark): boolean {
+  // A device that has erased itself presents nothing any more: this is of a call that began before.
+  if (known.epoch === NO_EPOCH) return false;
   const isSameBaseline = known.epoch === mark.epoch && known.base === mark.base && known.start === mark.start;
   // A device that goes back holds less than what is recorded.
   if (!isSameBaseline || mark.seq < known.seq) return true;

@@ -174,3 +174,23 @@ describe('a device that was deleted and registered again', () => {
     expect(await store.readTidemark(orders, 'phone')).toBeNull();
   });
 });
+
+describe('a device that has erased itself', () => {
+  it('[RECEIPT-8] has acknowledged nothing by a pull that began before', async () => {
+    const { tidemark, store } = await newTidemark();
+    const phone = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
+    const pull = (token: string | null) => tidemark.devices.pull(phone, { sources: new Map([['Product', token]]) });
+    await tidemark.objects.push({ source: 'Product', objects: { 1: { a: 1 } } });
+    const first = await pull(null);
+    await first.noted;
+    const { readTidemark } = store;
+    store.readTidemark = async (...call) => {
+      store.readTidemark = readTidemark;
+      await tidemark.clients.orderWipe(phone.client, 'admin');
+      await tidemark.clients.confirmWipe('ada', phone.client, 0);
+      return readTidemark.apply(store, call);
+    };
+    await (await pull(pagesIn(first).Product?.token ?? null)).noted;
+    expect(await tidemark.receipts.read({ source: 'Product' })).toMatchObject({ delivered: 0 });
+  });
+});
