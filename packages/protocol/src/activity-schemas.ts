@@ -57,7 +57,7 @@ const UploadActivity = event('upload', 'A device uploaded a change, or a queued 
 });
 
 const RefreshActivity = event('refresh', 'A source was refreshed from its backend.', {
-  partition: nullableText('The custom partition; null: the one of the user, or the shared one.', null),
+  partition: nullableText('The group whose data it is; null: it belongs to the user, or to everybody.', null),
   duration_ms: count('How long it took, in milliseconds.', 80),
   code,
 });

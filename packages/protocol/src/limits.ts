@@ -30,7 +30,7 @@ export interface Limits {
   readonly pingsPerMinuteMax: number;
   /** Stored bytes of the objects of one user in one source, with tombstones and notes of uploads. Exceeded: `quota_exceeded`. */
   readonly userBytesMax: number;
-  /** The same of an `app` source or a custom partition. Exceeded: `quota_exceeded`. */
+  /** The same of an `app` source or a group. Exceeded: `quota_exceeded`. */
   readonly sharedBytesMax: number;
   /** Objects in the answer to a query. Exceeded: `backend_error`. */
   readonly answerObjectsMax: number;

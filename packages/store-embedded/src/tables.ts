@@ -19,7 +19,7 @@ export interface Tables {
   readonly meta: Database<string, string>;
   /** Partition name → row as JSON text. */
   readonly partitions: TupleTable;
-  /** [source, number of the change] → owner of a custom partition, once each, at its last commit (`changes.ts`). */
+  /** [source, number of the change] → group, once each, at its last commit (`changes.ts`). */
   readonly changes: Database<string, Buffer>;
   /** [partition, seq] → a run of records of live objects (`runs.ts`). */
   readonly live: Database<BorrowedBytes, JournalKey>;

@@ -2,8 +2,8 @@ import { scopeFrom, scopeParts } from '@tidemark/core/ports';
 import { requireName, type Scope } from './keys.ts';
 
 /**
- * meta, entries and their names in order · index of scopes, by source, by client · erasures in progress, finished ones · the last commit of
- * every custom partition. */
+ * meta, entries and their names in order · index of scopes, by source, by client · erasures in progress, finished ones · the last commit to
+ * the data of every group. */
 export const REGISTRY_KEYS = [
   ...['meta', 'entries', 'entry_names', 'scopes', 'scopes_by_source', 'scopes_by_client'],
   ...['erasures', 'recent_erasures', 'changes'],

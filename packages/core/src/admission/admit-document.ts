@@ -39,7 +39,7 @@ export async function admitDocument(
   return asAdmitted({ key: { scope: await placedScope(directory, scope), name: admittedName }, guards });
 }
 
-/** Returns the scope that stores the documents. Users of a custom partition share the documents of the partition. */
+/** Returns the scope that stores the documents. Users whose data belongs to one group share its documents. */
 export async function placedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
   const source = scope.kind === 'user' ? await directory.sourceOf(scope.source) : null;
   if (scope.kind !== 'user' || source === null) return scope;

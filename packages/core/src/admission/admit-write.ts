@@ -164,7 +164,7 @@ export class WriteAdmission {
     const generation = await this.#directory.generationOf(user);
     if (generation === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
     const partition = call.partition ?? (await this.#directory.partitionOf(source, user));
-    // A custom partition outlives its users, so it does not depend on the generation of any of them.
+    // A group outlives its members, so its data does not depend on the generation of any of them.
     return {
       partition,
       guards: [sourceGuard, generationGuard(user, generation)],

@@ -52,12 +52,12 @@ export const refs = {
   pingResult: (id: string, client: string): EntryRef => ({ kind: 'ping_result', key: [id, client] }),
   /** The refresh state of a partition, with the lease of the server that refreshes it. */
   refresh: (partition: PartitionKey): EntryRef => ofPartition(REFRESH, partition),
-  /** The partition of a source that holds the user's data, and the earlier ones. */
+  /** The groups of a source that the user is in by the last answer of its adapter, and the earlier ones. */
   membership: (source: string, login: string): EntryRef => ({ kind: 'setting', key: [MEMBERSHIP, source, login] }),
-  /** Exists while the user is in the custom partition; used to list its members. */
-  member: (source: string, partition: string, login: string): EntryRef => ({
+  /** Exists while the user is in the group of the source; used to list its members. */
+  member: (source: string, group: string, login: string): EntryRef => ({
     kind: 'setting',
-    key: [MEMBER, source, partition, login],
+    key: [MEMBER, source, group, login],
   }),
   /** The groups of a user, and the index from groups to users. */
   groups: (login: string): EntryRef => ({ kind: 'setting', key: [GROUPS, login] }),

@@ -13,8 +13,8 @@ export interface Adapter {
   delete(call: UploadCall): Promise<void>;
   search?(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
   /**
-   * Returns the name of the custom partition that holds a user's data, which several users may share; null for the user's
-   * own partition. Called for sources with data of users. Absent: users have their own partitions.
+   * Names the one group whose data of the source the user reads; null for the user's own data, or in a source of groups for
+   * none. Called unless the data belongs to everybody, and not where `groups` answers. Absent: users have their own data.
    */
   partition?(call: { readonly source: string; readonly user: string }): Promise<string | null>;
   /** Returns the groups of a user. Called for sources with data of groups. Absent: groups are those set in Tidemark. */
@@ -52,9 +52,9 @@ export interface ArrivingAnswer {
 
 export interface QueryCall {
   readonly source: string;
-  /** The user whose data it is; null for shared data and for custom partitions. */
+  /** The user whose data it is; null for data of everybody or of a group. */
   readonly user: string | null;
-  /** The custom partition, if the call is about one. */
+  /** The name of the group, if the call is about the data of one. */
   readonly partition?: string;
 }
 
@@ -63,7 +63,7 @@ export interface PersonalCall {
   readonly source: string;
   /** The user, also for shared data, so that the backend can check permissions. */
   readonly user: string;
-  /** The custom partition, if the call is about one. */
+  /** The name of the group, if the call is about the data of one. */
   readonly partition?: string;
 }
 

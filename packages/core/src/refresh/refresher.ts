@@ -373,7 +373,7 @@ function ignoreGone(error: unknown): null {
   throw error;
 }
 
-/** A custom partition belongs to no single user, so the query names the partition instead. */
+/** The data of a group belongs to no single user, so the query names the group instead. */
 function queryOf({ source, owner }: PartitionKey): QueryCall {
   if (owner.kind === 'group') return { source, user: null, partition: owner.name };
   return { source, user: owner.kind === 'user' ? owner.login : null };

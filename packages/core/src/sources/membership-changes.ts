@@ -12,8 +12,7 @@ interface PartitionEvent {
 const MEMBERS_PER_READ = 1_000;
 
 /**
- * Passes an event of a custom partition on as one event for each of its users, so that listeners need not know about custom
- * partitions. Equal events that arrive while the members are being told are combined into one further round.
+ * Passes an event of a group on as one event for each of its members, so that listeners need not know about groups. Equal events that arrive while the members are being told are combined into one further round.
  */
 export class MembershipChanges<T extends PartitionEvent> {
   readonly #memberships: Pick<Memberships, 'members'>;

@@ -1,33 +1,21 @@
-import {
-  errorMessage,
-  GROUPS_PER_USER_MAX,
-  MEMBERSHIPS_EARLIER_MAX,
-  nameProblem,
-  parseJson,
-  pointer,
-  Refusal,
-} from '@tidemark/protocol';
+import { errorMessage, MEMBERSHIPS_EARLIER_MAX, parseJson, pointer, Refusal } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
 import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
-import { type Adapter, AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
+import { AdapterRefusal, type Adapters, LoggedFailure } from '../ports/adapter.ts';
 import type { Log } from '../ports/log.ts';
 import { groupOf, groupPartition, isSameOwner, type Owner, SHARED } from '../ports/owner.ts';
 import type { Entry, EntryRef, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { Groups, type GroupsPorts, indexWrites } from './groups.ts';
+import { type MembershipCall, type NamedGroups, namedGroups } from './named-groups.ts';
 
 export interface MembershipsPorts extends GroupsPorts {
   readonly log: Log;
   /** Absent: every user has their own partition. */
   readonly adapters?: Adapters;
-}
-
-interface MembershipCall {
-  readonly source: string;
-  readonly user: string;
 }
 
 /** Whose data of a source a user may read. It is the same as long as the version is the same. */
@@ -45,12 +33,12 @@ export interface UserPartition {
 }
 
 /** The stored memberships of a user in a source of groups whose adapter names them. */
-interface NamedGroups {
+interface StoredGroups {
   readonly groups: readonly string[];
 }
 
 /** The same in a source of users. Null is the user's own partition. */
-interface NamedPartition {
+interface StoredPartition {
   readonly name: string | null;
   readonly earlier: readonly (string | null)[];
 }
@@ -137,35 +125,14 @@ export class Memberships {
   /** Returns null when the adapter of the source does not decide. */
   #ask(source: PartitionedSource): ((user: string) => Promise<readonly Owner[]>) | null {
     const adapter = source.partition_type === 'app' ? null : this.#ports.adapters?.find(source.adapter);
-    if (source.partition_type === 'group' && adapter?.groups) {
-      return async (user) => (await this.#groupsOf(adapter, { source: source.name, user })).map(groupOwner);
-    }
-    if (!adapter?.partition) return null;
-    return async (user) => {
-      const name = await this.#partitionNameOf(adapter, { source: source.name, user });
-      return ownersNamed(source, user, name === null ? [] : [name]);
-    };
+    const groups = adapter ? namedGroups(adapter, source) : null;
+    if (groups === null) return null;
+    return async (user) => ownersNamed(source, user, await this.#logged(groups, { source: source.name, user }));
   }
 
-  async #groupsOf(adapter: Adapter, call: MembershipCall): Promise<readonly string[]> {
-    const answer: unknown = await this.#called(call, () => adapter.groups?.(call));
-    const names: readonly unknown[] = Array.isArray(answer) ? answer : [null];
-    const isLegal = names.every((name) => typeof name === 'string' && nameProblem('group', name) === null);
-    const groups = [...new Set(names as string[])].sort();
-    if (isLegal && groups.length <= GROUPS_PER_USER_MAX) return groups;
-    const detail = `must return a list of at most ${GROUPS_PER_USER_MAX} names of groups`;
-    throw new Refusal('backend_error', `groups() of the source ${detail}`);
-  }
-
-  async #partitionNameOf(adapter: Adapter, call: MembershipCall): Promise<string | null> {
-    const name: unknown = (await this.#called(call, () => adapter.partition?.(call))) ?? null;
-    if (name === null || (typeof name === 'string' && nameProblem('partition', name) === null)) return name;
-    throw new Refusal('backend_error', 'the adapter of the source returned an invalid partition name');
-  }
-
-  async #called<T>(call: MembershipCall, work: () => Promise<T> | undefined): Promise<T | undefined> {
+  async #logged(groups: NamedGroups, call: MembershipCall): Promise<readonly string[]> {
     try {
-      return await work();
+      return await groups(call);
     } catch (error) {
       const reason = errorMessage(error);
       const level = error instanceof LoggedFailure ? 'debug' : 'warn';
@@ -179,7 +146,7 @@ export class Memberships {
   async #read(source: PartitionedSource, user: string): Promise<ReadableOwners> {
     const entry = await this.#ports.store.readEntry(refs.membership(source.name, user));
     if (entry === null) return { owners: ownersNamed(source, user, []), earlier: [], version: 0 };
-    const stored = parseJson(entry.value) as NamedGroups | NamedPartition;
+    const stored = parseJson(entry.value) as StoredGroups | StoredPartition;
     const earlier = 'groups' in stored ? [] : stored.earlier.map((name) => ownerNamed(user, name));
     return { owners: ownersNamed(source, user, namesIn(entry)), earlier, version: entry.version };
   }
@@ -254,11 +221,11 @@ function partitionsOf({ name: source }: PartitionedSource, owners: readonly Owne
 /** Of a source of users, it says whose data the user could read before. */
 function storedText({ partition_type }: PartitionedSource, old: ReadableOwners, owners: readonly Owner[]): string {
   const names = groupNames(owners);
-  if (partition_type === 'group') return JSON.stringify({ groups: names } satisfies NamedGroups);
+  if (partition_type === 'group') return JSON.stringify({ groups: names } satisfies StoredGroups);
   const name = names[0] ?? null;
   const before = [...old.owners, ...old.earlier].map((owner) => (owner.kind === 'group' ? owner.name : null));
   const earlier = before.filter((one, at) => one !== name && before.indexOf(one) === at);
-  const stored: NamedPartition = { name, earlier: earlier.slice(0, MEMBERSHIPS_EARLIER_MAX) };
+  const stored: StoredPartition = { name, earlier: earlier.slice(0, MEMBERSHIPS_EARLIER_MAX) };
   return JSON.stringify(stored);
 }
 
@@ -272,7 +239,7 @@ export async function membershipRemovals(store: Store, source: string, user: str
 
 /** The groups in a stored membership. */
 function namesIn({ value }: Entry): readonly string[] {
-  const stored = parseJson(value) as NamedGroups | NamedPartition;
+  const stored = parseJson(value) as StoredGroups | StoredPartition;
   if ('groups' in stored) return stored.groups;
   return stored.name === null ? [] : [stored.name];
 }

@@ -179,7 +179,7 @@ describe('a custom partition', () => {
     teams.partition = () => Promise.reject(new Refusal('backend_timeout', 'too slow'));
     expect(await pull('ada', token)).toEqual({ error: { code: 'backend_timeout', detail: 'too slow' } });
     expect([teams.uploads, heard]).toEqual([[], []]);
-    expect(log.lines.filter(({ event }) => event === 'partition_not_told').length).toBeGreaterThan(4);
+    expect(log.lines.filter(({ event }) => event === 'partition_not_told').length).toBeGreaterThan(8);
   });
 
   it('[ADAPT-9] a push, a document or a refresh time for one user of a custom partition holds for all its users', async () => {

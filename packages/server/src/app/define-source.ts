@@ -7,7 +7,7 @@ export type Attributes = Readonly<Record<string, JsonValue>>;
 export type Objects = Readonly<Record<string, Attributes>>;
 
 export interface SourceCall {
-  /** The user whose data it is. Null if the source is shared by all users, and in queries of a custom partition. */
+  /** The user whose data it is. Null if the source is shared by all users, and in queries for a group. */
   readonly user: string | null;
   /** The name that `partition` returned for the user, or the group if the data belongs to groups. Null if the partition is the user's own. */
   readonly partition: string | null;

@@ -101,7 +101,7 @@ const LIMIT_SETTINGS: Readonly<Record<keyof Limits, readonly [max: number, descr
   ],
   sharedBytesMax: [
     Number.MAX_SAFE_INTEGER,
-    'Bytes of objects that many users share: those of an `app` source, or of a custom partition.',
+    'Bytes of objects that many users share: those of an `app` source, or of a group.',
   ],
   answerObjectsMax: [10_000_000, 'Objects in the answer to a query.'],
   answerUnitsMax: [TEXT_MAX, 'The answer to a query, in UTF-16 units of JSON text.'],

@@ -250,7 +250,7 @@ export const commitScript = writingScript('commit', {
     bytesMax: 'optional_number',
     /** The time of the commit, in seconds. */
     atS: 'optional_number',
-    /** Whether the owner is a group or a custom partition. */
+    /** Whether the owner is a group. */
     isCustom: 'flag',
     // The changes: a value is a record with its header, or '' to delete; an expected seq may be ''.
     ids: 'list',

@@ -147,7 +147,7 @@ return {}`,
 /**
  * Reads the order of changes, which only a store on one node has.
  *
- * META holds `changes`, the number of the last commit to any custom partition, and `changes_id`, the replication id of the
+ * META holds `changes`, the number of the last commit to the data of any group, and `changes_id`, the replication id of the
  * node at that commit. After a restart or failover, which can lose commits, the next one has another id. CHANGES holds the
  * member of a scope → the number of its last commit.
  *
