@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readPages as readSitePages, sidebarOf } from './build-docs.mjs';
@@ -66,16 +66,5 @@ describe('links between documents', () => {
     const listed = sidebarOf(pages).flatMap(({ pages: own, records = [] }) => [...own, ...records]);
     const written = listed.map(([path]) => path).filter((path) => !path.startsWith('reference/'));
     expect(written.sort()).toEqual([...pages.keys()].sort());
-  });
-
-  it('the index of decisions lists every record with its title', () => {
-    const folder = join(ROOT, 'docs/decisions');
-    const index = readFileSync(join(folder, 'README.md'), 'utf8');
-    const records = readdirSync(folder).filter((file) => file !== 'README.md');
-    const missing = records.filter((file) => {
-      const [, number, title] = /^# (\d{4}): (.*)$/m.exec(readFileSync(join(folder, file), 'utf8')) ?? [];
-      return !index.includes(`| [${number}](${file}) | ${title} |`);
-    });
-    expect(missing).toEqual([]);
   });
 });
