@@ -30,12 +30,12 @@ function everyLimit() {
   };
 }
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   const refusals = { no_such_boat: { status: 404 }, boat_taken: { status: 409 } };
   const table = '| Code | Status | When | What to do |\n|---|---|---|---|\n| `no_such_boat` | 404 | a | b |\n';
 
   it('lists the refusals of the protocol, with their status', () => {
-    expect(errorProblems(read('docs/errors.md'), protocol.REFUSALS)).toEqual([]);
+    expect(errorProblems(read('docs/reference/errors.md'), protocol.REFUSALS)).toEqual([]);
   });
 
   it('tells a refusal that is not listed', () => {
@@ -53,14 +53,14 @@ describe('docs/errors.md', () => {
   });
 });
 
-describe('docs/limits.md', () => {
+describe('docs/reference/limits.md', () => {
   const refusals = { too_many_boats: { status: 422 } };
   const limits = { BOATS_MAX: 1_000, oarsMax: 8 };
   const table = '| Limit | Value | Unit | Bounds | Beyond it |\n|---|---|---|---|---|\n';
   const boats = '| `BOATS_MAX` | 1,000 | boats | a harbour | `too_many_boats` |\n';
 
   it('lists the limits of the protocol, with their values', () => {
-    expect(limitProblems(read('docs/limits.md'), everyLimit(), protocol.REFUSALS)).toEqual([]);
+    expect(limitProblems(read('docs/reference/limits.md'), everyLimit(), protocol.REFUSALS)).toEqual([]);
   });
 
   it('the limits that are looked at are all there', () => {

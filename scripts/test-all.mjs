@@ -8,8 +8,8 @@ import { isEntry, ROOT } from './processes.mjs';
 import { currentCommit, recordText, summaryOf } from './test-all/record.mjs';
 import { STEPS } from './test-all/steps.mjs';
 
-/** The page that says what the last run has shown; docs/proof.md links to it. */
-const RECORD = join(ROOT, 'docs/proof-record.md');
+/** The page that says what the last run has shown; docs/explanation/proof.md links to it. */
+const RECORD = join(ROOT, 'docs/explanation/proof-record.md');
 const LOGS = join(ROOT, 'node_modules/.cache/tidemark/test-all');
 /** The summary is in the last lines, however much a step prints. */
 const TAIL_UNITS_MAX = 20_000;

@@ -6,10 +6,16 @@ const PACKAGES = ['client', 'react', 'tanstack-db', 'devtools', 'client-testing'
 const DECLARATION = /^export (?:declare )?(?:abstract )?(?:class|interface|function|const|type) (\w+)/gm;
 const REEXPORT = /^export (?:type )?\{([^}]*)\} from '(\.[^']*)';$/gm;
 
+const REST_PAGE = 'reference/rest.md';
+const pathOf = (name) => `reference/${name}.md`;
+
+/** The paths of the pages that are generated. */
+export const GENERATED = [REST_PAGE, ...PACKAGES.map(pathOf)];
+
 /** The pages that are generated from what the compiler has made: path → Markdown. */
 export async function referencePages(root) {
-  const sdk = PACKAGES.map((name) => [`reference/${name}.md`, packagePage(join(root, 'packages', name))]);
-  return new Map([['reference/rest.md', await restPage(root)], ...sdk]);
+  const sdk = PACKAGES.map((name) => [pathOf(name), packagePage(join(root, 'packages', name))]);
+  return new Map([[REST_PAGE, await restPage(root)], ...sdk]);
 }
 
 /** The routes by section, from the same values that `/openapi.json` is made of. */

@@ -29,7 +29,7 @@ describe('the search', () => {
     ['gdpr', 'operating/privacy.html'],
     ['delete all data of a person', 'operating/privacy.html'],
     ['kubernetes', 'operating/kubernetes.html'],
-    ['forgot password', 'sign-in.html#forgotten-password'],
+    ['forgot password', 'guides/sign-in.html#forgotten-password'],
     ['the console', 'operating/console.html'],
     ['keyboard shortcuts', 'operating/console.html#keyboard-shortcuts'],
     ['undo', 'operating/console.html#what-can-be-undone'],

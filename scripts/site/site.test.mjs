@@ -151,7 +151,7 @@ describe('in the browser', () => {
   it('[SITE-6] the choice of dark stays on the next page', async () => {
     const page = await browser.openPage(`${server.url}/docs/`, { colorScheme: 'light' });
     await page.getByRole('button', { name: 'Dark mode' }).click();
-    await page.goto(`${server.url}/docs/errors.html`);
+    await page.goto(`${server.url}/docs/reference/errors.html`);
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');
     expect(await page.getByRole('button', { name: 'Dark mode' }).getAttribute('aria-pressed')).toBe('true');
   });

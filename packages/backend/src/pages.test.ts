@@ -43,8 +43,8 @@ function samplesOf(page: string): readonly Sample[] {
 }
 
 const OTHER_PAGES = [
-  { page: 'docs/backend-python.md', language: 'python', command: 'python3', source: 'Boat' },
-  { page: 'docs/backend-ruby.md', language: 'ruby', command: 'ruby', source: 'Ferry' },
+  { page: 'docs/backend/python.md', language: 'python', command: 'python3', source: 'Boat' },
+  { page: 'docs/backend/ruby.md', language: 'ruby', command: 'ruby', source: 'Ferry' },
 ] as const;
 
 function isInstalled(command: string): boolean {
@@ -159,7 +159,7 @@ async function call(url: string, body: object, { secret = SECRET, ageS = 0 }: Si
 
 const OTHER_SECRET = 'whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=';
 
-describe.each(['docs/backend-sdk.md', 'packages/backend/README.md'])('%s', (page) => {
+describe.each(['docs/backend/typescript.md', 'packages/backend/README.md'])('%s', (page) => {
   const samples = samplesOf(page);
   const scripts = samples.filter(({ file }) => file === null);
 

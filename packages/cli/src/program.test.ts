@@ -85,9 +85,9 @@ function problemOf(example: string, commands: ReadonlyMap<string, Command>, prog
   return words.find((word) => word.startsWith('--') && !known.includes(word)) ?? null;
 }
 
-describe('docs/cli.md', () => {
-  it('[CLI-10] docs/cli.md lists every command with its description, and nothing else', async () => {
-    const text = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
+describe('docs/reference/cli.md', () => {
+  it('[CLI-10] docs/reference/cli.md lists every command with its description, and nothing else', async () => {
+    const text = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8');
     const rows = [...text.matchAll(/^\| `tidemark ([a-z -]+)` \| (.*) \|$/gm)].map(([, name, told]) => [name, told]);
     const commands = everyCommand((await newProgram()).program).filter(
       ([, { commands: members }]) => members.length === 0,

@@ -1,5 +1,5 @@
 import { errorMessage } from '@tidemark/protocol';
-/** Codes of errors that the SDK creates itself. Refusals of the server keep their own code, see docs/errors.md. */
+/** Codes of errors that the SDK creates itself. Refusals of the server keep their own code, see docs/reference/errors.md. */
 export type ClientErrorCode =
   | 'offline'
   | 'unreachable'

@@ -16,7 +16,7 @@ import type { Attributes } from './state/rows.ts';
 import { Draft } from './uploads/draft.ts';
 import { UploadProblems, UploadQueue } from './uploads-queue.ts';
 
-/** Attributes of the device for the server, see docs/sync-protocol.md. */
+/** Attributes of the device for the server, see docs/reference/sync-protocol.md. */
 export type DeviceAttributes = Readonly<Record<string, string | number | null>>;
 
 /** What the app declares about a source. */

@@ -1,5 +1,5 @@
 /**
- * The limits of the product; the name of each ends with its unit. docs/limits.md lists the error code for each. Limits
+ * The limits of the product; the name of each ends with its unit. docs/reference/limits.md lists the error code for each. Limits
  * that an operator may change are fields of `Limits`; the others are constants. Text is measured in UTF-16 units
  * (`Units`), because `string.length` costs nothing; request and response bodies are measured in bytes (`Bytes`).
  */

@@ -74,7 +74,7 @@ export type SourceAttributes = Static<typeof SourceAttributes>;
 /** The error of one part of a call that otherwise succeeded; `code` is a code of the catalogue. */
 export const PartialError = Type.Object(
   {
-    code: text('A code of the catalogue in docs/errors.md.', 'source_not_found'),
+    code: text('A code of the catalogue in docs/reference/errors.md.', 'source_not_found'),
     detail: text('What exactly went wrong, for people.', 'there is no source "Prodct"'),
     retry_after_s: Type.Optional(count('When to ask again, in seconds.', 5)),
   },
@@ -176,7 +176,10 @@ export const Problem = Type.Object(
     title: text('What the code means; the same at every occurrence.', 'No such user'),
     status: Type.Integer({ description: 'The HTTP status.', examples: [404] }),
     detail: text('What is wrong with this request, for people.', 'there is no user "anna"'),
-    code: text('A stable code of the catalogue in docs/errors.md: what programs should look at.', 'user_not_found'),
+    code: text(
+      'A stable code of the catalogue in docs/reference/errors.md: what programs should look at.',
+      'user_not_found',
+    ),
     hint: Type.Optional(text('What to try.', 'log in again')),
     request_id: text('Finds the request in the audit trail and in the log.', '6f0c1b0e-9a53-4c0f-8a4e-2f6f3f0b7a11'),
     errors: Type.Optional(

@@ -3,7 +3,7 @@ import { Conflicts, Page, PartialError, PartitionType, References, SyncType } fr
 import { type Static, Type } from './typebox.ts';
 
 /**
- * The device protocol, `/sync/v1`. docs/sync-protocol.md explains it. A schema with a `title` is listed under that
+ * The device protocol, `/sync/v1`. docs/reference/sync-protocol.md explains it. A schema with a `title` is listed under that
  * name in the API description.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Limits of the server, with units in their names. docs/limits.md lists them with their values. They are not
+ * Limits of the server, with units in their names. docs/reference/limits.md lists them with their values. They are not
  * configurable: use a proxy where other limits are needed.
  */
 

@@ -160,7 +160,7 @@ function isProblem(response: ApiResponse | undefined): boolean {
   return allOf[0]?.$ref === '#/components/schemas/Problem';
 }
 
-describe.each(['openapi.json', 'backend-openapi.json'])('%s', (name) => {
+describe.each(['openapi.json', 'backend/openapi.json'])('%s', (name) => {
   const described = () =>
     name === 'openapi.json' ? document : (backendDescription(BACKEND_CALLS, new NamedSchemas()) as ApiDocument);
 

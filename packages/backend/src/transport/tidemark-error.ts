@@ -37,7 +37,7 @@ export interface ErrorParticulars {
 }
 
 /**
- * A call that failed. `code` is stable: a code of the server (docs/errors.md), a `ClientCode`, or `http_<status>` when the
+ * A call that failed. `code` is stable: a code of the server (docs/reference/errors.md), a `ClientCode`, or `http_<status>` when the
  * answer is not from Tidemark. No field holds a secret.
  */
 export class TidemarkError extends Error {

@@ -25,7 +25,7 @@ const CONFIG = `{
   "app": ".",
   "data": "./data",
   "sources": [
-    // A source that is filled by pushes, or by a backend over HTTP: see docs/backend.md.
+    // A source that is filled by pushes, or by a backend over HTTP: see docs/backend/contract.md.
     // { "name": "Order", "adapter": "backend", "poll_interval": 300 }
   ],
 }

@@ -18,7 +18,7 @@ type Tidemark = Awaited<ReturnType<typeof newTidemark>>['tidemark'];
 
 type Pages = Record<string, Page | { error: { code: string } }>;
 
-/** A device that keeps tokens and objects of each group, as docs/sync-protocol.md says. */
+/** A device that keeps tokens and objects of each group, as docs/reference/sync-protocol.md says. */
 class GroupDevice {
   readonly tokens = new Map<string, string>();
   readonly held = new Map<string, Map<string, unknown>>();

@@ -8,7 +8,7 @@ import type { GroupTokens } from './presented.ts';
 
 type Test = Awaited<ReturnType<typeof setUp>>;
 
-/** A device that presents one token for all groups that did not change, as docs/sync-protocol.md says. */
+/** A device that presents one token for all groups that did not change, as docs/reference/sync-protocol.md says. */
 class SetDevice {
   readonly tokens = new Map<string, string>();
   readonly ids = new Map<string, Set<string>>();

@@ -26,7 +26,7 @@ const RETRY_AFTER_S = 5;
  * Returns the user with this login and password, or null. The backend decides if its address is set and it implements
  * `authenticate`; otherwise the stored passwords do. A user verified by the backend is created without a password.
  * The password is passed on and not stored, unless offline logins are configured: then a hash is kept for a while.
- * See docs/backend.md, "Login precedence".
+ * See docs/backend/contract.md, "Login precedence".
  */
 export async function deviceUser(parts: DeviceUserParts, login: string, password: string): Promise<DeviceUser | null> {
   const { users, system, logins } = parts.tidemark;

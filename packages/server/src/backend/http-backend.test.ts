@@ -147,8 +147,8 @@ describe('calls to the backend', () => {
     }
   });
 
-  it('[BACK-2] docs/backend-openapi.json describes the contract', () => {
-    const kept = readFileSync(new URL('../../../../docs/backend-openapi.json', import.meta.url), 'utf8');
+  it('[BACK-2] docs/backend/openapi.json describes the contract', () => {
+    const kept = readFileSync(new URL('../../../../docs/backend/openapi.json', import.meta.url), 'utf8');
     const described = backendDescription(BACKEND_CALLS, new NamedSchemas());
     expect(JSON.parse(kept)).toEqual(JSON.parse(JSON.stringify(described)));
   });

@@ -74,7 +74,7 @@ const ID_BYTES = 16;
 const MS_PER_S = 1_000;
 const SEVERITY = { closed: 0, trying: 1, open: 2 } as const;
 
-/** The backend of a customer, called by `POST {adapter_url}/<call>`. docs/backend.md is the contract. */
+/** The backend of a customer, called by `POST {adapter_url}/<call>`. docs/backend/contract.md is the contract. */
 export class HttpBackend implements Adapter, Authenticator {
   readonly #parts: HttpBackendParts;
   readonly #gates: CallGates;

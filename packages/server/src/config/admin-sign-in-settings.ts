@@ -30,7 +30,7 @@ export const AdminSignInSettings = Type.Object(
   {
     issuer: optionalText({
       description:
-        'The name of the issuer that administrators sign in with; see docs/sign-in.md. Not set: they use passwords and tokens only.',
+        'The name of the issuer that administrators sign in with; see docs/guides/sign-in.md. Not set: they use passwords and tokens only.',
       rule: TEXT_RULE,
     }),
     client_id: optionalText({

@@ -74,7 +74,8 @@ type IssuerSetting = Static<typeof IssuerSetting>;
 
 export const IssuerSettings = Type.Array(IssuerSetting, {
   maxItems: ISSUERS_MAX,
-  description: 'The identity providers (OpenID Connect) whose tokens devices may sign in with; see docs/sign-in.md.',
+  description:
+    'The identity providers (OpenID Connect) whose tokens devices may sign in with; see docs/guides/sign-in.md.',
   default: [],
   rule: `must be a list of at most ${ISSUERS_MAX} issuers, each with a name of its own`,
   fileOnly: true,

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,6 +7,7 @@ import { temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { buildHttp } from '../http/app.ts';
 import { addDocs } from './add-docs.ts';
+import { MOVED_PAGES } from './moved-pages.ts';
 
 const HTML = 'text/html; charset=utf-8';
 const BUILT = {
@@ -63,6 +65,20 @@ it.each([
 it('[SITE-1] /docs leads to /docs/', async () => {
   const { statusCode, headers } = await (await openBuiltDocs()).inject({ url: '/docs' });
   expect([statusCode, headers.location]).toEqual([302, '/docs/']);
+});
+
+it.each([
+  ['errors.html', '/docs/reference/errors.html'],
+  ['errors.md', '/docs/reference/errors.md'],
+  ['backend', '/docs/backend/contract'],
+])('[SITE-47] /docs/%s, where a page was before it was moved, leads to %s', async (path, location) => {
+  const { statusCode, headers } = await (await openBuiltDocs()).inject({ url: `/docs/${path}` });
+  expect([statusCode, headers.location]).toEqual([301, location]);
+});
+
+it('[SITE-47] every page that has moved is where its old address leads, and not at its old address', () => {
+  const isPage = (page: string) => existsSync(new URL(`../../../../docs/${page}.md`, import.meta.url));
+  expect([...MOVED_PAGES].filter(([before, now]) => isPage(before) || !isPage(now))).toEqual([]);
 });
 
 it.each([

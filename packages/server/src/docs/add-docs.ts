@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BuiltFiles, securePage, sendFile } from '../http/built-files.ts';
 import { VIEWER_PATH } from '../http/description.ts';
 import { shownPath } from '../http/shown-path.ts';
+import { movedTo } from './moved-pages.ts';
 
 /** Where the build puts the site; the same place for the sources and the compiled server. */
 const FOLDER = new URL('../../docs/', import.meta.url);
@@ -33,6 +34,8 @@ export function addDocs(app: FastifyInstance, folder: URL = FOLDER): void {
     if (path === '' && !(await files.isBuilt())) {
       return securePage(reply).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(NOT_BUILT);
     }
+    const moved = movedTo(path);
+    if (moved !== null) return reply.redirect(`${ROOT}${moved}`, 301);
     throw new Refusal(
       'not_found',
       `the documentation has no page ${JSON.stringify(shownPath(path))}; it begins at ${ROOT}`,

@@ -27,7 +27,7 @@ const TAGS = [
   { name: 'audit', description: 'The audit trail.' },
   { name: 'activity', description: 'What happens, as it happens.' },
   { name: 'pings', description: 'Sent pings and their results.' },
-  { name: 'devices', description: 'The protocol of devices; docs/sync-protocol.md explains it.' },
+  { name: 'devices', description: 'The protocol of devices; docs/reference/sync-protocol.md explains it.' },
   { name: 'jobs', description: 'Queues of background jobs.' },
   { name: 'service', description: 'Health, version, metrics and this description.' },
 ] as const;

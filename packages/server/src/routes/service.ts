@@ -110,7 +110,7 @@ function backendOf({ isSet, kinds, loginsCheckedBy, ...worst }: BackendHealth): 
   return { ...breakerOf(worst), calls, logins: loginsCheckedBy };
 }
 
-/** Returns who can confirm a sign-in of a device, in the order of docs/sign-in.md. */
+/** Returns who can confirm a sign-in of a device, in the order of docs/guides/sign-in.md. */
 function signInOrder({ providers }: RouteContext, { isSet, loginsCheckedBy }: BackendHealth): readonly string[] {
   const isBackendAsked = isSet && loginsCheckedBy !== 'own_passwords';
   const arePasswordsUsed = !isSet || loginsCheckedBy !== 'backend';

@@ -109,7 +109,7 @@ class HeldSource {
   }
 }
 
-/** A device as docs/sync-protocol.md describes it, written apart from the SDK. It knows what it has told the server. */
+/** A device as docs/reference/sync-protocol.md describes it, written apart from the SDK. It knows what it has told the server. */
 export class GroupDevice {
   readonly user: string;
   readonly client: string;

@@ -31,7 +31,7 @@ export class WrongPage extends Error {
 const EMPTY: DeviceCopy = { token: null, objects: new Map(), mentioned: null };
 
 /**
- * The model of a device: it does what docs/sync-protocol.md asks and no more. It applies a page in one step, stores the
+ * The model of a device: it does what docs/reference/sync-protocol.md asks and no more. It applies a page in one step, stores the
  * new token, and ignores every answer to a token that it does not hold.
  */
 export class ModelDevice {

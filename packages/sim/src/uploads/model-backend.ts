@@ -18,7 +18,7 @@ type Answer = { readonly id: string } | { readonly refusal: 'conflict' | 'reject
 type Fault = 'none' | keyof FaultRates;
 
 /**
- * The model of a backend that does what docs/backend.md asks: it remembers its answers by op id, pushes objects in the
+ * The model of a backend that does what docs/backend/contract.md asks: it remembers its answers by op id, pushes objects in the
  * order in which they changed, and finishes a push before it changes the object again. It checks every call of the server.
  */
 export class ModelBackend implements Adapter {

@@ -2,7 +2,7 @@ import { addChecksums, canonicalJson, type JsonValue, objectChecksum, type Page 
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 
-/** The objects of one source on a device. It applies pages as docs/sync-protocol.md describes. */
+/** The objects of one source on a device. It applies pages as docs/reference/sync-protocol.md describes. */
 export class HeldObjects {
   readonly objects = new Map<string, Attributes>();
   token: string | null = null;

@@ -58,7 +58,7 @@ const SHARED_REFUSALS: Readonly<Record<string, string>> = {
   '429': 'The call is repeated later, not before `Retry-After`.',
 };
 
-/** Describes the calls to a backend as an OpenAPI 3.1 document. docs/backend-openapi.json is the result as text. */
+/** Describes the calls to a backend as an OpenAPI 3.1 document. docs/backend/openapi.json is the result as text. */
 export function backendDescription(
   contracts: Readonly<Record<string, BackendCallContract>>,
   schemas: SchemaExtractor,
@@ -69,7 +69,7 @@ export function backendDescription(
     info: {
       title: 'What Tidemark asks of a backend',
       version: '1',
-      description: 'Tidemark posts these to `{adapter_url}/<call>`. docs/backend.md says what they mean.',
+      description: 'Tidemark posts these to `{adapter_url}/<call>`. docs/backend/contract.md says what they mean.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [

@@ -19,7 +19,7 @@ const events = route({
     ),
   }),
   answer: Type.String({
-    description: 'Server-Sent Events; docs/sync-protocol.md lists them.',
+    description: 'Server-Sent Events; docs/reference/sync-protocol.md lists them.',
     examples: ['event: changed\ndata: {"source":"Product"}\n\n'],
   }),
   streams: 'text/event-stream',
