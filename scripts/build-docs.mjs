@@ -14,6 +14,7 @@ const INPUTS = [
   'scripts/site',
   'scripts/build-docs.mjs',
   'scripts/built-files.mjs',
+  'scripts/declarations.mjs',
   'packages/console/src/icon.svg',
   'packages/client/src',
   'packages/react/src',

@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { exportedDeclarations } from '../declarations.mjs';
 
 const PACKAGES = ['client', 'react', 'tanstack-db', 'devtools', 'client-testing', 'backend'];
-const DECLARATION = /^export (?:declare )?(?:abstract )?(?:class|interface|function|const|type) (\w+)/gm;
-const REEXPORT = /^export (?:type )?\{([^}]*)\} from '(\.[^']*)';$/gm;
 
 const REST_PAGE = 'reference/rest.md';
 const pathOf = (name) => `reference/${name}.md`;
@@ -58,8 +57,8 @@ function cell(texts) {
 function packagePage(folder) {
   const { name, description, exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const entries = Object.entries(exports).map(([path, { types }]) => {
-    const declared = callsFirst(declarationsOf(join(folder, types))).map(
-      ({ title, comment, code }) => `### ${title}\n\n${comment}\n\n\`\`\`ts\n${code}\n\`\`\`\n`,
+    const declared = callsFirst(exportedDeclarations(join(folder, types))).map(
+      ({ title, comment, code }) => `### ${title}\n\n${commentText(comment)}\n\n\`\`\`ts\n${code}\n\`\`\`\n`,
     );
     return `## ${name}${path.slice(1)}\n\n${declared.join('\n')}`;
   });
@@ -70,49 +69,6 @@ function packagePage(folder) {
 function callsFirst(declarations) {
   const isCalled = ({ code }) => /^(?:function|class|const) /.test(code);
   return [...declarations.filter(isCalled), ...declarations.filter((one) => !isCalled(one))];
-}
-
-/** The exported declarations of a file and of the files it exports from, in order. */
-function declarationsOf(file) {
-  const text = readFileSync(file, 'utf8');
-  const own = ownDeclarations(text);
-  const others = [...text.matchAll(REEXPORT)].flatMap(([, list, path]) => {
-    const target = join(dirname(file), path.replace(/\.tsx?$/, '.d.ts'));
-    if (!existsSync(target)) return [];
-    const names = list.split(',').map((name) => name.replace(/\btype\b/, '').trim());
-    return declarationsOf(target).filter(({ title }) => names.includes(title));
-  });
-  return [...own, ...others];
-}
-
-function ownDeclarations(text) {
-  return [...text.matchAll(DECLARATION)].map(({ index, 1: title }) => {
-    const [, comment = ''] = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*$/.exec(text.slice(0, index)) ?? [];
-    const code = text.slice(index, endOf(text, index)).replace(/^export (?:declare )?/, '');
-    return {
-      title,
-      comment: commentText(comment),
-      code: code.replace(/^\s*(?:#private|private .*);\n/gm, '').trimEnd(),
-    };
-  });
-}
-
-/** Where the declaration that begins at `start` ends: behind its closing bracket or its semicolon. */
-function endOf(text, start) {
-  let depth = 0;
-  for (let at = start; at < text.length; at += 1) {
-    const char = text[at];
-    if (text.startsWith('/*', at)) at = text.indexOf('*/', at) + 1;
-    else if ('{(['.includes(char)) depth += 1;
-    else if ('})]'.includes(char)) depth -= 1;
-    if (
-      depth === 0 &&
-      (char === ';' ||
-        (char === '}' && /^\s*(?:export|\/\*\*|\/\/#|declare|type|interface|$)/.test(text.slice(at + 1))))
-    )
-      return at + 1;
-  }
-  return text.length;
 }
 
 function commentText(comment) {
