@@ -22,7 +22,7 @@ export { type Move, type MoveCounts, type MoveProgress, type MoveReport, moveSto
 export { compareKeys, pieceKey } from './moving/piece-key.ts';
 export type { RenderedPage } from './pages/read-page.ts';
 export type { Acknowledgement } from './pages/record-tidemark.ts';
-export { type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
+export { joinParts, type PageBody, type PagePart, pageJson } from './pages/render-page.ts';
 export { readToken, type Token, tokenText } from './pages/token.ts';
 export { ANNOUNCE_KIND, ANNOUNCE_QUEUE, announceChange, announceToAll } from './pings/announce-change.ts';
 export { deliverPing, type PingAttempt } from './pings/deliver-ping.ts';
@@ -43,10 +43,16 @@ export type { CountedSource, SourceView } from './sources/sources.ts';
 export type { Cursor } from './sync/device-progress.ts';
 export type { LivePage } from './sync/live-pages.ts';
 export type { GroupTokens, Presented } from './sync/presented.ts';
-export type { GroupNews, NoPage, SourcePage } from './sync/pull-answer.ts';
 export type { DevicePull, DevicePullCall } from './sync/pulls.ts';
-export { acknowledgedIn, heldIn, presentedIn } from './sync/read-request.ts';
 export type { SnapshotCall, SnapshotPages } from './sync/snapshots.ts';
+export {
+  readAckRequest,
+  readPullRequest,
+  readPushRequest,
+  renderChange,
+  renderLines,
+  renderPull,
+} from './sync/wire.ts';
 export { type AddressClass, addressClass } from './system/address-class.ts';
 export type { UrlRules } from './system/admit-url.ts';
 export { AUDIT_RETENTION_MS, type AuditFact, type AuditSearch } from './system/audit.ts';

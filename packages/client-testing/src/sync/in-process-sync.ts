@@ -1,21 +1,17 @@
 import {
-  acknowledgedIn,
   type Committed,
   type DeviceId,
-  type GroupNews,
-  heldIn,
-  type NoPage,
-  pageJson,
-  presentedIn,
-  type RenderedPage,
-  type SourcePage,
+  joinParts,
+  readAckRequest,
+  readPullRequest,
+  readPushRequest,
+  renderChange,
+  renderLines,
+  renderPull,
   type Tidemark,
 } from '@tidemark/core';
 import {
   type AckRequest,
-  type GroupPages,
-  type Outcome,
-  type Page,
   type PullRequest,
   type PushRequest,
   parseJson,
@@ -178,47 +174,29 @@ export class InProcessSync {
     throw new Refusal(this.#ended.get(token) ?? 'token_invalid', 'the token is not valid');
   }
 
-  async #pull({ client_id, sources, max_objects, acknowledged }: PullRequest, { user }: Session): Promise<Response> {
-    const tokens = Object.entries(sources).map(([source, asked]) => [source, presentedIn(asked)] as const);
-    const answer = await this.#tidemark.devices.pull(
-      { user, client: client_id },
-      {
-        sources: new Map(tokens),
-        ...(max_objects === undefined ? {} : { objectsMax: max_objects }),
-        ...(acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(acknowledged) }),
-      },
-    );
-    await answer.noted;
-    const pages = answer.pages.filter(({ group }) => group === null);
-    const plain = pages.map(({ source, page }) => [source, pageOf(page)] as const);
-    const grouped = answer.grouped.map((news) => [news.source, groupsOf(news, answer.pages)] as const);
-    return json({ sources: Object.fromEntries([...plain, ...grouped]), outcomes: answer.outcomes });
+  async #pull(body: PullRequest, { user }: Session): Promise<Response> {
+    const pulled = await this.#tidemark.devices.pull({ user, client: body.client_id }, readPullRequest(body));
+    await pulled.noted;
+    return answer(joinParts(renderPull(pulled)));
   }
 
-  async #acknowledge({ client_id, sources }: AckRequest, { user }: Session): Promise<Response> {
-    const device = { user, client: client_id };
-    return json({ acknowledged: await this.#tidemark.devices.acknowledge(device, heldIn(sources)) });
+  async #acknowledge(body: AckRequest, { user }: Session): Promise<Response> {
+    const device = { user, client: body.client_id };
+    return json({ acknowledged: await this.#tidemark.devices.acknowledge(device, readAckRequest(body)) });
   }
 
-  async #push({ client_id, changes, acknowledged }: PushRequest, { user }: Session): Promise<Response> {
-    const outcomes: readonly Outcome[] = await this.#tidemark.devices.push(
-      { user, client: client_id },
-      {
-        changes,
-        ...(acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(acknowledged) }),
-      },
-    );
-    return json({ outcomes });
+  async #push(body: PushRequest, { user }: Session): Promise<Response> {
+    const device = { user, client: body.client_id };
+    return json({ outcomes: await this.#tidemark.devices.push(device, readPushRequest(body)) });
   }
 
   async #snapshot(source: string, { user, client }: Session, url: URL): Promise<Response> {
     const lines: string[] = [];
     const group = url.searchParams.get('group');
     const call = { source, token: url.searchParams.get('token'), ...(group === null ? {} : { group }) };
-    for await (const pages of await this.#tidemark.devices.snapshot({ user, client }, call)) {
-      for (const { token, body } of pages) lines.push(`${pageJson(token, body)}\n`);
-    }
-    return new Response(lines.join(''), { headers: { 'content-type': 'application/x-ndjson' } });
+    for await (const pages of await this.#tidemark.devices.snapshot({ user, client }, call))
+      lines.push(joinParts(renderLines(pages)));
+    return answer(lines.join(''), 'application/x-ndjson');
   }
 
   #events({ user }: Session, url: URL, signal: AbortSignal | null): Response {
@@ -258,31 +236,16 @@ export class InProcessSync {
   async #liveChange({ partition, range }: Committed): Promise<Change> {
     const { source } = partition;
     const live = range === undefined ? null : await this.#tidemark.devices.livePage(partition, range);
-    return live === null ? { source } : { source, from: live.from, page: renderedPage(live.page) };
+    return live === null ? { source } : (parseJson(renderChange(source, live)) as Change);
   }
 }
 
-function groupsOf({ source, gone, changed, setToken, more }: GroupNews, all: readonly SourcePage[]): GroupPages {
-  const pages = all.filter((one) => one.source === source && one.group !== null);
-  return {
-    groups: Object.fromEntries(pages.map(({ group, page }) => [group, pageOf(page)])),
-    ...(gone.length === 0 ? {} : { gone: [...gone] }),
-    ...(changed.length === 0 ? {} : { changed: [...changed] }),
-    ...(setToken === undefined ? {} : { set_token: setToken }),
-    more,
-  };
-}
-
-function pageOf(page: SourcePage['page']): Page | NoPage {
-  return 'error' in page ? page : renderedPage(page);
-}
-
-function renderedPage({ token, body }: RenderedPage): Page {
-  return parseJson(pageJson(token, body)) as Page;
-}
-
 function json(body: unknown): Response {
-  return new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
+  return answer(JSON.stringify(body));
+}
+
+function answer(text: string, type = 'application/json'): Response {
+  return new Response(text, { headers: { 'content-type': type } });
 }
 
 function refused(error: unknown): Response {

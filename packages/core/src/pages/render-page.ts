@@ -78,7 +78,16 @@ export function bodyWithSize({ parts, units }: PageBody, size: number): PageBody
   return { parts: [...parts.slice(0, -1), tail], units: units - last.length + tail.length };
 }
 
+/** The whole page in pieces of JSON text. */
+export function pageParts(token: string, { parts }: PageBody): readonly PagePart[] {
+  return [`{"token":"${token}",`, ...parts];
+}
+
 /** The whole page as JSON text. */
-export function pageJson(token: string, { parts }: PageBody): string {
-  return `{"token":"${token}",${parts.map((part) => (typeof part === 'string' ? part : decoder.decode(part))).join('')}`;
+export function pageJson(token: string, body: PageBody): string {
+  return joinParts(pageParts(token, body));
+}
+
+export function joinParts(parts: readonly PagePart[]): string {
+  return parts.map((part) => (typeof part === 'string' ? part : decoder.decode(part))).join('');
 }

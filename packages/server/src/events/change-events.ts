@@ -3,8 +3,8 @@ import {
   type LivePage,
   type Log,
   type PartitionKey,
-  pageJson,
   partitionName,
+  renderChange,
   sharedPartition,
   userPartition,
 } from '@tidemark/core';
@@ -104,7 +104,7 @@ export class ChangeEventMaker {
     this.#sent.delete(key);
     if (live === null) return { source, hint, page: null };
     this.#remember(key, live.range);
-    return { source, hint, page: liveBytes(source, live) };
+    return { source, hint, page: Buffer.from(`event: changed\ndata: ${renderChange(source, live)}\n\n`) };
   }
 
   async #page(partition: PartitionKey, range: CommitRange): Promise<LivePage | null> {
@@ -123,10 +123,4 @@ export class ChangeEventMaker {
       this.#sent.delete(oldest);
     }
   }
-}
-
-/** The page is text already and is not parsed. It has no line breaks. */
-function liveBytes(source: string, { from, page }: LivePage): Buffer {
-  const data = `{"source":${JSON.stringify(source)},"from":"${from}","page":${pageJson(page.token, page.body)}}`;
-  return Buffer.from(`event: changed\ndata: ${data}\n\n`);
 }

@@ -1,4 +1,5 @@
 import { MessageChannel } from 'node:worker_threads';
+import type { RenderedPage } from '@tidemark/core';
 
 /** Parts of an answer: strings, and texts that exist as UTF-8. */
 export type TextPart = string | Uint8Array;
@@ -21,6 +22,12 @@ const single = new WeakSet<Uint8Array>();
 export function ownParts(parts: readonly TextPart[]): readonly TextPart[] {
   for (const part of parts) if (typeof part !== 'string' && part.length >= FREED_BYTES_MIN) single.add(part);
   return parts;
+}
+
+/** Marks the bytes of a page as shared between answers, or as used by a single one. */
+export function markPage({ body: { parts }, isShared: isForMany }: RenderedPage): void {
+  if (isForMany) shareParts(parts);
+  else ownParts(parts);
 }
 
 /** Smaller memory is left to the garbage collector. Far above the size of the pool that small buffers share. */

@@ -1,18 +1,16 @@
 import {
-  acknowledgedIn,
   type Bearer,
   type DevicePull,
-  type GroupNews,
-  heldIn,
   pageJson,
-  presentedIn,
   type RenderedPage,
-  type SourcePage,
+  readAckRequest,
+  readPullRequest,
+  renderPull,
 } from '@tidemark/core';
 import { parseJson } from '@tidemark/protocol';
 import { AckAnswer, AckRequest, PullAnswer, PullRequest, SyncSources } from '@tidemark/protocol/sync-schemas';
 import type { ActivityFact } from '../../activity/activity-filter.ts';
-import { ownParts, shareParts, type TextPart } from '../../http/coding/text-parts.ts';
+import { markPage } from '../../http/coding/text-parts.ts';
 import { JsonParts, type Repeatable, type RouteContext, route, type ShownFact } from '../../http/route.ts';
 import { ACTIVITY_DATA_UNITS_MAX } from '../../limits.ts';
 import { actingDevice, ownDevice } from './acting-device.ts';
@@ -42,11 +40,7 @@ const pull = route({
   activity: ({ bearer }, answer) => shownPages(bearer, (answer as PullParts).pulled),
   handle: async ({ context, body, bearer }) => {
     const startedMs = performance.now();
-    const pulled = await context.tidemark.devices.pull(actingDevice(bearer, body.client_id), {
-      sources: new Map(Object.entries(body.sources).map(([name, asked]) => [name, presentedIn(asked)])),
-      ...(body.max_objects === undefined ? {} : { objectsMax: body.max_objects }),
-      ...(body.acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(body.acknowledged) }),
-    });
+    const pulled = await context.tidemark.devices.pull(actingDevice(bearer, body.client_id), readPullRequest(body));
     countPages(context, pulled, performance.now() - startedMs);
     countMismatches(context, body, pulled);
     return new PullParts(pulled, repeatableOf(context, pulled, bearer));
@@ -66,7 +60,7 @@ const acknowledge = route({
   answer: AckAnswer,
   handle: async ({ context, body, bearer }) => {
     const device = actingDevice(bearer, body.client_id);
-    return { acknowledged: await context.tidemark.devices.acknowledge(device, heldIn(body.sources)) };
+    return { acknowledged: await context.tidemark.devices.acknowledge(device, readAckRequest(body)) };
   },
 });
 
@@ -112,7 +106,8 @@ class PullParts extends JsonParts {
   readonly pulled: DevicePull;
 
   constructor(pulled: DevicePull, repeatable: Repeatable | null) {
-    super(partsOf(pulled), repeatable);
+    super(renderPull(pulled), repeatable);
+    for (const { page } of pagesIn(pulled)) markPage(page);
     this.pulled = pulled;
   }
 }
@@ -133,50 +128,4 @@ function dataOf({ body }: RenderedPage): unknown {
   return body.units > ACTIVITY_DATA_UNITS_MAX ? null : parseJson(pageJson('', body));
 }
 
-/** Pages are text already; only the text between them is written here. */
-function partsOf({ pages, grouped, outcomes }: DevicePull): readonly TextPart[] {
-  const parts: TextPart[] = [];
-  const begin = (source: string) =>
-    parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
-  for (const { source, group, page } of pages) {
-    if (group !== null) continue;
-    begin(source);
-    parts.push(...partsOfEither(page));
-  }
-  for (const news of grouped) {
-    begin(news.source);
-    parts.push(...partsOfGroups(news, pages));
-  }
-  if (parts.length === 0) parts.push('{"sources":{');
-  parts.push(`},"outcomes":${JSON.stringify(outcomes)}}`);
-  return parts;
-}
-
-function partsOfGroups(
-  { source, gone, changed, setToken, more }: GroupNews,
-  pages: readonly SourcePage[],
-): readonly TextPart[] {
-  const parts: TextPart[] = ['{"groups":{'];
-  for (const { group, page } of pages.filter((one) => one.source === source && one.group !== null)) {
-    parts.push(`${parts.length === 1 ? '' : ','}${JSON.stringify(group)}:`, ...partsOfEither(page));
-  }
-  const told = {
-    ...(gone.length === 0 ? {} : { gone }),
-    ...(changed.length === 0 ? {} : { changed }),
-    ...(setToken === undefined ? {} : { set_token: setToken }),
-    more,
-  };
-  parts.push(`},${JSON.stringify(told).slice(1)}`);
-  return parts;
-}
-
-function partsOfEither(page: SourcePage['page']): readonly TextPart[] {
-  return 'error' in page ? [JSON.stringify(page)] : partsOfPage(page);
-}
-
 export const pullRoutes = [sources, pull, acknowledge];
-
-/** Returns a page as JSON for a device. */
-export function partsOfPage({ token, body, isShared }: RenderedPage): readonly TextPart[] {
-  return [`{"token":"${token}",`, ...(isShared ? shareParts(body.parts) : ownParts(body.parts))];
-}

@@ -1,4 +1,4 @@
-import { acknowledgedIn, type Bearer } from '@tidemark/core';
+import { type Bearer, readPushRequest } from '@tidemark/core';
 import type { Outcome, Upload } from '@tidemark/protocol';
 import { PushAnswer, PushRequest } from '@tidemark/protocol/sync-schemas';
 import { type RouteContext, route, type ShownFact } from '../../http/route.ts';
@@ -19,10 +19,7 @@ const push = route({
     (answer as PushAnswer).outcomes.map((outcome, index) => shownUpload(bearer, changes[index], outcome)),
   handle: async ({ context, body, bearer }) => {
     const startedMs = performance.now();
-    const outcomes = await context.tidemark.devices.push(actingDevice(bearer, body.client_id), {
-      changes: body.changes,
-      ...(body.acknowledged === undefined ? {} : { acknowledged: acknowledgedIn(body.acknowledged) }),
-    });
+    const outcomes = await context.tidemark.devices.push(actingDevice(bearer, body.client_id), readPushRequest(body));
     countUploads(context, body.changes, outcomes, performance.now() - startedMs);
     return { outcomes };
   },

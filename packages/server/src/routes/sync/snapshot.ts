@@ -1,14 +1,13 @@
-import type { RenderedPage } from '@tidemark/core';
+import { type RenderedPage, renderLines } from '@tidemark/core';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Page } from '@tidemark/protocol/schemas';
 import { Type } from '@tidemark/protocol/typebox';
 import { mapEach } from '../../http/coding/map-each.ts';
-import type { TextPart } from '../../http/coding/text-parts.ts';
+import { markPage, type TextPart } from '../../http/coding/text-parts.ts';
 import { JsonLines, route } from '../../http/route.ts';
 import { MEMBERSHIP_REFUSALS } from '../../http/route-refusals.ts';
 import { GroupId, SourceId } from '../shapes.ts';
 import { actingDevice } from './acting-device.ts';
-import { partsOfPage } from './pull.ts';
 
 const snapshot = route({
   method: 'GET',
@@ -42,7 +41,8 @@ const snapshot = route({
 });
 
 function linesOf(pages: readonly RenderedPage[]): readonly TextPart[] {
-  return pages.flatMap((page) => [...partsOfPage(page), '\n']);
+  for (const page of pages) markPage(page);
+  return renderLines(pages);
 }
 
 export const snapshotRoutes = [snapshot];
