@@ -1,10 +1,10 @@
 import type { Bearer } from '@tidemark/core';
 import { Refusal, type RefusalCode, type WriteReport } from '@tidemark/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { findBearer, type RouteScope, refusalOfBearer, refusalOfToken } from '../auth/authenticate.ts';
-import { RATE_HEADER, RATE_POLICY_HEADER } from '../auth/rate-limiter.ts';
+import { findBearer, type RouteScope, refusalOfToken } from '../auth/authenticate.ts';
 import { sendAnswer } from './answer.ts';
 import { callerAddress } from './caller-address.ts';
+import { Admission } from './every-request.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import type { Call, Operation, Route, RouteContext } from './route.ts';
 import { validationSchema } from './route-schema.ts';
@@ -21,6 +21,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null on public routes, and before the caller is known. */
     bearer: Bearer | null;
+    /** Admitted the bearer; null as long as there is none. */
+    admission: Admission | null;
     /** The route whose handler runs. Null if none runs, or one that only the framework knows. */
     servedBy: Route | null;
     /** The code of the refusal that answers the request, if one does. */
@@ -47,25 +49,17 @@ export function addRoute(app: FastifyInstance, context: RouteContext, route: Rou
 
 function admitBearer(context: RouteContext, scope: Exclude<RouteScope, 'public'>): onRequestHookHandler {
   const { tidemark } = context;
+  const admission = new Admission(context, scope);
   return (request, reply, done) => {
     findBearer(tidemark, request, context.nowMs()).then((found): unknown => {
       // The caller has hung up. Without a call of `done` the framework does nothing more.
       if (exchangeOf(reply.raw).isOver) return;
       if (found === null) return refusalOfToken(tidemark, request, scope).then(done, done);
-      const refusal = refusalOfBearer(found, scope);
-      if (refusal !== null) return done(refusal);
       request.bearer = found;
-      return done(countRequest(context, found, reply));
+      request.admission = admission;
+      return done(admission.refusalOf(found, reply) ?? undefined);
     }, done);
   };
-}
-
-/** Returns the refusal of a request beyond the rate limits of its caller. */
-function countRequest({ rates }: RouteContext, bearer: Bearer, reply: FastifyReply): Refusal | undefined {
-  const taken = rates.take(bearer);
-  if (taken instanceof Refusal) return taken;
-  if (taken !== null) reply.header(RATE_POLICY_HEADER, taken.policy).header(RATE_HEADER, taken.state);
-  return undefined;
 }
 
 /** Not async, and returns nothing to the framework, because every promise in the path of a request costs time. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ServerOptions, ServerResponse } from 'node:http';
+import type { ServerOptions } from 'node:http';
 import { Refusal } from '@tidemark/protocol';
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { pino } from 'pino';
@@ -9,7 +9,6 @@ import {
   HEADER_BYTES_MAX,
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_MS,
-  OVERLOAD_RETRY_AFTER_S,
   PARAM_UNITS_MAX,
   REMEMBERED_BODY_BYTES_MAX,
   REQUEST_TIMEOUT_MS,
@@ -20,8 +19,9 @@ import {
 import { admitBodies } from './admit-bodies.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
+import { beginRequest, type RequestRule, refusalOfRequest, requestRules } from './every-request.ts';
 import { exchangeOf } from './exchange.ts';
-import { announcedBytes } from './http-connection.ts';
+import { announcedBytes, HttpConnection } from './http-connection.ts';
 import { HttpConnections } from './http-connections.ts';
 import { DEFAULT_BODY_BOUNDS, parseJsonBody } from './json-body.ts';
 import { lazyValidators } from './lazy-validators.ts';
@@ -31,10 +31,9 @@ import { PathMethods } from './path-methods.ts';
 import { problemOf, refusalOf } from './problem.ts';
 import { ALLOWED_METHODS } from './refuse-on.ts';
 import { repeatAnswers } from './repeated-answers.ts';
-import { ALWAYS_ANSWERED } from './route-refusals.ts';
 import { shownPath } from './shown-path.ts';
 import { answerSocketError, openHttpServer, unknownMethod } from './sockets.ts';
-import { EndedListeners, watchAnswers } from './watch-answers.ts';
+import { type EndedListener, EndedListeners } from './watch-answers.ts';
 
 const METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'] as const;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
@@ -71,6 +70,8 @@ export interface HttpOptions {
   readonly logger?: FastifyBaseLogger;
   /** Refuses requests while the server is overloaded. Absent: never. */
   readonly gauge?: Pick<LoadGauge, 'overload'>;
+  /** Further rules for every request, for tests. */
+  readonly rules?: readonly RequestRule[];
   /** Shorter time-outs, for tests. */
   readonly timeouts?: Partial<Timeouts>;
 }
@@ -101,8 +102,9 @@ export async function buildHttp(
   const connections = new HttpConnections();
   const listeners = new EndedListeners();
   const gauge = options.gauge ?? NO_LOAD;
+  const rules = [...requestRules({ listeners, logger, gauge }), ...(options.rules ?? [])];
   const app = fastify({
-    // `watchAnswers` and `logRequests` do that for less.
+    // `EndedListeners` and `logRequests` do that for less.
     logger: false,
     // Loading a plugin takes seconds on a busy machine; a server that starts slowly must still start.
     pluginTimeout: 0,
@@ -113,8 +115,11 @@ export async function buildHttp(
     serverFactory: (handle) => {
       const { headersMs, requestMs, stallMs, checkMs } = { ...TIMEOUTS, ...options.timeouts };
       const bounds = { requestMs, keepAliveMs: KEEP_ALIVE_MS, listenersMax, stallMs, checkMs };
-      const repeating = repeatAnswers(handle, { gauge, listeners });
-      return openHttpServer(repeating, { ...bounds, connections, http: httpOptions(headersMs, checkMs) });
+      return openHttpServer(repeatAnswers(handle, rules), {
+        ...bounds,
+        connections,
+        http: httpOptions(headersMs, checkMs),
+      });
     },
     // Requests that arrive on open connections while the server stops are answered as usual.
     return503OnClosing: false,
@@ -136,6 +141,7 @@ export async function buildHttp(
     },
   });
   app.decorateRequest('bearer', null);
+  app.decorateRequest('admission', null);
   app.decorateRequest('servedBy', null);
   app.decorateRequest('refusedWith', null);
   app.decorateRequest('refusedPath', null);
@@ -143,11 +149,15 @@ export async function buildHttp(
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   readJsonOnly(app, options.bodyBounds ?? DEFAULT_BODY_BOUNDS);
-  // Comes first, so that refused requests are measured, too.
-  watchAnswers(app, logger, listeners);
+  app.decorate('onEnded', (listener: EndedListener) => listeners.add(listener));
+  app.addHook('onRequest', (request, reply, done) => {
+    request.log = logger;
+    beginRequest(rules, { request, response: reply.raw, headers: reply });
+    done();
+  });
   // Comes before all refusals, so that scripts can read them.
   allowOrigins(app, DEVICE_PREFIX, options.deviceOrigins ?? []);
-  guardRequests(app, gauge, collectMethods(app));
+  guardRequests(app, rules, collectMethods(app));
   admitBodies(app);
   await addRoutes(app);
   return app;
@@ -170,29 +180,18 @@ function readJsonOnly(app: FastifyInstance, bounds: typeof DEFAULT_BODY_BOUNDS):
 }
 
 /** Checks requests before their body is read, so that a request that is refused anyway costs no parsing. */
-function guardRequests(app: FastifyInstance, gauge: Pick<LoadGauge, 'overload'>, methods: PathMethods): void {
+function guardRequests(app: FastifyInstance, rules: readonly RequestRule[], methods: PathMethods): void {
   // The hook below refuses unknown paths; this handler is for missing files of the viewer.
   app.setNotFoundHandler((request) => {
     throw noRoute(request);
   });
   // Not async, because a promise per request would cost more than the checks.
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
-    done(
-      errorOf(() => {
-        if (gauge.overload !== null) shedLoad(request, gauge.overload);
-        guardRequest(request, reply, methods);
-      }),
-    );
+    done(refusalOfRequest(rules, request) ?? errorOf(() => guardRequest(request, reply, methods)));
   });
 }
 
 const NO_LOAD = { overload: null };
-
-function shedLoad(request: FastifyRequest, overload: string): void {
-  if (ALWAYS_ANSWERED.has(request.routeOptions.url)) return;
-  throw new Refusal('overloaded', `${overload}; the request was not processed`, [], OVERLOAD_RETRY_AFTER_S);
-}
 
 function errorOf(guard: () => void): Error | undefined {
   try {
@@ -273,8 +272,10 @@ function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: Fastify
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="tidemark"');
   if (refusal.retryAfterS !== null) reply.header('retry-after', String(refusal.retryAfterS));
   const isLeftUnread = !request.raw.complete && announcedBytes(request.raw) > DISCARDED_BYTES_MAX;
-  if (isLeftUnread) reply.header('connection', 'close');
-  else if (refusal.code === 'body_too_large' || !request.raw.complete) {
+  if (isLeftUnread) {
+    reply.header('connection', 'close');
+    HttpConnection.of(request.raw.socket)?.lingerWhenClosed();
+  } else if (refusal.code === 'body_too_large' || !request.raw.complete) {
     // The rest of the body is short enough to be read, so the connection need not close.
     reply.removeHeader('connection');
     request.raw.resume();
@@ -285,13 +286,4 @@ function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: Fastify
     // Sent as bytes, so that the framework does not serialise it again.
     reply.type('application/problem+json').send(Buffer.from(JSON.stringify(problem)));
   }
-  if (isLeftUnread) deferClose(reply.raw);
-}
-
-/**
- * Node.js closes the socket as soon as an answer with `Connection: close` has been sent. A caller that is still
- * sending would lose the answer, so the connection is closed later instead.
- */
-function deferClose(response: ServerResponse): void {
-  (response as ServerResponse & { _last: boolean })._last = false;
 }

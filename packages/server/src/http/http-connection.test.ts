@@ -217,6 +217,21 @@ describe('unread bodies', () => {
     expect(ours.bytesRead).toBeLessThan(DISCARDED_BYTES_MAX + 1_000_000);
   });
 
+  it('[CONN-4] the connection of a caller that is still sending is read on after the refusal has been sent', async () => {
+    const { app, connect } = await openServer();
+    const accepted = once(app.server, 'connection') as Promise<[Socket]>;
+    const socket = connect();
+    const answer = readUntil(socket, '"code":"not_found"');
+    socket.write(post('/nowhere', 10_000_000_000));
+    const [ours] = await accepted;
+    // Node.js destroys the socket as soon as such an answer has been sent, if it is left to do so.
+    const isReadOn = new Promise((resolve) => {
+      ours.once('finish', () => process.nextTick(() => resolve(!ours.destroyed && ours.listenerCount('data') === 1)));
+    });
+    expect(await answer).toMatch(/connection: close/i);
+    expect(await isReadOn).toBe(true);
+  });
+
   it('[CONN-4] a short refused body is read, and the connection stays open', async () => {
     const { routes, connect } = await openServer();
     routes.open();

@@ -90,6 +90,14 @@ export class HttpConnection {
   }
 
   /**
+   * Lets the caller read an answer with `Connection: close` while it is still sending. Node.js calls `destroySoon` of the
+   * socket after such an answer, which would reset the connection and lose the answer.
+   */
+  lingerWhenClosed(): void {
+    this.#socket.destroySoon = () => this.#close(() => lingerOn(this.#socket));
+  }
+
+  /**
    * Destroys the socket if the caller has read nothing of an answer for so many checks. Called periodically for every
    * connection, so that requests need no timer.
    */

@@ -1,10 +1,12 @@
 import type { Bearer } from '@tidemark/core';
+import type { Admission } from './every-request.ts';
 import type { Repeatable, Route } from './route.ts';
 
 /** The last answer of a connection that may be sent again, and the request that it answered. */
 export interface RememberedAnswer {
   readonly method: string;
-  readonly bearer: Bearer | null;
+  /** Null on public routes. */
+  readonly caller: { readonly bearer: Bearer; readonly admission: Admission } | null;
   readonly servedBy: Route | null;
   readonly url: string;
   readonly httpVersion: string;

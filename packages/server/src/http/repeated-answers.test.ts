@@ -1,10 +1,13 @@
 import type { AddressInfo } from 'node:net';
+import { Refusal } from '@tidemark/protocol';
 import { Type } from '@tidemark/protocol/typebox';
 import { openRaw, readUntil } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
+import { RateLimiter } from '../auth/rate-limiter.ts';
 import { REMEMBERED_BODY_BYTES_MAX } from '../limits.ts';
 import { addRoute } from './add-route.ts';
 import { buildHttp } from './app.ts';
+import type { RequestRule } from './every-request.ts';
 import { JsonParts, type RouteContext, route } from './route.ts';
 
 /** What the route of the test server was asked. */
@@ -17,13 +20,19 @@ class Asked {
   overload: string | null = null;
 }
 
-async function openServer() {
+interface Serving {
+  readonly rules?: readonly RequestRule[];
+  /** Given: the route is for devices only. */
+  readonly context?: Pick<RouteContext, 'tidemark' | 'rates' | 'nowMs'>;
+}
+
+async function openServer({ rules = [], context }: Serving = {}) {
   const asked = new Asked();
   const echo = route({
     method: 'POST',
     path: '/echo',
     operationId: 'test',
-    scope: 'public',
+    scope: context === undefined ? 'public' : 'device',
     summary: 'Answers with its body',
     body: Type.Unknown(),
     answer: Type.Unknown(),
@@ -40,9 +49,9 @@ async function openServer() {
       });
     },
   });
-  const app = await buildHttp({ bodyBytesMax: 100_000, gauge: asked }, (http) => {
+  const app = await buildHttp({ bodyBytesMax: 100_000, gauge: asked, rules }, (http) => {
     http.onEnded(({ status }) => asked.measured.push(status));
-    addRoute(http, {} as RouteContext, echo);
+    addRoute(http, { ...context } as RouteContext, echo);
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const socket = openRaw((app.server.address() as AddressInfo).port);
@@ -135,4 +144,58 @@ it('[CONN-8] bodies of up to REMEMBERED_BODY_BYTES_MAX bytes are remembered, lar
   const tooLarge = bodyOf(REMEMBERED_BODY_BYTES_MAX + 1);
   for (let count = 0; count < 2; count++) await send(head(tooLarge) + tooLarge);
   expect(asked).toMatchObject({ repeated: 1 });
+});
+
+it('[CONN-30] a rule for every request is applied to requests that are handled and to those that are answered again', async () => {
+  const begun: string[] = [];
+  let refusal: Refusal | null = null;
+  const rule: RequestRule = {
+    name: 'planted',
+    begin: ({ request, headers }) => {
+      begun.push(request.id);
+      headers.header('x-planted', String(begun.length));
+    },
+    refusal: () => refusal,
+  };
+  const { asked, send, socket } = await openServer({ rules: [rule] });
+  const answers = [await send(head(BODY) + BODY), await send(head(BODY) + BODY), await send(head(BODY) + BODY)];
+  expect(asked).toMatchObject({ handled: [{ a: 'ä' }], repeated: 2 });
+  expect(answers.map((answer) => answer.match(/x-planted: .*/g))).toEqual([
+    ['x-planted: 1'],
+    ['x-planted: 2'],
+    ['x-planted: 3'],
+  ]);
+  expect(begun).toEqual(answers.map((answer) => /x-request-id: (\S+)/.exec(answer)?.[1]));
+  refusal = new Refusal('overloaded', 'planted');
+  const refused = readUntil(socket, '"code":"overloaded"');
+  socket.write(head(BODY) + BODY);
+  expect(await refused).toContain('HTTP/1.1 503');
+  expect(asked).toMatchObject({ repeated: 2, measured: [200, 200, 200, 503] });
+  expect(begun).toHaveLength(4);
+});
+
+it('[CONN-30] requests that are answered again count against the rate limit of their caller and end with its token', async () => {
+  const bearer = { user: 'anna', client: 'phone', tokenId: 'id', tokenHash: 'hash', scopes: ['device'] };
+  let found: typeof bearer | null = bearer;
+  const tokens = { hashOf: () => 'hash', bearerOf: async () => found, endOf: async () => 'token_revoked' };
+  const rates = new RateLimiter({ windowS: 3600, perDevice: 3, perUser: 0, perToken: 0 }, { nowMs: () => 0 });
+  const context = { tidemark: { tokens }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
+  const { asked, send, socket } = await openServer({ context });
+  const request = head(BODY, 'authorization: Bearer token\r\n') + BODY;
+  const answers = [await send(request), await send(request), await send(request)];
+  expect(asked).toMatchObject({ handled: [{ a: 'ä' }], repeated: 2 });
+  expect(answers.map((answer) => answer.match(/ratelimit: .*/g))).toEqual([
+    ['ratelimit: "device";r=2;t=1200'],
+    ['ratelimit: "device";r=1;t=2400'],
+    ['ratelimit: "device";r=0;t=3600'],
+  ]);
+  const refusalWith = async (code: string) => {
+    const refused = readUntil(socket, `"code":"${code}"`);
+    socket.write(request);
+    return refused;
+  };
+  expect(await refusalWith('rate_limited')).toContain('HTTP/1.1 429');
+  found = null;
+  expect(await refusalWith('token_revoked')).toContain('HTTP/1.1 401');
+  expect(asked).toMatchObject({ handled: [{ a: 'ä' }], repeated: 2, measured: [200, 200, 200, 429, 401] });
 });

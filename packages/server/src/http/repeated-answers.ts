@@ -1,61 +1,60 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Bearer } from '@tidemark/core';
 import type { FastifyReply } from 'fastify';
-import { RATE_HEADER } from '../auth/rate-limiter.ts';
+import { type AnswerHeaders, beginRequest, type RequestRule, refusalOfRequest } from './every-request.ts';
 import { exchangeOf } from './exchange.ts';
 import { HttpConnection } from './http-connection.ts';
-import type { LoadGauge } from './load-gauge.ts';
 import type { RememberedAnswer } from './remembered-answer.ts';
 import type { Repeatable } from './route.ts';
-import type { EndedListeners } from './watch-answers.ts';
-
-const REQUEST_ID = 'x-request-id';
 
 /** Remembers an answer for the connection that it was sent on. Does nothing if the request was too large. */
 export function rememberAnswer(reply: FastifyReply, text: string, repeatable: Repeatable): void {
-  const { method, bearer, servedBy, smallBody, headers: requestHeaders, raw } = reply.request;
+  const { method, bearer, admission, servedBy, smallBody, headers: requestHeaders, raw } = reply.request;
   const connection = HttpConnection.of(raw.socket);
   // A caller that expects `100 Continue` gets it from the framework.
   if (connection === undefined || smallBody === null || requestHeaders.expect !== undefined) return;
-  // A caller with a rate limit is counted, and told what is left, with every request.
-  if (reply.hasHeader(RATE_HEADER)) return;
-  const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
-    name === REQUEST_ID ? [] : [name, String(value)],
-  );
+  const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
   const { url = '', httpVersion, rawHeaders } = raw;
   const body = smallBody.toString('latin1');
-  const answered = { method, bearer, servedBy, url, httpVersion, rawHeaders, body };
+  const caller = bearer === null || admission === null ? null : { bearer, admission };
+  const answered = { method, caller, servedBy, url, httpVersion, rawHeaders, body };
   connection.remembered = { ...answered, headers, text, repeatable };
-}
-
-export interface RepeatedAnswersParts {
-  /** Overloaded servers refuse in the usual way. */
-  readonly gauge: Pick<LoadGauge, 'overload'>;
-  readonly listeners: EndedListeners;
 }
 
 /**
  * Answers a request that equals the last one of its connection, byte by byte, with the last answer, if the route says that
- * it is still right. Routing, hooks, parsing and validation would find the same as before, so they are left out. All other
- * requests go to `handle`.
+ * it is still right. Routing, hooks, parsing and validation would find the same as before, so they are left out; `rules` and
+ * those of callers are applied. All other requests go to `handle`, and so do those that a rule refuses.
  */
-export function repeatAnswers(handle: RequestListener, parts: RepeatedAnswersParts): RequestListener {
+export function repeatAnswers(handle: RequestListener, rules: readonly RequestRule[]): RequestListener {
   return (request, response) => {
     const connection = HttpConnection.of(request.socket);
     const remembered = connection?.remembered ?? null;
-    if (connection === undefined || remembered === null || parts.gauge.overload !== null) {
+    if (connection === undefined || remembered === null || !isSameHead(request, remembered)) {
       return handle(request, response);
     }
-    if (!isSameHead(request, remembered)) return handle(request, response);
     const startedMs = performance.now();
-    const onChecked = (isCurrent: boolean) => {
+    const onChecked = (current: CurrentCaller | null) => {
       if (exchangeOf(response).isOver) return;
-      if (isCurrent && takeBody(request, remembered.body)) return send(response, remembered, { ...parts, startedMs });
+      if (current !== null && repeatAnswer(response, remembered, { rules, bearer: current.bearer, startedMs })) return;
       connection.remembered = null;
       handle(request, response);
     };
-    remembered.repeatable.isCurrent().then(onChecked, () => onChecked(false));
+    currentCaller(remembered).then(onChecked, () => onChecked(null));
   };
+}
+
+interface CurrentCaller {
+  /** Null on public routes. */
+  readonly bearer: Bearer | null;
+}
+
+/** Null: the token of the caller is no longer valid, or the answer is outdated. */
+async function currentCaller({ caller, repeatable }: RememberedAnswer): Promise<CurrentCaller | null> {
+  const found = caller === null ? null : caller.admission.findAgain(caller.bearer);
+  const [bearer, isCurrent] = await Promise.all([found, repeatable.isCurrent()]);
+  return isCurrent && (caller === null || bearer !== null) ? { bearer } : null;
 }
 
 function isSameHead({ method, url, httpVersion, rawHeaders }: IncomingMessage, known: RememberedAnswer): boolean {
@@ -76,18 +75,43 @@ function takeBody(request: IncomingMessage, expected: string): boolean {
   return false;
 }
 
-interface Sending extends RepeatedAnswersParts {
+interface Repeating extends CurrentCaller {
+  readonly rules: readonly RequestRule[];
   readonly startedMs: number;
 }
 
-function send(response: ServerResponse, remembered: RememberedAnswer, { listeners, startedMs }: Sending): void {
-  const { method, bearer, servedBy, headers, text, repeatable } = remembered;
-  // Without a listener a late write would end the process. A caller that hangs up is not an error.
-  response.on('error', ignore);
-  const id = randomUUID();
-  listeners.watch({ id, method, bearer, servedBy, refusedWith: null, raw: response.req }, response, startedMs);
+/** Sends the answer again. Returns false, and sends nothing, if a rule refuses the request or its body differs. */
+function repeatAnswer(response: ServerResponse, remembered: RememberedAnswer, repeating: Repeating): boolean {
+  const { method, caller, servedBy, text, repeatable, body } = remembered;
+  const { rules, bearer, startedMs } = repeating;
+  const request = { id: randomUUID(), method, bearer, servedBy, refusedWith: null, raw: response.req };
+  const headers = new RepeatedHeaders(remembered.headers);
+  if (refusalOfRequest(rules, request) !== null || !takeBody(response.req, body)) return false;
+  if (caller !== null && bearer !== null && caller.admission.refusalOf(bearer, headers) !== null) {
+    response.req.unshift(Buffer.from(body, 'latin1'));
+    return false;
+  }
+  beginRequest(rules, { request, response, startedMs, headers });
   repeatable.onRepeated();
-  response.writeHead(200, [...headers, REQUEST_ID, id]).end(text);
+  response.writeHead(200, headers.flat).end(text);
+  return true;
 }
 
-function ignore(): void {}
+/** The headers of a remembered answer, some of which are set anew. */
+class RepeatedHeaders implements AnswerHeaders {
+  /** Names and values alternate. */
+  readonly flat: string[];
+
+  constructor(remembered: readonly string[]) {
+    this.flat = [...remembered];
+  }
+
+  header(name: string, value: string): void {
+    for (let at = 0; at < this.flat.length; at += 2) {
+      if (this.flat[at] !== name) continue;
+      this.flat[at + 1] = value;
+      return;
+    }
+    this.flat.push(name, value);
+  }
+}

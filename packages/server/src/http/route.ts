@@ -103,7 +103,7 @@ export class JsonText {
 
 /** Says when an answer may be sent again to the same caller for the same request. */
 export interface Repeatable {
-  /** Resolves to true while the request, handled again, would get the same answer. It checks the caller, too. */
+  /** Resolves to true while the request, handled again, would get the same answer. It need not check the caller. */
   readonly isCurrent: () => Promise<boolean>;
   /** Called when the answer is sent again. */
   readonly onRepeated: () => void;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { exchangeOf } from './exchange.ts';
 
 /** What listeners may know of a request. `routeOptions` is absent if a remembered answer was sent. */
@@ -32,7 +32,11 @@ declare module 'fastify' {
   }
 }
 
-/** Tells all listeners that have been added of every request that is over. */
+/**
+ * Tells all listeners that have been added of every request that is over. It replaces the logger and the `onResponse` hooks
+ * of the framework, which create a logger per request and add listeners to every response: that costs more than everything
+ * measured here.
+ */
 export class EndedListeners {
   readonly #listeners: EndedListener[] = [];
 
@@ -50,25 +54,6 @@ export class EndedListeners {
       for (const listener of this.#listeners) listener(ended);
     });
   }
-}
-
-/**
- * Measures every request from its first hook on. It replaces the logger and the `onResponse` hooks of the framework,
- * which create a logger per request and add listeners to every response: that costs more than everything measured
- * here.
- */
-export function watchAnswers(app: FastifyInstance, logger: FastifyBaseLogger, listeners: EndedListeners): void {
-  app.decorate('onEnded', (listener: EndedListener) => listeners.add(listener));
-  app.addHook('onRequest', (request, { raw }, done) => {
-    request.log = logger;
-    listeners.watch(request, raw);
-    const exchange = exchangeOf(raw);
-    // Without a listener a late write would end the process. A caller that hangs up is not an error.
-    raw.on('error', (error) => {
-      if (!exchange.isOver) logger.error({ err: error, request_id: request.id }, 'an answer failed');
-    });
-    done();
-  });
 }
 
 /** A connection answers one request at a time, so the difference between two readings is one answer. */
