@@ -4,7 +4,7 @@ import { type Opening, openEmbeddedBus, openEmbeddedStore } from '@tidemark/stor
 import type { ValkeyOptions, ValkeyStore } from '@tidemark/store-valkey';
 import type { Config } from './config/config.ts';
 import type { ServerLog } from './logging/open-log.ts';
-import { systemClock as clock } from './primitives/clocks.ts';
+import { systemClock as clock } from './primitives/system-ports.ts';
 
 export type { Opening };
 

@@ -1,15 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { type Log, refs, type Store, Tidemark, type TidemarkParts } from '@tidemark/core';
 import { openPasswords } from './auth/passwords.ts';
 import type { Config } from './config/config.ts';
 import { BACKEND_WAIT_MS_MAX } from './limits.ts';
-import { systemClock as clock, steadyClock } from './primitives/clocks.ts';
+import { systemClock as clock, pace, random, steadyClock, wait } from './primitives/system-ports.ts';
 import { readVersion } from './version.ts';
-
-export const random = { bytes: (count: number) => randomBytes(count) };
-/** Yields to other work of the event loop. */
-export const pace = { turn: () => new Promise<void>((resolve) => setImmediate(resolve)) };
-export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
 const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

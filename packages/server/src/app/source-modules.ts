@@ -1,7 +1,8 @@
 import { existsSync, watch } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Adapter, LogFields } from '@tidemark/core';
+import type { Adapter, LogFields, Tidemark } from '@tidemark/core';
 import type { SourceSetting } from '../config/source-settings.ts';
+import type { Part } from '../lifecycle.ts';
 import { declarationOf, type LoadedSource, loadSources } from './load-sources.ts';
 import { type ModuleAdapterParts, moduleAdapter } from './module-adapter.ts';
 
@@ -70,6 +71,26 @@ export class SourceModules {
       watcher.close();
     };
   }
+}
+
+/** Applies source modules again when their files change. */
+export function modulesPart(
+  modules: SourceModules,
+  { sources, refresher }: Pick<Tidemark, 'sources' | 'refresher'>,
+  configured: readonly SourceSetting[],
+): Part {
+  const apply = async () => {
+    await sources.configure(modules.declarationsWith(configured));
+    for (const source of modules.names) await refresher.refreshKnown(source);
+  };
+  let unwatch = () => {};
+  return {
+    name: 'source modules',
+    start() {
+      unwatch = modules.watch(apply);
+    },
+    stop: () => unwatch(),
+  };
 }
 
 /** Returns why modules could not be loaded, with the stack of the error in the module if it is known. */

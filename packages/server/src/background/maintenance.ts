@@ -8,7 +8,7 @@ import {
   type Tidemark,
 } from '@tidemark/core';
 import { errorMessage, Refusal } from '@tidemark/protocol';
-import { steadyClock } from '../primitives/clocks.ts';
+import { steadyClock } from '../primitives/system-ports.ts';
 import { type GaugesParts, recordGauges, recordSeen } from '../telemetry/gauges.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 

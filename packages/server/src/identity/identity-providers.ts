@@ -3,6 +3,7 @@ import { Refusal } from '@tidemark/protocol';
 import { decodeJwt } from 'jose';
 import type { DeviceUser } from '../auth/device-user.ts';
 import type { AdminSignInConfig } from '../config/admin-sign-in-settings.ts';
+import type { Config } from '../config/config.ts';
 import type { IssuerConfig } from '../config/issuer-settings.ts';
 import { systemTimers } from '../jobs/timers.ts';
 import { ISSUER_ANSWER_BYTES_MAX, ISSUER_TIMEOUT_MS } from '../limits.ts';
@@ -21,6 +22,13 @@ export interface IdentityProvidersParts {
   readonly steadyClock: Clock;
   readonly log: Log;
   readonly resolve?: Resolve;
+}
+
+export function openProviders(
+  { issuers, adminSignIn, backend: { denyPrivate } }: Config,
+  parts: Pick<IdentityProvidersParts, 'identities' | 'clock' | 'steadyClock' | 'log'>,
+): IdentityProviders {
+  return new IdentityProviders({ ...parts, issuers, adminSignIn, denyPrivate });
 }
 
 interface Provider {

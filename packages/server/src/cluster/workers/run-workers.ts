@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Log } from '@tidemark/core';
 import type { Timers } from '../../jobs/timers.ts';
-import { steadyClock as clock } from '../../primitives/clocks.ts';
+import { steadyClock as clock } from '../../primitives/system-ports.ts';
 import { Supervisor, type WorkerProcess } from './supervisor.ts';
 import type { FromWorker, WorkerReady } from './worker-message.ts';
 

@@ -1,0 +1,64 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Jobs, Tidemark } from '@tidemark/core';
+import { lastGauge, readQueues, readSeen } from './gauges.ts';
+import type { Metrics } from './metrics.ts';
+
+/** The unit in which `stat` counts the space of a file. */
+const DISK_BLOCK_BYTES = 512;
+const BREAKER_STATES = { closed: 0, trying: 1, open: 2 } as const;
+
+interface BackendBreakers {
+  readonly isSet: boolean;
+  readonly kinds: Readonly<Record<string, { readonly state: keyof typeof BREAKER_STATES }>>;
+}
+
+/** What the metrics read when they are scraped, or are told of. */
+export interface WatchedParts {
+  readonly events: { readonly size: number };
+  readonly activity: { readonly size: number };
+  readonly tidemark: Tidemark;
+  readonly jobs: Jobs;
+  readonly backend: { health(): Promise<BackendBreakers> };
+  /** The folder of the embedded store; null: the store is another. */
+  readonly dataFolder: string | null;
+}
+
+export function watchServer(metrics: Metrics, parts: WatchedParts): void {
+  const { events, activity, tidemark, jobs, backend, dataFolder } = parts;
+  metrics.watchActivityStreams(() => activity.size);
+  metrics.watchListeners(() => events.size);
+  const watch = (name: string, help: string) =>
+    metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(tidemark.store, name));
+  watch('users', 'Users of the installation');
+  watch('clients', 'Devices of the installation, listening or not');
+  watch('listeners', 'Devices that listen for events, at all servers');
+  if (dataFolder === null)
+    watch('valkey_memory_bytes', 'Memory that the primaries of Valkey use, for all that they hold; read every minute');
+  else watchDisk(metrics, dataFolder);
+  metrics.watchSeen(() => readSeen(tidemark.store));
+  metrics.watchStaleness(() => inSeconds(tidemark.freshness.stalenessMs()));
+  metrics.watchQueues(() => readQueues(jobs));
+  metrics.watchBreakers(async () => breakerStates(await backend.health()));
+  tidemark.freshness.onDelivered((source, tookMs) => metrics.delivered(source, tookMs / 1_000));
+  tidemark.store.onFlushed?.((tookMs) => metrics.flushed(tookMs / 1_000));
+  tidemark.events.on('refreshed', ({ partition: { source }, code, tookMs }) =>
+    metrics.refreshed(source, code, tookMs / 1_000),
+  );
+  tidemark.events.on('outcome', ({ source, status }) => metrics.uploaded(source, status));
+}
+
+/** The embedded store is a sparse file: what counts is the space it takes on the disk. */
+function watchDisk(metrics: Metrics, dataFolder: string): void {
+  const read = async () => (await stat(join(dataFolder, 'store.mdb'))).blocks * DISK_BLOCK_BYTES;
+  metrics.watchInstallation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
+}
+
+function inSeconds(times: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map(Array.from(times, ([name, ms]) => [name, ms / 1_000]));
+}
+
+/** Without a backend there is nothing to show. */
+function breakerStates({ isSet, kinds }: BackendBreakers): ReadonlyMap<string, number> {
+  return new Map(isSet ? Object.entries(kinds).map(([call, { state }]) => [call, BREAKER_STATES[state]]) : []);
+}
