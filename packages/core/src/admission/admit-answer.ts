@@ -7,11 +7,12 @@ import {
   SplitError,
   type SplitProblem,
 } from '@tidemark/protocol';
+import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { type ArrivingAnswer, LoggedFailure, type ObjectsAnswer } from '../ports/adapter.ts';
 import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitAttributes, admitManyObjects, type ObjectLimits } from './admit-objects.ts';
-import { type AttributeTexts, DocumentObjects } from './admitted.ts';
+import { DocumentObjects } from './admitted.ts';
 
 /** The name of the field in JSON pointers of refusals: the answer as a whole is the objects. */
 const FIELD = 'answer';

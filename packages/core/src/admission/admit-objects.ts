@@ -1,10 +1,11 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import { AttributeTexts } from '../journal/attribute-texts.ts';
 import type { Pace } from '../ports/pace.ts';
 import { WorkBudget } from '../primitives/work-budget.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
-import type { AttributeTexts, ObjectTexts } from './admitted.ts';
-import { AttributesInText, wholeText } from './attributes-in-text.ts';
+import type { ObjectTexts } from './admitted.ts';
+import { wholeText } from './is-canonical.ts';
 
 /** The limits that concern objects. */
 export type ObjectLimits = Pick<
@@ -72,7 +73,7 @@ export function admitAttributes(attributes: unknown, limits: ObjectLimits, path:
 }
 
 /** Checks the attributes as a whole. Returns null when they have to be checked one by one. */
-function attributesAsText(attributes: unknown, limits: ObjectLimits, tally: Tally): AttributesInText | null {
+function attributesAsText(attributes: unknown, limits: ObjectLimits, tally: Tally): AttributeTexts | null {
   if (typeof attributes !== 'object' || attributes === null) return null;
   const given = attributes as Readonly<Record<string, unknown>>;
   const names = Object.keys(given);
@@ -80,7 +81,7 @@ function attributesAsText(attributes: unknown, limits: ObjectLimits, tally: Tall
   const text = wholeText(given, names, { goodNames: tally.goodNames, depthMax: limits.valueDepthMax });
   if (text === null) return null;
   tally.units += text.length - punctuationUnits(names.length);
-  return new AttributesInText(text, names.length);
+  return AttributeTexts.inText(text);
 }
 
 /** The length of braces, quotes of names, colons and commas, which do not count towards the limit. */
@@ -99,7 +100,7 @@ function* attributesStepwise(
   const given = id === undefined ? requireObject(attributes, here) : requireAttributes(attributes, id, here);
   const names = Object.keys(given);
   requireCount(names.length, limits.attributesPerObjectMax, 'attributes', here);
-  const texts = new Map<string, string>();
+  const texts: [name: string, text: string][] = [];
   for (const name of names) {
     const there = () => pointer(...path, name);
     if (!tally.goodNames.has(name)) {
@@ -108,10 +109,10 @@ function* attributesStepwise(
     }
     const text = admitValue(given[name], limits.valueDepthMax, there);
     tally.units += name.length + text.length;
-    texts.set(name, text);
+    texts.push([name, text]);
     if (tally.budget.isSpent(text.length)) yield;
   }
-  return texts;
+  return AttributeTexts.of(texts);
 }
 
 function runToEnd<T>(work: Generator<void, T>): T {

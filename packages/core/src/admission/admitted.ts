@@ -1,3 +1,4 @@
+import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import type { Change } from '../ports/store.ts';
 
 declare const admitted: unique symbol;
@@ -9,9 +10,6 @@ export type Admitted<T> = T & { readonly [admitted]: true };
 export function asAdmitted<T>(value: T): Admitted<T> {
   return value as Admitted<T>;
 }
-
-/** An object's attributes: name → canonical JSON text of the value. */
-export type AttributeTexts = ReadonlyMap<string, string>;
 
 /** Objects by id. */
 export type ObjectTexts = ReadonlyMap<string, AttributeTexts>;

@@ -1,15 +1,7 @@
 import type { ObjectsChange } from '../admission/admit-write.ts';
-import type { AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
-import { AttributesInText } from '../admission/attributes-in-text.ts';
-import {
-  changedRecord,
-  isObjectOf,
-  type NewRecord,
-  newRecord,
-  newRecordFromText,
-  type ObjectRecord,
-  readRecord,
-} from '../journal/record.ts';
+import type { ObjectTexts } from '../admission/admitted.ts';
+import { AttributeTexts } from '../journal/attribute-texts.ts';
+import { changedRecord, isObjectOf, newRecord, type ObjectRecord, readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
 import { WorkBudget } from '../primitives/work-budget.ts';
@@ -18,7 +10,7 @@ import { deleted, merged, updated, type Verdict } from './verdicts.ts';
 /** Changes that affect each object on its own. `Replacement` handles whole documents. */
 export type PointChange = Exclude<ObjectsChange, { readonly op: 'replace' | 'fast_insert' }>;
 
-const NO_ATTRIBUTES: AttributeTexts = new Map();
+const NO_ATTRIBUTES = AttributeTexts.of([]);
 
 export function idsOf(change: PointChange): readonly string[] {
   switch (change.op) {
@@ -57,7 +49,7 @@ export function changeOf(id: string, { stored, current }: FoundObject, verdict: 
   if (verdict === null) return null;
   const expect = stored?.seq ?? 0;
   if (verdict === 'gone') return { id, record: null, checksum: 0, expect };
-  const { record, checksum } = current === null ? newRecordOf(id, verdict) : changedRecord(current, verdict, floor);
+  const { record, checksum } = current === null ? newRecord(id, verdict) : changedRecord(current, verdict, floor);
   return { id, record, checksum, expect };
 }
 
@@ -68,22 +60,14 @@ export function liveRecord(stored: StoredObject | undefined): ObjectRecord | nul
 /** fast_insert: replaces objects without reading the stored ones. An object without attributes is left out. */
 export function* insertions(objects: ObjectTexts): Iterable<Change> {
   for (const [id, attributes] of objects) {
-    if (attributes.size > 0) yield { id, ...newRecordOf(id, attributes) };
+    if (!attributes.isEmpty) yield { id, ...newRecord(id, attributes) };
   }
-}
-
-/** Returns the record of a new object. */
-export function newRecordOf(id: string, attributes: AttributeTexts): NewRecord {
-  return attributes instanceof AttributesInText
-    ? newRecordFromText(id, attributes.text, attributes)
-    : newRecord(id, attributes);
 }
 
 /** Whether the pushed text equals the stored text. Comparing texts saves reading the record. */
 function isStoredAlready(change: PointChange, id: string, stored: StoredObject | undefined): boolean {
   if (change.op !== 'push_objects' || stored === undefined || stored.record === null) return false;
-  const given = change.objects.get(id);
-  return given instanceof AttributesInText && isObjectOf(stored.record, given.text);
+  return isObjectOf(stored.record, change.objects.get(id)?.text);
 }
 
 function verdictOn(change: PointChange, id: string, current: AttributeTexts | null): Verdict {

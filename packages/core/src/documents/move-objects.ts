@@ -1,7 +1,8 @@
 import type { MoveWrite } from '../admission/admit-write.ts';
-import type { Admitted, AttributeTexts } from '../admission/admitted.ts';
+import type { Admitted } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';

@@ -1,9 +1,9 @@
 import { type Limits, Refusal } from '@tidemark/protocol';
 import type { DocumentAddress, DocumentContent } from '../admission/admit-document.ts';
 import { quoted } from '../admission/admit-name.ts';
-import type { Admitted, AttributeTexts, ObjectTexts } from '../admission/admitted.ts';
+import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { eachMember, objectText } from '../journal/json-text.ts';
+import { AttributeTexts } from '../journal/attribute-texts.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentType, DocumentWrite, Store, StoredDocument } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
@@ -24,6 +24,7 @@ export interface DocumentReport {
 
 /** Objects read at a time, so that the event loop can do other work in between. */
 const LOOKUP_CHUNK = 1_000;
+const NO_ATTRIBUTES = AttributeTexts.of([]);
 
 /** Documents other than md and cd. They are stored under a name and never synchronised. */
 export class NamedDocuments {
@@ -91,7 +92,7 @@ export class NamedDocuments {
       requireType(key, present, 'objects');
       draft ??= new DocumentDraft(present);
       if (draft.expect !== (present?.version ?? 0)) return null;
-      const given = new Map(chunk.map((id) => [id, objects.get(id) ?? new Map<string, string>()]));
+      const given = new Map(chunk.map((id) => [id, objects.get(id) ?? NO_ATTRIBUTES]));
       await this.#addObjects(draft, given, present?.parts);
     }
     return draft;
@@ -100,8 +101,8 @@ export class NamedDocuments {
   async #addObjects(draft: DocumentDraft, objects: ObjectTexts, present?: ReadonlyMap<string, string>): Promise<void> {
     for (const [id, given] of objects) {
       const before = present?.get(id);
-      const verdict = before === undefined ? given : merged(attributesOf(before), given);
-      const text = verdict === null || verdict === 'gone' ? null : objectText(verdict);
+      const verdict = before === undefined ? given : merged(AttributeTexts.inText(before), given);
+      const text = verdict === null || verdict === 'gone' ? null : verdict.text;
       if (text !== null) draft.put(id, text, before);
       if (draft.budget.isSpent((text ?? before ?? '').length)) await this.#pace.turn();
     }
@@ -144,12 +145,6 @@ class DocumentDraft {
   report({ name }: DocumentKey, type: DocumentType): DocumentReport {
     return { doc: name, type, size: type === 'text' ? this.units : this.#partCount };
   }
-}
-
-function attributesOf(text: string): AttributeTexts {
-  const attributes = new Map<string, string>();
-  eachMember(text, 0, (name, value) => attributes.set(name, value));
-  return attributes;
 }
 
 /** Parts of a text are numbered. Names of fixed width sort in the order of the parts. */

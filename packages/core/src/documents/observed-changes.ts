@@ -1,4 +1,4 @@
-import { readRecord } from '../journal/record.ts';
+import { type ObjectRecord, readRecord } from '../journal/record.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
 import { liveRecord } from './effect.ts';
 
@@ -37,10 +37,14 @@ export class ObservedChanges {
     this.#observer?.observe(
       this.#pending.map(({ stored, change: { id, record } }) => ({
         id,
-        before: liveRecord(stored)?.attributes ?? null,
-        after: record === null ? null : readRecord(record, outcome.seq).attributes,
+        before: attributesOf(liveRecord(stored)),
+        after: attributesOf(record === null ? null : readRecord(record, outcome.seq)),
       })),
     );
     return outcome;
   }
+}
+
+function attributesOf(record: ObjectRecord | null): ReadonlyMap<string, string> | null {
+  return record === null ? null : new Map(record.attributes);
 }

@@ -1,5 +1,4 @@
 import { JournalFollower } from '../journal/follower.ts';
-import { objectText } from '../journal/json-text.ts';
 import { readRecord } from '../journal/record.ts';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 
@@ -15,7 +14,7 @@ export async function readObjects(store: Store, partition: PartitionKey): Promis
   const slice = ({ records, seqs, tombstones }: JournalSlice) => {
     for (const [index, record] of records.entries()) {
       const { id, attributes } = readRecord(record, seqs[index] ?? 0);
-      objects.set(id, objectText(attributes));
+      objects.set(id, attributes.text);
     }
     for (const id of tombstones) objects.delete(id);
   };

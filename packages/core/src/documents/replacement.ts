@@ -2,10 +2,10 @@ import { Refusal } from '@tidemark/protocol';
 import type { ObjectsChange, SeenState } from '../admission/admit-write.ts';
 import type { DocumentObject, DocumentObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
-import { idOfRecord, isObjectOf, readRecord } from '../journal/record.ts';
+import { idOfRecord, isObjectOf, newRecord, readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import { changeOf, gatherPaced, newRecordOf } from './effect.ts';
+import { changeOf, gatherPaced } from './effect.ts';
 import { replaced } from './verdicts.ts';
 
 interface StoredRecord {
@@ -63,7 +63,7 @@ export class Replacement {
   /** An object without attributes is not created. */
   *#creation(object: DocumentObject): Iterable<Change> {
     const attributes = this.#objects.attributesOf(object);
-    if (attributes.size > 0) yield { id: object.id, ...newRecordOf(object.id, attributes) };
+    if (!attributes.isEmpty) yield { id: object.id, ...newRecord(object.id, attributes) };
   }
 
   #forget(): void {

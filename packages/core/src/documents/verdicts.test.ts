@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { AttributeTexts } from '../journal/attribute-texts.ts';
 import { deleted, merged, replaced, updated } from './verdicts.ts';
 
 const texts = (object: Record<string, unknown>) =>
-  new Map(Object.entries(object).map(([name, value]) => [name, JSON.stringify(value)]));
+  AttributeTexts.of(Object.entries(object).map(([name, value]) => [name, JSON.stringify(value)]));
 const NONE = texts({});
 
 describe('verdicts', () => {

@@ -1,4 +1,4 @@
-import { endOfString, endOfValue, stringOf } from '@tidemark/protocol';
+import { endOfString, endOfValue } from '@tidemark/protocol';
 
 // Functions for canonical JSON text, which Tidemark wrote itself and which has no white space.
 
@@ -6,7 +6,10 @@ const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Calls `visit` with every member of the JSON object that starts at `start`. Returns the index behind the object. */
+/**
+ * Calls `visit` with every member of the JSON object that starts at `start`: the name with its quotes, and the value.
+ * Returns the index behind the object.
+ */
 export function eachMember(text: string, start: number, visit: (name: string, value: string) => void): number {
   if (text.charCodeAt(start) !== OPEN_BRACE) throw new Error('the text is not a JSON object');
   let at = start + 1;
@@ -15,7 +18,7 @@ export function eachMember(text: string, start: number, visit: (name: string, va
     const nameEnd = endOfString(text, at);
     const valueEnd = nameEnd === -1 ? -1 : endOfValue(text, nameEnd + 1);
     if (valueEnd === -1) throw new Error('the JSON object is not complete');
-    visit(stringOf(text, at, nameEnd), text.slice(nameEnd + 1, valueEnd));
+    visit(text.slice(at, nameEnd), text.slice(nameEnd + 1, valueEnd));
     at = valueEnd;
   }
   return at + 1;
@@ -34,15 +37,4 @@ export function nameText(name: string): string {
   if (nameTexts.size >= NAME_TEXTS_MAX) nameTexts.clear();
   nameTexts.set(name, text);
   return text;
-}
-
-/** Returns attributes as the text of a JSON object. */
-export function objectText(attributes: ReadonlyMap<string, string>): string {
-  let text = '{';
-  let separator = '';
-  for (const [name, value] of attributes) {
-    text += `${separator}${nameText(name)}:${value}`;
-    separator = ',';
-  }
-  return `${text}}`;
 }

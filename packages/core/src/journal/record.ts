@@ -7,7 +7,8 @@ import {
   plainObjectChecksum,
   stringOf,
 } from '@tidemark/protocol';
-import { eachMember, nameText, objectText } from './json-text.ts';
+import { AttributeTexts } from './attribute-texts.ts';
+import { eachMember, nameText } from './json-text.ts';
 
 /**
  * The record of an object, as it stands in the journal under its seq:
@@ -24,7 +25,7 @@ import { eachMember, nameText, objectText } from './json-text.ts';
  */
 export interface ObjectRecord {
   readonly id: string;
-  readonly attributes: ReadonlyMap<string, string>;
+  readonly attributes: AttributeTexts;
   readonly marks: Marks;
 }
 
@@ -50,60 +51,50 @@ export interface NewRecord {
 }
 
 /** Returns the record of an object that is created or replaced as a whole. */
-export function newRecord(id: string, attributes: ReadonlyMap<string, string>): NewRecord {
-  return { record: memberText(id, attributes), checksum: objectChecksum(id, attributes) };
-}
-
-/** The same for an object whose canonical text is given. */
-export function newRecordFromText(id: string, text: string, attributes: ReadonlyMap<string, string>): NewRecord {
-  return {
-    record: `${JSON.stringify(id)}:${text}`,
-    checksum: plainObjectChecksum(id, text) ?? objectChecksum(id, attributes),
-  };
+export function newRecord(id: string, attributes: AttributeTexts): NewRecord {
+  const { text } = attributes;
+  const checksum = plainObjectChecksum(id, text) ?? objectChecksum(id, attributes);
+  return { record: `${JSON.stringify(id)}:${text}`, checksum };
 }
 
 /**
- * Returns the record of an object whose attributes become `attributes`. Marks at or below the floor are dropped, because a
+ * Returns the record of an object whose attributes become `next`. Marks at or below the floor are dropped, because a
  * device with a base below the floor gets the whole object.
  */
-export function changedRecord(
-  current: ObjectRecord,
-  attributes: ReadonlyMap<string, string>,
-  floor: number,
-): NewRecord {
-  const touched = new Map<string, number>();
-  const gone = new Map<string, number>();
-  for (const [name, text] of attributes) {
-    if (current.attributes.get(name) !== text) touched.set(name, OWN_SEQ);
+export function changedRecord({ id, attributes, marks }: ObjectRecord, next: AttributeTexts, floor: number): NewRecord {
+  const { record, checksum } = newRecord(id, next);
+  const gone: string[] = [];
+  for (const [name, seq] of marks.gone) {
+    if (seq > floor && !next.has(name)) gone.push(`${nameText(name)},${seq}`);
   }
-  for (const [name, seq] of current.marks.touched) {
-    if (seq > floor && attributes.has(name) && !touched.has(name)) touched.set(name, seq);
+  const { names, values } = attributes.members;
+  for (const [at, name] of names.entries()) {
+    if (next.find(name, at) === -1) gone.push(`${name},${OWN_SEQ}`);
   }
-  for (const [name, seq] of current.marks.gone) {
-    if (seq > floor && !attributes.has(name)) gone.set(name, seq);
+  if (gone.length > GONE_MARKS_MAX) return { record, checksum };
+  const touched: string[] = [];
+  for (const [at, name] of next.members.names.entries()) {
+    if (values[attributes.find(name, at)] !== next.members.values[at]) touched.push(`${name},${OWN_SEQ}`);
   }
-  for (const name of current.attributes.keys()) {
-    if (!attributes.has(name)) gone.set(name, OWN_SEQ);
+  for (const [name, seq] of marks.touched) {
+    if (seq > floor && next.get(name) === attributes.get(name)) touched.push(`${nameText(name)},${seq}`);
   }
-  if (gone.size > GONE_MARKS_MAX) return newRecord(current.id, attributes);
-  return {
-    record: memberText(current.id, attributes) + marksText(current.marks.born, touched, gone),
-    checksum: objectChecksum(current.id, attributes),
-  };
+  return { record: `${record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]]`, checksum };
 }
 
 /** Reads the record at `seq`. */
 export function readRecord(record: string, seq: number): ObjectRecord {
   const idEnd = endOfId(record);
-  const attributes = new Map<string, string>();
-  const memberEnd = eachMember(record, idEnd + 1, (name, text) => attributes.set(name, text));
-  return { id: stringOf(record, 0, idEnd), attributes, marks: readMarks(record, memberEnd, seq) };
+  const lineEnd = record.indexOf('\n');
+  const marksAt = lineEnd === -1 ? record.length : lineEnd;
+  const attributes = AttributeTexts.inText(record.slice(idEnd + 1, marksAt));
+  return { id: stringOf(record, 0, idEnd), attributes, marks: readMarks(record, marksAt, seq) };
 }
 
 /** Calls `visit` with every attribute of the object and its JSON text. Returns the id of the object. */
 export function eachAttribute(record: string, visit: (name: string, text: string) => void): string {
   const idEnd = endOfId(record);
-  eachMember(record, idEnd + 1, visit);
+  eachMember(record, idEnd + 1, (name, text) => visit(stringOf(name, 0, name.length), text));
   return stringOf(record, 0, idEnd);
 }
 
@@ -232,10 +223,10 @@ function membersOf(
   if (isFlat && names.length <= SEARCHED_MEMBERS_MAX && names.every(isSearchable)) {
     return names.map((name) => searchMember(record, place.start, name));
   }
-  const wanted = new Set(names);
+  const wanted = new Set(names.map(nameText));
   const members: string[] = [];
   eachMember(record, place.start, (name, text) => {
-    if (wanted.has(name)) members.push(`${nameText(name)}:${text}`);
+    if (wanted.has(name)) members.push(`${name}:${text}`);
   });
   return members;
 }
@@ -256,40 +247,26 @@ function searchMember(record: string, start: number, name: string): string {
   return record.slice(at + 1, endOfValue(record, at + 1 + key.length));
 }
 
-function memberText(id: string, attributes: ReadonlyMap<string, string>): string {
-  return `${JSON.stringify(id)}:${objectText(attributes)}`;
-}
-
-function marksText(born: number, touched: SeqsByName, gone: SeqsByName): string {
-  return `\n[${born},${seqsText(gone)},${seqsText(touched)}]`;
-}
-
-function seqsText(seqs: SeqsByName): string {
-  return `[${Array.from(seqs, ([name, seq]) => `${nameText(name)},${seq}`).join(',')}]`;
-}
-
 function readMarks(record: string, marksAt: number, ownSeq: number): Marks {
   if (marksAt === record.length) return { born: ownSeq, touched: NO_MARKS, gone: NO_MARKS };
-  if (record[marksAt] !== '\n') throw new Error('the text after the object of a record is not marks');
-  const [born, first, second] = parseJson(record.slice(marksAt + 1)) as MarksJson;
-  const seqs = (json: SeqsJson = {}) => new Map(pairsOf(json).map(([name, seq]) => [name, seq || ownSeq]));
-  const [gone, touched] = isList(first) ? [seqs(first), seqs(second)] : [seqs(second), latestFirst(seqs(first))];
-  return { born: born || ownSeq, touched, gone };
+  const [born, first, second = []] = parseJson(record.slice(marksAt + 1)) as MarksJson;
+  const marks = Array.isArray(first)
+    ? { gone: seqsOf(first, ownSeq), touched: seqsOf(second, ownSeq) }
+    : { gone: seqsOf(second, ownSeq), touched: latestFirst(seqsOf(first, ownSeq)) };
+  return { born: born || ownSeq, ...marks };
 }
 
 type SeqsByName = ReadonlyMap<string, number>;
 /** A list of names and seqs; of earlier versions, an object. */
-type SeqsJson = SeqList | Readonly<Record<string, number>>;
-type SeqList = readonly (string | number)[];
+type SeqsJson = readonly (string | number)[] | Readonly<Record<string, number>>;
 type MarksJson = readonly [born: number, gone: SeqsJson, touched?: SeqsJson];
 
-function pairsOf(json: SeqsJson): readonly (readonly [string, number])[] {
-  if (!isList(json)) return Object.entries(json);
-  return Array.from({ length: json.length / 2 }, (_, at) => [String(json[2 * at]), Number(json[2 * at + 1])]);
-}
-
-function isList(json: SeqsJson): json is SeqList {
-  return Array.isArray(json);
+function seqsOf(json: SeqsJson, ownSeq: number): SeqsByName {
+  const list = Array.isArray(json) ? (json as readonly (string | number)[]) : Object.entries(json).flat();
+  if (list.length === 0) return NO_MARKS;
+  const seqs = new Map<string, number>();
+  for (let at = 0; at < list.length; at += 2) seqs.set(String(list[at]), Number(list[at + 1]) || ownSeq);
+  return seqs;
 }
 
 function latestFirst(seqs: SeqsByName): SeqsByName {

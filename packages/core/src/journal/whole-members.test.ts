@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { AttributeTexts } from './attribute-texts.ts';
 import { changedRecord, newRecord, readRecord, wholeMember } from './record.ts';
 import { wholeMembers } from './whole-members.ts';
 
@@ -11,13 +12,14 @@ function recordsOf(count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) => {
     const born = newRecord(
       `o${n}`,
-      new Map([
+      AttributeTexts.of([
         [']}\\],"', `"a\\n${n}"`],
         ['plain', '{"x":[1,"]"]}'],
       ]),
     ).record;
     if (n % 3 === 0) return born;
-    const attributes = new Map([['plain', `${n}`], ...(n % 2 === 0 ? [[']}\\],"', '"é"'] as const] : [])]);
+    const rest: [string, string][] = n % 2 === 0 ? [[']}\\],"', '"é"']] : [];
+    const attributes = AttributeTexts.of([['plain', `${n}`], ...rest]);
     return changedRecord(readRecord(born, 5), attributes, 0).record;
   });
 }

@@ -2,7 +2,6 @@ import { type JsonValue, type Limits, parseJson, Refusal, SEARCH_OBJECTS_MAX } f
 import { admitAnswer } from '../admission/admit-answer.ts';
 import { quoted } from '../admission/admit-name.ts';
 import { admitValue } from '../admission/admit-value.ts';
-import { objectText } from '../journal/json-text.ts';
 import { AdapterRefusal, type Adapters, type ObjectsAnswer } from '../ports/adapter.ts';
 import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -47,7 +46,7 @@ export async function search(ports: SearchPorts, { partition, user, source, para
 async function textOf(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<string> {
   const objects = await admitAnswer(answer, limits, pace);
   const members = Array.from(objects, (object) => {
-    return `${JSON.stringify(object.id)}:${objectText(objects.attributesOf(object))}`;
+    return `${JSON.stringify(object.id)}:${objects.attributesOf(object).text}`;
   });
   return `{${members.join(',')}}`;
 }

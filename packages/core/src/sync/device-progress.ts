@@ -1,6 +1,5 @@
 import { JournalFollower } from '../journal/follower.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
-import { objectText } from '../journal/json-text.ts';
 import { readRecord } from '../journal/record.ts';
 import type { DeviceTidemark, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
@@ -41,7 +40,7 @@ export async function acknowledgedObjects(
     for (const [index, record] of records.entries()) {
       const seq = seqs[index] ?? 0;
       const { id, attributes } = readRecord(record, seq);
-      if (isAcknowledged(state, mark, seq)) objects.set(id, objectText(attributes));
+      if (isAcknowledged(state, mark, seq)) objects.set(id, attributes.text);
       else objects.delete(id);
     }
     for (const id of tombstones) objects.delete(id);

@@ -9,7 +9,7 @@ import {
 } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
 import { admitAttributes } from '../admission/admit-objects.ts';
-import type { AttributeTexts } from '../admission/admitted.ts';
+import { AttributeTexts } from '../journal/attribute-texts.ts';
 
 /** An upload whose parts are all legal. */
 export interface AdmittedUpload {
@@ -23,7 +23,7 @@ export interface AdmittedUpload {
   readonly seen: string | null;
 }
 
-const NO_ATTRIBUTES: AttributeTexts = new Map();
+const NO_ATTRIBUTES = AttributeTexts.of([]);
 
 /** Outcomes are found by op ids, so a call with an illegal one is refused whole. */
 export function requireOpId(opId: string, at: string): void {
@@ -40,7 +40,7 @@ export function admitUpload(upload: Upload, limits: Limits): AdmittedUpload {
   const { removed: names = [], attributes: given } = upload;
   const attributes = admitAttributes(given ?? (names.length > 0 ? {} : given), limits, ['attributes']);
   const removed = op === 'update' ? admitRemoved(names, attributes, limits) : [];
-  if (attributes.size > 0 || op === 'update') return { opId, op, id, attributes, removed, seen };
+  if (!attributes.isEmpty || op === 'update') return { opId, op, id, attributes, removed, seen };
   throw new Refusal('invalid_value', 'an object needs at least one attribute');
 }
 

@@ -1,5 +1,4 @@
 import { errorMessage, type JsonValue, type PartialError, parseJson, Refusal } from '@tidemark/protocol';
-import { objectText } from '../journal/json-text.ts';
 import { type Adapter, AdapterRefusal, LoggedFailure, type UploadCall } from '../ports/adapter.ts';
 import { groupOf } from '../ports/owner.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
@@ -48,7 +47,7 @@ async function perform(adapter: Adapter, call: UploadCall, upload: AdmittedUploa
     await adapter.delete(call);
     return call.id;
   }
-  const attributes = parseJson(objectText(texts)) as JsonValue;
+  const attributes = parseJson(texts.text) as JsonValue;
   if (op === 'create') return adapter.create({ ...call, attributes });
   await adapter.update({ ...call, attributes, removed });
   return call.id;

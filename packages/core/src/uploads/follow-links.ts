@@ -1,6 +1,6 @@
 import { parseJson, Refusal } from '@tidemark/protocol';
-import type { AttributeTexts } from '../admission/admitted.ts';
 import { liveRecord } from '../documents/effect.ts';
+import { AttributeTexts } from '../journal/attribute-texts.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { Note, NoteWrite, PartitionKey, Store } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
@@ -147,7 +147,7 @@ function rewritten(attributes: AttributeTexts, { references }: UploadTarget, lin
     if (typeof value === 'string') next.set(attribute, JSON.stringify(renamed(value)));
     else if (Array.isArray(value)) next.set(attribute, JSON.stringify(value.map(renamed)));
   }
-  return next;
+  return AttributeTexts.of(next);
 }
 
 function dependsOnRejected(id: string): Refusal {

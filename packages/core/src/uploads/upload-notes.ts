@@ -10,8 +10,7 @@ import {
   textChecksum,
   type Upload,
 } from '@tidemark/protocol';
-import type { AttributeTexts } from '../admission/admitted.ts';
-import { objectText } from '../journal/json-text.ts';
+import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { readRecord } from '../journal/record.ts';
 import type { Note, NoteRef, NoteWrite, StoredObject } from '../ports/store.ts';
 
@@ -94,7 +93,7 @@ export function outcomeOf(
 
 function currentOf(stored: StoredObject | undefined): Record<string, JsonValue> | null {
   if (stored === undefined || stored.record === null) return null;
-  return parseJson(objectText(readRecord(stored.record, stored.seq).attributes)) as Record<string, JsonValue>;
+  return parseJson(readRecord(stored.record, stored.seq).attributes.text) as Record<string, JsonValue>;
 }
 
 // Links: notes of the kind `link`, by an id that a device has made up, or by the id that the backend gave instead.
