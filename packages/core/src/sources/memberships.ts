@@ -1,4 +1,4 @@
-import { errorMessage, MEMBERSHIPS_EARLIER_MAX, parseJson, pointer, Refusal } from '@tidemark/protocol';
+import { errorMessage, MEMBERSHIPS_EARLIER_MAX, nameProblem, parseJson, pointer, Refusal } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
 import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
