@@ -18,7 +18,7 @@ const CONSTRUCTOR = /^ *constructor\([\s\S]*?\);$/gm;
 const COMMAND = 'node scripts/api-report.mjs --write';
 
 /** The reports of packages that are built: path → text. */
-export function apiReports(root = ROOT) {
+function apiReports(root = ROOT) {
   const reports = [...PUBLIC].map(([name, paths]) => {
     const folder = join(root, 'packages', name);
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));

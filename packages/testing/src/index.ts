@@ -19,3 +19,4 @@ export { backendDescription } from './openapi/backend-description.ts';
 export { lintDocument } from './openapi/lint-document.ts';
 export { callsThatDoNotCompile } from './openapi/type-check-calls.ts';
 export { uncataloguedCodes, undescribed } from './openapi/undescribed.ts';
+export { wireReport } from './openapi/wire-report.ts';
