@@ -143,9 +143,9 @@ describe('stored times after the clock was ahead', () => {
       return claimPushNotice(ports, partition, 10_000);
     };
     clock.advance(MONTH_MS);
-    expect(await announce('1')).toBe('tell');
+    expect(await announce('1')).toBe('send');
     clock.set(NOW);
-    expect(await announce('2')).toBe('tell');
+    expect(await announce('2')).toBe('send');
     expect(await announce('3')).toBe('wait');
   });
 });

@@ -30,7 +30,6 @@ export {
   pushServiceOf,
   pushTypeOf,
 } from './device-types.ts';
-export { errorMessage } from './error-message.ts';
 export { retryAfterMs } from './http/retry-after.ts';
 export { canonicalJson, type JsonValue } from './json/canonical-json.ts';
 export { JsonSplitter, SplitError, type SplitProblem } from './json/json-splitter.ts';
@@ -39,7 +38,7 @@ export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
 export { endOfString, endOfValue } from './json/scan.ts';
 export * from './limits.ts';
 export { characterProblem, NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';
-export { type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refusals.ts';
+export { errorMessage, type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refusals.ts';
 // Only the types: the schemas themselves bring a library along that takes longer to load than all the rest, and most
 // of those who import this package, writer threads and devices among them, have no use for it.
 export type {

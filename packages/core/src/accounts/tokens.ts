@@ -252,8 +252,8 @@ export class Tokens {
     const others = (await this.#ofClient(user, client))
       .filter(({ hash }) => !hashes.includes(hash))
       .sort((left, right) => right.record.createdAtMs - left.record.createdAtMs);
-    const room = DEVICE_TOKENS_MAX - hashes.length;
-    const doomed = others.filter(({ record }, place) => place >= room || record.createdAtMs < sinceMs);
+    const free = DEVICE_TOKENS_MAX - hashes.length;
+    const doomed = others.filter(({ record }, index) => index >= free || record.createdAtMs < sinceMs);
     await this.#remove(user, doomed);
   }
 
@@ -333,7 +333,7 @@ const TRIM_PAGE = 1_000;
 const AFTER_HEX = '~';
 
 /** The key in the list of all tokens after which the page begins that follows the token with this id. */
-export function tokenPlace(after: string): readonly string[] {
+export function readTokenCursor(after: string): readonly string[] {
   if (!isTokenId(after)) throw badPage('after');
   return [after + AFTER_HEX];
 }
@@ -372,7 +372,7 @@ function entryListOf(page: { readonly user?: unknown; readonly after?: string; r
   const { user, after, limit = LIST_MAX } = page;
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > LIST_MAX) throw badPage('limit');
   const prefix = user === undefined ? [] : [admitName('login', user, pointer('user'))];
-  const from = after === undefined ? {} : { after: [...prefix, ...tokenPlace(after)] };
+  const from = after === undefined ? {} : { after: [...prefix, ...readTokenCursor(after)] };
   return { kind: user === undefined ? 'token' : 'user_token', prefix, limit, ...from };
 }
 

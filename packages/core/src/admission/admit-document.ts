@@ -36,11 +36,11 @@ export async function admitDocument(
 ): Promise<Admitted<DocumentAddress>> {
   const admittedName = admitName('document', name, pointer('doc'));
   const guards = await admitScope(directory, scope);
-  return asAdmitted({ key: { scope: await placedScope(directory, scope), name: admittedName }, guards });
+  return asAdmitted({ key: { scope: await storedScope(directory, scope), name: admittedName }, guards });
 }
 
 /** Returns the scope that stores the documents. Users whose data belongs to one group share its documents. */
-export async function placedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
+export async function storedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
   const source = scope.kind === 'user' ? await directory.sourceOf(scope.source) : null;
   if (scope.kind !== 'user' || source === null) return scope;
   const group = groupOf(await directory.partitionOf(source, scope.user));

@@ -26,18 +26,18 @@ export function behindRanges({ epoch, earlier = [] }: PartitionState, seq: numbe
 }
 
 /** The last device of a page. */
-export interface Place {
+export interface BehindCursor {
   readonly range: number;
   readonly base: number | null;
   readonly client: string;
 }
 
-export function writePlace({ range, base, client }: Place): string {
+export function writeCursor({ range, base, client }: BehindCursor): string {
   return `${range}.${base ?? ''}.${client}`;
 }
 
 /** Null: the list begins. */
-export function readPlace(text: string | null | undefined): Place | null {
+export function readCursor(text: string | null | undefined): BehindCursor | null {
   if (text === undefined || text === null) return null;
   const [, range, base, client] = /^(\d{1,3})\.(\d{0,15})\.([\s\S]+)$/.exec(text) ?? [];
   if (range !== undefined && base !== undefined && client !== undefined) {

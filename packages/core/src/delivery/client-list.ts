@@ -56,7 +56,7 @@ export class ClientListing {
       kind: 'user_client',
       prefix,
       limit: admitListLimit(call.limit),
-      ...(call.after === undefined ? {} : { after: readPlace(call.after, call.user_id) }),
+      ...(call.after === undefined ? {} : { after: readCursor(call.after, call.user_id) }),
       prepare: this.#preparation(call),
       finish: async (candidate) => {
         const behind = await reader.changesBehind(candidate.id, candidate.record);
@@ -65,7 +65,7 @@ export class ClientListing {
       isSpent: () => reader.isSpent,
     });
     const total = await store.countEntries('client');
-    return { clients: [...rows], total, examined, next: next === null ? null : writePlace(next) };
+    return { clients: [...rows], total, examined, next: next === null ? null : writeCursor(next) };
   }
 
   #preparation(call: ClientListCall): (entries: readonly Entry[]) => Promise<readonly (Candidate | null)[]> {
@@ -136,16 +136,16 @@ function admitVersion(text: string): AppVersion {
 }
 
 /** The last device of a page: its user, so that the next page is found also if the device was deleted, and its id. */
-function writePlace(key: readonly string[]): string {
+function writeCursor(key: readonly string[]): string {
   return key.map(encodeURIComponent).join('/');
 }
 
-function readPlace(text: string, wantedUser: string | undefined): readonly string[] {
+function readCursor(text: string, wantedUser: string | undefined): readonly string[] {
   const at = pointer('after');
   try {
     const [login, client, ...rest] = text.split('/').map(decodeURIComponent);
-    const place = [admitName('login', login, at), admitName('client', client, at)];
-    if (rest.length === 0 && (wantedUser === undefined || login === wantedUser)) return place;
+    const cursor = [admitName('login', login, at), admitName('client', client, at)];
+    if (rest.length === 0 && (wantedUser === undefined || login === wantedUser)) return cursor;
   } catch {
     // Not an encoded text, or not names.
   }

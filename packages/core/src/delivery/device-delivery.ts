@@ -72,15 +72,15 @@ export class DeviceDelivery {
     const client = await this.#parts.clients.get(clientId);
     const source = await this.#parts.sources.view(sourceName);
     const object = admitName('object', objectId, pointer('object_id'));
-    const place = await this.#placeOf(client, source, { group, object });
-    return explain(await this.#facts(client, source, object, place));
+    const examined = await this.#examined(client, source, { group, object });
+    return explain(await this.#facts(client, source, object, examined));
   }
 
   /** The page that the device gets next, as JSON text. */
   async pending(clientId: unknown, sourceName: unknown, group?: string): Promise<string> {
     const client = await this.#parts.clients.get(clientId);
     const source = await this.#parts.sources.view(sourceName);
-    const { partition, foreignGroup } = await this.#placeOf(client, source, { group, object: null });
+    const { partition, foreignGroup } = await this.#examined(client, source, { group, object: null });
     if (foreignGroup !== null) {
       throw new Refusal('not_a_member', `the user is not a member of the group ${JSON.stringify(foreignGroup)}`);
     }
@@ -132,7 +132,7 @@ export class DeviceDelivery {
     client: ClientView,
     source: SourceView,
     object: string,
-    { partition, earlier, foreignGroup, group }: Place,
+    { partition, earlier, foreignGroup, group }: ExaminedPartition,
   ): Promise<ExplainFacts> {
     const { store, clock } = this.#parts;
     const { client_id: id, wipe } = client;
@@ -142,7 +142,7 @@ export class DeviceDelivery {
       store.commitTimes(partition),
       this.#refreshOf(source, partition),
       store.listNotes(partition, id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
-      Promise.all(earlier.map((place) => store.readObjects(place, [object]))),
+      Promise.all(earlier.map((one) => store.readObjects(one, [object]))),
     ]);
     const device = unmarked(client);
     const mark = stored ?? heldEmpty(device, read.state, times);
@@ -173,7 +173,7 @@ export class DeviceDelivery {
     return pageJson(tokenText(page.token, 0), page.body);
   }
 
-  async #placeOf({ user_id }: ClientView, source: SourceView, asked: AskedPlace): Promise<Place> {
+  async #examined({ user_id }: ClientView, source: SourceView, wanted: Wanted): Promise<ExaminedPartition> {
     const { memberships } = this.#parts.sources;
     const { owners, earlier } = await memberships.knownOwners(source, user_id);
     const [only] = owners;
@@ -182,7 +182,7 @@ export class DeviceDelivery {
       return { partition: { source: source.name, owner: only }, earlier: before, foreignGroup: null, group: null };
     }
     const groups = owners.flatMap((owner) => groupIn(source, owner) ?? []);
-    const group = asked.group ?? (await this.#groupWith(source.name, groups, asked.object));
+    const group = wanted.group ?? (await this.#groupWith(source.name, groups, wanted.object));
     const admitted = admitGroup(source.name, group);
     const foreignGroup = groups.includes(admitted) ? null : admitted;
     return { partition: groupPartition(source.name, admitted), earlier: [], foreignGroup, group: admitted };
@@ -213,14 +213,14 @@ function rankOf(stored: StoredObject | undefined, floor: number): number {
   return floor > 0 ? 1 : 0;
 }
 
-interface AskedPlace {
+interface Wanted {
   readonly group: string | undefined;
   /** The object that is looked for; null: none. */
   readonly object: string | null;
 }
 
 /** Where an object is looked for. */
-interface Place extends UserPartition {
+interface ExaminedPartition extends UserPartition {
   /** The group, if the user is not a member of it. */
   readonly foreignGroup: string | null;
   /** The group, if the data of the source belongs to groups. */

@@ -19,7 +19,7 @@ import { acknowledgedSeq } from '../ports/store/notes.ts';
 import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
-import { type BehindRange, behindRanges, readPlace, writePlace } from './behind-ranges.ts';
+import { type BehindRange, behindRanges, readCursor, writeCursor } from './behind-ranges.ts';
 import { heldEmpty } from './held-empty.ts';
 
 export interface ReceiptsParts {
@@ -113,7 +113,7 @@ export class Receipts {
     const seq = requireSeq(call.seq ?? state.head, state);
     const limit = requireLimit(call.limit ?? BEHIND_PER_PAGE);
     const counted = await this.#count(question.partition, question.clients, state, seq);
-    const { marks, next } = await counted.page(readPlace(call.after), limit);
+    const { marks, next } = await counted.page(readCursor(call.after), limit);
     const oldest = call.after === undefined ? marks[0] : (await counted.page(null, 1)).marks[0];
     return {
       source: question.partition.source,
@@ -185,7 +185,7 @@ export class Receipts {
     const { partition, clients } = await this.#questionOf({ source, ...(user === null ? {} : { user_id: user }) });
     const state = await this.#parts.store.partition(partition);
     const counted = await this.#count(partition, clients, state, state.head);
-    const { marks, next } = await counted.page(readPlace(call.after ?? undefined), limit);
+    const { marks, next } = await counted.page(readCursor(call.after ?? undefined), limit);
     const nowMs = clock.nowMs();
     const seen = marks.filter(({ seenAtMs }) => elapsedMs(seenAtMs, nowMs) < seenWithinMs);
     return { clients: seen.map(({ client }) => client), next };
@@ -327,7 +327,7 @@ export class Receipts {
       const some = behind.slice(from, from + limit);
       const last = some.at(-1);
       const isMore = from + limit < behind.length && last !== undefined;
-      return { marks: some, next: isMore ? writePlace({ range: 0, base: last.base, client: last.client }) : null };
+      return { marks: some, next: isMore ? writeCursor({ range: 0, base: last.base, client: last.client }) : null };
     };
     return { devices: clients.length, known: marks.length, behind: behind.length, page };
   }
@@ -339,7 +339,7 @@ export class Receipts {
     const counted = await this.#count(partition, clients, state, seq);
     const nowMs = clock.nowMs();
     for (let after: string | null | undefined; after !== null; ) {
-      const page = await counted.page(readPlace(after), MARKS_PER_READ);
+      const page = await counted.page(readCursor(after), MARKS_PER_READ);
       if (page.marks.some(({ seenAtMs }) => elapsedMs(seenAtMs, nowMs) < RECEIPT_ACTIVE_MS)) return false;
       after = page.next;
     }
@@ -388,7 +388,7 @@ interface Counted {
   readonly known: number;
   readonly behind: number;
   readonly page: (
-    after: ReturnType<typeof readPlace>,
+    after: ReturnType<typeof readCursor>,
     limit: number,
   ) => Promise<{ readonly marks: readonly DeviceTidemark[]; readonly next: string | null }>;
 }
@@ -411,7 +411,7 @@ export function missingChanges(state: PartitionState, mark: DeviceTidemark): num
 
 interface BehindList {
   readonly ranges: readonly BehindRange[];
-  readonly after: ReturnType<typeof readPlace>;
+  readonly after: ReturnType<typeof readCursor>;
   readonly limit: number;
 }
 
@@ -425,7 +425,7 @@ async function listBehind(store: Store, partition: PartitionKey, { ranges, after
     marks.push(...(await store.listAcknowledged(partition, list)));
     const last = marks.at(-1);
     if (marks.length >= limit && last !== undefined) {
-      return { marks, next: writePlace({ range, base: last.base, client: last.client }) };
+      return { marks, next: writeCursor({ range, base: last.base, client: last.client }) };
     }
   }
   return { marks, next: null };

@@ -1,7 +1,7 @@
 import type { TokenList } from '@tidemark/protocol';
 import { isServiceToken, readTokenRecord } from '../accounts/token-record.ts';
 import { tokenId } from '../accounts/token-text.ts';
-import { type TokenView, tokenPlace, tokenView } from '../accounts/tokens.ts';
+import { readTokenCursor, type TokenView, tokenView } from '../accounts/tokens.ts';
 import { readClientRecord } from '../devices/client-record.ts';
 import { lastOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
@@ -40,7 +40,7 @@ export class TokenListing {
       kind: 'token',
       prefix: [],
       limit: admitListLimit(call.limit),
-      ...(call.after === undefined ? {} : { after: tokenPlace(call.after) }),
+      ...(call.after === undefined ? {} : { after: readTokenCursor(call.after) }),
       prepare: this.#preparation(call),
       finish: async (view) => view,
       isSpent: () => false,

@@ -5,7 +5,7 @@ import {
   admitScope,
   type DocumentContent,
   type DocumentDirectory,
-  placedScope,
+  storedScope,
 } from '../admission/admit-document.ts';
 import type { WriteCall } from '../admission/admit-write.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -81,7 +81,7 @@ export class Documents {
   async names(scope: DocumentScope): Promise<readonly string[]> {
     const { store, directory } = this.#parts;
     await admitScope(directory, scope);
-    const names = await store.documentNames(await placedScope(directory, scope));
+    const names = await store.documentNames(await storedScope(directory, scope));
     if (scope.kind === 'client') return [CD, ...names];
     return mdCall(scope, MD) === null || (await this.#isWithoutShared(scope)) ? names : [MD, ...names];
   }

@@ -8,10 +8,11 @@ import {
   SORTED_NEW_SLICES_MAX,
   SORTED_OBJECTS_MAX,
 } from '@tidemark/protocol';
+import { nameText } from '../journal/json-text.ts';
+import { readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { FirstRows } from './first-rows.ts';
-import { listedObject } from './listed-object.ts';
 import { ObjectFields, type WantedAttributes } from './object-fields.ts';
 import { joinWanted, type ObjectFilter } from './object-filter.ts';
 import { type ObjectOrder, parseCursor, type SortKey } from './object-order.ts';
@@ -241,4 +242,12 @@ export function seqIn(after: string): number {
   if (/^[0-9]{1,15}$/.test(after)) return Number(after);
   const detail = 'must be a whole number';
   throw new Refusal('invalid_request', `after ${detail}`, [{ pointer: pointer('after'), detail }]);
+}
+
+/** Returns an object of a list as JSON text, with the seqs at which its attributes changed. */
+export function listedObject(record: string, seq: number): string {
+  const { id, attributes, marks } = readRecord(record, seq);
+  const changed = [...marks.touched, ...marks.gone].map(([name, at]) => `${nameText(name)}:${at}`);
+  const head = `"id":${JSON.stringify(id)},"seq":${seq},"created_seq":${marks.born}`;
+  return `{${head},"changed":{${changed.join(',')}},"attributes":${attributes.text}}`;
 }

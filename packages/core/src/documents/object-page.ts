@@ -1,8 +1,7 @@
 import { OBJECT_LIST_MAX, pointer, Refusal } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
-import { type FindPorts, findObjects, seqIn } from './find-objects.ts';
-import { listedObject } from './listed-object.ts';
+import { type FindPorts, findObjects, listedObject, seqIn } from './find-objects.ts';
 import { parseFilter } from './object-filter.ts';
 import { parseOrder } from './object-order.ts';
 

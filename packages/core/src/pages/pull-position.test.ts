@@ -22,8 +22,8 @@ describe('where a page starts', () => {
 
   it('[PAGE-14] a token from before the device was told to start over is void', () => {
     const good = token(50, 'base', 50);
-    expect(pageStartOf(good, state, 1)).toEqual({ kind: 'reset', reason: 'told' });
-    expect(pageStartOf({ ...good, restarts: 2 }, state, 1)).toEqual({ kind: 'reset', reason: 'told' });
+    expect(pageStartOf(good, state, 1)).toEqual({ kind: 'reset', reason: 'restarted' });
+    expect(pageStartOf({ ...good, restarts: 2 }, state, 1)).toEqual({ kind: 'reset', reason: 'restarted' });
     expect(pageStartOf({ ...good, restarts: 1 }, state, 1)).toMatchObject({ kind: 'continue', after: 50 });
   });
 

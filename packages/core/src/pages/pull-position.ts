@@ -25,7 +25,7 @@ export interface PullPosition {
   readonly hasNews: boolean;
 }
 
-export type ResetReason = 'new_device' | 'unreadable' | 'epoch' | 'ahead' | 'trimmed' | 'told';
+export type ResetReason = 'new_device' | 'unreadable' | 'epoch' | 'ahead' | 'trimmed' | 'restarted';
 
 /** Where the next page begins. */
 export type PageStart =
@@ -45,7 +45,7 @@ export function pageStartOf(token: Token | null | 'unreadable', partition: Parti
   if (token === 'unreadable') return { kind: 'reset', reason: 'unreadable' };
   const validUpTo = isValidUpTo(partition, token.epoch);
   if (validUpTo === null) return { kind: 'reset', reason: 'epoch' };
-  if (token.restarts !== restarts) return { kind: 'reset', reason: 'told' };
+  if (token.restarts !== restarts) return { kind: 'reset', reason: 'restarted' };
   if (knownUpTo(token, partition) > validUpTo) return { kind: 'reset', reason: 'ahead' };
   if (isTrimmed(partition, token)) return { kind: 'reset', reason: 'trimmed' };
   return { kind: 'continue', after: token.seq, baseline: token.baseline };

@@ -32,7 +32,7 @@ export interface DeliveryPorts {
   readonly steadyClock?: Clock;
   readonly notifier: Notifier;
   readonly results: PingResults;
-  readonly told: RecentPings;
+  readonly recent: RecentPings;
   /** Returns what the sources hold for the user. Absent: results do not say who caught up. */
   readonly headsOf?: (user: string, sources: readonly string[]) => Promise<readonly PingedHead[]>;
   /** Called with the result of each attempt, for the statistics. */
@@ -67,12 +67,12 @@ class Delivery {
     // An earlier process died between storing the result and acknowledging the job.
     if (before !== null && isFinal(before.status)) return;
     this.#isSecondTime = this.#isGap(before);
-    const { store, told, notifier, clock, steadyClock = clock } = this.#ports;
+    const { store, recent, notifier, clock, steadyClock = clock } = this.#ports;
     const target = targetIn(await store.readEntry(refs.client(this.#payload.client)), this.#payload, this.#job);
     if (target === null) return this.#keep('gone', 'the device was deleted or has no address any more');
     this.#service = pushServiceOf(target.pushType);
     this.#deviceType = target.deviceType;
-    if (told.isTold(this.#payload))
+    if (recent.isCovered(this.#payload))
       return this.#keep('collapsed', 'a later ping with the same content was sent to the device');
     const leftAtMs = steadyClock.nowMs();
     this.#isRepeated = this.#isSecondTime;
@@ -83,7 +83,7 @@ class Delivery {
     } catch (error) {
       outcome = failedBy(error);
     }
-    if (outcome.status === 'accepted' || outcome.status === 'sent') told.note(this.#payload, leftAtMs);
+    if (outcome.status === 'accepted' || outcome.status === 'sent') recent.note(this.#payload, leftAtMs);
     if (outcome.status === 'retired') await forgetDevicePin(store, target.client, target.devicePin);
     await this.#keepOutcome(outcome);
     if (outcome.status === 'failed') throw new JobFailure(outcome.reason, outcome);

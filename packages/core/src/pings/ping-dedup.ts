@@ -36,34 +36,38 @@ export function readPushNotice(text: string): PushNotice {
 }
 
 /**
- * `tell`: this server sends the notice. `told`: another server has sent one that covers all changes. `wait`: another server
+ * `send`: this server sends the notice. `sent`: another server has sent one that covers all changes. `wait`: another server
  * has just sent one, and there are newer changes.
  */
-export type PushNoticeDecision = 'tell' | 'told' | 'wait';
+export type PushNoticeDecision = 'send' | 'sent' | 'wait';
 
 /**
  * Decides whether this server sends a push notice to a user of a source, or to all users when `user` is null. Every server
  * collects the changes it has committed, and all are due at about the same time. The store holds the last notice, so only
  * one server sends it, and at most once in `everyMs`. Clocks that differ change only the rate.
  */
-export function claimPushNotice(ports: NoticePorts, told: PartitionKey, everyMs: number): Promise<PushNoticeDecision> {
+export function claimPushNotice(
+  ports: NoticePorts,
+  recipients: PartitionKey,
+  everyMs: number,
+): Promise<PushNoticeDecision> {
   const { store, clock } = ports;
-  const ref = refs.noticed(told);
+  const ref = refs.noticed(recipients);
   return retryOnConflict(async () => {
     const entry = await store.readEntry(ref);
     // Read after the last notice: a notice that another server sends meanwhile makes the write fail.
-    const now = { ...(await stateOf(ports, told)), atMs: clock.nowMs() };
+    const now = { ...(await stateOf(ports, recipients)), atMs: clock.nowMs() };
     const last = entry === null ? null : readPushNotice(entry.value);
-    if (last !== null && holds(last, now)) return 'told';
+    if (last !== null && holds(last, now)) return 'sent';
     if (last !== null && elapsedMs(last.atMs, now.atMs) < everyMs) return 'wait';
     // A planned repetition stays; an undefined one is not written.
     const write = { ...ref, value: JSON.stringify({ ...now, repeat: last?.repeat }), expect: entry?.version ?? 0 };
     // A deletion of the source must see the new entry.
-    const news = entry === null ? [ownerTouched('source', told.source)] : [];
-    const result = await store.writeEntries({ writes: [write, ...news], guards: guardsOf(told) });
+    const news = entry === null ? [ownerTouched('source', recipients.source)] : [];
+    const result = await store.writeEntries({ writes: [write, ...news], guards: guardsOf(recipients) });
     // The source or the user was deleted, so there is nobody to notify.
-    if (result.status === 'gone') return 'told';
-    return result.status === 'written' ? 'tell' : null;
+    if (result.status === 'gone') return 'sent';
+    return result.status === 'written' ? 'send' : null;
   });
 }
 
@@ -71,12 +75,12 @@ export function claimPushNotice(ports: NoticePorts, told: PartitionKey, everyMs:
  * Returns the state of the partition that holds the user's data, which other users may share. Of a source of groups, all
  * groups of the user count: heads only grow while the groups and their epochs are the same.
  */
-async function stateOf({ store, sources }: NoticePorts, told: PartitionKey): Promise<Omit<PushNotice, 'atMs'>> {
-  const { source, owner } = told;
+async function stateOf({ store, sources }: NoticePorts, recipients: PartitionKey): Promise<Omit<PushNotice, 'atMs'>> {
+  const { source, owner } = recipients;
   const partitions =
     owner.kind === 'user'
       ? await sources.memberships.knownPartitionsOf(await sources.view(source), owner.login)
-      : [told];
+      : [recipients];
   const states = await Promise.all(partitions.map((partition) => store.partition(partition)));
   const [only] = partitions;
   if (only !== undefined && partitions.length === 1) {

@@ -95,8 +95,8 @@ export function isFinal(status: ResultStatus): status is FinalStatus {
 export function pingView(id: string, record: PingRecord): PingView {
   const { atMs, actor, cause, sources, hasMessage, users, devices, skipped, counts, repeated } = record;
   const done = FINAL_STATUSES.reduce((sum, status) => sum + counts[status], 0);
-  const told = { ping_id: id, at: isoTime(atMs), actor, cause, sources, has_message: hasMessage };
-  return { ...told, users, devices, skipped, pending: Math.max(0, devices - done), ...counts, repeated };
+  const head = { ping_id: id, at: isoTime(atMs), actor, cause, sources, has_message: hasMessage };
+  return { ...head, users, devices, skipped, pending: Math.max(0, devices - done), ...counts, repeated };
 }
 
 export function resultView(client: string, record: ResultRecord, caughtUpByMs: number | null): ResultView {

@@ -17,12 +17,12 @@ let bench: TestTidemark;
 let jobs: Jobs;
 let results: PingResults;
 let pings: Pings;
-let told: RecentPings;
+let recent: RecentPings;
 
 beforeEach(async () => {
   bench = await newTidemark();
   results = new PingResults(bench);
-  told = new RecentPings(BY);
+  recent = new RecentPings(BY);
   pingsWith({});
 });
 
@@ -60,7 +60,7 @@ async function run({ answer = () => ACCEPTED, dies = () => false }: Run = {}) {
     };
     const kept = dies(JSON.parse(job.payload).client) ? new Proxy(results, { get: deadOn }) : results;
     try {
-      await deliverPing({ ...bench, notifier, results: kept, told })(job, () => new AbortController().signal);
+      await deliverPing({ ...bench, notifier, results: kept, recent })(job, () => new AbortController().signal);
       await jobs.acknowledge(job);
     } catch (error) {
       await jobs.retry(job, bench.clock.nowMs(), String(error));
@@ -163,7 +163,7 @@ describe('results', () => {
         return ACCEPTED;
       },
     };
-    const deliver = deliverPing({ ...bench, notifier, results, told });
+    const deliver = deliverPing({ ...bench, notifier, results, recent });
     await deliver(job, () => new AbortController().signal);
     await deliver({ ...job, attempt: 2 }, () => new AbortController().signal);
     expect(left).toEqual(['d0']);
@@ -176,7 +176,7 @@ describe('results', () => {
     const job = await jobs.lease(QUEUE, 1_000);
     if (job === null) throw new Error('there is no job');
     const deliver = (outcome: PingOutcome) =>
-      deliverPing({ ...bench, notifier: { notify: async () => outcome }, results, told })(
+      deliverPing({ ...bench, notifier: { notify: async () => outcome }, results, recent })(
         job,
         () => new AbortController().signal,
       );
@@ -364,6 +364,6 @@ describe('duplicate pings', () => {
       content: { sources: [] },
     });
     for (const client of ['a', 'b', 'c']) small.note(payload(client), 2);
-    expect(['a', 'b', 'c'].map((client) => small.isTold(payload(client)))).toEqual([false, true, true]);
+    expect(['a', 'b', 'c'].map((client) => small.isCovered(payload(client)))).toEqual([false, true, true]);
   });
 });

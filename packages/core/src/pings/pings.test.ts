@@ -38,12 +38,12 @@ let bench: TestTidemark;
 let jobs: Jobs;
 let pings: Pings;
 let results: PingResults;
-let told: RecentPings;
+let recent: RecentPings;
 
 beforeEach(async () => {
   bench = await newTidemark();
   results = new PingResults(bench);
-  told = new RecentPings(BY);
+  recent = new RecentPings(BY);
   ({ jobs, pings } = onJobs());
 });
 
@@ -71,7 +71,7 @@ async function deliver(answer: (target: PingTarget) => PingOutcome | Promise<Pin
     store: bench.store,
     clock: bench.clock,
     results,
-    told,
+    recent,
     notifier: {
       notify: async (target, ping) => {
         heard.push({ target, ping });
@@ -85,7 +85,7 @@ async function deliver(answer: (target: PingTarget) => PingOutcome | Promise<Pin
     await handler(job, () => new AbortController().signal).catch((error: unknown) => failures.push(error));
     await jobs.acknowledge(job);
   }
-  return { told: heard, outcomes, failures };
+  return { notified: heard, outcomes, failures };
 }
 
 async function payloads(): Promise<string[]> {
@@ -119,10 +119,10 @@ describe('sending a ping', () => {
     });
     const { jobs: views } = await jobs.inspect(PING_QUEUE, 'due', { limit: 10 });
     expect(views.map(({ kind }) => kind)).toEqual([PING_KIND, PING_KIND, PING_KIND]);
-    const { told, failures } = await deliver();
+    const { notified, failures } = await deliver();
     expect(failures).toEqual([]);
     const content = { sources: ['Order', 'Product'], message: 'hi', badge: 3, sound: 's', vibrateS: 2.5 };
-    const byClient = new Map(told.map(({ target, ping }) => [target.client, { target, ping }]));
+    const byClient = new Map(notified.map(({ target, ping }) => [target.client, { target, ping }]));
     expect([...byClient.keys()].sort()).toEqual(['a1', 'a2', 'b1']);
     expect(byClient.get('b1')).toEqual({
       target: {
@@ -135,14 +135,14 @@ describe('sending a ping', () => {
       },
       ping: { id: expect.stringMatching(`^${report.ping_id}_fcm[0-2]$`), ...content },
     });
-    expect(new Set(told.map(({ ping }) => ping.id)).size).toBe(3);
+    expect(new Set(notified.map(({ ping }) => ping.id)).size).toBe(3);
   });
 
   it('[PING-1] a ping to a user without devices, and a ping without content, are accepted', async () => {
     expect(await send({ user_id: 'ada' })).toMatchObject({ users: 1, devices: 0, skipped: [], unknown_users: [] });
     await register('ada', 'a1');
     expect(await send({ user_id: 'ada', message: null, sources: null })).toMatchObject({ devices: 1 });
-    expect((await deliver()).told[0]?.ping).toEqual({ id: expect.any(String), sources: [] });
+    expect((await deliver()).notified[0]?.ping).toEqual({ id: expect.any(String), sources: [] });
     expect(await send({ user_id: [] })).toMatchObject({ users: 0, devices: 0 });
   });
 
@@ -180,8 +180,8 @@ describe('sending a ping', () => {
     await register('ada', 'a1');
     await send({ user_id: 'ada', sources: 'Order' });
     await send({ user_id: 'ada', sources: ['Product', 'Order', 'Product'] });
-    const { told } = await deliver();
-    expect(told.map(({ ping }) => ping.sources)).toEqual([['Order'], ['Product', 'Order']]);
+    const { notified } = await deliver();
+    expect(notified.map(({ ping }) => ping.sources)).toEqual([['Order'], ['Product', 'Order']]);
     expect(await refusalOf(send({ user_id: 'ada', sources: ['Order', 'order'] }))).toBe('source_not_found');
     expect(await refusalOf(send({ user_id: 'nobody', sources: 'Nothing' }))).toBe('source_not_found');
     for (const sources of [5, {}, ['Order', null]]) {
@@ -272,7 +272,7 @@ describe('sending a ping', () => {
     await bench.tidemark.clients.noteSync('b1', bench.clock.nowMs());
     const report = await send({ user_id: ['ada', 'bob'] });
     expect(report).toMatchObject({ devices: 1, skipped: [{ client_id: 'a1', reason: 'duplicate' }] });
-    expect((await deliver()).told.map(({ target }) => target.client)).toEqual(['b1']);
+    expect((await deliver()).notified.map(({ target }) => target.client)).toEqual(['b1']);
   });
 
   it('[PING-8] a caller beyond the quota is refused, and other callers are not', async () => {
@@ -325,9 +325,9 @@ describe('delivering a ping', () => {
       device_type: 'ios',
       device_port: 80,
     });
-    const { told, outcomes } = await deliver();
+    const { notified, outcomes } = await deliver();
     const target = { client: 'a1', deviceType: 'ios', pushType: 'apns', devicePin: 'ab'.repeat(32), devicePort: '80' };
-    expect(told.map((one) => one.target)).toEqual([{ ...target, appId: null }]);
+    expect(notified.map((one) => one.target)).toEqual([{ ...target, appId: null }]);
     expect(outcomes).toEqual(['ios accepted']);
   });
 
@@ -337,7 +337,7 @@ describe('delivering a ping', () => {
     await bench.tidemark.clients.delete('ada', 'a1');
     await bench.tidemark.clients.update('ada', 'a2', { device_pin: null });
     await bench.tidemark.clients.update('ada', 'a3', { device_type: 'none' });
-    expect(await deliver()).toMatchObject({ told: [{ target: { client: 'a4' } }], failures: [] });
+    expect(await deliver()).toMatchObject({ notified: [{ target: { client: 'a4' } }], failures: [] });
   });
 
   it('[PING-10] a device that was registered again under the same id, by the same or another user, gets no ping', async () => {
@@ -350,7 +350,7 @@ describe('delivering a ping', () => {
     bench.clock.advance(1);
     await bench.tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     await register('ada', 'a2');
-    expect(await deliver()).toEqual({ told: [], outcomes: ['none gone', 'none gone'], failures: [] });
+    expect(await deliver()).toEqual({ notified: [], outcomes: ['none gone', 'none gone'], failures: [] });
   });
 
   it('[PING-10] an address that the push service reports as invalid is removed, unless the device has a new one', async () => {
@@ -394,7 +394,7 @@ describe('a clock that is set back while pings are sent', () => {
     const { store, clock } = bench;
     jobs = openMemoryJobs({ clock });
     const limits = { ...DEFAULT_LIMITS, pingsPerMinuteMax: 1 };
-    const ports = { store, clock, steadyClock, results, told, jobs, random: seededRandom(3), by: BY, limits };
+    const ports = { store, clock, steadyClock, results, recent, jobs, random: seededRandom(3), by: BY, limits };
     pings = new Pings(ports);
     await register('ada', 'a1');
     const sent: string[] = [];
@@ -421,7 +421,7 @@ it('[USER-8] deleting a user deletes the records of pings announced to them', as
   for (const user of ['ada', 'bob']) {
     await tidemark.objects.push({ source: 'Order', user_id: user, objects: { 1: { a: 1 } } });
     const ports = { store, clock, sources: tidemark.sources };
-    expect(await claimPushNotice(ports, userPartition('Order', user), 0)).toBe('tell');
+    expect(await claimPushNotice(ports, userPartition('Order', user), 0)).toBe('send');
   }
   expect(await announced()).toBe(2);
   await tidemark.users.delete('ada');

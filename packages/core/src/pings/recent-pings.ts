@@ -18,7 +18,8 @@ export class RecentPings {
     this.#sentAtMs = new BoundedMap(keptMax);
   }
 
-  isTold(payload: PingPayload): boolean {
+  /** Whether an equal ping has left after this one was requested. */
+  isCovered(payload: PingPayload): boolean {
     if (!isSilent(payload) || payload.by !== this.#by) return false;
     const sentAtMs = this.#sentAtMs.get(keyOf(payload));
     return sentAtMs !== undefined && sentAtMs > payload.atMs;

@@ -69,19 +69,19 @@ function repeatPauseMs(round: number): number {
  * Plans the first repetition after a push was announced. A repetition that is due within the first pause includes the new
  * changes; one that is due later is replaced.
  */
-export async function startRepeats(ports: RepeatPorts, told: PartitionKey): Promise<void> {
+export async function startRepeats(ports: RepeatPorts, recipients: PartitionKey): Promise<void> {
   const nowMs = ports.clock.nowMs();
   const dueMs = nowMs + repeatPauseMs(1);
   const isPending = (repeat: PushRepeat | null) =>
     repeat !== null && repeat.dueMs <= dueMs && nowMs - repeat.dueMs < LOST_AFTER_MS;
   const chain = `${nowMs}`;
-  const isStarted = await changeRepeat(ports, told, (repeat) =>
+  const isStarted = await changeRepeat(ports, recipients, (repeat) =>
     isPending(repeat) ? undefined : { chain, round: 1, dueMs },
   );
   if (isStarted)
     await enqueue(
       ports,
-      { source: told.source, user: ownerText(told.owner), chain, round: 1, after: null, hasPinged: false },
+      { source: recipients.source, user: ownerText(recipients.owner), chain, round: 1, after: null, hasPinged: false },
       dueMs,
     );
 }
@@ -134,10 +134,10 @@ async function behindPage(ports: RepeatPorts, { source, user, after }: RepeatPay
 /** Writes what `change` returns next to the last notice: null for none, undefined to leave it. Returns whether it wrote. */
 async function changeRepeat(
   { store }: RepeatPorts,
-  told: PartitionKey,
+  recipients: PartitionKey,
   change: (repeat: PushRepeat | null) => PushRepeat | null | undefined,
 ): Promise<boolean> {
-  const ref = refs.noticed(told);
+  const ref = refs.noticed(recipients);
   return retryOnConflict(async () => {
     const entry = await store.readEntry(ref);
     if (entry === null) return false;

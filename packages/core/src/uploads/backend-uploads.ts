@@ -13,12 +13,12 @@ import type { Note } from '../ports/store.ts';
 import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-backend.ts';
 import { decideLocally, isOpen, mayAsk, type OpenUpload } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from './prepare-uploads.ts';
-import { commitRefusal } from './room.ts';
 import { readUploadJob } from './upload-job.ts';
 import { type KeptOutcome, outcomeRefs, readOutcome, uploadWrite } from './upload-notes.ts';
 import { roundsOf, type UploadLane } from './upload-order.ts';
 import { commitPlan, planAgreed, planRefused, retryOnConflict } from './upload-plan.ts';
 import { UploadQueue, type UploadQueuePorts } from './upload-queue.ts';
+import { commitRefusal } from './upload-quota.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 /** A queued upload that has come to its outcome. */

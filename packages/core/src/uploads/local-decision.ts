@@ -1,9 +1,9 @@
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note, ObjectsRead } from '../ports/store.ts';
 import { type PreparedUpload, rereadUpload } from './prepare-uploads.ts';
-import { commitRefusal } from './room.ts';
 import { type KeptOutcome, readOutcome } from './upload-notes.ts';
 import { type CommitPorts, decide, planRefused, retryOnConflict, seenIn } from './upload-plan.ts';
+import { commitRefusal } from './upload-quota.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 type AppliableUpload = PreparedUpload & { readonly refusal: null };

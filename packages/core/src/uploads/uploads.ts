@@ -19,7 +19,6 @@ import { NO_ADAPTER } from '../sources/source-record.ts';
 import { requireOpId } from './admit-upload.ts';
 import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
 import { firstOfEach, type PreparedUpload, prepareUploads, rereadNotes } from './prepare-uploads.ts';
-import { isQuotaRefusal, splitByRoom } from './room.ts';
 import { readUploadJob } from './upload-job.ts';
 import {
   includesCurrent,
@@ -31,6 +30,7 @@ import {
 } from './upload-notes.ts';
 import { batchesByTarget, batchesInOrder, mayShareTarget, roundsOf, UploadLane } from './upload-order.ts';
 import { commitPlan, decide, planRound, retryOnConflict, seenIn } from './upload-plan.ts';
+import { isQuotaRefusal, splitByQuota } from './upload-quota.ts';
 import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upload-target.ts';
 
 export interface UploadsParts extends BackendUploadsPorts, UploadTargetsParts {
@@ -212,7 +212,7 @@ export class Uploads {
     const waiting = await this.#requireRoom(target, uploads.length);
     const prepared = await prepareUploads(this.#parts, target, uploads);
     if (target.adapter !== null) {
-      const { fitting, rejected } = await splitByRoom(this.#parts, target, prepared);
+      const { fitting, rejected } = await splitByQuota(this.#parts, target, prepared);
       return new Map([...rejected, ...(await this.#backend.apply(target, fitting, new UploadLane(waiting)))]);
     }
     const outcomes = new Map<string, KeptOutcome>();

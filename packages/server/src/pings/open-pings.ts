@@ -73,8 +73,8 @@ export async function openPings(parts: PingsParts): Promise<PingService> {
     results,
     webPushKey: vapidKeys.publicKey,
     start() {
-      const told = new RecentPings(by);
-      const delivery = startDelivery({ ...parts, notifiers, pings, results, told, concurrency });
+      const recent = new RecentPings(by);
+      const delivery = startDelivery({ ...parts, notifiers, pings, results, recent, concurrency });
       running = { delivery, notices: startPushNotices({ ...parts, pings, delayMs }) };
     },
     async stop(graceMs) {

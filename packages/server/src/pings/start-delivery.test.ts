@@ -36,7 +36,7 @@ interface SetUpOptions extends TestTidemark {
   readonly send: (call?: object) => Promise<string>;
   readonly settled: (id: string) => Promise<PingPage>;
   readonly start: () => ReturnType<typeof startDelivery>;
-  readonly told: ReturnType<typeof collectingLog>;
+  readonly collected: ReturnType<typeof collectingLog>;
 }
 
 interface BenchOptions {
@@ -84,7 +84,17 @@ async function setUp({
   }
   const log = collectingLog();
   const start = () => {
-    const parts = { ...kit, clock, log, jobs, notifiers, pings, results, told: new RecentPings('here'), dice: () => 0 };
+    const parts = {
+      ...kit,
+      clock,
+      log,
+      jobs,
+      notifiers,
+      pings,
+      results,
+      recent: new RecentPings('here'),
+      dice: () => 0,
+    };
     return startDelivery({ ...parts, concurrency, backOff: { baseMs: 10, capMs: 20 } });
   };
   onTestFinished(async () => {
@@ -98,7 +108,7 @@ async function setUp({
     jobs,
     notifiers,
     results,
-    told: log,
+    collected: log,
     start: () => {
       const runner = start();
       onTestFinished(() => runner.stop(0));
@@ -259,14 +269,14 @@ describe('a fan-out that goes wrong', () => {
   });
 
   it('[PING-38] no log line contains the address of a device', async () => {
-    const { told, start, send, settled } = await setUp({
+    const { collected, start, send, settled } = await setUp({
       devices: 3,
       behave: ({ device }) => ({ status: device === tokenOf(0) ? 400 : 200, reason: 'BadDeviceToken' }),
     });
     start();
     await settled(await send());
-    expect(told.lines.length).toBeGreaterThan(0);
-    expect(JSON.stringify(told.lines)).not.toContain(tokenOf(0));
+    expect(collected.lines.length).toBeGreaterThan(0);
+    expect(JSON.stringify(collected.lines)).not.toContain(tokenOf(0));
   });
 });
 

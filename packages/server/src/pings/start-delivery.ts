@@ -32,7 +32,7 @@ export interface DeliveryParts {
   readonly notifiers: Notifiers;
   readonly pings: Pings;
   readonly results: PingResults;
-  readonly told: RecentPings;
+  readonly recent: RecentPings;
   readonly dice: () => number;
   /** Concurrent pings to one push service. */
   readonly concurrency: number;
@@ -50,7 +50,7 @@ const BACK_OFF: BackOff = { baseMs: 5_000, capMs: 600_000 };
 /** Delivers pings to devices, and counts their outcomes. */
 export function startDelivery(parts: DeliveryParts): JobRunner {
   const { tidemark, jobs, clock, steadyClock = clock, log, dice, backOff = BACK_OFF } = parts;
-  const { notifiers, pings, results, told, concurrency } = parts;
+  const { notifiers, pings, results, recent, concurrency } = parts;
   const count = (metric: string, value: number) => tidemark.stats.record(metric, value, clock.nowMs());
   const deliver = deliverPing({
     store: tidemark.store,
@@ -58,7 +58,7 @@ export function startDelivery(parts: DeliveryParts): JobRunner {
     steadyClock,
     notifier: notifiers.notifier,
     results,
-    told,
+    recent,
     headsOf: (user, sources) => tidemark.receipts.headsOf(user, sources),
     onOutcome: (attempt) => {
       count(`pings:${attempt.deviceType}:${attempt.status}`, 1);

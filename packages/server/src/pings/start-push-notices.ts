@@ -99,11 +99,11 @@ async function announceAll(
 async function tell(parts: PushNoticesParts, partition: PartitionKey, everyMs: number): Promise<PushNoticeDecision> {
   const { tidemark, pings, jobs, clock } = parts;
   const { store, sources } = tidemark;
-  if (!(await sources.has(partition.source))) return 'told';
+  if (!(await sources.has(partition.source))) return 'sent';
   const { push_notify: wanted } = await sources.view(partition.source);
-  if (wanted === false) return 'told';
+  if (wanted === false) return 'sent';
   const decision = await claimPushNotice({ store, clock, sources }, partition, everyMs);
-  if (decision === 'tell') {
+  if (decision === 'send') {
     await announceChange(pings, jobs, partition);
     if (wanted === 'until_delivered') await startRepeats(repeatPorts(parts), partition);
   }

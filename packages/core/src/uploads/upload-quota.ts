@@ -25,7 +25,7 @@ interface Split {
  * Finds the uploads about which a backend may be asked: in a full partition, one deletion of each object that is there,
  * since what the backend agrees to is written without a look at the quota.
  */
-export async function splitByRoom(
+export async function splitByQuota(
   { store, limits }: CommitPorts,
   { partition }: UploadTarget,
   prepared: readonly PreparedUpload[],
