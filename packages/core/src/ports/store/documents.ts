@@ -67,17 +67,18 @@ export function scopeOf({ source, owner }: PartitionKey): DocumentScope {
 
 /** The partition that has these documents; null for those of the server and of devices. */
 export function partitionOf(scope: DocumentScope): PartitionKey | null {
+  return scope.kind === 'server' || scope.kind === 'client' ? null : ownerPartition(scope);
+}
+
+function ownerPartition(scope: Exclude<DocumentScope, { readonly kind: 'server' | 'client' }>): PartitionKey {
   if (scope.kind === 'shared') return sharedPartition(scope.source);
-  if (scope.kind === 'user') return userPartition(scope.source, scope.user);
-  return scope.kind === 'group' ? groupPartition(scope.source, scope.group) : null;
+  return scope.kind === 'user' ? userPartition(scope.source, scope.user) : groupPartition(scope.source, scope.group);
 }
 
 /** Returns the names that identify a scope, as all engines order and store them. */
 export function scopeParts(scope: DocumentScope): readonly string[] {
   if (scope.kind === 'server') return ['server'];
-  if (scope.kind === 'client') return ['client', scope.client, scope.source];
-  const partition = partitionOf(scope);
-  return partition === null ? [] : partitionParts(partition);
+  return scope.kind === 'client' ? ['client', scope.client, scope.source] : partitionParts(ownerPartition(scope));
 }
 
 export function scopeFrom(parts: readonly string[]): DocumentScope {
