@@ -1,6 +1,6 @@
 import { SEQ_DIGITS } from '../keys.ts';
 import { maintenanceScript, readingScript, STATE, writingScript } from './scope.ts';
-import { CHUNK, lua } from './script.ts';
+import { APPEND_FIELDS, CHUNK, lua } from './script.ts';
 
 /**
  * ACKNOWLEDGED is an index of TIDEMARKS by what they acknowledge: the epoch, the digits of the base to the base 36 (of a
@@ -158,17 +158,10 @@ export const listNotesScript = readingScript('list_notes', {
   effect: 'reads',
   keys: ['state', 'notes', 'note_names'],
   parameters: { min: 'text', max: 'text', limit: 'number' },
+  uses: [APPEND_FIELDS],
   body: lua`
 local refusal, state = readable()
 if refusal then return refusal end
-local reply = { 'notes' }
 local fields = state and redis.call('ZRANGEBYLEX', NOTE_NAMES, min, max, 'LIMIT', 0, limit) or {}
-in_chunks(fields, ${CHUNK}, function(first, last)
-  local values = redis.call('HMGET', NOTES, unpack(fields, first, last))
-  for index = first, last do
-    reply[#reply + 1] = fields[index]
-    reply[#reply + 1] = values[index - first + 1]
-  end
-end)
-return reply`,
+return append_fields({ 'notes' }, NOTES, fields)`,
 });

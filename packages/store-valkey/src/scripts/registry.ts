@@ -1,6 +1,6 @@
 import { REGISTRY_KEYS, STATS_KEYS } from '../layout.ts';
 import { ADMIT } from './admission.ts';
-import { CHUNK, lua, nameKeys, registryScript, script } from './script.ts';
+import { APPEND_FIELDS, CHUNK, lua, nameKeys, registryScript, script } from './script.ts';
 
 // META holds the format, the epoch, the last version, the migration state and the progress of audits. ENTRIES holds field →
 // "version value", ENTRY_NAMES the fields in order.
@@ -87,17 +87,10 @@ export const freeEntriesScript = registryScript('free_entries', { effect: 'frees
 export const listEntriesScript = registryScript('list_entries', {
   effect: 'reads',
   parameters: { min: 'text', max: 'text', limit: 'number' },
+  uses: [APPEND_FIELDS],
   body: lua`
 local fields = redis.call('ZRANGEBYLEX', ENTRY_NAMES, min, max, 'LIMIT', 0, limit)
-local reply = {}
-in_chunks(fields, ${CHUNK}, function(first, last)
-  local values = redis.call('HMGET', ENTRIES, unpack(fields, first, last))
-  for index = first, last do
-    reply[#reply + 1] = fields[index]
-    reply[#reply + 1] = values[index - first + 1]
-  end
-end)
-return reply`,
+return append_fields({}, ENTRIES, fields)`,
 });
 
 /**

@@ -197,6 +197,19 @@ local function in_chunks(list, size, call)
   for first = 1, #list, size do call(first, math.min(first + size - 1, #list)) end
 end`;
 
+/** Appends fields of a hash to a reply, each followed by its value. */
+export const APPEND_FIELDS = lua`
+local function append_fields(reply, key, fields)
+  in_chunks(fields, ${CHUNK}, function(first, last)
+    local values = redis.call('HMGET', key, unpack(fields, first, last))
+    for index = first, last do
+      reply[#reply + 1] = fields[index]
+      reply[#reply + 1] = values[index - first + 1]
+    end
+  end)
+  return reply
+end`;
+
 /**
  * A script that writes refuses to run outside the window that the connection puts in front of its arguments (`StoreClock`).
  * The refusal names the time by the clock of the node.

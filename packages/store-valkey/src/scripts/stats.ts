@@ -1,5 +1,5 @@
 import { STATS_KEYS } from '../layout.ts';
-import { CHUNK, lua, nameKeys, script } from './script.ts';
+import { APPEND_FIELDS, CHUNK, lua, nameKeys, script } from './script.ts';
 
 // STATS holds field → "count sum min max". A field is the encoded metric and the digits of the time. STATS_BY_NAME holds
 // the fields in order, STATS_BY_TIME by their times.
@@ -39,18 +39,11 @@ export const readStatsScript = script('read_stats', {
   effect: 'reads',
   keys,
   parameters: { isOldestFirst: 'flag', min: 'text', max: 'text', limit: 'number' },
+  uses: [APPEND_FIELDS],
   body: lua`
 local fields = is_oldest_first and redis.call('ZRANGEBYLEX', STATS_BY_NAME, min, max, 'LIMIT', 0, limit)
   or redis.call('ZREVRANGEBYLEX', STATS_BY_NAME, max, min, 'LIMIT', 0, limit)
-local reply = {}
-in_chunks(fields, ${CHUNK}, function(first, last)
-  local values = redis.call('HMGET', STATS, unpack(fields, first, last))
-  for index = first, last do
-    reply[#reply + 1] = fields[index]
-    reply[#reply + 1] = values[index - first + 1]
-  end
-end)
-return reply`,
+return append_fields({}, STATS, fields)`,
 });
 
 /**
