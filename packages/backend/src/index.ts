@@ -32,10 +32,10 @@ export {
 } from './handler/source-handlers.ts';
 export { Conflict, Rejected } from './handler/verdicts.ts';
 export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from './push/objects.ts';
-export type { MoveOptions, PushOptions, PushReport } from './push/push-calls.ts';
+export type { MoveOptions, PushOperation, PushOptions, PushReport } from './push/push-calls.ts';
 export type { ByteSource } from './push/read-objects.ts';
 export { idsFromJson, objectsFromJson, objectsFromNdjson } from './push/read-objects.ts';
 export type { RetryPolicy } from './transport/retry-policy.ts';
 export { type ClientCode, type PushProgress, TidemarkError } from './transport/tidemark-error.ts';
-export type { CallOptions, ClientOptions } from './transport/transport.ts';
+export type { CallOptions, ClientOptions, TextAnswer } from './transport/transport.ts';
 export type { World } from './world.ts';

@@ -1,12 +1,5 @@
-import { ActivityCalls, type ActivityOptions } from '@tidemark/backend/activity';
-import {
-  path as encodedPath,
-  type Outgoing,
-  type TextAnswer,
-  TidemarkError,
-  Transport,
-} from '@tidemark/backend/transport';
-import { type ActivityEvent, errorMessage, LIST_MAX, parseJson } from '@tidemark/protocol';
+import { TidemarkClient, TidemarkError } from '@tidemark/backend';
+import { Transport } from '@tidemark/backend/transport';
 import { CliFailure, EXIT, type ExitCode, type FailureParticulars, usageFailure } from './cli-failure.ts';
 
 export interface ApiOptions {
@@ -16,84 +9,47 @@ export interface ApiOptions {
   readonly timeoutMs: number;
 }
 
-export interface Request {
-  readonly query?: NonNullable<Outgoing['query']>;
-  /** JSON text. It is sent unchanged, so that numbers from a file keep all digits. */
-  readonly body?: string;
-  readonly accept?: string;
+/** Opens a client that makes every call once, without repetition. */
+export function openApi(options: ApiOptions): TidemarkClient {
+  return new TidemarkClient(clientOptions(options));
 }
 
-/** Calls one server once, without repetition. Everything but a success is a `CliFailure` with what the server said. */
-export class ApiClient {
-  readonly #options: ApiOptions;
-  readonly #transport: Transport;
+/** For the routes outside the API, such as `/version`. */
+export function openTransport(options: ApiOptions): Transport {
+  return new Transport(clientOptions(options));
+}
 
-  constructor(options: ApiOptions) {
-    this.#options = options;
-    const { url, token, timeoutMs } = options;
-    this.#transport = new Transport({
-      url,
-      timeoutMs,
-      retry: { attemptsMax: 1 },
-      ...(token === null ? {} : { token }),
+function clientOptions({ url, token, timeoutMs }: ApiOptions) {
+  return { url, timeoutMs, retry: { attemptsMax: 1 }, ...(token === null ? {} : { token }) };
+}
+
+/** Runs calls to a server. Their errors become failures of the command, which say what the server said. */
+export async function withFailures<T>(
+  options: Pick<ApiOptions, 'url' | 'timeoutMs'>,
+  calls: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await calls();
+  } catch (error) {
+    throw error instanceof TidemarkError ? failureOf(error, options) : error;
+  }
+}
+
+function failureOf(error: TidemarkError, { url, timeoutMs }: Pick<ApiOptions, 'url' | 'timeoutMs'>): CliFailure {
+  if (error.code === 'invalid_argument') return usageFailure(error.message);
+  if (error.code === 'timeout') {
+    return new CliFailure(`${url} has not answered within ${timeoutMs / 1_000} s`, {
+      exitCode: EXIT.unavailable,
+      hint: 'the call may still take effect; --timeout gives it longer',
     });
   }
-
-  async get<T>(path: string, query: Request['query'] = {}): Promise<T> {
-    return parsed<T>(await this.call('GET', path, { query }), path);
+  if (error.code === 'unreachable') {
+    return new CliFailure(`no server answers at ${url} (${reasonOf(error.cause)})`, {
+      exitCode: EXIT.unavailable,
+      hint: 'start one with tidemark serve, or name another with --url or TIDEMARK_URL',
+    });
   }
-
-  async send<T>(method: 'POST' | 'PUT', path: string, body: object): Promise<T> {
-    return parsed<T>(await this.call(method, path, { body: JSON.stringify(body) }), path);
-  }
-
-  /** Iterates over what happens on all servers. */
-  async *activity(options: ActivityOptions): AsyncGenerator<ActivityEvent, void> {
-    try {
-      yield* new ActivityCalls(this.#transport).watch(options);
-    } catch (error) {
-      throw error instanceof TidemarkError ? this.#failureOf(error) : error;
-    }
-  }
-
-  /** Reads an answer of any size as bytes. */
-  async *download(path: string): AsyncGenerator<Uint8Array, void> {
-    try {
-      const request = { method: 'GET', path, repetition: 'harmful', accept: '*/*' } as const;
-      yield* await this.#transport.stream(request);
-    } catch (error) {
-      throw error instanceof TidemarkError ? this.#failureOf(error) : error;
-    }
-  }
-
-  async delete<T>(path: string): Promise<T> {
-    return parsed<T>(await this.call('DELETE', path), path);
-  }
-
-  async call(method: Outgoing['method'], path: string, request: Request = {}): Promise<TextAnswer> {
-    try {
-      return await this.#transport.text({ method, path, repetition: 'harmful', ...request });
-    } catch (error) {
-      throw error instanceof TidemarkError ? this.#failureOf(error) : error;
-    }
-  }
-
-  #failureOf(error: TidemarkError): CliFailure {
-    const { url, timeoutMs } = this.#options;
-    if (error.code === 'timeout') {
-      return new CliFailure(`${url} has not answered within ${timeoutMs / 1_000} s`, {
-        exitCode: EXIT.unavailable,
-        hint: 'the call may still take effect; --timeout gives it longer',
-      });
-    }
-    if (error.code === 'unreachable') {
-      return new CliFailure(`no server answers at ${url} (${reasonOf(error.cause)})`, {
-        exitCode: EXIT.unavailable,
-        hint: 'start one with tidemark serve, or name another with --url or TIDEMARK_URL',
-      });
-    }
-    return new CliFailure(error.message, particularsOf(error, url));
-  }
+  return new CliFailure(error.message, particularsOf(error, url));
 }
 
 function reasonOf(cause: unknown): string {
@@ -113,15 +69,6 @@ function particularsOf(error: TidemarkError, url: string): FailureParticulars {
   };
 }
 
-function parsed<T>({ text, isJson }: TextAnswer, path: string): T {
-  try {
-    if (isJson) return parseJson(text) as T;
-  } catch {
-    // Reported below.
-  }
-  throw new CliFailure(`the answer to ${path} is not JSON; is this a Tidemark server?`);
-}
-
 function exitCodeOf(status: number | null): ExitCode {
   if (status === 401 || status === 403) return EXIT.notAllowed;
   return status === 502 || status === 503 || status === 504 ? EXIT.unavailable : EXIT.failed;
@@ -134,25 +81,16 @@ function hintOf({ status, hint, retryAfterMs }: TidemarkError, url: string): str
   return retryAfterMs === null ? null : `try again in ${Math.ceil(retryAfterMs / 1_000)} s`;
 }
 
-/** Builds a path from a template; each value is encoded, so that it stays inside its segment. */
-export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
-  try {
-    return encodedPath(parts, ...values);
-  } catch (error) {
-    throw usageFailure(errorMessage(error));
-  }
+/** Leaves out the options that were not given. */
+export function given<T extends object>(options: T): Given<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
 }
 
-/** Reads all pages of a listing. `keyOf` returns the key after which the next page begins. */
-export async function listAll<T>(api: ApiClient, path: string, keyOf: (item: T) => string): Promise<readonly T[]> {
-  const items: T[] = [];
-  for (;;) {
-    const last = items.at(-1);
-    const page = await api.get<readonly T[]>(path, {
-      limit: LIST_MAX,
-      ...(last === undefined ? {} : { after: keyOf(last) }),
-    });
-    items.push(...page);
-    if (page.length < LIST_MAX) return items;
-  }
+type Given<T> = { readonly [Name in keyof T]?: Exclude<T[Name], undefined> };
+
+/** Reads all that a listing yields. */
+export async function allOf<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
 }

@@ -1,6 +1,8 @@
+import type { TidemarkClient } from '@tidemark/backend';
+import type { Transport } from '@tidemark/backend/transport';
 import type { Environment } from '@tidemark/server/config/read-environment';
 import type { Command } from 'commander';
-import { ApiClient } from './api-client.ts';
+import { type ApiOptions, openApi, openTransport, withFailures } from './api-client.ts';
 import { CliFailure, EXIT, usageFailure } from './cli-failure.ts';
 import { Credentials, DEFAULT_URL, isExposed, serverUrl } from './credentials.ts';
 import { Printer } from './printer.ts';
@@ -16,8 +18,9 @@ export interface GlobalOptions {
 /** What a command needs to call a server. */
 export interface Session {
   readonly url: string;
-  readonly api: ApiClient;
+  readonly api: TidemarkClient;
   readonly print: Printer;
+  readonly timeoutMs: number;
 }
 
 export type CommandAction<A extends unknown[]> = (session: Session, ...args: A) => Promise<void>;
@@ -48,14 +51,19 @@ export class Cli {
     return serverUrl(command.optsWithGlobals<GlobalOptions>().url ?? (this.env.TIDEMARK_URL || DEFAULT_URL));
   }
 
-  /** A session without a token, for login and for routes that need none. */
-  stranger(command: Command): Session {
-    return this.bearer(command, null);
+  /** A session with this token; null: with none, for login. */
+  bearer(command: Command, token: string | null): Session {
+    const options = this.#apiOptions(command, token);
+    return { ...options, api: openApi(options), print: this.printer(command) };
   }
 
-  bearer(command: Command, token: string | null): Session {
-    const url = this.url(command);
-    return { url, api: new ApiClient({ url, token, timeoutMs: timeoutMs(command) }), print: this.printer(command) };
+  /** For the routes of the server outside its API. */
+  transport(command: Command, token: string | null): Transport {
+    return openTransport(this.#apiOptions(command, token));
+  }
+
+  #apiOptions(command: Command, token: string | null): ApiOptions {
+    return { url: this.url(command), token, timeoutMs: timeoutMs(command) };
   }
 
   /** A session with the token of the environment, or with the one that `tidemark login` stored for this server. */
@@ -80,7 +88,8 @@ export class Cli {
   remote<A extends unknown[]>(act: CommandAction<A>): (...args: [...A, Command]) => Promise<void> {
     return async (...args) => {
       const command = args.at(-1) as Command;
-      await act(this.session(command), ...(args.slice(0, -1) as A));
+      const session = this.session(command);
+      await withFailures(session, () => act(session, ...(args.slice(0, -1) as A)));
     };
   }
 }

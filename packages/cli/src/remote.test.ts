@@ -172,13 +172,13 @@ const ROWS: readonly Row[] = [
   { args: ['users', 'clients', 'ada'], call: 'GET /rc/v1/users/ada/clients', answer: ['c1'], out: 'c1\n' },
   {
     args: ['users', 'list', '--behind', '--group', 'n s', '--limit', '5'],
-    call: 'GET /rc/v1/user_details?behind=true&group=n+s&limit=5',
+    call: 'GET /rc/v1/user_details?limit=5&group=n+s&behind=true',
     answer: { users: [{ login: 'ada', devices: 2, groups: ['n', 's'], behind: 1 }], next: null },
     out: 'LOGIN  DEVICES  ONLINE  BEHIND  LAST_SEEN  CREATED_AT  GROUPS\nada    2        -       1       -          -           n, s\n',
   },
   {
     args: ['clients', 'list', '--not-seen-days', '7', '--app-version-below', '2.4'],
-    call: 'GET /rc/v1/clients?not_seen_days=7&app_version_below=2.4&limit=1000',
+    call: 'GET /rc/v1/clients?limit=1000&not_seen_days=7&app_version_below=2.4',
     answer: {
       clients: [
         {
@@ -391,7 +391,7 @@ const ROWS: readonly Row[] = [
   },
   {
     args: ['tokens', 'list', '--user', 'bob'],
-    call: 'GET /rc/v1/tokens?limit=10000',
+    call: 'GET /rc/v1/tokens?limit=1000',
     answer: [
       { id: '1', user: 'ada', name: null, scopes: ['admin'], client: null, created_at: 'T', expires_at: null },
       { id: '2', user: 'bob', name: 'x', scopes: ['read', 'push'], client: null, created_at: 'T', expires_at: null },
@@ -400,7 +400,7 @@ const ROWS: readonly Row[] = [
   },
   {
     args: ['tokens', 'list', '--named'],
-    call: 'GET /rc/v1/tokens?limit=10000',
+    call: 'GET /rc/v1/tokens?limit=1000',
     answer: [
       { id: '1', user: 'ada', name: null, scopes: ['admin'], client: null, created_at: 'T', expires_at: null },
       { id: '2', user: 'ada', name: 'x', scopes: ['push'], client: null, created_at: 'T', expires_at: null },
@@ -477,7 +477,7 @@ const ROWS: readonly Row[] = [
   },
   {
     args: ['audit', '--actor', 'ada', '--action', 'objects.', '--from', '2030-01-31', '--limit', '1', '--after', 'z'],
-    call: 'GET /rc/v1/audit/search?actor=ada&action=objects.&from=2030-01-31&limit=1&after=z',
+    call: 'GET /rc/v1/audit/search?after=z&limit=1&actor=ada&action=objects.&from=2030-01-31',
     answer: { facts: [HAND_CHANGE], next: 'a' },
     out: 'AT  ACTOR  ACTION          ABOUT         RESULT  CHANGES          ADDRESS  ID\nT   ada    objects.change  Product · =1  ok      =1.price: 1 → 2  ::1      a\n',
   },
@@ -611,14 +611,14 @@ describe.concurrent('data and talk', () => {
 
   it('[CLI-2] control characters from a server do not reach the terminal', async () => {
     const name = 'a\u001b[31m\u202eb\nc';
-    const { out } = await speak(['groups', 'list'], 'GET /rc/v1/groups?limit=10000', { body: [name] });
+    const { out } = await speak(['groups', 'list'], 'GET /rc/v1/groups?limit=1000', { body: [name] });
     expect(out).toBe('a\\u001b[31m\\u202eb\\u000ac\n');
-    const json = await speak(['groups', 'list', '--json'], 'GET /rc/v1/groups?limit=10000', { body: [name] });
+    const json = await speak(['groups', 'list', '--json'], 'GET /rc/v1/groups?limit=1000', { body: [name] });
     expect(JSON.parse(json.out)).toEqual([name]);
   });
 
   it('[CLI-2] options of the program stand before or after the command', async () => {
-    const server = await fakeServer({ 'GET /rc/v1/groups?limit=10000': { body: [] } });
+    const server = await fakeServer({ 'GET /rc/v1/groups?limit=1000': { body: [] } });
     const env = { TIDEMARK_TOKEN: TOKEN };
     expect(await runCli(['--url', server.url, 'groups', 'list', '--json'], { env })).toMatchObject({
       code: 0,
@@ -629,22 +629,22 @@ describe.concurrent('data and talk', () => {
   });
 
   it('[CLI-2] a listing of several pages is printed whole', async () => {
-    const first = Array.from({ length: 10_000 }, (_, index) => `u${String(index).padStart(5, '0')}`);
+    const first = Array.from({ length: 1_000 }, (_, index) => `u${String(index).padStart(5, '0')}`);
     const server = await fakeServer({
-      'GET /rc/v1/groups?limit=10000': { body: first },
-      'GET /rc/v1/groups?limit=10000&after=u09999': { body: ['zoe'] },
+      'GET /rc/v1/groups?limit=1000': { body: first },
+      'GET /rc/v1/groups?after=u00999&limit=1000': { body: ['zoe'] },
     });
     const { out } = await runCli(['groups', 'list'], { env: { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN } });
-    expect(out.split('\n')).toHaveLength(10_002);
+    expect(out.split('\n')).toHaveLength(1_002);
   });
 
   it('[CLI-50] a listing with filters reads on, also after an empty page, until it has the rows that were asked for', async () => {
     const row = (login: string) => ({ login, devices: 1, online: 0, behind: 2, groups: [] });
-    const path = 'GET /rc/v1/user_details?behind=true&limit=';
+    const page = (query: string) => `GET /rc/v1/user_details?${query}&behind=true`;
     const server = await fakeServer({
-      [`${path}2`]: { body: { users: [], next: 'a' } },
-      [`${path}2&after=a`]: { body: { users: [row('bob')], next: 'bob' } },
-      [`${path}1&after=bob`]: { body: { users: [row('cleo')], next: 'cleo' } },
+      [page('limit=2')]: { body: { users: [], next: 'a' } },
+      [page('after=a&limit=2')]: { body: { users: [row('bob')], next: 'bob' } },
+      [page('after=bob&limit=1')]: { body: { users: [row('cleo')], next: 'cleo' } },
     });
     const env = { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: TOKEN };
     const { out } = await runCli(['users', 'list', '--behind', '--limit', '2', '--json'], { env });
@@ -743,7 +743,7 @@ describe.concurrent('refusals', () => {
     const { code, err } = await speak(show, call, { body: '<html>' });
     expect({ code, err }).toEqual({
       code: 1,
-      err: 'tidemark: the answer to /rc/v1/users/anna is not JSON; is this a Tidemark server?\n',
+      err: 'tidemark: the answer is not JSON; is this a Tidemark server? (unexpected_answer)\n',
     });
   });
 });
@@ -813,7 +813,7 @@ describe.concurrent('logging in', () => {
   }
 
   it('[CLI-7] login stores the token in a file only its owner can read, and later commands use it', async () => {
-    const { folder, server, env, outcome } = await logIn({ 'GET /rc/v1/groups?limit=10000': { body: ['ada'] } });
+    const { folder, server, env, outcome } = await logIn({ 'GET /rc/v1/groups?limit=1000': { body: ['ada'] } });
     const err = `Logged in to ${server.url} as boss until 2030-01-01T00:00:00.000Z.\n`;
     expect(outcome).toEqual({ code: 0, out: '', err });
     expect(server.seen).toEqual([{ call: LOGIN, body: { login: 'boss', password: 'open sesame' }, token: undefined }]);
@@ -860,7 +860,7 @@ describe.concurrent('logging in', () => {
 
   it('[CLI-7] whoami shows whose token is used', async () => {
     const mine = { id: tokenIdOf(TOKEN), user: 'boss', name: null, scopes: ['admin'], expires_at: 'T' };
-    const list = 'GET /rc/v1/tokens?limit=10000';
+    const list = 'GET /rc/v1/tokens?limit=1000';
     const { server, env, folder } = await logIn({ [list]: { body: [{ id: '0', user: 'x' }, mine] } });
     const { out } = await runCli(['whoami', '--json'], { env });
     const { user, name, scopes, expires_at } = mine;

@@ -63,6 +63,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'groups.details': ({ groups }) => groups.details(),
   'groups.every': ({ groups }) => groups.every().next(),
   'groups.members': ({ groups }) => groups.members('{group}'),
+  'groups.everyMember': ({ groups }) => groups.everyMember('{group}').next(),
   'groups.setMembers': ({ groups }) => groups.setMembers('{group}', []),
   'groups.of': ({ groups }) => groups.of('{user_id}'),
   'groups.set': ({ groups }) => groups.set('{user_id}', []),
@@ -101,6 +102,9 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
       documents.read(ofDevice, '{doc}'),
     ]),
   'documents.readObjects': ({ documents }) => documents.readObjects(shared, '{doc}').next(),
+  'documents.readText': ({ documents }) => documents.readText(shared, '{doc}'),
+  'documents.objectsText': ({ documents }) => documents.objectsText(shared),
+  'documents.writeText': ({ documents }) => documents.writeText(shared, '{doc}', '""'),
   'documents.write': ({ documents }) =>
     Promise.all([
       documents.write('server', '{doc}', ''),
@@ -109,6 +113,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
       documents.write(ofDevice, '{doc}', ''),
     ]),
   'push.move': ({ push }) => push.move('{source_name}', [], { from: 'a', to: 'b' }),
+  'push.text': ({ push }) => push.text('{source_name}', 'push_objects', '{}'),
   'push.objects': ({ push }) => push.objects('{source_name}', {}),
   'push.deletes': ({ push }) => push.deletes('{source_name}', []),
   'push.fastInsert': ({ push }) => push.fastInsert('{source_name}', {}),
@@ -186,16 +191,21 @@ it('[BSDK-1] no method goes a way of its own: each reaches a route that is descr
   }
 });
 
-/** Methods that share the operation of another one: pages one by one, and two questions that one route answers. */
+/** Methods that share the operation of another one: pages one by one, texts, and two questions that one route answers. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   'system.metricNames': 'systemStats',
   'system.metric': 'systemStats',
   'users.every': 'usersList',
   'groups.every': 'groupsList',
+  'groups.everyMember': 'groupsMembers',
   'tokens.every': 'tokensList',
   'audit.every': 'auditList',
   'pings.every': 'pingsList',
   'documents.readObjects': 'documentsRead',
+  'documents.readText': 'documentsRead',
+  'documents.objectsText': 'documentsObjects',
+  'documents.writeText': 'documentsWrite',
+  'push.text': 'pushObjects',
 };
 
 it('[BSDK-1] the operationId of a route is the name of its method, and of documents also whose they are', async () => {

@@ -88,6 +88,12 @@ export class PushCalls {
     return this.#api.post(path`/app/v1/${source}/move`, { from, to, objects: ids }, 'harmless', options);
   }
 
+  /** Sends a body that is JSON text already, unchanged and in one call. */
+  text(source: string, operation: PushOperation, body: string, options?: CallOptions): Promise<WriteReport> {
+    const where = `${path`/app/v1/${source}`}/${operation}`;
+    return this.#api.call({ method: 'POST', path: where, body, repetition: 'harmless' }, options);
+  }
+
   async #push(source: string, { operation, pieces, sections }: Push, options: PushOptions): Promise<PushReport> {
     const where = `${path`/app/v1/${source}`}/${operation}`;
     const { user, group } = options;
@@ -114,8 +120,10 @@ export class PushCalls {
   }
 }
 
+export type PushOperation = 'push_objects' | 'push_deletes' | 'fast_insert' | 'fast_update' | 'fast_delete';
+
 interface Push {
-  readonly operation: string;
+  readonly operation: PushOperation;
   readonly pieces: AsyncIterable<Piece>;
   readonly sections: BodyForm['sections'];
 }

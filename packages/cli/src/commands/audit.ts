@@ -1,9 +1,10 @@
-import type { AuditFact, AuditPage } from '@tidemark/protocol';
+import type { AuditFact } from '@tidemark/protocol';
 import { AUDIT_CSV_HEAD, auditCsvRow, changesText, subjectText } from '@tidemark/protocol/admin/audit-csv';
 import type { Command } from 'commander';
-import type { ApiClient } from '../api-client.ts';
-import type { Cli } from '../cli.ts';
+import { given } from '../api-client.ts';
+import type { Cli, Session } from '../cli.ts';
 import { withExamples } from '../examples.ts';
+import { readRows } from './listing.ts';
 import { wholeNumber } from './sources.ts';
 
 interface AuditOptions {
@@ -19,8 +20,6 @@ interface AuditOptions {
 }
 
 const LIMIT_DEFAULT = 100;
-/** Entries that one request asks for. */
-const PAGE_FACTS = 1_000;
 
 export function addAudit(program: Command, cli: Cli): void {
   const command = program
@@ -68,20 +67,12 @@ function rowOf(fact: AuditFact): object {
 }
 
 /** Reads page after page until there are as many entries as wanted, or no more. */
-async function searchAudit(
-  api: Pick<ApiClient, 'get'>,
+function searchAudit(
+  api: Session['api'],
   { limit, after, ...filter }: Omit<AuditOptions, 'csv' | 'jsonLines'>,
 ): Promise<readonly AuditFact[]> {
-  const facts: AuditFact[] = [];
-  let next: string | null | undefined = after;
-  do {
-    const page: AuditPage = await api.get('/rc/v1/audit/search', {
-      ...filter,
-      limit: Math.min(limit - facts.length, PAGE_FACTS),
-      after: next ?? undefined,
-    });
-    facts.push(...page.facts);
-    next = page.next;
-  } while (next !== null && facts.length < limit);
-  return facts;
+  return readRows((page) => api.audit.search({ ...given(filter), ...page }), {
+    rowsOf: ({ facts }) => facts,
+    ...{ limit, after },
+  });
 }

@@ -2,16 +2,13 @@ import { createWriteStream, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Backup, BackupCheck, BackupList } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { path } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { commandGroup, examples } from '../examples.ts';
 import { confirm } from '../input.ts';
 import { wholeNumber } from './sources.ts';
 
-const BACKUPS = '/rc/v1/system/backups';
 const COLUMNS = ['name', 'made_at', 'bytes'] as const;
 const NAME = '2030-01-31T12-00-00-000Z';
 
@@ -40,7 +37,9 @@ export function addBackups(program: Command, cli: Cli): void {
     .description('Make a backup on the server, which goes on meanwhile')
     .addHelpText('before', examples('tidemark backups create', 'tidemark backups create --timeout 600'))
     .action(
-      cli.remote(async ({ api, print }, _options: object) => print.record(await api.send<Backup>('POST', BACKUPS, {}))),
+      cli.remote(async ({ api, print, timeoutMs }, _options: object) =>
+        print.record(await api.backups.create({ timeoutMs })),
+      ),
     );
   addDownload(backups, cli);
   addVerify(backups, cli);
@@ -49,7 +48,7 @@ export function addBackups(program: Command, cli: Cli): void {
 }
 
 const list: CommandAction<[object]> = async ({ api, print }) => {
-  const found = await api.get<BackupList>(BACKUPS);
+  const found = await api.backups.list();
   if (print.isJson) return print.json(found);
   print.table(found.backups, COLUMNS);
 };
@@ -64,7 +63,7 @@ function addDownload(backups: Command, cli: Cli): void {
     .action(
       cli.remote(async ({ api, print }, name: string, { output }: { readonly output: string }) => {
         const file = resolve(cli.folder, output);
-        await write(file, api.download(path`/rc/v1/system/backups/${name}`));
+        await write(file, await api.backups.download(name));
         if (print.isJson) return print.json({ name, file });
         cli.terminal.out(`${file}\n`);
       }),
@@ -90,8 +89,8 @@ function addVerify(backups: Command, cli: Cli): void {
     .addHelpText('before', examples(`tidemark backups verify ${NAME}`))
     .argument('<name>', 'the name in the list')
     .action(
-      cli.remote(async ({ api, print }, name: string, _options: object) => {
-        const check = await api.send<BackupCheck>('POST', path`/rc/v1/system/backups/${name}/verify`, {});
+      cli.remote(async ({ api, print, timeoutMs }, name: string, _options: object) => {
+        const check = await api.backups.verify(name, { timeoutMs });
         if (print.isJson) print.json(check);
         else print.table(check.findings, ['source', 'problem', 'detail']);
         if (!check.is_undamaged) throw new CliFailure(`${name} is damaged in ${check.findings_count} places`);
@@ -114,7 +113,7 @@ function addDelete(backups: Command, cli: Cli): void {
           name,
           isConfirmed: yes === true,
         });
-        print.record(await api.delete<Backup>(path`/rc/v1/system/backups/${name}`));
+        print.record(await api.backups.delete(name));
       }),
     );
 }
@@ -130,7 +129,7 @@ function addPrune(backups: Command, cli: Cli): void {
       cli.remote(async ({ api, print, url }, { keep, yes }: Confirmed & { readonly keep: number }) => {
         const warning = `All but the newest ${keep} backups of ${url} will be deleted.`;
         await confirm(cli, { warning, name: new URL(url).host, isConfirmed: yes === true });
-        print.table(await api.send<readonly Backup[]>('POST', `${BACKUPS}/prune`, { keep }), COLUMNS);
+        print.table(await api.backups.prune(keep), COLUMNS);
       }),
     );
 }

@@ -1,11 +1,10 @@
-import type { ClientView } from '@tidemark/core';
-import type { Client, ClientList, ClientSync, EndedSessions } from '@tidemark/protocol';
+import type { ClientList } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { path } from '../api-client.ts';
+import { given } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { confirm } from '../input.ts';
-import { addListOptions, type ListOptions, listQuery, readRows } from './listing.ts';
+import { addListOptions, type ListOptions, readRows } from './listing.ts';
 
 interface DeleteOptions {
   readonly user?: string;
@@ -41,7 +40,7 @@ export function addClients(program: Command, cli: Cli): void {
     .argument('<client>')
     .action(
       cli.remote(async ({ api, print }, client: string, _options: object) =>
-        print.record(await api.get<ClientView>(path`/rc/v1/clients/${client}`)),
+        print.record(await api.clients.get(client)),
       ),
     );
   addSync(clients, cli);
@@ -64,10 +63,9 @@ function addList(clients: Command, cli: Cli): void {
     .option('--app-version-below <version>', 'only devices whose app has a lower version')
     .action(
       cli.remote(async ({ api, print }, options: ClientListOptions) => {
-        const { user, online, appVersionBelow, limit } = options;
-        const rows = await readRows(api, '/rc/v1/clients', {
-          query: { ...listQuery(options), user_id: user, online, app_version_below: appVersionBelow },
-          rowsOf: ({ clients: found }: ClientList) => found,
+        const { limit, ...filter } = options;
+        const rows = await readRows((page) => api.clients.list({ ...given(filter), ...page }), {
+          rowsOf: ({ clients: found }) => found,
           limit,
         });
         print.table(print.isJson ? rows : rows.map(shortened), COLUMNS);
@@ -96,9 +94,7 @@ function addLabel(clients: Command, cli: Cli): void {
     .argument('[text]')
     .action(
       cli.remote(async ({ api, print }, client: string, text: string | undefined, _options: object) => {
-        const { client_id, label } = await api.send<Client>('PUT', path`/rc/v1/clients/${client}`, {
-          label: text ?? null,
-        });
+        const { client_id, label } = await api.clients.setLabel(client, text ?? null);
         print.record({ client_id, label });
       }),
     );
@@ -115,7 +111,7 @@ function addEndSessions(clients: Command, cli: Cli): void {
       cli.remote(async ({ api, print, url }, client: string, { yes }: WipeOptions) => {
         const warning = `The device ${client} at ${url} will be signed out.`;
         await confirm(cli, { warning, name: client, isConfirmed: yes === true });
-        print.record(await api.delete<EndedSessions>(path`/rc/v1/clients/${client}/sessions`));
+        print.record(await api.clients.endSessions(client));
       }),
     );
   withExamples(command, 'tidemark clients end-sessions 5f1c0e', 'tidemark clients end-sessions 5f1c0e --yes');
@@ -129,7 +125,7 @@ function addSync(clients: Command, cli: Cli): void {
     .argument('<client>')
     .action(
       cli.remote(async ({ api, print }, client: string, _options: object) => {
-        const { online, sources } = await api.get<ClientSync>(path`/rc/v1/clients/${client}/sync`);
+        const { online, sources } = await api.clients.sync(client);
         if (print.isJson) return print.json({ online, sources });
         print.record({ online });
         print.table(sources, ['source', 'acknowledged', 'head', 'waiting', 'last_pull']);
@@ -148,7 +144,7 @@ function addWipe(clients: Command, cli: Cli): void {
       cli.remote(async ({ api, print, url }, client: string, { yes }: WipeOptions) => {
         const warning = `The device ${client} at ${url} will erase all its data, with changes it has not sent. This cannot be taken back.`;
         await confirm(cli, { warning, name: client, isConfirmed: yes === true });
-        print.record(await api.send<object>('POST', path`/rc/v1/clients/${client}/wipe`, {}));
+        print.record(await api.clients.wipe(client));
       }),
     );
 }
@@ -166,10 +162,10 @@ function addDelete(clients: Command, cli: Cli): void {
     .option('--yes', 'do not ask for confirmation')
     .action(
       cli.remote(async ({ api, print, url }, client: string, { user, yes }: DeleteOptions) => {
-        const owner = user ?? (await api.get<ClientView>(path`/rc/v1/clients/${client}`)).user_id;
+        const owner = user ?? (await api.clients.get(client)).user_id;
         const warning = `The device ${client} of ${owner} at ${url} will be deleted with its documents and tokens.`;
         await confirm(cli, { warning, name: client, isConfirmed: yes === true });
-        print.record(await api.delete<object>(path`/rc/v1/users/${owner}/clients/${client}`));
+        print.record(await api.users.deleteClient(owner, client));
       }),
     );
 }

@@ -1,6 +1,7 @@
-import { type ObjectFilter, parseJson } from '@tidemark/protocol';
+import type { DocumentOwner, SourceDocumentOwner } from '@tidemark/backend';
+import type { ObjectFilter } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { path } from '../api-client.ts';
+import { given } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -18,12 +19,6 @@ interface ScopeOptions {
 
 interface WriteOptions extends ScopeOptions {
   readonly text?: boolean;
-}
-
-interface DocumentReport {
-  readonly doc: string;
-  readonly type: string;
-  readonly size: number;
 }
 
 export function addDocs(program: Command, cli: Cli): void {
@@ -58,10 +53,9 @@ function addList(docs: Command, cli: Cli): void {
         ),
       ),
   ).action(
-    cli.remote(async ({ api, print }, options: ScopeOptions) => {
-      const scope = scopePath(options);
-      print.names(await api.get<readonly string[]>(scope === null ? '/rc/v1/store' : `${scope}/docnames`));
-    }),
+    cli.remote(async ({ api, print }, options: ScopeOptions) =>
+      print.names(await api.documents.names(ownerIn(options))),
+    ),
   );
 }
 
@@ -76,7 +70,7 @@ function addGet(docs: Command, cli: Cli): void {
     cli.remote(async ({ api, print }, doc: string, options: ScopeOptions) => {
       // With --json a text arrives as a JSON string, otherwise unchanged.
       const accept = print.isJson ? 'application/json' : '*/*';
-      const { text, isJson } = await api.call('GET', documentPath(options, doc), { accept });
+      const { text, isJson } = await api.documents.readText(ownerIn(options), doc, { accept });
       if (isJson) print.jsonText(text);
       else print.text(text);
     }),
@@ -92,6 +86,9 @@ interface ObjectsOptions extends Pick<ScopeOptions, 'user' | 'group' | 'shared'>
   readonly sort?: string;
   readonly desc?: boolean;
 }
+
+/** The command has a source, and no option for a device. */
+type ObjectsOwner = Exclude<SourceDocumentOwner, { readonly client: string }>;
 
 function addObjects(docs: Command, cli: Cli): void {
   docs
@@ -121,12 +118,8 @@ function addObjects(docs: Command, cli: Cli): void {
     .option('--desc', 'sort downwards')
     .action(
       cli.remote(async ({ api, print }, { after, from, limit, filter, sort, desc, ...scope }: ObjectsOptions) => {
-        const query = {
-          ...{ after, from, limit, sort },
-          filter: filter === undefined ? undefined : JSON.stringify(filter),
-          order: desc ? 'desc' : undefined,
-        };
-        const { text } = await api.call('GET', `${scopePath(scope)}/objects`, { query });
+        const wanted = given({ after, from, limit, filter, sort, order: desc ? ('desc' as const) : undefined });
+        const { text } = await api.documents.objectsText(ownerIn(scope) as ObjectsOwner, wanted);
         print.jsonText(text);
       }),
     );
@@ -138,9 +131,7 @@ function addWrite(docs: Command, cli: Cli, name: 'set' | 'append', description: 
     .action(
       cli.remote(async ({ api, print }, doc: string, file: string | undefined, options: WriteOptions) => {
         const data = options.text ? JSON.stringify(await readContent(cli, file)) : await readJsonText(cli, file);
-        const body = `{"data":${data},"append":${name === 'append'}}`;
-        const { text } = await api.call('POST', documentPath(options, doc), { body });
-        print.record(parseJson(text) as DocumentReport);
+        print.record(await api.documents.writeText(ownerIn(options), doc, data, { append: name === 'append' }));
       }),
     );
   withExamples(
@@ -160,20 +151,15 @@ function withScope(command: Command): Command {
     .option('--client <client>', 'the document of this device');
 }
 
-function documentPath(options: ScopeOptions, doc: string): string {
-  const scope = scopePath(options);
-  return scope === null ? path`/rc/v1/store/${doc}` : `${scope}${path`/docs/${doc}`}`;
-}
-
-/** Returns the path of a source's documents; null for documents of the server. */
-function scopePath({ source, user, group, shared, client }: ScopeOptions): string | null {
+/** Returns whose documents are meant. */
+function ownerIn({ source, user, group, shared, client }: ScopeOptions): DocumentOwner {
   const owners = [user, group, shared, client].filter((owner) => owner !== undefined);
   if (source === undefined) {
     if (owners.length > 0) throw usageFailure('--user, --group, --shared and --client need a --source');
-    return null;
+    return 'server';
   }
   if (owners.length !== 1) throw usageFailure('a --source needs one of --user, --group, --shared and --client');
-  if (client !== undefined) return path`/rc/v1/clients/${client}/sources/${source}`;
-  if (group !== undefined) return path`/rc/v1/groups/${group}/sources/${source}`;
-  return path`/rc/v1/users/${user ?? '*'}/sources/${source}`;
+  if (client !== undefined) return { source, client };
+  if (group !== undefined) return { source, group };
+  return user === undefined ? { source, shared: true } : { source, user };
 }

@@ -1,10 +1,9 @@
-import type { AppserverChecks } from '@tidemark/protocol';
+import { TidemarkError } from '@tidemark/backend';
 import type { Config } from '@tidemark/server/config/config';
 import { ConfigProblem } from '@tidemark/server/config/config-problem';
 import { readVersion } from '@tidemark/server/version';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
 import { withExamples } from '../examples.ts';
 import {
@@ -18,8 +17,6 @@ import {
   checkOwner,
   printChecks,
 } from '../local/checks.ts';
-
-const CHECK = '/rc/v1/system/appserver/check';
 
 export function addDoctor(program: Command, cli: Cli): void {
   const command = withDataFlags(program.command('doctor'))
@@ -77,10 +74,10 @@ async function folderChecks(folder: string): Promise<readonly Check[]> {
 
 /** Reports a running server of another version. No running server is no problem. */
 async function checkServer(cli: Cli, command: Command): Promise<readonly Check[]> {
-  const { api, url } = cli.stranger(command);
+  const url = cli.url(command);
   const name = 'server';
   try {
-    const { version } = await api.get<{ readonly version: string }>('/version');
+    const { version } = await cli.transport(command, null).get<{ readonly version: string }>('/version');
     const isSame = version === readVersion();
     const detail = `version ${version} answers at ${url}${isSame ? '' : `; this program is ${readVersion()}`}`;
     return [
@@ -89,7 +86,7 @@ async function checkServer(cli: Cli, command: Command): Promise<readonly Check[]
       ...(await checkSignIn(cli, command)),
     ];
   } catch (error) {
-    if (!(error instanceof CliFailure)) throw error;
+    if (!(error instanceof TidemarkError)) throw error;
     return [{ name, status: 'ok', detail: `none answers at ${url}` }];
   }
 }
@@ -102,24 +99,27 @@ async function checkBackend(cli: Cli, command: Command): Promise<readonly Check[
     return [{ name, status: 'ok', detail: `not looked at; tidemark login --url ${url} lets doctor do so` }];
   }
   try {
-    const { checks } = await cli.session(command).api.send<AppserverChecks>('POST', CHECK, {});
+    const { checks } = await cli.session(command).api.system.checkAppserver();
     return checks.map((check) => ({ ...check, name: `${name} ${check.name}` }));
   } catch (error) {
-    if (!(error instanceof CliFailure)) throw error;
+    if (!(error instanceof TidemarkError)) throw error;
     return [{ name, status: 'warning', detail: `could not be looked at: ${error.message}` }];
   }
 }
 
 /** Shows who confirms sign-ins of devices, in order. Only callers with a token may know. */
 async function checkSignIn(cli: Cli, command: Command): Promise<readonly Check[]> {
-  if (cli.token(cli.url(command)) === null) return [];
+  const token = cli.token(cli.url(command));
+  if (token === null) return [];
   const name = 'sign-in';
   try {
-    const { sign_in: order } = await cli.session(command).api.get<{ readonly sign_in?: readonly string[] }>('/readyz');
+    const { sign_in: order } = await cli
+      .transport(command, token)
+      .get<{ readonly sign_in?: readonly string[] }>('/readyz');
     if (order === undefined) return [];
     return [{ name, status: 'ok', detail: `devices are checked by ${order.join(', then ')}` }];
   } catch (error) {
-    if (!(error instanceof CliFailure)) throw error;
+    if (!(error instanceof TidemarkError)) throw error;
     return [{ name, status: 'warning', detail: `could not be looked at: ${error.message}` }];
   }
 }

@@ -1,6 +1,5 @@
-import type { Explanation } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { path } from '../api-client.ts';
+import { given } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { withExamples } from '../examples.ts';
 
@@ -21,8 +20,7 @@ export function addExplain(program: Command, cli: Cli): void {
     .option('--group <group>', 'the group, if the data belongs to groups; without it all groups of the user are tried')
     .action(
       cli.remote(async ({ api, print }, { client, source, object, group }: ExplainOptions) => {
-        const at = path`/rc/v1/clients/${client}/sources/${source}/objects/${object}/explain`;
-        const { evidence, ...explanation } = await api.get<Explanation>(at, group === undefined ? {} : { group });
+        const { evidence, ...explanation } = await api.clients.explain(client, source, object, given({ group }));
         print.record(print.isJson ? { ...explanation, evidence } : { ...explanation, ...evidence });
       }),
     );

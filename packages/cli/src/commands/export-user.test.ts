@@ -1,9 +1,9 @@
+import { TidemarkClient } from '@tidemark/backend';
 import { LIST_MAX } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
-import type { ApiClient } from '../api-client.ts';
 import { type ExportedFact, factsAbout } from './export-user.ts';
 
-type Query = Readonly<Record<string, unknown>>;
+type Query = Readonly<Record<string, string>>;
 
 /** Answers calls as a server would that knows ada with the device c1. Routes that are not given answer nothing. */
 async function exportOf(routes: Readonly<Record<string, (query: Query) => unknown>>): Promise<readonly ExportedFact[]> {
@@ -16,12 +16,14 @@ async function exportOf(routes: Readonly<Record<string, (query: Query) => unknow
     ...routes,
   };
   let calls = 0;
-  const get = async (path: string, query: Query = {}) => {
-    if (++calls > 100) throw new Error(`it asks for ever, at last for ${path} ${JSON.stringify(query)}`);
-    return known[path]?.(query) ?? [];
+  const fetch = async (address: string) => {
+    const { pathname, searchParams } = new URL(address);
+    if (++calls > 100) throw new Error(`it asks for ever, at last for ${address}`);
+    return Response.json(known[pathname]?.(Object.fromEntries(searchParams)) ?? []);
   };
+  const api = new TidemarkClient({ url: 'http://tidemark.test', world: { fetch } });
   const facts: ExportedFact[] = [];
-  for await (const fact of factsAbout({ get } as unknown as ApiClient, 'ada', { hasGroups: false })) facts.push(fact);
+  for await (const fact of factsAbout(api, 'ada', { hasGroups: false })) facts.push(fact);
   return facts;
 }
 

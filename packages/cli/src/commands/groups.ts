@@ -1,6 +1,5 @@
-import type { GroupMembersReport, UserGroups } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { listAll, path } from '../api-client.ts';
+import { allOf } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { commandGroup, examples } from '../examples.ts';
 
@@ -47,14 +46,14 @@ function addChanges(groups: Command, cli: Cli): void {
     .addHelpText('before', examples('tidemark groups add ada north south'))
     .argument('<login>')
     .argument('<groups...>')
-    .action(cli.remote(change('POST')));
+    .action(cli.remote(add));
   groups
     .command('set')
     .description('Make a user a member of exactly these groups')
     .addHelpText('before', examples('tidemark groups set ada north'))
     .argument('<login>')
     .argument('[groups...]')
-    .action(cli.remote(change('PUT')));
+    .action(cli.remote(set));
   groups
     .command('remove')
     .description('Remove a user from groups')
@@ -65,29 +64,30 @@ function addChanges(groups: Command, cli: Cli): void {
 }
 
 const list: CommandAction<[object]> = async ({ api, print }) => {
-  print.names(await listAll<string>(api, '/rc/v1/groups', (group) => group));
+  print.names(await allOf(api.groups.every()));
 };
 
 const members: CommandAction<[string, object]> = async ({ api, print }, group) => {
-  print.names(await listAll<string>(api, path`/rc/v1/groups/${group}/members`, (login) => login));
+  print.names(await allOf(api.groups.everyMember(group)));
 };
 
 const setMembers: CommandAction<[string, readonly string[], object]> = async ({ api, print }, group, logins) => {
-  const body = { members: logins };
-  print.record(await api.send<GroupMembersReport>('PUT', path`/rc/v1/groups/${group}/members`, body));
+  print.record(await api.groups.setMembers(group, logins));
 };
 
 const ofUser: CommandAction<[string, object]> = async ({ api, print }, login) => {
-  print.names((await api.get<UserGroups>(path`/rc/v1/users/${login}/groups`)).groups);
+  print.names((await api.groups.of(login)).groups);
 };
 
-function change(method: 'POST' | 'PUT'): CommandAction<[string, readonly string[], object]> {
-  return async ({ api, print }, login, groups) => {
-    print.record(await api.send<UserGroups>(method, path`/rc/v1/users/${login}/groups`, { groups }));
-  };
-}
+const add: CommandAction<[string, readonly string[], object]> = async ({ api, print }, login, groups) => {
+  print.record(await api.groups.add(login, groups));
+};
+
+const set: CommandAction<[string, readonly string[], object]> = async ({ api, print }, login, groups) => {
+  print.record(await api.groups.set(login, groups));
+};
 
 const remove: CommandAction<[string, readonly string[], object]> = async ({ api, print }, login, groups) => {
-  for (const group of groups) await api.delete(path`/rc/v1/users/${login}/groups/${group}`);
-  print.record(await api.get<UserGroups>(path`/rc/v1/users/${login}/groups`));
+  for (const group of groups) await api.groups.remove(login, group);
+  print.record(await api.groups.of(login));
 };

@@ -1,26 +1,15 @@
+import type { JobState } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { path } from '../api-client.ts';
+import { given } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { commandGroup, examples } from '../examples.ts';
 import { confirm } from '../input.ts';
 import { wholeNumber } from './sources.ts';
 
 interface InspectOptions {
-  readonly state?: string;
+  readonly state?: JobState;
   readonly limit?: number;
   readonly after?: string;
-}
-
-interface QueueRow {
-  readonly queue: string;
-  readonly paused: boolean;
-  readonly counts: Readonly<Record<string, number>>;
-  readonly lag_ms: number;
-}
-
-interface JobPage {
-  readonly jobs: readonly object[];
-  readonly next: string | null;
 }
 
 const COLUMNS = ['id', 'kind', 'state', 'attempt', 'attempts_max', 'due_at', 'last_reason'];
@@ -46,7 +35,7 @@ function addLooking(jobs: Command, cli: Cli): void {
     .addHelpText('before', examples('tidemark jobs list', 'tidemark jobs list --json'))
     .action(
       cli.remote(async ({ api, print }, _options: object) => {
-        const queues = await api.get<readonly QueueRow[]>('/rc/v1/jobs');
+        const queues = await api.jobs.queues();
         if (print.isJson) return print.json(queues);
         const rows = queues.map(({ counts, ...queue }) => ({ ...queue, ...counts }));
         print.table(rows, ['queue', 'paused', 'due', 'delayed', 'waiting', 'leased', 'dead', 'lag_ms']);
@@ -64,8 +53,8 @@ function addLooking(jobs: Command, cli: Cli): void {
     .option('--limit <count>', 'the number of jobs', wholeNumber)
     .option('--after <position>', 'the end of the previous page')
     .action(
-      cli.remote(async ({ api, print }, queue: string, { state, limit, after }: InspectOptions) => {
-        const page = await api.get<JobPage>(path`/rc/v1/jobs/${queue}/jobs`, { state, limit, after });
+      cli.remote(async ({ api, print }, queue: string, options: InspectOptions) => {
+        const page = await api.jobs.inspect(queue, given(options));
         if (print.isJson) return print.json(page);
         print.table(page.jobs, COLUMNS);
         if (page.next !== null) cli.terminal.say(`There are more: --after ${page.next}`);
@@ -79,7 +68,7 @@ function addLooking(jobs: Command, cli: Cli): void {
     .argument('<id>')
     .action(
       cli.remote(async ({ api, print }, queue: string, id: string, _options: object) =>
-        print.record(await api.get<object>(path`/rc/v1/jobs/${queue}/jobs/${id}`)),
+        print.record(await api.jobs.get(queue, id)),
       ),
     );
 }
@@ -93,7 +82,7 @@ function addDoing(jobs: Command, cli: Cli): void {
     .argument('<id>')
     .action(
       cli.remote(async ({ api, print }, queue: string, id: string, _options: object) =>
-        print.record(await api.send<object>('POST', path`/rc/v1/jobs/${queue}/jobs/${id}/retry`, {})),
+        print.record(await api.jobs.retry(queue, id)),
       ),
     );
   jobs
@@ -107,7 +96,7 @@ function addDoing(jobs: Command, cli: Cli): void {
       cli.remote(async ({ api, print }, queue: string, id: string, { yes }: { readonly yes?: boolean }) => {
         const warning = `The job ${id} of ${queue} will be deleted and will not run.`;
         await confirm(cli, { warning, name: id, isConfirmed: yes === true });
-        print.record(await api.delete<object>(path`/rc/v1/jobs/${queue}/jobs/${id}`));
+        print.record(await api.jobs.remove(queue, id));
       }),
     );
 }
@@ -124,7 +113,7 @@ function addHolding(jobs: Command, cli: Cli): void {
       .argument('<queue>')
       .action(
         cli.remote(async ({ api, print }, queue: string, _options: object) =>
-          print.record(await api.send<object>('POST', path`/rc/v1/jobs/${queue}/${verb}`, {})),
+          print.record(await api.jobs[verb](queue)),
         ),
       );
   }

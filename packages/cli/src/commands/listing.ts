@@ -1,5 +1,6 @@
+import type { PageOptions } from '@tidemark/backend';
 import type { Command } from 'commander';
-import type { ApiClient } from '../api-client.ts';
+import { given } from '../api-client.ts';
 import { wholeNumber } from './sources.ts';
 
 export interface ListOptions {
@@ -27,16 +28,9 @@ export function addListOptions(command: Command, { noun, texts, whose }: ListedT
     .option('--limit <number>', 'at most so many; 1000 by default', wholeNumber);
 }
 
-/** Returns the query of the options that all listings have. */
-export function listQuery({ text, behind, notSeenDays }: ListOptions) {
-  return { text, behind, not_seen_days: notSeenDays };
-}
-
 interface ListPage {
   readonly next: string | null;
 }
-
-type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 const ROWS_DEFAULT = 1_000;
 /** Rows that are asked for at once. The server may answer with fewer. */
@@ -44,24 +38,19 @@ const PAGE_ROWS_MAX = 1_000;
 
 /** Reads rows of a listing with filters, page by page, until there are so many or no more. */
 export async function readRows<Page extends ListPage, Row>(
-  api: ApiClient,
-  path: string,
-  { query, rowsOf, limit = ROWS_DEFAULT, after: first }: ListQuestion<Page, Row>,
+  list: (page: PageOptions) => Promise<Page>,
+  { rowsOf, limit = ROWS_DEFAULT, after: first }: WantedRows<Page, Row>,
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (let after: string | null | undefined = first; after !== null && rows.length < limit; ) {
-    const parameters = { ...query, limit: Math.min(PAGE_ROWS_MAX, limit - rows.length), after };
-    const given = new URLSearchParams();
-    for (const [name, value] of Object.entries(parameters)) if (value !== undefined) given.set(name, String(value));
-    const page: Page = await api.get<Page>(`${path}?${given}`);
+    const page: Page = await list({ ...given({ after }), limit: Math.min(PAGE_ROWS_MAX, limit - rows.length) });
     rows.push(...rowsOf(page));
     after = page.next;
   }
   return rows;
 }
 
-interface ListQuestion<Page, Row> {
-  readonly query: Query;
+interface WantedRows<Page, Row> {
   readonly rowsOf: (page: Page) => readonly Row[];
   readonly limit?: number | undefined;
   /** The last row before those that are wanted. */

@@ -1,8 +1,8 @@
-import type { TokenView } from '@tidemark/core';
+import { TidemarkError } from '@tidemark/backend';
 import type { Command } from 'commander';
-import { listAll, path } from '../api-client.ts';
+import { allOf, withFailures } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
-import { CliFailure, EXIT } from '../cli-failure.ts';
+import { CliFailure } from '../cli-failure.ts';
 import { isExposed, tokenIdOf } from '../credentials.ts';
 import { withExamples } from '../examples.ts';
 import { readPassword } from '../input.ts';
@@ -10,12 +10,6 @@ import { readPassword } from '../input.ts';
 interface LoginOptions {
   readonly passwordStdin?: boolean;
   readonly idTokenStdin?: boolean;
-}
-
-interface LoginAnswer {
-  readonly token: string;
-  readonly user: string;
-  readonly expires_at: string | null;
 }
 
 export function addLogin(program: Command, cli: Cli): void {
@@ -32,12 +26,13 @@ function addLogIn(program: Command, cli: Cli): void {
     .option('--password-stdin', 'read the password from the standard input')
     .option('--id-token-stdin', 'read an ID token of the identity provider from the standard input')
     .action(async (login: string, options: LoginOptions, self: Command) => {
-      const { api, url, print } = cli.stranger(self);
+      const session = cli.bearer(self, null);
+      const { api, url, print } = session;
       if (isExposed(url)) cli.terminal.say(`warning: the password is sent to ${url} unencrypted; use https`);
       const proof = options.idTokenStdin
-        ? { id_token: (await cli.terminal.readInput()).trim() }
+        ? { idToken: (await cli.terminal.readInput()).trim() }
         : { login, password: await passwordFor(cli, options, `Password of ${login} at ${url}: `) };
-      const { token, user, expires_at } = await api.send<LoginAnswer>('POST', '/rc/v1/system/login', proof);
+      const { token, user, expires_at } = await withFailures(session, () => api.system.logIn(proof));
       cli.credentials.keep(url, { login: user, token, expires_at });
       if (print.isJson) print.json({ url, login: user, expires_at });
       else cli.terminal.say(`Logged in to ${url} as ${user}${until(expires_at)}.`);
@@ -63,18 +58,18 @@ function addLogOut(program: Command, cli: Cli): void {
       const url = cli.url(self);
       const kept = cli.credentials.find(url);
       if (kept === null) return cli.terminal.say(`There is no token for ${url}.`);
-      const { api } = cli.bearer(self, kept.token);
       cli.credentials.forget(url);
-      await revoke(api, kept.token, url);
+      await revoke(cli.bearer(self, kept.token), kept.token);
       cli.terminal.say(`Logged out of ${url}.`);
     });
   withExamples(command, 'tidemark logout', 'tidemark logout --url https://sync.example');
 }
 
 /** Revokes the token and always removes it here; an expired token needs no revocation. */
-async function revoke(api: Session['api'], token: string, url: string): Promise<void> {
+async function revoke(session: Session, token: string): Promise<void> {
+  const { api, url } = session;
   try {
-    await api.delete(path`/rc/v1/tokens/${tokenIdOf(token)}`);
+    await withFailures(session, () => api.tokens.revoke(tokenIdOf(token)));
   } catch (error) {
     if (!(error instanceof CliFailure)) throw error;
     const { code } = error.particulars;
@@ -96,13 +91,12 @@ async function whoAmI(cli: Cli, { api, url }: Session): Promise<object> {
   const token = cli.token(url) ?? '';
   const from = cli.env.TIDEMARK_TOKEN ? 'TIDEMARK_TOKEN' : cli.credentials.file;
   try {
-    const tokens = await listAll<TokenView>(api, '/rc/v1/tokens', ({ id }) => id);
+    const tokens = await allOf(api.tokens.every());
     const { user, scopes, name, expires_at } = tokens.find(({ id }) => id === tokenIdOf(token)) ?? {};
     return { url, user: user ?? null, name: name ?? null, scopes: scopes ?? [], expires_at: expires_at ?? null, from };
   } catch (error) {
     // A token without the scope admin may not list tokens.
-    const isLimited = error instanceof CliFailure && error.particulars.code === 'forbidden';
-    if (!isLimited || error.exitCode !== EXIT.notAllowed) throw error;
+    if (!(error instanceof TidemarkError) || error.code !== 'forbidden') throw error;
     return { url, user: null, name: null, scopes: 'not admin', expires_at: null, from };
   }
 }

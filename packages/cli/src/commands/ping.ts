@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ping } from '@tidemark/backend';
+import type { PingWithResults } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { type ApiClient, path } from '../api-client.ts';
-import type { Cli } from '../cli.ts';
+import { given } from '../api-client.ts';
+import type { Cli, Session } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
 import { wholeNumber } from './sources.ts';
@@ -14,14 +16,6 @@ interface PingOptions {
   readonly vibrate?: string;
   readonly onlyBehind?: boolean;
   readonly watch?: boolean;
-}
-
-interface PingReport {
-  readonly ping_id: string;
-  readonly users: number;
-  readonly devices: number;
-  readonly skipped: readonly { readonly client_id: string; readonly reason: string }[];
-  readonly unknown_users: readonly string[];
 }
 
 export function addPing(program: Command, cli: Cli): void {
@@ -38,7 +32,7 @@ export function addPing(program: Command, cli: Cli): void {
     .option('--watch', 'wait until every device has a result')
     .action(
       cli.remote(async ({ api, print }, logins: readonly string[], options: PingOptions) => {
-        const report = await api.send<PingReport>('POST', '/rc/v1/users/ping', bodyOf(logins, options));
+        const report = await api.users.ping(pingOf(logins, options));
         if (options.watch !== true) {
           print.record(report);
           return;
@@ -62,17 +56,10 @@ export function addPing(program: Command, cli: Cli): void {
   );
 }
 
-function bodyOf(logins: readonly string[], options: PingOptions): object {
+function pingOf(logins: readonly string[], options: PingOptions): Ping {
   const { source, message, badge, sound, vibrate, onlyBehind } = options;
-  return {
-    user_id: logins,
-    sources: source,
-    message,
-    badge: numberOrText(badge),
-    sound,
-    vibrate: numberOrText(vibrate),
-    only_behind: onlyBehind,
-  };
+  const content = { sources: source, message, badge: numberOrText(badge), sound, vibrate: numberOrText(vibrate) };
+  return { user_id: logins, ...(given({ ...content, only_behind: onlyBehind }) as Omit<Ping, 'user_id'>) };
 }
 
 function isMissed({ status }: PingResult): boolean {
@@ -84,22 +71,7 @@ function numberOrText(text: string | undefined): number | string | undefined {
   return text !== undefined && /^[0-9]{1,9}(?:\.[0-9]{1,3})?$/.test(text) ? Number(text) : text;
 }
 
-export interface PingResult {
-  readonly client_id: string;
-  readonly status: string;
-}
-
-/** A ping as the server reports it. */
-export interface PingProgress {
-  readonly devices: number;
-  readonly pending: number;
-  readonly accepted: number;
-  readonly sent: number;
-  readonly failed: number;
-  readonly retired: number;
-}
-
-type PingPage = PingProgress & { readonly results: readonly PingResult[] };
+type PingResult = PingWithResults['results'][number];
 
 const RESULT_COLUMNS = ['client_id', 'service', 'status', 'attempts', 'repeated', 'reason'];
 const LOOK_EVERY_MS = 500;
@@ -108,24 +80,24 @@ const WATCH_MS_MAX = 7_200_000;
 const PAGE_RESULTS = 1_000;
 
 /** Polls until no device is pending. Progress goes to the standard error output, one line per change. */
-async function watchPing(cli: Cli, api: ApiClient, id: string): Promise<PingProgress> {
-  let told = '';
+async function watchPing(cli: Cli, api: Session['api'], id: string): Promise<PingWithResults> {
+  let last = '';
   for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
-    const ping = await api.get<PingProgress>(path`/rc/v1/pings/${id}`, { limit: 1 });
+    const ping = await api.pings.get(id, { limit: 1 });
     const line = `${ping.devices - ping.pending} of ${ping.devices} devices done, ${ping.failed} failed, ${ping.retired} retired`;
-    if (line !== told) cli.terminal.say(line);
-    told = line;
+    if (line !== last) cli.terminal.say(line);
+    last = line;
     if (ping.pending === 0 || waitedMs >= WATCH_MS_MAX) return ping;
     await sleep(LOOK_EVERY_MS);
   }
 }
 
 /** Reads the ping with all pages of its results. */
-async function wholePing(api: ApiClient, id: string): Promise<PingPage> {
+async function wholePing(api: Session['api'], id: string): Promise<PingWithResults> {
   const results: PingResult[] = [];
   for (;;) {
     const after = results.at(-1)?.client_id;
-    const ping = await api.get<PingPage>(path`/rc/v1/pings/${id}`, { limit: PAGE_RESULTS, after });
+    const ping = await api.pings.get(id, { limit: PAGE_RESULTS, ...given({ after }) });
     results.push(...ping.results);
     if (ping.results.length < PAGE_RESULTS) return { ...ping, results };
   }
@@ -148,7 +120,7 @@ export function addPings(program: Command, cli: Cli): void {
     .action(
       cli.remote(async ({ api, print }, id: string | undefined, page: PageOptions) => {
         if (id === undefined) {
-          print.table(await api.get<readonly object[]>('/rc/v1/pings', { ...page }), COLUMNS);
+          print.table(await api.pings.list(given(page)), COLUMNS);
           return;
         }
         const { results, ...ping } = await wholePing(api, id);

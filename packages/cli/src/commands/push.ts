@@ -1,6 +1,6 @@
-import { parseJson, type WriteReport } from '@tidemark/protocol';
+import type { PushOperation } from '@tidemark/backend';
+import { parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { path } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, withExamples } from '../examples.ts';
@@ -18,7 +18,7 @@ interface PushOptions {
 
 interface PushKind {
   readonly name: string;
-  readonly operation: string;
+  readonly operation: PushOperation;
   readonly description: string;
   /** Describes the file's content in the help. */
   readonly content: string;
@@ -106,8 +106,7 @@ function addKind(push: Command, cli: Cli, kind: PushKind): void {
   command.action(
     cli.remote(async ({ api, print }, source: string, file: string | undefined, options: PushOptions) => {
       const body = `{${envelopeOf(kind, options)}${kind.members(await readJsonText(cli, file))}}`;
-      const { text } = await api.call('POST', `${path`/app/v1/${source}`}/${kind.operation}`, { body });
-      const report = parseJson(text) as WriteReport;
+      const report = await api.push.text(source, kind.operation, body);
       print.record(report);
       if (options.waitForDevices === undefined) return;
       const { user, group, waitForDevices: waitS } = options;

@@ -1,7 +1,7 @@
 import type { Receipt } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { type ApiClient, path } from '../api-client.ts';
-import type { Cli } from '../cli.ts';
+import { given } from '../api-client.ts';
+import type { Cli, Session } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
 import type { Printer } from '../printer.ts';
@@ -39,12 +39,8 @@ export function addReceipts(program: Command, cli: Cli): void {
   withExamples(command, 'tidemark receipts Product', 'tidemark receipts Order --user ada --seq 1042 --wait 30');
 }
 
-function readReceipt(api: ApiClient, { source, user, group, seq, waitS }: ReceiptQuestion): Promise<Receipt> {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ user_id: user, group, seq, wait_s: waitS })) {
-    if (value !== undefined) query.set(name, String(value));
-  }
-  return api.get<Receipt>(`${path`/rc/v1/sources/${source}/receipts`}?${query}`);
+function readReceipt(api: Session['api'], { source, ...question }: ReceiptQuestion): Promise<Receipt> {
+  return api.sources.receipts(source, given(question));
 }
 
 function printReceipt(print: Printer, receipt: Receipt): void {
@@ -54,7 +50,7 @@ function printReceipt(print: Printer, receipt: Receipt): void {
 }
 
 /** Waits until the devices have a push, and fails if one that was seen in the last 24 hours is still behind. */
-export async function waitForDevices(api: ApiClient, print: Printer, question: ReceiptQuestion): Promise<void> {
+export async function waitForDevices(api: Session['api'], print: Printer, question: ReceiptQuestion): Promise<void> {
   const receipt = await readReceipt(api, question);
   printReceipt(print, receipt);
   if (receipt.active_delivered !== true)

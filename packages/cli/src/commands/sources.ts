@@ -1,6 +1,7 @@
-import type { SourceView } from '@tidemark/core';
+import type { SourceChanges, SourceDeclaration } from '@tidemark/backend';
+import type { PartitionType } from '@tidemark/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { path } from '../api-client.ts';
+import { given } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -48,7 +49,7 @@ export function addSources(program: Command, cli: Cli): void {
     .argument('<source>')
     .action(
       cli.remote(async ({ api, print }, source: string, _options: object) =>
-        print.record(await api.get<SourceView>(path`/rc/v1/sources/${source}`)),
+        print.record(await api.sources.get(source)),
       ),
     );
   addDeclare(sources, cli);
@@ -65,10 +66,10 @@ function addList(sources: Command, cli: Cli): void {
     .addHelpText('before', examples('tidemark sources list', 'tidemark sources list --type app'))
     .addOption(new Option('--type <type>', 'only those of this partition type').choices(PARTITION_TYPES))
     .action(
-      cli.remote(async ({ api, print }, { type }: { readonly type?: string }) => {
-        if (type !== undefined) return print.names(await api.get<readonly string[]>(path`/rc/v1/sources/type/${type}`));
+      cli.remote(async ({ api, print }, { type }: { readonly type?: PartitionType }) => {
+        if (type !== undefined) return print.names(await api.sources.listByType(type));
         const columns = ['name', 'partition_type', 'sync_type', 'poll_interval', 'adapter', 'configured'];
-        print.table(await api.get<readonly SourceView[]>('/rc/v1/sources'), columns);
+        print.table(await api.sources.list(), columns);
       }),
     );
 }
@@ -85,8 +86,8 @@ function addDeclare(sources: Command, cli: Cli): void {
     .action(
       cli.remote(async ({ api, print }, source: string, options: DeclareOptions) => {
         const { partitionType, adapter } = options;
-        const fixed = { name: source, partition_type: partitionType, adapter };
-        print.record(await api.send<SourceView>('POST', '/rc/v1/sources', { ...fixed, ...attributesOf(options) }));
+        const declared = given({ partition_type: partitionType, adapter, ...attributesOf(options) });
+        print.record(await api.sources.declare({ ...(declared as Partial<SourceDeclaration>), name: source }));
       }),
     );
   withExamples(
@@ -104,10 +105,10 @@ function addSet(sources: Command, cli: Cli): void {
     .option('--adapter <name>', ADAPTER_HELP)
     .action(
       cli.remote(async ({ api, print }, source: string, options: SetOptions) => {
-        const data = { adapter: options.adapter, ...attributesOf(options) };
-        if (Object.values(data).every((value) => value === undefined)) throw usageFailure('there is nothing to set');
-        const body = { data, user_name: options.userName };
-        print.record(await api.send<SourceView>('PUT', path`/rc/v1/sources/${source}`, body));
+        const { adapter, userName } = options;
+        const changes = given({ adapter, ...attributesOf(options) });
+        if (Object.keys(changes).length === 0) throw usageFailure('there is nothing to set');
+        print.record(await api.sources.update(source, changes as SourceChanges, given({ userName })));
       }),
     );
   withExamples(
@@ -128,7 +129,7 @@ function addDrop(sources: Command, cli: Cli): void {
       cli.remote(async ({ api, print, url }, source: string, { yes }: { readonly yes?: boolean }) => {
         const warning = `The source ${source} of ${url} will be deleted with the data of all users.`;
         await confirm(cli, { warning, name: source, isConfirmed: yes === true });
-        print.record(await api.delete<object>(path`/rc/v1/sources/${source}`));
+        print.record(await api.sources.drop(source));
       }),
     );
 }
@@ -207,9 +208,7 @@ export function addReadState(program: Command, cli: Cli): void {
     .option('--in <seconds>', 'seconds from now; by default at the next sync', wholeNumber)
     .action(
       cli.remote(async ({ api, print }, source: string, login: string, options: { readonly in?: number }) => {
-        const body = { refresh_time: options.in };
-        const at = path`/rc/v1/read_state/users/${login}/sources/${source}`;
-        print.record(await api.send<{ readonly refresh_at: string }>('POST', at, body));
+        print.record(await api.sources.refresh(source, login, given({ refreshTimeS: options.in })));
       }),
     );
   withExamples(command, 'tidemark read-state Order ada', 'tidemark read-state Order ada --in 3600');

@@ -1,5 +1,6 @@
 import type { StatStep } from '@tidemark/protocol';
 import type { Command } from 'commander';
+import { given } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { commandGroup, examples } from '../examples.ts';
 import { wholeNumber } from './sources.ts';
@@ -8,8 +9,6 @@ interface ReadOptions {
   readonly start?: number;
   readonly finish?: number;
 }
-
-const STATS = '/rc/v1/system/stats';
 
 export function addStats(program: Command, cli: Cli): void {
   const stats = commandGroup(
@@ -26,7 +25,7 @@ export function addStats(program: Command, cli: Cli): void {
     .argument('[pattern]', '* matches any text', '*')
     .action(
       cli.remote(async ({ api, print }, pattern: string, _options: object) =>
-        print.names(await api.get<readonly string[]>(STATS, { names: pattern })),
+        print.names(await api.system.metricNames(pattern)),
       ),
     );
   stats
@@ -37,8 +36,8 @@ export function addStats(program: Command, cli: Cli): void {
     .option('--start <index>', 'the first minute; a negative number counts from the end', wholeNumber)
     .option('--finish <index>', 'the last minute', wholeNumber)
     .action(
-      cli.remote(async ({ api, print }, metric: string, { start, finish }: ReadOptions) => {
-        const steps = await api.get<readonly StatStep[]>(STATS, { metric, start, finish });
+      cli.remote(async ({ api, print }, metric: string, range: ReadOptions) => {
+        const steps = await api.system.metric(metric, given({ start: range.start, finish: range.finish }));
         print.table(print.isJson ? steps : steps.map(readable), ['at', 'count', 'sum', 'min', 'max']);
       }),
     );

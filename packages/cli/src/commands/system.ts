@@ -1,5 +1,5 @@
-import type { AppserverChecks, BackendFailures, SettingInForce } from '@tidemark/protocol';
 import { type Command, Option } from 'commander';
+import { given, withFailures } from '../api-client.ts';
 import type { Cli } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -7,8 +7,6 @@ import { confirm } from '../input.ts';
 import { printChecks } from '../local/checks.ts';
 import { addAudit } from './audit.ts';
 import { printSettings } from './config.ts';
-
-const APPSERVER = '/rc/v1/system/appserver';
 
 export function addSystem(program: Command, cli: Cli): void {
   addLicense(program, cli);
@@ -22,11 +20,7 @@ function addLicense(program: Command, cli: Cli): void {
   const command = program
     .command('license')
     .description('Show the licence of the server')
-    .action(
-      cli.remote(async ({ api, print }, _options: object) =>
-        print.record(await api.get<object>('/rc/v1/system/license')),
-      ),
-    );
+    .action(cli.remote(async ({ api, print }, _options: object) => print.record(await api.system.license())));
   withExamples(command, 'tidemark license', 'tidemark license --json');
 }
 
@@ -34,11 +28,7 @@ function addSettings(program: Command, cli: Cli): void {
   const command = program
     .command('settings')
     .description('Show every setting of the server with its value and its origin')
-    .action(
-      cli.remote(async ({ api, print }, _options: object) =>
-        printSettings(print, await api.get<readonly SettingInForce[]>('/rc/v1/system/settings')),
-      ),
-    );
+    .action(cli.remote(async ({ api, print }, _options: object) => printSettings(print, await api.system.settings())));
   withExamples(command, 'tidemark settings', 'tidemark settings --json');
 }
 
@@ -56,7 +46,7 @@ function addAppserver(program: Command, cli: Cli): void {
     .command('get')
     .description('Show the address of the backend')
     .addHelpText('before', examples('tidemark appserver get'))
-    .action(cli.remote(async ({ api, print }, _options: object) => print.record(await api.get<object>(APPSERVER))));
+    .action(cli.remote(async ({ api, print }, _options: object) => print.record(await api.system.appserver())));
   appserver
     .command('set')
     .description('Set or remove the address of the backend')
@@ -69,7 +59,7 @@ function addAppserver(program: Command, cli: Cli): void {
     .action(
       cli.remote(async ({ api, print }, url: string | undefined, { none }: { readonly none?: boolean }) => {
         if ((url === undefined) !== (none === true)) throw usageFailure('give either a URL or --none');
-        print.record(await api.send<object>('POST', APPSERVER, { adapter_url: url ?? null }));
+        print.record(await api.system.setAppserver(url ?? null));
       }),
     );
   addCheck(appserver, cli);
@@ -84,8 +74,8 @@ function addCheck(appserver: Command, cli: Cli): void {
     .addHelpText('before', examples('tidemark appserver check', 'tidemark appserver check --user ada --json'))
     .option('--user <login>', 'the user for queries of sources with data per user')
     .action(async ({ user }: { readonly user?: string }, self: Command) => {
-      const body = user === undefined ? {} : { user_id: user };
-      const { checks } = await cli.session(self).api.send<AppserverChecks>('POST', `${APPSERVER}/check`, body);
+      const session = cli.session(self);
+      const { checks } = await withFailures(session, () => session.api.system.checkAppserver(given({ user })));
       printChecks(cli, self, checks);
     });
 }
@@ -97,7 +87,7 @@ function addFailures(appserver: Command, cli: Cli): void {
     .addHelpText('before', examples('tidemark appserver failures', 'tidemark appserver failures --json'))
     .action(
       cli.remote(async ({ api, print }, _options: object) => {
-        const { failures } = await api.get<BackendFailures>(`${APPSERVER}/failures`);
+        const { failures } = await api.system.appserverFailures();
         print.table(failures, ['at', 'call', 'source', 'user_id', 'status', 'reason', 'detail']);
       }),
     );
@@ -110,7 +100,7 @@ function addBackendSecret(appserver: Command, cli: Cli): void {
     .addHelpText('before', examples('tidemark appserver secret'))
     .action(
       cli.remote(async ({ api, print }, _options: object) => {
-        const { secret } = await api.get<{ readonly secret: string | null }>('/rc/v1/system/backend_secret');
+        const { secret } = await api.system.backendSecret();
         if (print.isJson) return print.json({ secret });
         if (secret === null) return cli.terminal.say('The secret is set in the configuration and is not shown.');
         cli.terminal.out(`${secret}\n`);
@@ -127,7 +117,7 @@ function addReset(program: Command, cli: Cli): void {
       cli.remote(async ({ api, print, url }, { yes }: { readonly yes?: boolean }) => {
         const warning = `Everything on ${url} will be deleted, except administrators, configured sources and this token. This cannot be undone.`;
         await confirm(cli, { warning, name: new URL(url).host, isConfirmed: yes === true });
-        print.record(await api.send<object>('POST', '/rc/v1/system/reset', {}));
+        print.record(await api.system.reset());
       }),
     );
   withExamples(command, 'tidemark reset', 'tidemark reset --url http://127.0.0.1:9292 --yes');

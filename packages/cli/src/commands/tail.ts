@@ -1,5 +1,6 @@
 import type { ActivityEvent, ActivityHistoryPage, ActivityKind } from '@tidemark/protocol';
 import type { Command } from 'commander';
+import { given } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
 import { CliFailure, EXIT } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
@@ -40,8 +41,7 @@ export function addTail(program: Command, cli: Cli): void {
     .action(
       cli.remote(async ({ api, print }, { past, failed, text, ...wanted }: TailOptions) => {
         if (past === true) {
-          const failures = failed === true ? 'true' : undefined;
-          return showPast(cli, { api, print }, { ...wanted, query: { failed: failures, text } });
+          return showPast(cli, { api, print }, { ...wanted, ...given({ failed, text }) });
         }
         return showLive(cli, { api, print }, wanted);
       }),
@@ -64,7 +64,7 @@ async function showLive(
   const kinds = kind as readonly ActivityKind[] | undefined;
   const onDropped = (dropped: number) => cli.terminal.say(`${dropped} events were left out`);
   let shown = 0;
-  for await (const event of api.activity({ ...filter, ...(kinds === undefined ? {} : { kinds }), onDropped })) {
+  for await (const event of api.activity.watch({ ...given({ ...filter, kinds }), onDropped })) {
     if (print.isJson) print.jsonText(JSON.stringify(event));
     else print.names([lineOf(event)]);
     shown++;
@@ -82,24 +82,23 @@ const RECENT_DEFAULT = 10;
 export const PAGE_EVENTS = 1_000;
 const PAST_COUNT_DEFAULT = 100;
 
-interface PastOptions extends Pick<TailOptions, 'user' | 'client' | 'source' | 'kind' | 'count'> {
-  readonly query: Readonly<Record<'failed' | 'text', string | undefined>>;
-}
+type PastOptions = Pick<TailOptions, 'user' | 'client' | 'source' | 'kind' | 'count' | 'failed' | 'text'>;
 
 /** Prints what happened, page by page. */
 async function showPast(
   cli: Cli,
   { api, print }: Pick<Session, 'api' | 'print'>,
-  { user, client, source, kind, query, count = PAST_COUNT_DEFAULT }: PastOptions,
+  { user, client, source, kind, failed, text, count = PAST_COUNT_DEFAULT }: PastOptions,
 ): Promise<void> {
-  const filter = { user_id: user, client_id: client, source_id: source, kind: kind?.join(','), ...query };
+  const kinds = kind as readonly ActivityKind[] | undefined;
+  const filter = given({ user, client, source, kinds, failed, text });
   let after: string | null = null;
   let page: ActivityHistoryPage;
   let shown = 0;
   let leftOut = 0;
   do {
     const limit = Math.min(PAGE_EVENTS, count - shown);
-    page = await api.get('/rc/v1/activity/history', { ...filter, limit, after: after ?? undefined });
+    page = await api.activity.history({ ...filter, limit, ...(after === null ? {} : { after }) });
     for (const event of page.events) {
       if (print.isJson) print.jsonText(JSON.stringify(event));
       else print.names([`${event.at.slice(0, 10)} ${lineOf(event)}`]);

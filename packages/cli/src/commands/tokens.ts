@@ -1,6 +1,6 @@
-import type { TokenView } from '@tidemark/core';
+import type { TokenRequest } from '@tidemark/backend';
 import type { Command } from 'commander';
-import { listAll, path } from '../api-client.ts';
+import { allOf, given } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -8,7 +8,8 @@ import { confirm } from '../input.ts';
 
 interface CreateOptions {
   readonly name: string;
-  readonly scope: readonly string[];
+  /** The server checks the names. */
+  readonly scope: TokenRequest['scopes'];
   readonly user?: string;
   readonly expires?: string;
 }
@@ -41,7 +42,7 @@ export function addTokens(program: Command, cli: Cli): void {
 }
 
 const list: CommandAction<[TokenListOptions]> = async ({ api, print }, { user, named }) => {
-  const all = await listAll<TokenView>(api, '/rc/v1/tokens', ({ id }) => id);
+  const all = await allOf(api.tokens.every());
   const wanted = all.filter((token) => {
     return (user === undefined || token.user === user) && (named !== true || (token.name ?? null) !== null);
   });
@@ -58,8 +59,8 @@ function addCreate(tokens: Command, cli: Cli): void {
     .option('--expires <when>', 'a duration (30m, 12h, 90d) or a time; by default the token does not expire')
     .action(
       cli.remote(async ({ api, print }, { name, scope, user, expires }: CreateOptions) => {
-        const body = { name, scopes: scope, user, expires_at: expires === undefined ? undefined : momentOf(expires) };
-        const issued = await api.send<TokenView & { readonly token: string }>('POST', '/rc/v1/tokens', body);
+        const more = given({ user, expires_at: expires === undefined ? undefined : momentOf(expires) });
+        const issued = await api.tokens.create({ name, scopes: scope, ...more });
         if (print.isJson) return print.json(issued);
         cli.terminal.say(`The token ${issued.id} of ${issued.user} is shown only once:`);
         cli.terminal.out(`${issued.token}\n`);
@@ -86,7 +87,7 @@ function addRevoke(tokens: Command, cli: Cli): void {
       cli.remote(async ({ api, print, url }, id: string, { yes }: { readonly yes?: boolean }) => {
         const warning = `Programs that use the token ${id} of ${url} will be refused.`;
         await confirm(cli, { warning, name: id, isConfirmed: yes === true });
-        print.record(await api.delete<object>(path`/rc/v1/tokens/${id}`));
+        print.record(await api.tokens.revoke(id));
       }),
     );
 }

@@ -1,15 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { UserView } from '@tidemark/core';
-import { type ChangedUser, type Invite, parseJson, type UserList } from '@tidemark/protocol';
+import type { NewUser, UserChanges } from '@tidemark/backend';
+import { parseJson } from '@tidemark/protocol';
 import type { Command } from 'commander';
-import { path } from '../api-client.ts';
+import { given } from '../api-client.ts';
 import type { Cli, CommandAction } from '../cli.ts';
 import { usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { attributeOf, confirm, readJsonText, readPassword } from '../input.ts';
 import { factsAbout } from './export-user.ts';
-import { addListOptions, type ListOptions, listQuery, readRows } from './listing.ts';
+import { addListOptions, type ListOptions, readRows } from './listing.ts';
 import { wholeNumber } from './sources.ts';
 import { printKeptTokens } from './tokens.ts';
 
@@ -86,11 +86,11 @@ function addExport(users: Command, cli: Cli): void {
 }
 
 const show: CommandAction<[string, object]> = async ({ api, print }, login) => {
-  print.record(await api.get<UserView>(path`/rc/v1/users/${login}`));
+  print.record(await api.users.get(login));
 };
 
 const clients: CommandAction<[string, object]> = async ({ api, print }, login) => {
-  print.names(await api.get<readonly string[]>(path`/rc/v1/users/${login}/clients`));
+  print.names(await api.users.clients(login));
 };
 
 interface UserListOptions extends ListOptions {
@@ -110,10 +110,9 @@ function addList(users: Command, cli: Cli): void {
     .option('--after <login>', 'only users whose login comes after this one')
     .action(
       cli.remote(async ({ api, print }, options: UserListOptions) => {
-        const { group, createdDays, limit, after } = options;
-        const rows = await readRows(api, '/rc/v1/user_details', {
-          query: { ...listQuery(options), group, created_days: createdDays },
-          rowsOf: ({ users: found }: UserList) => found,
+        const { limit, after, ...filter } = options;
+        const rows = await readRows((page) => api.users.details({ ...given(filter), ...page }), {
+          rowsOf: ({ users: found }) => found,
           ...{ limit, after },
         });
         print.table(rows, ['login', 'devices', 'online', 'behind', 'last_seen', 'created_at', 'groups']);
@@ -139,8 +138,7 @@ function addInvite(users: Command, cli: Cli): void {
         if (expiresInS !== undefined && !/^[0-9]{1,9}$/.test(expiresInS)) {
           throw usageFailure('--expires-in-s must be a whole number of seconds');
         }
-        const body = expiresInS === undefined ? {} : { expires_in_s: Number(expiresInS) };
-        print.record(await api.send<Invite>('POST', path`/rc/v1/users/${login}/invite`, body));
+        print.record(await api.users.invite(login, expiresInS === undefined ? {} : { expiresInS: Number(expiresInS) }));
       }),
     );
   withExamples(command, 'tidemark users invite ada', 'tidemark users invite ada --expires-in-s 3600');
@@ -177,8 +175,7 @@ function addCreate(users: Command, cli: Cli): void {
           isFromInput: options.passwordStdin === true,
           isNew: true,
         });
-        const body = { attributes: { ...attributes, login, password } };
-        print.record(await api.send<UserView>('POST', '/rc/v1/users', body));
+        print.record(await api.users.create({ ...attributes, login, password } as NewUser));
       }),
     );
   withExamples(
@@ -202,11 +199,11 @@ function addSet(users: Command, cli: Cli): void {
       cli.remote(async ({ api, print }, login: string, options: SetOptions) => {
         const attributes = await attributesOf(cli, options);
         const password = await newPassword(cli, login, options);
-        const given = { ...attributes, ...(password === null ? {} : { password }) };
-        if (Object.keys(given).length === 0)
+        const changes = { ...attributes, ...(password === null ? {} : { password }) };
+        if (Object.keys(changes).length === 0)
           throw usageFailure('there is nothing to set', 'give --attribute or --password');
-        const body = { attributes: given, ...(options.revokeTokens === true ? { revoke_tokens: true } : {}) };
-        const changed = await api.send<ChangedUser>('PUT', path`/rc/v1/users/${login}`, body);
+        const { revokeTokens } = options;
+        const changed = await api.users.update(login, changes as UserChanges, given({ revokeTokens }));
         const { kept_tokens = [], ...user } = changed;
         print.record(print.isJson ? changed : user);
         if (!print.isJson) printKeptTokens(cli, kept_tokens);
@@ -230,7 +227,7 @@ function addDelete(users: Command, cli: Cli): void {
       cli.remote(async ({ api, print, url }, login: string, { yes }: { readonly yes?: boolean }) => {
         const warning = `The user ${login} of ${url} will be deleted with all devices, documents and tokens.`;
         await confirm(cli, { warning, name: login, isConfirmed: yes === true });
-        print.record(await api.delete<object>(path`/rc/v1/users/${login}`));
+        print.record(await api.users.delete(login));
       }),
     );
   withExamples(command, 'tidemark users delete ada', 'tidemark users delete ada --yes');

@@ -3,7 +3,7 @@ import type { ObjectEntry, Objects } from '../../push/objects.ts';
 import { objectsFromJson } from '../../push/read-objects.ts';
 import { path } from '../../transport/path.ts';
 import type { Repetition } from '../../transport/retry-policy.ts';
-import type { CallOptions, Transport } from '../../transport/transport.ts';
+import type { CallOptions, Outgoing, TextAnswer, Transport } from '../../transport/transport.ts';
 
 /** The owner of documents: the server, a user, a group or a device in a source, or all users of a source. */
 export type DocumentOwner =
@@ -15,6 +15,8 @@ export type DocumentOwner =
 
 /** The owners of documents of a source. */
 export type SourceDocumentOwner = Exclude<DocumentOwner, 'server'>;
+
+type ObjectsOwner = Exclude<SourceDocumentOwner, { readonly client: string }>;
 
 export interface ObjectListOptions extends CallOptions {
   /** The `next` of the previous page. */
@@ -52,16 +54,21 @@ export class DocumentCalls {
     return this.#api.get(documentPath(owner, doc), options);
   }
 
+  /** Reads a document as it is sent: numbers keep their spelling. A text is quoted unless `accept` allows other types than JSON. */
+  readText(owner: DocumentOwner, doc: string, options: CallOptions & { readonly accept?: string } = {}) {
+    const { accept = 'application/json', ...call } = options;
+    const request = { method: 'GET', path: documentPath(owner, doc), repetition: 'harmless', accept } as const;
+    return this.#api.text(request, call);
+  }
+
   /** A page of the current objects of a source, in the order of their last change unless it is sorted. */
-  objects(
-    owner: Exclude<SourceDocumentOwner, { readonly client: string }>,
-    { after, from, limit, filter, sort, order, ...options }: ObjectListOptions = {},
-  ): Promise<ObjectList> {
-    const conditions = filter === undefined ? undefined : JSON.stringify(filter);
-    return this.#api.get(`${sourcePath(owner)}/objects`, options, {
-      ...{ after, from, limit, sort, order },
-      filter: conditions,
-    });
+  objects(owner: ObjectsOwner, options: ObjectListOptions = {}): Promise<ObjectList> {
+    return this.#api.call(objectsRequest(owner, options), options);
+  }
+
+  /** The same page as JSON text, in which numbers keep their spelling. */
+  objectsText(owner: ObjectsOwner, options: ObjectListOptions = {}): Promise<TextAnswer> {
+    return this.#api.text(objectsRequest(owner, options), options);
   }
 
   /** Iterates over the objects of a document. */
@@ -80,6 +87,25 @@ export class DocumentCalls {
     const repetition: Repetition = append && typeof data === 'string' ? 'harmful' : 'harmless';
     return this.#api.post(documentPath(owner, doc), { data, append }, repetition, options);
   }
+
+  /** Writes data that is JSON text already, and is sent unchanged. */
+  writeText(
+    owner: DocumentOwner,
+    doc: string,
+    json: string,
+    { append = false, ...options }: WriteOptions = {},
+  ): Promise<DocumentReport> {
+    const body = `{"data":${json},"append":${append}}`;
+    const request = { method: 'POST', path: documentPath(owner, doc), body } as const;
+    return this.#api.call({ ...request, repetition: append ? 'harmful' : 'harmless' }, options);
+  }
+}
+
+function objectsRequest(owner: ObjectsOwner, options: ObjectListOptions): Outgoing {
+  const { after, from, limit, filter, sort, order } = options;
+  const conditions = filter === undefined ? undefined : JSON.stringify(filter);
+  const query = { after, from, limit, sort, order, filter: conditions };
+  return { method: 'GET', path: `${sourcePath(owner)}/objects`, query, repetition: 'harmless' };
 }
 
 function documentPath(owner: DocumentOwner, doc: string): string {

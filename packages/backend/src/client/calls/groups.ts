@@ -35,6 +35,15 @@ export class GroupCalls {
     return this.#api.get(path`/rc/v1/groups/${group}/members`, page, pageQuery(page));
   }
 
+  /** All logins of the members, fetched as they are asked for. */
+  everyMember(group: string, options?: CallOptions): AsyncGenerator<string, void> {
+    return everyItem(
+      (page) => this.members(group, page),
+      (login) => login,
+      options,
+    );
+  }
+
   /** Makes exactly these users the members of a group. Repeat the call if it fails. */
   setMembers(group: string, members: readonly string[], options?: CallOptions): Promise<GroupMembersReport> {
     return this.#api.put(path`/rc/v1/groups/${group}/members`, { members }, options);
