@@ -72,15 +72,14 @@ export function findProgram({ names, variable }, { env, folders } = MACHINE) {
 
 /**
  * Installs the programs that are missing. Returns what is still missing, why, and what to do, or null. Tests also run
- * without the `welcome` ones.
+ * without the `welcome` ones, which are installed last, and only if apt knows them: trying would fetch its lists every time.
  */
 export async function installPrograms(machine = MACHINE, programs = PROGRAMS, welcome = [HEADLESS_SHELL]) {
   const isMissing = (program) => findProgram(program, machine) === undefined;
   const missing = () => programs.filter(isMissing);
-  const more = welcome.filter(isMissing);
+  const reason = missing().length === 0 ? null : await withLock(LOCK, () => install(missing(), machine));
+  const more = welcome.filter((program) => isMissing(program) && machine.succeeds('apt-cache', 'show', program.debian));
   if (more.length > 0) await withLock(LOCK, () => install(more, machine));
-  if (missing().length === 0) return null;
-  const reason = await withLock(LOCK, () => install(missing(), machine));
   if (missing().length === 0) return null;
   const lines = missing().map(({ names, debian, variable }) => {
     return `install ${names.join(' or ')} (on Debian and Ubuntu: apt-get install ${debian}), or name it in ${variable}`;

@@ -55,9 +55,18 @@ describe('programs that tests need', () => {
   });
 
   it('programs that only make tests faster may be missing', async () => {
-    const bare = machine({ works: ['apt-get'], programs: ['valkey-server'] });
+    const unknown = machine({ works: ['apt-get'], installs: ['valkey-server'] });
+    expect(await installPrograms(unknown, [VALKEY], [HEADLESS_SHELL])).toBeNull();
+    expect(unknown.calls).toEqual([expect.stringMatching(/apt-get install[\s\S]* redis-server$/)]);
+  });
+
+  it('programs that only make tests faster are installed last, where apt knows them', async () => {
+    const bare = machine({ works: ['apt-get', 'apt-cache'], installs: ['valkey-server'] });
     expect(await installPrograms(bare, [VALKEY], [HEADLESS_SHELL])).toBeNull();
-    expect(bare.calls).toEqual([expect.stringMatching(/apt-get install[\s\S]* chromium-headless-shell$/)]);
+    expect(bare.calls).toEqual([
+      expect.stringMatching(/apt-get install[\s\S]* redis-server$/),
+      expect.stringMatching(/apt-get install[\s\S]* chromium-headless-shell$/),
+    ]);
   });
 
   it.each([
