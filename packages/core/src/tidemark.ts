@@ -6,7 +6,6 @@ import { Tokens } from './accounts/tokens.ts';
 import { readUserRecord } from './accounts/user-record.ts';
 import { Users } from './accounts/users.ts';
 import { WriteAdmission } from './admission/admit-write.ts';
-import type { PartitionedSource } from './admission/partitioned-source.ts';
 import { CoreEvents } from './core-events.ts';
 import { DeviceDelivery } from './delivery/device-delivery.ts';
 import { Freshness } from './delivery/freshness.ts';
@@ -135,13 +134,11 @@ export class Tidemark {
     this.freshness = new Freshness({ clock: parts.steadyClock ?? clock, windowMs });
     const count = (metric: string, tookMs: number) => this.stats.record(metric, tookMs, clock.nowMs());
     const cache = new PageCache(limits.pageCacheUnitsMax);
-    const directory = directoryOf(this);
-    this.#admission = new WriteAdmission(directory, limits, pace);
+    this.#admission = new WriteAdmission({ sources, users }, limits, pace);
     this.objects = new Objects({
       ...ports,
       admission: this.#admission,
-      groupNamed: async ({ source, owner }) =>
-        owner.kind === 'group' && (await sources.partitionTypeOf(source)) === 'group' ? owner.name : null,
+      hasGroups: async (source) => (await sources.partitionTypeOf(source)) === 'group',
       onCommitted: this.#onCommitted,
     });
     this.refresher = new Refresher({
@@ -163,7 +160,12 @@ export class Tidemark {
       onAcknowledged: (acknowledgement) => events.emit('acknowledged', acknowledgement),
       onPresented: (partition, mark, head) => this.freshness.presented(partition, mark, head),
     });
-    this.documents = new Documents({ ...ports, directory, objects: this.objects, devices: deviceDocuments(this) });
+    this.documents = new Documents({
+      ...ports,
+      directory: { sources, users, clients },
+      objects: this.objects,
+      devices: deviceDocuments(this),
+    });
     this.delivery = new DeviceDelivery({ ...ports, clients, sources, cache });
     this.receipts = new Receipts({ ...ports, sources, onAcknowledged: (hear) => events.on('acknowledged', hear) });
     this.listings = new Listings({ ...ports, sources, readUser: readUserRecord });
@@ -222,16 +224,6 @@ export class Tidemark {
       await voidTidemark(this.store, sharedPartition(source), client);
     }
   }
-}
-
-/** Looks up who exists, for the admission of calls. */
-function directoryOf({ sources, users, clients }: Pick<Tidemark, 'sources' | 'users' | 'clients'>) {
-  return {
-    sourceOf: (name: string) => sources.find(name),
-    partitionOf: (source: PartitionedSource, login: string) => sources.partitionOf(source, login),
-    generationOf: (login: string) => users.generationOf(login),
-    hasClient: (id: string) => clients.has(id),
-  };
 }
 
 function deviceDocuments({ clients, devices }: Pick<Tidemark, 'clients' | 'devices'>): DeviceDocuments {

@@ -1,20 +1,15 @@
 import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
-import type { DocumentKey, DocumentScope, Guard, PartitionKey } from '../ports/store.ts';
+import type { DocumentKey, DocumentScope, Guard } from '../ports/store.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitManyObjects } from './admit-objects.ts';
-import { generationGuard } from './admit-write.ts';
+import { type Directory, generationGuard } from './admit-write.ts';
 import { type Admitted, asAdmitted, type ObjectTexts } from './admitted.ts';
-import type { PartitionedSource } from './partitioned-source.ts';
 
 /** Looks up the owners of documents. */
-export interface DocumentDirectory {
-  sourceOf(name: string): Promise<PartitionedSource | null>;
-  generationOf(login: string): Promise<number | null>;
-  hasClient(id: string): Promise<boolean>;
-  /** Returns the partition that holds the user's data of the source. */
-  partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
+export interface DocumentDirectory extends Directory {
+  readonly clients: { has(id: string): Promise<boolean> };
 }
 
 export interface DocumentAddress {
@@ -41,9 +36,9 @@ export async function admitDocument(
 
 /** Returns the scope that stores the documents. Users whose data belongs to one group share its documents. */
 export async function storedScope(directory: DocumentDirectory, scope: DocumentScope): Promise<DocumentScope> {
-  const source = scope.kind === 'user' ? await directory.sourceOf(scope.source) : null;
+  const source = scope.kind === 'user' ? await directory.sources.find(scope.source) : null;
   if (scope.kind !== 'user' || source === null) return scope;
-  const group = groupOf(await directory.partitionOf(source, scope.user));
+  const group = groupOf(await directory.sources.partitionOf(source, scope.user));
   return group === null ? scope : { kind: 'group', source: scope.source, group };
 }
 
@@ -51,16 +46,16 @@ export async function storedScope(directory: DocumentDirectory, scope: DocumentS
 export async function admitScope(directory: DocumentDirectory, scope: DocumentScope): Promise<readonly Guard[]> {
   if (scope.kind === 'server') return [];
   const owners: Guard[] = [{ kind: 'source', key: [admitName('source', scope.source, pointer('source_id'))] }];
-  const isKnown = directory.sourceOf(scope.source).then((source) => source !== null);
+  const isKnown = directory.sources.find(scope.source).then((source) => source !== null);
   await demand('source_not_found', 'source', scope.source, isKnown);
   if (scope.kind === 'group') await requireGroupScope(directory, scope);
   else if (scope.kind === 'user') {
-    const generation = await directory.generationOf(admitName('login', scope.user, pointer('user_id')));
+    const generation = await directory.users.generationOf(admitName('login', scope.user, pointer('user_id')));
     if (generation === null) throw new Refusal('user_not_found', `there is no user ${quoted(scope.user)}`);
     owners.push(generationGuard(scope.user, generation));
   } else if (scope.kind === 'client') {
     owners.push({ kind: 'client', key: [admitName('client', scope.client, pointer('client_id'))] });
-    await demand('client_not_found', 'client', scope.client, directory.hasClient(scope.client));
+    await demand('client_not_found', 'client', scope.client, directory.clients.has(scope.client));
   }
   return owners;
 }
@@ -71,7 +66,7 @@ async function requireGroupScope(
   { source, group }: { readonly source: string; readonly group: string },
 ): Promise<void> {
   admitName('group', group, pointer('group'));
-  if ((await directory.sourceOf(source))?.partition_type === 'group') return;
+  if ((await directory.sources.find(source))?.partition_type === 'group') return;
   throw new Refusal('invalid_request', `the data of ${quoted(source)} does not belong to groups`);
 }
 

@@ -1,4 +1,4 @@
-import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import { type Limits, Refusal } from '@tidemark/protocol';
 import type { ObjectsAnswer } from '../ports/adapter.ts';
 import { groupOf, groupPartition, sharedPartition } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -12,11 +12,15 @@ import type { PartitionedSource } from './partitioned-source.ts';
 
 /** Looks up the sources and users that calls name. */
 export interface Directory {
-  sourceOf(name: string): Promise<PartitionedSource | null>;
-  /** Returns a number that no other user of this login ever had or will have; null when there is no such user. */
-  generationOf(login: string): Promise<number | null>;
-  /** Returns the partition that holds the user's data of the source. */
-  partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
+  readonly sources: {
+    find(name: string): Promise<PartitionedSource | null>;
+    /** Returns the partition that holds the user's data of the source. */
+    partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
+  };
+  readonly users: {
+    /** Returns a number that no other user of this login ever had or will have; null when there is no such user. */
+    generationOf(login: string): Promise<number | null>;
+  };
 }
 
 /** A change to the objects of a partition. */
@@ -132,10 +136,10 @@ export class WriteAdmission {
 
   async move({ source, from, to, objects }: MoveCall): Promise<Admitted<MoveWrite>> {
     const ids = admitIds(objects, this.#limits, 'objects');
-    const [groupFrom, groupTo] = [admitName('group', from, pointer('from')), admitName('group', to, pointer('to'))];
+    const [groupFrom, groupTo] = [admitName('group', from, '/from'), admitName('group', to, '/to')];
     if (groupFrom === groupTo) {
       const detail = 'must be another group than from';
-      throw new Refusal('invalid_value', `to ${detail}`, [{ pointer: pointer('to'), detail }]);
+      throw new Refusal('invalid_value', `to ${detail}`, [{ pointer: '/to', detail }]);
     }
     const target = await this.partition({ source, group: groupFrom });
     const { guards, partition } = target;
@@ -144,8 +148,8 @@ export class WriteAdmission {
 
   async partition(call: WriteCall): Promise<Target> {
     const owner = call.partition?.owner;
-    const name = admitName('source', call.partition?.source ?? call.source, pointer('source'));
-    const source = await this.#directory.sourceOf(name);
+    const name = admitName('source', call.partition?.source ?? call.source, '/source');
+    const source = await this.#directory.sources.find(name);
     if (source === null) throw new Refusal('source_not_found', `there is no source ${quoted(name)}`);
     const sourceGuard: Guard = { kind: 'source', key: [name] };
     if (owner?.kind === 'group') {
@@ -157,13 +161,13 @@ export class WriteAdmission {
     }
     refuseGroup(name, call.group);
     if (source.partition_type === 'app') {
-      if (call.user_id !== undefined && call.user_id !== null) admitName('login', call.user_id, pointer('user_id'));
+      if (call.user_id !== undefined && call.user_id !== null) admitName('login', call.user_id, '/user_id');
       return { partition: sharedPartition(name), guards: [sourceGuard], generation: null, user: null };
     }
-    const user = admitName('login', owner?.kind === 'user' ? owner.login : call.user_id, pointer('user_id'));
-    const generation = await this.#directory.generationOf(user);
+    const user = admitName('login', owner?.kind === 'user' ? owner.login : call.user_id, '/user_id');
+    const generation = await this.#directory.users.generationOf(user);
     if (generation === null) throw new Refusal('user_not_found', `there is no user ${quoted(user)}`);
-    const partition = call.partition ?? (await this.#directory.partitionOf(source, user));
+    const partition = call.partition ?? (await this.#directory.sources.partitionOf(source, user));
     // A group outlives its members, so its data does not depend on the generation of any of them.
     return {
       partition,
@@ -188,16 +192,16 @@ export class WriteAdmission {
 
 /** The group that a call about a source of groups must name. */
 export function admitGroup(source: string, group: unknown): string {
-  if (group !== undefined && group !== null) return admitName('group', group, pointer('group'));
+  if (group !== undefined && group !== null) return admitName('group', group, '/group');
   const detail = `the data of ${quoted(source)} belongs to groups: name one`;
-  throw new Refusal('group_required', detail, [{ pointer: pointer('group'), detail: 'is needed' }]);
+  throw new Refusal('group_required', detail, [{ pointer: '/group', detail: 'is needed' }]);
 }
 
 /** Data of other sources belongs to no group, so a call that names one means something else. */
 function refuseGroup(source: string, group: unknown): void {
   if (group === undefined || group === null) return;
   const detail = `the data of ${quoted(source)} does not belong to groups`;
-  throw new Refusal('invalid_request', detail, [{ pointer: pointer('group'), detail }]);
+  throw new Refusal('invalid_request', detail, [{ pointer: '/group', detail }]);
 }
 
 /** A guard that fails once the user is deleted, even if a new user gets the same login. */

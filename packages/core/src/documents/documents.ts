@@ -89,7 +89,7 @@ export class Documents {
   /** Whether the scope asks for shared data of a source whose data belongs to users or groups. */
   async #isWithoutShared(scope: DocumentScope): Promise<boolean> {
     if (scope.kind !== 'shared') return false;
-    const type = (await this.#parts.directory.sourceOf(scope.source))?.partition_type;
+    const type = (await this.#parts.directory.sources.find(scope.source))?.partition_type;
     return type === 'user' || type === 'group';
   }
 

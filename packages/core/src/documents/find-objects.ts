@@ -8,7 +8,7 @@ import {
   SORTED_NEW_SLICES_MAX,
   SORTED_OBJECTS_MAX,
 } from '@tidemark/protocol';
-import { nameText } from '../journal/json-text.ts';
+import { nameText } from '../journal/attribute-texts.ts';
 import { readRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';

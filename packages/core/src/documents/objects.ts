@@ -20,7 +20,7 @@ import type { ObjectsAnswer } from '../ports/adapter.ts';
 import type { Clock } from '../ports/clock.ts';
 import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
-import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type { PartitionState, Store } from '../ports/store.ts';
 import { moveObjects } from './move-objects.ts';
 import { type ObjectPageCall, objectPage } from './object-page.ts';
 import type { ChangeObserver } from './observed-changes.ts';
@@ -35,8 +35,8 @@ export interface ObjectsParts {
   readonly limits: Limits;
   readonly pace: Pace;
   readonly admission: WriteAdmission;
-  /** The group by which a partition is named to callers; null: none. */
-  readonly groupNamed: (partition: PartitionKey) => Promise<string | null>;
+  /** Whether callers name the partitions of the source by groups. */
+  readonly hasGroups: (source: string) => Promise<boolean>;
   /** Called with the time that a write took to be durable. */
   readonly onWritten?: (tookMs: number) => void;
   readonly onCommitted: (committed: Committed) => void;
@@ -154,7 +154,7 @@ export class Objects {
     cause: CommitCause,
     observer: ChangeObserver | null = null,
   ): Promise<WriteReport> {
-    const { clock, steadyClock = clock, onWritten, onCommitted, groupNamed } = this.#parts;
+    const { clock, steadyClock = clock, onWritten, onCommitted, hasGroups } = this.#parts;
     const write = await admission;
     const { partition, user } = write;
     const startedMs = steadyClock.nowMs();
@@ -163,7 +163,8 @@ export class Objects {
     if (outcome.changed > 0) {
       onCommitted({ partition, cause, range: rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed) });
     }
-    const group = await groupNamed(partition);
-    return { source: partition.source, user_id: user, ...(group === null ? {} : { group }), ...outcome };
+    const { source, owner } = partition;
+    const isNamed = owner.kind === 'group' && (await hasGroups(source));
+    return { source, user_id: user, ...(isNamed ? { group: owner.name } : {}), ...outcome };
   }
 }

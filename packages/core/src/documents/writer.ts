@@ -46,13 +46,14 @@ export class Writer {
 
   /** A write that meets no other goes to the store at once. After a conflict, the writes of a partition queue up. */
   async write(write: Admitted<PartitionWrite>, observer: ChangeObserver | null = null): Promise<WriteOutcome> {
-    const key = partitionName(write.partition);
     const attempt = this.#attemptAt(write, observer);
-    const isQueued = this.#queues.isTaken(key);
+    const isQueued = !this.#queues.isFree && this.#queues.isTaken(partitionName(write.partition));
     const outcome = isQueued ? null : await attempt();
     if (outcome !== null) return outcome;
     const attemptsMax = isQueued ? COMMIT_ATTEMPTS_MAX : COMMIT_ATTEMPTS_MAX - 1;
-    return this.#queues.take(key, () => retryOnConflict(attempt, { subject: 'the same objects', attemptsMax }));
+    return this.#queues.take(partitionName(write.partition), () =>
+      retryOnConflict(attempt, { subject: 'the same objects', attemptsMax }),
+    );
   }
 
   #attemptAt(write: Admitted<PartitionWrite>, observer: ChangeObserver | null): Attempt {
@@ -98,9 +99,8 @@ export class Writer {
         if (budget.isSpent(weightOf(effect) + (stored?.record?.length ?? 0))) await this.#pace.turn();
       }
     }
-    const isOneState = seen !== null && isSameHead(seen, last);
     const terms = { kept, ...(seen === null ? {} : { seen }) };
-    const result = await this.#commit(write, changes, isOneState ? last : null, terms);
+    const result = await this.#commit(write, changes, isSame(seen, last) ? last : null, terms);
     return observed.tell(outcomeOf(result, changes.length, kept.length));
   }
 
@@ -129,6 +129,11 @@ export class Writer {
     if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
     return result;
   }
+}
+
+/** Whether a partition held the same objects at both reads. Most writes read once. */
+function isSame(first: PartitionState | null, last: PartitionState): boolean {
+  return first === last || (first !== null && isSameHead(first, last));
 }
 
 function outcomeOf(result: CommitResult, changed: number, unchanged: number): WriteOutcome | null {

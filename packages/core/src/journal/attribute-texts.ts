@@ -1,5 +1,4 @@
-import { stringOf } from '@tidemark/protocol';
-import { eachMember, nameText } from './json-text.ts';
+import { eachMember, stringOf } from '@tidemark/protocol';
 
 /** The members of an object as texts, in order: the names with their quotes, and the values. */
 interface Members {
@@ -122,4 +121,19 @@ function objectText({ names, values }: Members): string {
   let text = '';
   for (const [at, name] of names.entries()) text += `${at === 0 ? '{' : ','}${name}:${values[at]}`;
   return text === '' ? '{}' : `${text}}`;
+}
+
+/** Objects share the names of their attributes, so the JSON texts of names are cached. */
+const NAME_TEXTS_MAX = 10_000;
+const nameTexts = new Map<string, string>();
+
+/** Returns the name of an attribute as JSON text. */
+export function nameText(name: string): string {
+  const known = nameTexts.get(name);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(name);
+  // Clearing the cache is cheaper than tracking which names were used last, and rare.
+  if (nameTexts.size >= NAME_TEXTS_MAX) nameTexts.clear();
+  nameTexts.set(name, text);
+  return text;
 }

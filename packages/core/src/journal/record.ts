@@ -1,4 +1,5 @@
 import {
+  eachMember,
   endOfString,
   endOfValue,
   GONE_MARKS_MAX,
@@ -7,8 +8,7 @@ import {
   plainObjectChecksum,
   stringOf,
 } from '@tidemark/protocol';
-import { AttributeTexts } from './attribute-texts.ts';
-import { eachMember, nameText } from './json-text.ts';
+import { AttributeTexts, nameText } from './attribute-texts.ts';
 
 /**
  * The record of an object, as it stands in the journal under its seq:

@@ -23,6 +23,8 @@ export interface PullPosition {
   readonly start: PageStart;
   /** Whether there is anything to send. */
   readonly hasNews: boolean;
+  /** Whether a page would say nothing beyond the token that the device presented: it has caught up, and keeps its token. */
+  readonly keepsToken: boolean;
 }
 
 export type ResetReason = 'new_device' | 'unreadable' | 'epoch' | 'ahead' | 'trimmed' | 'restarted';
@@ -36,7 +38,10 @@ export function positionAt(state: PartitionState, { partition, token: text, rest
   const token = text === null ? null : (readToken(text) ?? 'unreadable');
   const start = pageStartOf(token, state, restarts);
   const hasNews = start.kind === 'reset' || start.after !== state.head;
-  return { partition, presented: text, token, restarts, state, start, hasNews };
+  const isCaughtUp = !hasNews && start.baseline.kind === 'base' && start.baseline.seq === start.after;
+  // A token of an earlier epoch is replaced, even if it is still good.
+  const keepsToken = isCaughtUp && (token as Token).epoch === state.epoch;
+  return { partition, presented: text, token, restarts, state, start, hasNews, keepsToken };
 }
 
 /** `token` is null when the device has none. `restarts` says how often the device has been told to start over. */

@@ -14,19 +14,20 @@ const PAGE_SLICES_MAX = 16;
 /** Reads the page that begins at the position, as of now. */
 export async function readFromStore(store: Store, position: PullPosition, bounds: PageBounds): Promise<BuiltPage> {
   const { partition, token, restarts } = position;
-  let { state } = position;
+  let { state, start } = position;
   for (let attempt = 0; attempt < PULL_ATTEMPTS_MAX; attempt++) {
-    const start = pageStartOf(token, state, restarts);
     const isWhole = sendsWholeObjects(start, state);
     const range = rangeOf(start, bounds);
     const slice = await (isWhole ? store.readJoined(partition, range) : store.readJournal(partition, range));
     // The partition may have changed since its state was read, so that the page must begin elsewhere.
-    if (pageStartOf(token, slice.state, restarts).kind === start.kind) {
+    const now = isSameState(slice.state, state) ? start : pageStartOf(token, slice.state, restarts);
+    if (now.kind === start.kind) {
       const changes = changesIn(slice, start);
       if (isWhole || start.kind === 'reset') return buildPage(partition, start, changes);
       return buildPage(partition, start, await readOn(store, { partition, start, bounds }, changes));
     }
     state = slice.state;
+    start = now;
   }
   throw new Refusal('store_unavailable', 'the partition kept being replaced while it was read');
 }

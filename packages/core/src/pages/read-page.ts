@@ -55,22 +55,10 @@ export async function readPage(
 export function rendered(position: PullPosition, page: BuiltPage, error: PartialError | null): RenderedPage {
   const body = error === null ? page.body : bodyWith(page.body, `"error":${JSON.stringify(error)}`);
   const isShared = position.partition.owner.kind === 'shared';
-  const token = unchangedToken(position) ?? nextToken(position, page);
+  const token = position.keepsToken ? (position.presented ?? '') : nextToken(position, page);
   return { token, more: page.more, entries: page.entries, start: page.start, body, isShared };
 }
 
 function nextToken({ restarts }: PullPosition, { token, tokenText: text }: BuiltPage): string {
   return restarts === 0 && text !== undefined ? text : tokenText(token, restarts);
-}
-
-/** Whether a page would say nothing beyond the token that the device presented. */
-export function keepsToken(position: PullPosition): boolean {
-  return unchangedToken(position) !== null;
-}
-
-/** A device that has caught up and finds nothing new keeps its token. Null: it gets another one. */
-function unchangedToken({ hasNews, presented, token, state }: PullPosition): string | null {
-  if (hasNews || token === null || token === 'unreadable') return null;
-  const { epoch, seq, baseline } = token;
-  return epoch === state.epoch && baseline.kind === 'base' && baseline.seq === seq ? presented : null;
 }

@@ -1,26 +1,19 @@
 /** A map of at most `entriesMax` entries. Beyond that it evicts the entry that was set longest ago. */
-export class BoundedMap<K, V> {
+export class BoundedMap<K, V> extends Map<K, V> {
   readonly #entriesMax: number;
-  /** In the order in which the entries were set. */
-  readonly #entries = new Map<K, V>();
 
   constructor(entriesMax: number) {
+    super();
     this.#entriesMax = entriesMax;
   }
 
-  get(key: K): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: K, value: V): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size <= this.#entriesMax) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
-  }
-
-  delete(key: K): void {
-    this.#entries.delete(key);
+  override set(key: K, value: V): this {
+    // The entries stay in the order in which they were set.
+    this.delete(key);
+    super.set(key, value);
+    if (this.size <= this.#entriesMax) return this;
+    const [oldest] = this.keys();
+    if (oldest !== undefined) this.delete(oldest);
+    return this;
   }
 }

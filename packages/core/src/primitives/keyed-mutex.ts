@@ -5,6 +5,11 @@
 export class KeyedMutex {
   readonly #lastInLine = new Map<string, Promise<void>>();
 
+  /** True: nobody has taken any key. */
+  get isFree(): boolean {
+    return this.#lastInLine.size === 0;
+  }
+
   isTaken(key: string): boolean {
     return this.#lastInLine.has(key);
   }

@@ -11,6 +11,7 @@ import type { Entry, EntryRef, EntryWrite, PartitionKey, Store } from '../ports/
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { Groups, type GroupsPorts, indexWrites } from './groups.ts';
 import { type MembershipCall, type NamedGroups, namedGroups } from './named-groups.ts';
+import { NO_ADAPTER } from './source-record.ts';
 
 export interface MembershipsPorts extends GroupsPorts {
   readonly log: Log;
@@ -124,7 +125,8 @@ export class Memberships {
 
   /** Returns null when the adapter of the source does not decide. */
   #ask(source: PartitionedSource): ((user: string) => Promise<readonly Owner[]>) | null {
-    const adapter = source.partition_type === 'app' ? null : this.#ports.adapters?.find(source.adapter);
+    if (source.partition_type === 'app' || source.adapter === NO_ADAPTER) return null;
+    const adapter = this.#ports.adapters?.find(source.adapter);
     const groups = adapter ? namedGroups(adapter, source) : null;
     if (groups === null) return null;
     return async (user) => ownersNamed(source, user, await this.#logged(groups, { source: source.name, user }));

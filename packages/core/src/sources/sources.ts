@@ -80,12 +80,8 @@ export class Sources {
     this.#store = store;
     this.#clock = clock;
     this.#adapters = ports.adapters;
-    const directory = {
-      sourceOf: (name: string) => this.find(name),
-      generationOf: async (login: string) => (await store.readEntry(refs.generation(login)))?.version ?? null,
-      partitionOf: (source: PartitionedSource, login: string) => this.partitionOf(source, login),
-    };
-    this.#admission = new WriteAdmission(directory, limits);
+    const generationOf = async (login: string) => (await store.readEntry(refs.generation(login)))?.version ?? null;
+    this.#admission = new WriteAdmission({ sources: this, users: { generationOf } }, limits);
   }
 
   async declare(call: unknown): Promise<CountedSource> {

@@ -9,7 +9,6 @@ import { requireCount } from '../admission/require-count.ts';
 import type { OwnDevice } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
-import { keepsToken } from '../pages/read-page.ts';
 import type { Clock } from '../ports/clock.ts';
 import { groupOf, type Owner, oneOf } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
@@ -67,6 +66,8 @@ export interface FoundSource {
   readonly changed: readonly string[];
   /** Whether the user may read more by now, of which this answer says nothing. */
   readonly hasJoined: boolean;
+  /** Whether the answer says anything that the device does not know. */
+  readonly hasNews: boolean;
 }
 
 /** Finds out whose data the user may read, and where the device stands with each of them. */
@@ -76,7 +77,7 @@ export async function findSource(parts: FindSourceParts, request: SourceRequest)
   const readable = await parts.sources.memberships.owners(view, device.user);
   const found = {
     ...{ view, presented, readable, waiting: [], searched: [], positions: [], paged: [] },
-    ...{ gone: [], set: null, covered: [], changed: [], hasJoined: false },
+    ...{ gone: [], set: null, covered: [], changed: [], hasJoined: false, hasNews: false },
   };
   const asked = askedOwners(readable, tokens);
   // The mark is taken before anything is read, so that it is not after any commit that was not read.
@@ -96,18 +97,17 @@ export async function findSource(parts: FindSourceParts, request: SourceRequest)
   const states = named.map((owner) => positionOf(parts, request, owner, true));
   const [{ waiting, searched }, positions] = await Promise.all([outcomes, Promise.all(states)]);
   const news = { waiting, searched, positions, paged: pagedOf(view, positions), gone: goneOf(found), changed };
-  return { ...found, ...news, set, covered: isCovered ? asked : [] };
+  return { ...found, ...news, set, covered: isCovered ? asked : [], hasNews: hasNews(news) };
 }
 
-/** Whether the answer says anything that the device does not know. */
-export function hasNews({ waiting, paged, gone, changed }: FoundSource): boolean {
+function hasNews({
+  waiting,
+  paged,
+  gone,
+  changed,
+}: Pick<FoundSource, 'waiting' | 'paged' | 'gone' | 'changed'>): boolean {
   if (waiting.length > 0 || gone.length > 0 || changed.length > 0) return true;
-  return paged.some((one) => one.error !== null || bringsNews(one));
-}
-
-/** Whether a page brings the device something to store. */
-export function bringsNews({ position }: OwnerPosition): boolean {
-  return !keepsToken(position);
+  return paged.some(({ error, position }) => error !== null || !position.keepsToken);
 }
 
 /**
@@ -130,13 +130,14 @@ export async function withoutRevoked(
   const isGroupKept = (name: string) => isReadable({ kind: 'group', name });
   const positions = found.positions.filter(isKept);
   const isMoved = found.view.partition_type !== 'group' && !found.readable.owners.every(isReadable);
-  return {
+  const kept = {
     ...{ ...found, readable, positions, paged: found.paged.filter(isKept) },
     hasJoined: !readable.owners.every(oneOf(found.readable.owners)),
     waiting: isMoved ? [] : found.waiting.filter(({ group }) => group === undefined || isGroupKept(group)),
     changed: found.changed.filter(isGroupKept),
     gone: goneOf({ ...found, readable }),
   };
+  return { ...kept, hasNews: hasNews(kept) };
 }
 
 /**
@@ -222,8 +223,9 @@ async function positionOf(
  */
 function pagedOf({ partition_type }: SourceView, positions: readonly OwnerPosition[]): readonly OwnerPosition[] {
   if (partition_type !== 'group') return positions;
-  const errors = positions.filter((one) => one.error !== null && !bringsNews(one));
-  return [...positions.filter(bringsNews), ...errors].slice(0, GROUP_PAGES_PER_PULL_MAX);
+  const news = positions.filter(({ position }) => !position.keepsToken);
+  const errors = positions.filter(({ error, position }) => error !== null && position.keepsToken);
+  return [...news, ...errors].slice(0, GROUP_PAGES_PER_PULL_MAX);
 }
 
 function goneOf({

@@ -19,6 +19,8 @@ export interface PageReaderParts {
   readonly refresher: Pick<Refresher, 'ensureFresh'>;
 }
 
+const FRESH = Promise.resolve(null);
+
 /**
  * Refreshes the partition from its backend if it is due, and returns what went wrong. A device in the middle of its pages
  * goes on with the state in which it began.
@@ -29,7 +31,8 @@ export function ensureFresh(
   { adapter }: SourceView,
   token: string | null,
 ): Promise<PartialError | null> {
+  if (adapter === NO_ADAPTER) return FRESH;
   const presented = token === null ? null : readToken(token);
-  if (adapter === NO_ADAPTER || (presented !== null && isCatchingUp(presented))) return Promise.resolve(null);
+  if (presented !== null && isCatchingUp(presented)) return FRESH;
   return refresher.ensureFresh({ partition });
 }

@@ -6,7 +6,7 @@ import { type RenderedPage, rendered } from '../pages/read-page.ts';
 import { isSameHead } from '../ports/store/partition.ts';
 import type { Store } from '../ports/store.ts';
 import { groupIn } from '../sources/memberships.ts';
-import { bringsNews, type FoundSource, hasNews, type OwnerPosition } from './find-source.ts';
+import type { FoundSource, OwnerPosition } from './find-source.ts';
 import { requireGroupTokens } from './presented.ts';
 import { hasChanged } from './set-token.ts';
 
@@ -77,7 +77,7 @@ export function readGroupNews(
   const grouped = sources.filter(({ view }) => view.partition_type === 'group');
   return Promise.all(
     grouped.map(async (found) => {
-      const isComplete = hasNews(found) && found.changed.length === 0;
+      const isComplete = found.hasNews && found.changed.length === 0;
       return groupNews(found, pages, isComplete && (found.hasJoined || (await haveMoved(store, found, pages))));
     }),
   );
@@ -106,7 +106,7 @@ function groupNews(found: FoundSource, pages: Pages, hasMoved: boolean): GroupNe
   const { view, positions, paged, gone, changed, set } = found;
   const source = view.name;
   if (set === 'unknown') return { source, gone, changed, setToken: null, more: true };
-  const isLeftOut = positions.some((one) => bringsNews(one) && !pages.has(one.position));
+  const isLeftOut = positions.some(({ position }) => !position.keepsToken && !pages.has(position));
   const isUnfinished = paged.some(({ position }) => pages.get(position)?.more);
   const more = hasMoved || isLeftOut || changed.length > 0 || isUnfinished;
   const token = newSetToken(found);
@@ -117,5 +117,5 @@ function groupNews(found: FoundSource, pages: Pages, hasMoved: boolean): GroupNe
 function newSetToken({ view, presented, positions, paged, gone, changed, set }: FoundSource): string | null {
   if (set === null || set === 'unknown' || paged.length > 0 || gone.length > 0 || changed.length > 0) return null;
   const isKept = set.token === requireGroupTokens(view.name, presented).set;
-  return isKept || positions.some(bringsNews) ? null : set.token;
+  return isKept || positions.some(({ position }) => !position.keepsToken) ? null : set.token;
 }

@@ -12,14 +12,7 @@ import { groupPartitionsNamed } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/sources.ts';
 import type { Acknowledged, Uploads } from '../uploads/uploads.ts';
-import {
-  type FindSourceParts,
-  type FoundSource,
-  findSource,
-  hasNews,
-  partialErrorOf,
-  withoutRevoked,
-} from './find-source.ts';
+import { type FindSourceParts, type FoundSource, findSource, partialErrorOf, withoutRevoked } from './find-source.ts';
 import { PageBudget } from './page-budget.ts';
 import type { Presented } from './presented.ts';
 import {
@@ -82,7 +75,7 @@ export class Pulls {
     const requests = Array.from(call.sources, ([name, presented]) => this.#find(device, opened, name, presented));
     const [own, ...results] = await Promise.all([opened, ...requests]);
     const pages = await this.#readPages(foundIn(results), bounds);
-    const isDelivering = results.some((result) => result.waiting.length > 0 || ('view' in result && hasNews(result)));
+    const isDelivering = results.some((result) => result.waiting.length > 0 || ('view' in result && result.hasNews));
     const kept = isDelivering ? await this.#withRights(device, own, results) : results;
     const found = foundIn(kept);
     const unchanged = isDelivering || call.acknowledged?.size ? null : unchangedSources(kept);
@@ -146,7 +139,7 @@ export class Pulls {
     await this.#parts.sessions.verify(device, own);
     return Promise.all(
       results.map((result) =>
-        'view' in result && hasNews(result) ? withoutRevoked(this.#parts, device, result) : result,
+        'view' in result && result.hasNews ? withoutRevoked(this.#parts, device, result) : result,
       ),
     );
   }

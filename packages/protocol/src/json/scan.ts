@@ -69,6 +69,24 @@ function endOfScalar(text: string, start: number): number {
   return -1;
 }
 
+/**
+ * Calls `visit` with every member of the JSON object that starts at `start`, which has no white space: the name with its quotes, and the value.
+ * Returns the index behind the object.
+ */
+export function eachMember(text: string, start: number, visit: (name: string, value: string) => void): number {
+  if (text.charCodeAt(start) !== OPEN_BRACE) throw new Error('the text is not a JSON object');
+  let at = start + 1;
+  while (text.charCodeAt(at) !== CLOSE_BRACE) {
+    if (text.charCodeAt(at) === COMMA) at++;
+    const nameEnd = endOfString(text, at);
+    const valueEnd = nameEnd === -1 ? -1 : endOfValue(text, nameEnd + 1);
+    if (valueEnd === -1) throw new Error('the JSON object is not complete');
+    visit(text.slice(at, nameEnd), text.slice(nameEnd + 1, valueEnd));
+    at = valueEnd;
+  }
+  return at + 1;
+}
+
 const STRING = String.raw`"[^"\\]*(?:\\[^][^"\\]*)*"`;
 const SCALARS = String.raw`[^"{}[\]]*(?:${STRING}[^"{}[\]]*)*`;
 const FLAT_OBJECT = new RegExp(String.raw`\{${SCALARS}(?:[[{]${SCALARS}[\]}]${SCALARS})*\}`, 'y');

@@ -49,8 +49,9 @@ export function startPushNotices(parts: PushNoticesParts): RunningNotices {
   let announcing: Promise<void> = Promise.resolve();
   let isStopping = false;
   const wake = () => {
+    if (isStopping || cancel !== null) return;
     const waitMs = notices.waitMs();
-    if (isStopping || cancel !== null || waitMs === null) return;
+    if (waitMs === null) return;
     cancel = timers.after(waitMs, () => {
       cancel = null;
       announcing = announcing.then(announceDue);

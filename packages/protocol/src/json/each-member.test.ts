@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eachMember } from './json-text.ts';
+import { eachMember } from './scan.ts';
 
 const HARD = ['', '"', '\\', '\\"', '\\\\', 'a"b', '{', '}', ',', ':', '[', ']', '\n', 'ä😀', 'constructor', '":{'];
 
