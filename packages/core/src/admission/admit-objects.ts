@@ -58,13 +58,21 @@ function* admitStepwise(objects: unknown, limits: ObjectLimits, field: string): 
 /** Counters over all objects of one write. */
 interface Tally {
   units: number;
-  /** Names that were checked already: objects of one source mostly have the same attributes. */
-  readonly goodNames: Set<string>;
   readonly budget: WorkBudget;
 }
 
 function newTally(): Tally {
-  return { units: 0, goodNames: new Set(), budget: new WorkBudget() };
+  return { units: 0, budget: new WorkBudget() };
+}
+
+/** Names of attributes that were checked already: objects of one source mostly have the same attributes. */
+const goodNames = new Set<string>();
+const GOOD_NAMES_MAX = 10_000;
+
+function noteGoodName(name: string): void {
+  // Clearing them is cheaper than tracking which names were used last, and rare.
+  if (goodNames.size >= GOOD_NAMES_MAX) goodNames.clear();
+  goodNames.add(name);
 }
 
 /** Checks the attributes of one object. */
@@ -78,7 +86,7 @@ function attributesAsText(attributes: unknown, limits: ObjectLimits, tally: Tall
   const given = attributes as Readonly<Record<string, unknown>>;
   const names = Object.keys(given);
   if (names.length > limits.attributesPerObjectMax) return null;
-  const text = wholeText(given, names, { goodNames: tally.goodNames, depthMax: limits.valueDepthMax });
+  const text = wholeText(given, names, { goodNames, depthMax: limits.valueDepthMax });
   if (text === null) return null;
   tally.units += text.length - punctuationUnits(names.length);
   return AttributeTexts.inText(text);
@@ -103,9 +111,9 @@ function* attributesStepwise(
   const texts: [name: string, text: string][] = [];
   for (const name of names) {
     const there = () => pointer(...path, name);
-    if (!tally.goodNames.has(name)) {
+    if (!goodNames.has(name)) {
       refuseProto(name, here);
-      tally.goodNames.add(admitName('attribute', name, there));
+      noteGoodName(admitName('attribute', name, there));
     }
     const text = admitValue(given[name], limits.valueDepthMax, there);
     tally.units += name.length + text.length;

@@ -1,6 +1,6 @@
 import { COMMIT_INTERVAL_S, type PartialError } from '@tidemark/protocol';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
-import { readRecord } from '../journal/record.ts';
+import { ObjectRecord } from '../journal/record.ts';
 import type { CommitInterval } from '../ports/commit-times.ts';
 import type { DeviceTidemark, PartitionState, StoredObject } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
@@ -185,7 +185,7 @@ function heldVerdict({ record }: StoredObject): Verdict {
 /** An object that was created, or replaced as a whole, after what the device acknowledged is new to the device. */
 function waitingVerdict({ seq, record }: StoredObject, acknowledged: number): Judgement {
   if (record === null) return { ...plain('deletion_pending'), sinceSeq: seq };
-  const { marks } = readRecord(record, seq);
+  const { marks } = new ObjectRecord(record, seq);
   if (marks.born > acknowledged) return { ...plain('pending'), sinceSeq: marks.born };
   const changed = [...marks.touched, ...marks.gone].filter(([, at]) => at > acknowledged);
   const attributes = changed.map(([name]) => name).sort();

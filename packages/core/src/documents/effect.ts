@@ -1,7 +1,7 @@
 import type { ObjectsChange } from '../admission/admit-write.ts';
 import type { ObjectTexts } from '../admission/admitted.ts';
 import { AttributeTexts } from '../journal/attribute-texts.ts';
-import { changedRecord, isObjectOf, newRecord, type ObjectRecord, readRecord } from '../journal/record.ts';
+import { changedRecord, newRecord, ObjectRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
 import { WorkBudget } from '../primitives/work-budget.ts';
@@ -32,7 +32,6 @@ export function effectOn(
   stored: StoredObject | undefined,
   floor: number,
 ): Change | null {
-  if (isStoredAlready(change, id, stored)) return null;
   const current = liveRecord(stored);
   const verdict = verdictOn(change, id, current?.attributes ?? null);
   return changeOf(id, { stored, current }, verdict, floor);
@@ -54,7 +53,7 @@ export function changeOf(id: string, { stored, current }: FoundObject, verdict: 
 }
 
 export function liveRecord(stored: StoredObject | undefined): ObjectRecord | null {
-  return stored === undefined || stored.record === null ? null : readRecord(stored.record, stored.seq);
+  return stored === undefined || stored.record === null ? null : new ObjectRecord(stored.record, stored.seq);
 }
 
 /** fast_insert: replaces objects without reading the stored ones. An object without attributes is left out. */
@@ -62,12 +61,6 @@ export function* insertions(objects: ObjectTexts): Iterable<Change> {
   for (const [id, attributes] of objects) {
     if (!attributes.isEmpty) yield { id, ...newRecord(id, attributes) };
   }
-}
-
-/** Whether the pushed text equals the stored text. Comparing texts saves reading the record. */
-function isStoredAlready(change: PointChange, id: string, stored: StoredObject | undefined): boolean {
-  if (change.op !== 'push_objects' || stored === undefined || stored.record === null) return false;
-  return isObjectOf(stored.record, change.objects.get(id)?.text);
 }
 
 function verdictOn(change: PointChange, id: string, current: AttributeTexts | null): Verdict {

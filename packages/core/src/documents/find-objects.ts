@@ -9,7 +9,7 @@ import {
   SORTED_OBJECTS_MAX,
 } from '@tidemark/protocol';
 import { nameText } from '../journal/attribute-texts.ts';
-import { readRecord } from '../journal/record.ts';
+import { ObjectRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { FirstRows } from './first-rows.ts';
@@ -246,7 +246,7 @@ export function seqIn(after: string): number {
 
 /** Returns an object of a list as JSON text, with the seqs at which its attributes changed. */
 export function listedObject(record: string, seq: number): string {
-  const { id, attributes, marks } = readRecord(record, seq);
+  const { id, attributes, marks } = new ObjectRecord(record, seq);
   const changed = [...marks.touched, ...marks.gone].map(([name, at]) => `${nameText(name)}:${at}`);
   const head = `"id":${JSON.stringify(id)},"seq":${seq},"created_seq":${marks.born}`;
   return `{${head},"changed":{${changed.join(',')}},"attributes":${attributes.text}}`;

@@ -1,4 +1,4 @@
-import { type ObjectRecord, readRecord } from '../journal/record.ts';
+import { ObjectRecord } from '../journal/record.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
 import { liveRecord } from './effect.ts';
 
@@ -38,7 +38,7 @@ export class ObservedChanges {
       this.#pending.map(({ stored, change: { id, record } }) => ({
         id,
         before: attributesOf(liveRecord(stored)),
-        after: attributesOf(record === null ? null : readRecord(record, outcome.seq)),
+        after: attributesOf(record === null ? null : new ObjectRecord(record, outcome.seq)),
       })),
     );
     return outcome;

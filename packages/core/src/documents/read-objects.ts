@@ -1,5 +1,5 @@
 import { JournalFollower } from '../journal/follower.ts';
-import { readRecord } from '../journal/record.ts';
+import { ObjectRecord } from '../journal/record.ts';
 import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 
 export interface ObjectsSnapshot {
@@ -13,7 +13,7 @@ export async function readObjects(store: Store, partition: PartitionKey): Promis
   const objects = new Map<string, string>();
   const slice = ({ records, seqs, tombstones }: JournalSlice) => {
     for (const [index, record] of records.entries()) {
-      const { id, attributes } = readRecord(record, seqs[index] ?? 0);
+      const { id, attributes } = new ObjectRecord(record, seqs[index] ?? 0);
       objects.set(id, attributes.text);
     }
     for (const id of tombstones) objects.delete(id);

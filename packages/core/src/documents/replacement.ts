@@ -2,7 +2,7 @@ import { Refusal } from '@tidemark/protocol';
 import type { ObjectsChange, SeenState } from '../admission/admit-write.ts';
 import type { DocumentObject, DocumentObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
-import { idOfRecord, isObjectOf, newRecord, readRecord } from '../journal/record.ts';
+import { idOfRecord, newRecord, ObjectRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { changeOf, gatherPaced } from './effect.ts';
@@ -100,8 +100,9 @@ export class Replacement {
   }
 
   #update(object: DocumentObject, { seq, record }: StoredRecord, floor: number): Change | 'keep' {
-    if (typeof object.content === 'string' && isObjectOf(record, object.content)) return 'keep';
-    const current = readRecord(record, seq);
+    const current = new ObjectRecord(record, seq);
+    // The texts are compared before the given one is parsed.
+    if (current.attributes.text === object.content) return 'keep';
     const next = replaced(current.attributes, this.#objects.attributesOf(object));
     return changeOf(object.id, { stored: { seq, record }, current }, next, floor) ?? 'keep';
   }

@@ -85,6 +85,8 @@ export class AttributeTexts implements Iterable<readonly [name: string, text: st
 
   /** Sets the given attributes and keeps the others. Returns itself when it has all of them already. */
   merge(given: AttributeTexts): AttributeTexts {
+    // Most writes of what is stored already have the same text, which need not be split.
+    if (given.text === this.text) return this;
     const names = [...this.members.names];
     const values = [...this.members.values];
     let isChanged = false;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { merged, mergedAndRemoved, replaced, updated } from '../documents/verdicts.ts';
 import { AttributeTexts } from './attribute-texts.ts';
-import { changedRecord, newRecord, readRecord } from './record.ts';
+import { changedRecord, newRecord, ObjectRecord } from './record.ts';
 
 type Texts = ReadonlyMap<string, string>;
 
@@ -71,7 +71,7 @@ describe('changedRecord', () => {
         let seq = 0;
         for (const { floor, ...one } of steps) {
           const current: Texts = model?.attributes ?? new Map();
-          const before = model === null ? null : readRecord(record, seq);
+          const before = model === null ? null : new ObjectRecord(record, seq);
           const next = before === null ? AttributeTexts.of(one.set) : edited(one, before.attributes);
           const expected = before === null ? one.set : modelEdit(one, current);
           if (expected.size === 0) {
@@ -87,8 +87,8 @@ describe('changedRecord', () => {
           model = modelAfter(model, expected, ++seq, floor);
           record = made.record;
           const { attributes, ...marks } = model;
-          const read = readRecord(record, seq);
-          expect({ ...read, attributes: [...read.attributes] }).toEqual({
+          const read = new ObjectRecord(record, seq);
+          expect({ id: read.id, attributes: [...read.attributes], marks: read.marks }).toEqual({
             id: 'i"d',
             attributes: [...attributes],
             marks,

@@ -2,7 +2,7 @@ import { GONE_MARKS_MAX, objectChecksum } from '@tidemark/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AttributeTexts } from './attribute-texts.ts';
-import { changedRecord, deltaSince, inspectRecord, newRecord, readRecord, wholeMember } from './record.ts';
+import { changedRecord, deltaSince, inspectRecord, newRecord, ObjectRecord, wholeMember } from './record.ts';
 
 const texts = (object: Record<string, unknown>) =>
   AttributeTexts.of(Object.entries(object).map(([name, value]) => [name, JSON.stringify(value)]));
@@ -16,7 +16,7 @@ function recordAfter(
   let at = 0;
   for (const [seq, object] of states) {
     const next: { record: string } =
-      record === null ? newRecord(id, texts(object)) : changedRecord(readRecord(record, at), texts(object), 0);
+      record === null ? newRecord(id, texts(object)) : changedRecord(new ObjectRecord(record, at), texts(object), 0);
     record = next.record;
     at = seq;
   }
@@ -29,7 +29,8 @@ describe('records', () => {
     const { record, checksum } = newRecord('a"b', texts({ n: 1, s: 'x\ny' }));
     expect(record).toBe('"a\\"b":{"n":1,"s":"x\\ny"}');
     expect(checksum).toBe(objectChecksum('a"b', texts({ n: 1, s: 'x\ny' })));
-    expect(readRecord(record, 7)).toEqual({
+    const { id, attributes, marks } = new ObjectRecord(record, 7);
+    expect({ id, attributes, marks }).toEqual({
       id: 'a"b',
       attributes: texts({ n: 1, s: 'x\ny' }),
       marks: { born: 7, touched: new Map(), gone: new Map() },
@@ -38,7 +39,7 @@ describe('records', () => {
 
   it('[JRN-3] the record of a changed object has the seq of its creation, and of each changed and removed attribute', () => {
     const record = recordAfter('1', [5, { a: 1, b: 1, c: 1 }], [8, { a: 2, b: 1, c: 1 }], [9, { a: 2, c: 3, d: 4 }]);
-    expect(readRecord(record, 9).marks).toEqual({
+    expect(new ObjectRecord(record, 9).marks).toEqual({
       born: 5,
       touched: new Map([
         ['a', 8],
@@ -74,7 +75,7 @@ describe('records', () => {
         const record = recordAfter('a', [1, first], [2, { ...first, ...at(2) }]);
         const delta = deltaSince(record, 1);
         if (delta.kind === 'whole' || delta.patch === null) throw new Error('the record holds no patch');
-        expect(new Map(readRecord(delta.patch, 1).attributes)).toEqual(new Map(texts(at(2))));
+        expect(new Map(new ObjectRecord(delta.patch, 1).attributes)).toEqual(new Map(texts(at(2))));
       }),
       { numRuns: 3_000 },
     );
@@ -102,7 +103,7 @@ describe('records', () => {
     expect(deltaSince(record, 5)).toEqual({ kind: 'parts', patch: '"1":{"c":3,"a":2}', drop: '"1":["b"]' });
     expect(deltaSince(record, 8)).toEqual({ kind: 'parts', patch: '"1":{"c":3}', drop: '"1":["b"]' });
     expect(deltaSince(record, 4).kind).toBe('whole');
-    const next = changedRecord(readRecord(record, 9), texts({ a: 2, c: 3, d: 4 }), 0).record;
+    const next = changedRecord(new ObjectRecord(record, 9), texts({ a: 2, c: 3, d: 4 }), 0).record;
     expect(next).toBe('"1":{"a":2,"c":3,"d":4}\n[5,["b",9],["d",0,"c",9,"a",8]]');
     expect(deltaSince(next, 9)).toEqual({ kind: 'parts', patch: '"1":{"d":4}', drop: null });
   });
@@ -119,24 +120,24 @@ describe('records', () => {
   });
 
   it('[JRN-6] marks at or below the floor are dropped', () => {
-    const old = readRecord(
+    const old = new ObjectRecord(
       recordAfter('1', [1, { a: 1, b: 1, c: 1 }], [4, { a: 2, b: 1, c: 1 }], [5, { a: 2, c: 1 }]),
       5,
     );
     const { record } = changedRecord(old, texts({ a: 2, c: 9 }), 5);
-    expect(readRecord(record, 6).marks).toEqual({ born: 1, touched: new Map([['c', 6]]), gone: new Map() });
+    expect(new ObjectRecord(record, 6).marks).toEqual({ born: 1, touched: new Map([['c', 6]]), gone: new Map() });
     const kept = changedRecord(old, texts({ a: 2, c: 9 }), 4).record;
-    expect(readRecord(kept, 6).marks.gone).toEqual(new Map([['b', 5]]));
+    expect(new ObjectRecord(kept, 6).marks.gone).toEqual(new Map([['b', 5]]));
   });
 
   it('[JRN-7] an object that lost more than GONE_MARKS_MAX attributes is sent whole', () => {
     const many = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, index]));
-    const before = readRecord(newRecord('1', texts({ ...many(GONE_MARKS_MAX + 1), z: 1 })).record, 3);
+    const before = new ObjectRecord(newRecord('1', texts({ ...many(GONE_MARKS_MAX + 1), z: 1 })).record, 3);
     const atMax = changedRecord(before, texts({ [`a${GONE_MARKS_MAX}`]: GONE_MARKS_MAX, z: 1 }), 0).record;
-    expect(readRecord(atMax, 4).marks.gone.size).toBe(GONE_MARKS_MAX);
+    expect(new ObjectRecord(atMax, 4).marks.gone.size).toBe(GONE_MARKS_MAX);
     const beyond = changedRecord(before, texts({ z: 1 }), 0).record;
-    expect(readRecord(beyond, 4).marks).toEqual({ born: 4, touched: new Map(), gone: new Map() });
+    expect(new ObjectRecord(beyond, 4).marks).toEqual({ born: 4, touched: new Map(), gone: new Map() });
   });
 
   it('[JRN-2] inspecting a record returns its parts, and detects damage', () => {

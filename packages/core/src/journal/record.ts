@@ -23,10 +23,32 @@ import { AttributeTexts, nameText } from './attribute-texts.ts';
  * seq, because a record is written before its seq is known. Earlier versions wrote `[born,{changed},{removed}]`, with the
  * seqs as members in any order.
  */
-export interface ObjectRecord {
-  readonly id: string;
+export class ObjectRecord {
   readonly attributes: AttributeTexts;
-  readonly marks: Marks;
+  readonly #record: string;
+  readonly #seq: number;
+  readonly #idEnd: number;
+  readonly #marksAt: number;
+  #marks: Marks | null = null;
+
+  /** `seq` is that of the record in the journal. */
+  constructor(record: string, seq: number) {
+    const lineEnd = record.indexOf('\n');
+    this.#record = record;
+    this.#seq = seq;
+    this.#idEnd = endOfId(record);
+    this.#marksAt = lineEnd === -1 ? record.length : lineEnd;
+    this.attributes = AttributeTexts.inText(record.slice(this.#idEnd + 1, this.#marksAt));
+  }
+
+  get id(): string {
+    return stringOf(this.#record, 0, this.#idEnd);
+  }
+
+  get marks(): Marks {
+    this.#marks ??= readMarks(this.#record, this.#marksAt, this.#seq);
+    return this.#marks;
+  }
 }
 
 export interface Marks {
@@ -82,15 +104,6 @@ export function changedRecord({ id, attributes, marks }: ObjectRecord, next: Att
   return { record: `${record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]]`, checksum };
 }
 
-/** Reads the record at `seq`. */
-export function readRecord(record: string, seq: number): ObjectRecord {
-  const idEnd = endOfId(record);
-  const lineEnd = record.indexOf('\n');
-  const marksAt = lineEnd === -1 ? record.length : lineEnd;
-  const attributes = AttributeTexts.inText(record.slice(idEnd + 1, marksAt));
-  return { id: stringOf(record, 0, idEnd), attributes, marks: readMarks(record, marksAt, seq) };
-}
-
 /** Calls `visit` with every attribute of the object and its JSON text. Returns the id of the object. */
 export function eachAttribute(record: string, visit: (name: string, text: string) => void): string {
   const idEnd = endOfId(record);
@@ -108,18 +121,10 @@ export function idOfRecord(record: string): string {
   return stringOf(record, 0, endOfId(record));
 }
 
-/** Whether the record's object has exactly this text. */
-export function isObjectOf(record: string, objectText: string | undefined): boolean {
-  if (objectText === undefined) return false;
-  const member = wholeMember(record);
-  // A member is the id, a colon and the object.
-  const start = member.length - objectText.length;
-  return start === endOfId(record) + 1 && member.endsWith(objectText);
-}
-
 /** Returns the id and checksum of a record, for `verify` of a store. */
 export function inspectRecord(record: string): { readonly id: string; readonly checksum: number } {
-  const { id, attributes } = readRecord(record, 1);
+  const { id, attributes, marks } = new ObjectRecord(record, 1);
+  if (marks.born < 1) throw new Error('the marks of a record are damaged');
   return { id, checksum: objectChecksum(id, attributes) };
 }
 

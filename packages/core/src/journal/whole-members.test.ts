@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AttributeTexts } from './attribute-texts.ts';
-import { changedRecord, newRecord, readRecord, wholeMember } from './record.ts';
+import { changedRecord, newRecord, ObjectRecord, wholeMember } from './record.ts';
 import { wholeMembers } from './whole-members.ts';
 
 function stripped(records: readonly string[]): string {
@@ -20,7 +20,7 @@ function recordsOf(count: number): readonly string[] {
     if (n % 3 === 0) return born;
     const rest: [string, string][] = n % 2 === 0 ? [[']}\\],"', '"é"']] : [];
     const attributes = AttributeTexts.of([['plain', `${n}`], ...rest]);
-    return changedRecord(readRecord(born, 5), attributes, 0).record;
+    return changedRecord(new ObjectRecord(born, 5), attributes, 0).record;
   });
 }
 

@@ -1,6 +1,6 @@
 import { JournalFollower } from '../journal/follower.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
-import { readRecord } from '../journal/record.ts';
+import { ObjectRecord } from '../journal/record.ts';
 import type { DeviceTidemark, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 
@@ -39,7 +39,7 @@ export async function acknowledgedObjects(
   const slice = ({ state, records, seqs, tombstones }: JournalSlice) => {
     for (const [index, record] of records.entries()) {
       const seq = seqs[index] ?? 0;
-      const { id, attributes } = readRecord(record, seq);
+      const { id, attributes } = new ObjectRecord(record, seq);
       if (isAcknowledged(state, mark, seq)) objects.set(id, attributes.text);
       else objects.delete(id);
     }

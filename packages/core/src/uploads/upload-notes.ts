@@ -11,7 +11,7 @@ import {
   type Upload,
 } from '@tidemark/protocol';
 import type { AttributeTexts } from '../journal/attribute-texts.ts';
-import { readRecord } from '../journal/record.ts';
+import { ObjectRecord } from '../journal/record.ts';
 import type { Note, NoteRef, NoteWrite, StoredObject } from '../ports/store.ts';
 
 // Outcomes: notes of the kinds `outcome` and, once the device has acknowledged them, `settled`; by op id.
@@ -93,7 +93,7 @@ export function outcomeOf(
 
 function currentOf(stored: StoredObject | undefined): Record<string, JsonValue> | null {
   if (stored === undefined || stored.record === null) return null;
-  return parseJson(readRecord(stored.record, stored.seq).attributes.text) as Record<string, JsonValue>;
+  return parseJson(new ObjectRecord(stored.record, stored.seq).attributes.text) as Record<string, JsonValue>;
 }
 
 // Links: notes of the kind `link`, by an id that a device has made up, or by the id that the backend gave instead.
