@@ -98,7 +98,7 @@ describe('the structure that biome.json states', () => {
 
   it('[TEST-20] a refused import says what its folder may import', () => {
     expect([messages.get('client/src/pull/k.ts'), messages.get('core/src/ports/store/e.ts')]).toEqual([
-      'packages/client/src/pull may import only: state, client-error.ts, limits.ts, row-map.ts. See scripts/directions.json.',
+      'packages/client/src/pull may import only: state, client-error.ts, limits.ts. See scripts/directions.json.',
       'packages/core/src/ports may import no other folder. See scripts/directions.json.',
     ]);
   });

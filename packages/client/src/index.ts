@@ -8,16 +8,18 @@ export type {
   SourceReport,
   UploadReport,
 } from './debug/debug-report.ts';
-export { defaultPlatform } from './default-platform.ts';
-export { Device, type DeviceAttributes, type SourceOptions } from './device.ts';
+export { Device, type DeviceAttributes, type SourceOptions } from './device/device.ts';
+export { type DeviceOptions, openDevice } from './device/open-device.ts';
+export { Source } from './device/source.ts';
+export { type PendingUpload, type UploadProblem, UploadProblems, UploadQueue } from './device/upload-lists.ts';
 export type { About } from './engine/describe-device.ts';
 export type { DeviceEvents } from './engine/device-listeners.ts';
-export type { Observable } from './engine/observable.ts';
+export type { Conflict, MergeFunction } from './engine/resolve-problem.ts';
 export type { SessionEnd, SessionEndReason } from './engine/session-end.ts';
 export type { Credentials, GetToken } from './engine/sessions.ts';
 export type { DeviceStatus } from './engine/status.ts';
 export type { Mode } from './machine/machine.ts';
-export { type DeviceOptions, openDevice } from './open-device.ts';
+export { defaultPlatform } from './platform/default-platform.ts';
 export {
   type CommitOptions,
   type LocalKey,
@@ -31,11 +33,9 @@ export type { NetworkHints, Platform, RequestLock, TabChannel, TabFeatures } fro
 export type { FollowOptions } from './pull/followed-groups.ts';
 export type { Query } from './queries/query.ts';
 export type { Include, OrderBy, QueriedObject, QueryOptions, Where } from './queries/query-options.ts';
+export type { Draft } from './replica/draft.ts';
 export type { StandardSchema } from './schemas/standard-schema.ts';
-export { Source } from './source.ts';
 export type { Attributes } from './state/rows.ts';
 export { memoryStore } from './stores/memory-store.ts';
-export type { Draft } from './uploads/draft.ts';
-export type { Conflict, MergeFunction } from './uploads/resolve-problem.ts';
-export { type PendingUpload, type UploadProblem, UploadProblems, UploadQueue } from './uploads-queue.ts';
+export type { Observable } from './view/observable.ts';
 export type { SyncedObject } from './view/source-view.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type DeviceWorld, newDeviceWorld, temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
-import { type DeviceOptions, openDevice as openRealDevice } from './open-device.ts';
+import { type DeviceOptions, openDevice as openRealDevice } from './device/open-device.ts';
 import { aesGcmSealer, encryptedStore } from './stores/encrypted-store.ts';
 import { openFileStore as openRealFileStore } from './stores/file-store.ts';
 import { memoryStore } from './stores/memory-store.ts';
@@ -97,7 +97,7 @@ describe('the guide', () => {
 
   it('[SDK-44] the table of options in the guide lists every option of openDevice, in words', async () => {
     const read = (path: string) => readFile(new URL(path, import.meta.url), 'utf8');
-    const [, options = ''] = /interface DeviceOptions \{(.*?)^\}/ms.exec(await read('./open-device.ts')) ?? [];
+    const [, options = ''] = /interface DeviceOptions \{(.*?)^\}/ms.exec(await read('./device/open-device.ts')) ?? [];
     const names = [...options.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name]) => name);
     const [, table = ''] = /^## Options\n(.*?)^\*\*/ms.exec(await read('../../../docs/sdk/guide.md')) ?? [];
     const rows = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);

@@ -53,16 +53,14 @@ export interface ProblemReport {
 }
 
 export function debugReport(host: DeviceHost, log: CallLog, { includeData = false }: DebugOptions): DebugReport {
-  const { replica, platform, status } = host;
-  const { sourceTroubles, userId, ...rest } = status;
+  const { replica, writes, platform, role } = host;
+  const { sourceTroubles, userId, ...rest } = role.status;
   const names = host.sourceNames();
   return {
     atMs: platform.nowMs(),
     status: { ...rest, userId: includeData ? userId : null, sourceTroubles: Object.fromEntries(sourceTroubles) },
     sources: names.flatMap((name) => sourceReport(host, name)),
-    uploads: replica
-      .uploads()
-      .map(([opId, { source, op, state, madeAtMs }]) => ({ opId, source, op, state, madeAtMs })),
+    uploads: writes.uploads().map(([opId, { source, op, state, madeAtMs }]) => ({ opId, source, op, state, madeAtMs })),
     problems: Array.from(
       replica.reader.entries('problems', ''),
       ([opId, { source, op, status: kind, error, atMs }]) => {

@@ -1,40 +1,40 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
-import type { Attributes } from '../state/rows.ts';
-import { isOpen } from '../uploads/pending.ts';
-import { requireProblem, resolveProblem, retryProblem } from '../uploads/resolve-problem.ts';
+import { writerOf } from '../state/owner.ts';
+import { type Attributes, isOpen } from '../state/rows.ts';
 import type { Engine } from './engine.ts';
-import { type Credentials, writerOf } from './sessions.ts';
+import { requireProblem, resolveProblem, retryProblem } from './resolve-problem.ts';
+import type { Credentials } from './sessions.ts';
 
 /**
  * What an app can ask of a device besides reading and writing. Arguments and results can be sent to another tab, which
  * runs the command if it leads the device.
  */
 const COMMANDS = {
-  sync: (engine: Engine) => engine.sync(undefined),
+  sync: (engine: Engine) => engine.sync(),
 
   async signIn(engine: Engine, credentials: Credentials, discardUploads: boolean): Promise<void> {
     requireOpen(engine);
-    const { signIn } = await engine.network();
+    const { signIn } = await engine.network.load();
     await signIn.signIn(credentials, discardUploads, new AbortController().signal);
     engine.beginSession();
   },
 
   async signOut(engine: Engine, discardUploads: boolean): Promise<void> {
     requireOpen(engine);
-    await engine.signOut(discardUploads);
+    await engine.departures.signOut(discardUploads);
   },
 
   async startOver(engine: Engine): Promise<void> {
     requireOpen(engine);
-    writerOf(engine.replica.reader);
+    writerOf(engine.data.replica.reader);
     await engine.startOver();
   },
 
   async describe(engine: Engine, attributes: Readonly<Record<string, string | number | null>>): Promise<void> {
-    const { clientId } = engine.status;
-    if (clientId === null) throw clientError('signed_out', 'nobody is signed in');
+    const { clientId } = engine.sessions.owner() ?? {};
+    if (clientId === undefined) throw clientError('signed_out', 'nobody is signed in');
     await ask(engine, 'PUT', `/clients/${encodeURIComponent(clientId)}`, attributes);
   },
 
@@ -45,8 +45,8 @@ const COMMANDS = {
   },
 
   async follow(engine: Engine, source: string, options: FollowOptions): Promise<void> {
-    writerOf(engine.replica.reader);
-    const { puller } = await engine.network();
+    writerOf(engine.data.replica.reader);
+    const { puller } = await engine.network.load();
     await puller.follow(source, options);
     puller.want(source);
     engine.dispatch({ type: 'pull_wanted' });
@@ -60,8 +60,8 @@ const COMMANDS = {
     engine.dispatch({ type: 'sync_wanted' });
   },
 
-  async discardUpload({ replica }: Engine, opId: string): Promise<readonly string[]> {
-    return await replica.transact((tx) => {
+  async discardUpload({ data }: Engine, opId: string): Promise<readonly string[]> {
+    return await data.replica.transact((tx) => {
       const upload = tx.get('uploads', ['', opId]);
       if (upload === undefined || !isOpen(upload)) {
         throw clientError('unknown_upload', `no upload ${JSON.stringify(opId)} is waiting`);
@@ -77,21 +77,21 @@ const COMMANDS = {
   },
 
   async retryProblem(engine: Engine, opId: string): Promise<string> {
-    const { replica, platform } = engine;
-    const again = await replica.transact((tx) => retryProblem({ tx, replica, platform }, opId));
+    const { data } = engine;
+    const again = await data.replica.transact((tx) => retryProblem({ tx, data }, opId));
     engine.dispatch({ type: 'push_wanted' });
     return again;
   },
 
   async resolveProblem(engine: Engine, opId: string, attributes: object): Promise<string | null> {
-    const { replica, platform } = engine;
-    const newOpId = await replica.transact((tx) => resolveProblem({ tx, replica, platform }, opId, attributes));
+    const { data } = engine;
+    const newOpId = await data.replica.transact((tx) => resolveProblem({ tx, data }, opId, attributes));
     if (newOpId !== null) engine.dispatch({ type: 'push_wanted' });
     return newOpId;
   },
 
-  async dismissProblem({ replica }: Engine, opId: string): Promise<void> {
-    await replica.transact((tx) => {
+  async dismissProblem({ data }: Engine, opId: string): Promise<void> {
+    await data.replica.transact((tx) => {
       requireProblem(tx, opId);
       tx.delete('problems', ['', opId]);
     });
@@ -119,7 +119,7 @@ export function runCommand<C extends CommandName>(
 }
 
 async function ask(engine: Engine, method: 'POST' | 'PUT', path: string, body: unknown): Promise<unknown> {
-  const { caller } = await engine.network();
+  const { caller } = await engine.network.load();
   const { signal } = new AbortController();
   return await caller.ask({ method, path, body, read: (answer) => answer, signal });
 }

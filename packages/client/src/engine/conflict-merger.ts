@@ -1,11 +1,10 @@
-import type { Platform } from '../ports/platform.ts';
-import { callListener, type Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
-import { type MergeFunction, merged, resolveProblem } from '../uploads/resolve-problem.ts';
+import { callListener } from '../view/observable.ts';
+import type { DeviceData } from './device-data.ts';
+import { type MergeFunction, merged, resolveProblem } from './resolve-problem.ts';
 
 interface ConflictMergerParts {
-  readonly replica: Replica;
-  readonly platform: Platform;
+  readonly data: DeviceData;
   /** Merge functions by source. */
   readonly functions: Readonly<Record<string, MergeFunction>>;
   /** True while the source must be pulled before its conflicts can be merged. */
@@ -23,7 +22,7 @@ export class ConflictMerger {
 
   constructor(parts: ConflictMergerParts) {
     this.#parts = parts;
-    for (const [opId, { source, status }] of parts.replica.reader.entries('problems', '')) {
+    for (const [opId, { source, status }] of parts.data.replica.reader.entries('problems', '')) {
       if (status === 'conflict' && this.merges(source)) this.#waiting.add(opId);
     }
   }
@@ -39,9 +38,9 @@ export class ConflictMerger {
 
   /** Merges conflicts of sources that were pulled since. */
   async mergeAll(): Promise<void> {
-    const { replica, isWanted } = this.#parts;
+    const { data, isWanted } = this.#parts;
     for (const opId of [...this.#waiting]) {
-      const source = replica.reader.get('problems', ['', opId])?.source;
+      const source = data.replica.reader.get('problems', ['', opId])?.source;
       if (source !== undefined && isWanted(source)) continue;
       this.#waiting.delete(opId);
       // What cannot be merged or stored stays a problem.
@@ -59,16 +58,16 @@ export class ConflictMerger {
   }
 
   async #mergeOne(opId: string): Promise<void> {
-    const { replica, platform, onMerged, onProblem } = this.#parts;
-    const problem = replica.reader.get('problems', ['', opId]);
+    const { data, onMerged, onProblem } = this.#parts;
+    const problem = data.replica.reader.get('problems', ['', opId]);
     const merge = problem === undefined ? null : this.#functionOf(problem.source);
     if (problem === undefined || merge === null) return;
     let isMerged = false;
     try {
-      isMerged = await replica.transact((tx) => {
+      isMerged = await data.replica.transact((tx) => {
         const attributes = tx.get('problems', ['', opId]) === undefined ? null : merged(tx, problem, merge);
         if (attributes === null) return false;
-        resolveProblem({ tx, replica, platform }, opId, attributes);
+        resolveProblem({ tx, data }, opId, attributes);
         return true;
       });
     } finally {

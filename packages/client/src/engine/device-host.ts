@@ -1,65 +1,67 @@
-import type { Platform } from '../ports/platform.ts';
-import type { Replica } from '../state/replica.ts';
-import { type CommandArguments, type CommandName, type CommandResult, runCommand } from './commands.ts';
-import type { DeviceListeners } from './device-listeners.ts';
-import type { Engine } from './engine.ts';
+import type { LocalStore, Table } from '../ports/local-store.ts';
+import type { CommandArguments, CommandName, CommandResult } from './commands.ts';
+import { DeviceData } from './device-data.ts';
+import type { EngineOptions } from './engine-options.ts';
+import { selectedSources } from './selected-sources.ts';
 import type { DeviceStatus } from './status.ts';
 
-/** What a device needs of what runs it: an engine in this tab, or a tab that may lead or follow. */
-export interface DeviceHost extends DeviceListeners {
-  readonly replica: Replica;
-  readonly platform: Platform;
+/** What a device is at the moment: alone with its store, the tab that leads the others, or one that follows it. */
+export interface Role {
   readonly status: DeviceStatus;
   /** The op_ids of the uploads that are being sent. */
   readonly inFlight: ReadonlySet<string>;
-  sourceNames(): readonly string[];
+  run<C extends CommandName>(name: C, args: CommandArguments<C>): Promise<CommandResult<C>>;
   /** Called when changes of the app are stored. */
   onWritten(): void;
-  run<C extends CommandName>(name: C, ...args: CommandArguments<C>): Promise<CommandResult<C>>;
-  close(): Promise<void>;
+  /** Called after every change of the replica. */
+  onChanged(tables: ReadonlySet<Table>): void;
+  /** Ends the work because the device closes. Changes that wait are still stored. */
+  stop(): Promise<void>;
 }
 
-/** A device that this tab or process has for itself. */
-export class EngineHost implements DeviceHost {
-  readonly replica: Replica;
-  readonly platform: Platform;
-  readonly statusListeners: DeviceListeners['statusListeners'];
-  readonly queueListeners: DeviceListeners['queueListeners'];
-  readonly problemListeners: DeviceListeners['problemListeners'];
-  readonly eventListeners: DeviceListeners['eventListeners'];
-  readonly #engine: Engine;
+/** The data of a device, with the role that it has at the moment. */
+export class DeviceHost extends DeviceData {
+  readonly #store: LocalStore;
+  readonly #sources: readonly string[] | null;
+  #role: Role | null = null;
+  #isClosed = false;
+  /** Called when the device is closed, and everything is stored. */
+  onClosed: () => void = () => undefined;
 
-  constructor(engine: Engine) {
-    this.#engine = engine;
-    this.replica = engine.replica;
-    this.platform = engine.platform;
-    this.statusListeners = engine.statusListeners;
-    this.queueListeners = engine.queueListeners;
-    this.problemListeners = engine.problemListeners;
-    this.eventListeners = engine.eventListeners;
+  constructor({ platform, store, sources }: EngineOptions) {
+    super(platform, (tables) => this.#role?.onChanged(tables));
+    this.#store = store;
+    this.#sources = sources;
   }
 
-  get status(): DeviceStatus {
-    return this.#engine.status;
+  get role(): Role {
+    if (this.#role === null) throw new Error('a device has no role before it is open');
+    return this.#role;
   }
 
-  get inFlight(): ReadonlySet<string> {
-    return this.#engine.inFlight;
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  become(role: Role): void {
+    this.#role = role;
+    this.listeners.status.notify();
   }
 
   sourceNames(): readonly string[] {
-    return this.#engine.sourceNames();
-  }
-
-  onWritten(): void {
-    this.#engine.dispatch({ type: 'push_wanted' });
+    return selectedSources(this.replica.reader, this.#sources);
   }
 
   run<C extends CommandName>(name: C, ...args: CommandArguments<C>): Promise<CommandResult<C>> {
-    return runCommand(this.#engine, name, args);
+    return this.role.run(name, args);
   }
 
-  close(): Promise<void> {
-    return this.#engine.close();
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#role?.stop();
+    await this.writes.close();
+    this.onClosed();
+    await this.#store.close();
   }
 }

@@ -1,6 +1,6 @@
 import type { SyncEvents } from '@tidemark/protocol';
 import type { ProblemRow } from '../state/rows.ts';
-import { Listeners } from './observable.ts';
+import { Listeners } from '../view/observable.ts';
 
 /** The events of a device by name. */
 export interface DeviceEvents {
@@ -14,23 +14,14 @@ export interface DeviceEvents {
 }
 
 /** The listeners of a device. They outlive an engine where tabs share the device. */
-export interface DeviceListeners {
-  readonly statusListeners: Listeners;
-  readonly queueListeners: Listeners;
-  readonly problemListeners: Listeners;
-  readonly eventListeners: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> };
-}
-
-export function newDeviceListeners(): DeviceListeners {
-  return {
-    statusListeners: new Listeners(),
-    queueListeners: new Listeners(),
-    problemListeners: new Listeners(),
-    eventListeners: {
-      problem: new Listeners(),
-      linked: new Listeners(),
-      healed: new Listeners(),
-      ping: new Listeners(),
-    },
+export class DeviceListeners {
+  readonly status = new Listeners();
+  readonly queue = new Listeners();
+  readonly problems = new Listeners();
+  readonly events: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> } = {
+    problem: new Listeners(),
+    linked: new Listeners(),
+    healed: new Listeners(),
+    ping: new Listeners(),
   };
 }

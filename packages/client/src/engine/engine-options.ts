@@ -1,14 +1,11 @@
 import type { LocalStore } from '../ports/local-store.ts';
-import type { loadEarly } from '../state/load-early.ts';
+import type { loadEarly } from '../replica/load-early.ts';
 import type { LoadNetwork } from './load-network.ts';
 import type { NetworkOptions } from './network-options.ts';
-import type { DeviceStatus } from './status.ts';
 
 export interface EngineOptions extends NetworkOptions {
   readonly store: LocalStore;
   /** Loads the last results of queries before everything else; null: everything is loaded first. */
   readonly loadEarly: typeof loadEarly | null;
   readonly loadNetwork: LoadNetwork;
-  /** `leader` if the engine works for other tabs, too. */
-  readonly tab: DeviceStatus['tab'];
 }

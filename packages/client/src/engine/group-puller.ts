@@ -6,9 +6,9 @@ import { type FollowOptions, followedGroups, followGroups, groupsToDrop } from '
 import { dropGroup, rebuildUnion, updateUnion } from '../pull/group-union.ts';
 import { requireProgress } from '../pull/require-progress.ts';
 import { SetTokens } from '../pull/set-tokens.ts';
+import type { Replica } from '../replica/replica.ts';
 import type { RowPlace } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
 import type { SourceRow } from '../state/rows.ts';
 import { isPage } from '../transport/read-answer.ts';
 import type { PageApplier } from './page-applier.ts';

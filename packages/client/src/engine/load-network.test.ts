@@ -2,11 +2,10 @@ import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 import { clientError } from '../client-error.ts';
 import { CallLog } from '../debug/call-log.ts';
-import { Device } from '../device.ts';
+import { Device } from '../device/device.ts';
 import type { LocalStore } from '../ports/local-store.ts';
 import { memoryStore } from '../stores/memory-store.ts';
-import { EngineHost } from './device-host.ts';
-import { Engine } from './engine.ts';
+import { Alone } from './alone.ts';
 import { type LoadNetwork, loadNetwork } from './load-network.ts';
 
 const NOT_LOADED = { code: 'unreachable', detail: 'the part of the SDK that uses the network could not be loaded' };
@@ -26,7 +25,7 @@ beforeEach(async () => {
 });
 
 async function openDevice(store: LocalStore): Promise<Device> {
-  const engine = await Engine.open({
+  const host = await Alone.open({
     ...{ url: 'http://tidemark.test', store, platform: world.platform, sources: null, pageObjects: null },
     ...{
       pollMs: 60_000,
@@ -36,15 +35,14 @@ async function openDevice(store: LocalStore): Promise<Device> {
       about: {},
       getToken: null,
       merge: {},
-      tab: null,
       loadEarly: null,
     },
-    loadNetwork: (platform) => {
+    loadNetwork: () => {
       attempts++;
-      return load(platform);
+      return load();
     },
   });
-  return new Device(new EngineHost(engine), new CallLog(null), null);
+  return new Device(host, new CallLog(null), null);
 }
 
 const status = (device: Device) => device.status.getSnapshot();

@@ -1,7 +1,7 @@
 import type { Platform } from '../ports/platform.ts';
 import type { Show } from '../pull/apply-page.ts';
-import type { MergeFunction } from '../uploads/resolve-problem.ts';
 import type { About } from './describe-device.ts';
+import type { MergeFunction } from './resolve-problem.ts';
 import type { GetToken } from './sessions.ts';
 
 /** The options of the part that uses the network. */

@@ -1,7 +1,6 @@
 import type { LiveChange, SyncEvents } from '@tidemark/protocol';
 import type { ClientError } from '../client-error.ts';
 import type { MachineEvent } from '../machine/machine.ts';
-import type { Replica } from '../state/replica.ts';
 import type { ProblemRow } from '../state/rows.ts';
 import { ServerEventListener } from '../transport/event-listener.ts';
 import { SessionCaller } from '../transport/session-caller.ts';
@@ -9,7 +8,7 @@ import { Wire } from '../transport/wire.ts';
 import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { ConflictMerger } from './conflict-merger.ts';
-import type { DeviceListeners } from './device-listeners.ts';
+import type { DeviceData } from './device-data.ts';
 import type { NetworkOptions } from './network-options.ts';
 import { Puller } from './puller.ts';
 import { Pusher } from './pusher.ts';
@@ -21,9 +20,8 @@ import type { WorkScope } from './work-scope.ts';
 /** What the network part needs of the engine. */
 export interface NetworkParts {
   readonly options: NetworkOptions;
-  readonly replica: Replica;
+  readonly data: DeviceData;
   readonly sessions: Sessions;
-  readonly listeners: DeviceListeners;
   readonly dispatch: (event: MachineEvent) => void;
   readonly mayUseNetwork: () => boolean;
   /** True if a snapshot stream should stop for uploads. */
@@ -52,7 +50,8 @@ export class Network {
   readonly #merger: ConflictMerger;
 
   constructor(parts: NetworkParts) {
-    const { options, replica, sessions, listeners, mayUseNetwork, onWiped } = parts;
+    const { options, data, sessions, mayUseNetwork, onWiped } = parts;
+    const { replica, listeners } = data;
     const { platform, getToken, about } = options;
     this.#parts = parts;
     const wire = new Wire(platform, options.url);
@@ -63,23 +62,23 @@ export class Network {
     const clientId = () => (mayUseNetwork() ? (sessions.current()?.clientId ?? null) : null);
     this.#acknowledger = new Acknowledger(platform, caller, clientId);
     this.#merger = new ConflictMerger({
-      ...{ replica, platform, functions: options.merge },
+      ...{ data, functions: options.merge },
       isWanted: (source) => this.puller.wants.has(source),
       onMerged: () => parts.dispatch({ type: 'push_wanted' }),
-      onProblem: (opId, problem) => listeners.eventListeners.problem.notify({ opId, ...problem }),
+      onProblem: (opId, problem) => listeners.events.problem.notify({ opId, ...problem }),
     });
-    this.pusher = new Pusher(platform, replica, caller, {
+    this.pusher = new Pusher(data, caller, {
       onOutcomes: (effects) => this.#takeOutcomes(effects),
-      onInFlight: () => listeners.queueListeners.notify(),
+      onInFlight: () => listeners.queue.notify(),
     });
-    this.puller = new Puller({ platform, replica, caller, hooks: this.#pullerHooks(), options });
+    this.puller = new Puller({ data, caller, hooks: this.#pullerHooks(), options });
     this.puller.wantAll();
     this.listener = new ServerEventListener(platform, caller, this.#listenerHooks(), options);
   }
 
   /** Sources with uploads are always pulled: the pull brings the applied changes and outcomes. */
   async pull(scope: WorkScope): Promise<boolean> {
-    for (const [, { source }] of this.#parts.replica.reader.entries('uploads', '')) this.puller.want(source);
+    for (const [, { source }] of this.#parts.data.replica.reader.entries('uploads', '')) this.puller.want(source);
     const more = await this.puller.round(scope);
     if (!scope.signal.aborted) void this.signIn.describe(this.caller, scope.signal);
     if (!scope.signal.aborted) void this.#merger.mergeAll();
@@ -106,12 +105,12 @@ export class Network {
   }
 
   #pullerHooks() {
-    const { listeners, shouldYield, onLivePage, onProgress } = this.#parts;
+    const { data, shouldYield, onLivePage, onProgress } = this.#parts;
     return {
       onOutcomes: (effects: readonly OutcomeEffects[]) => this.#takeOutcomes(effects),
       onPresenting: (sources: readonly string[]) => this.#acknowledger.skip(sources),
       onCaughtUp: this.#acknowledger.note.bind(this.#acknowledger),
-      onHealed: (source: string, reason: string) => listeners.eventListeners.healed.notify({ source, reason }),
+      onHealed: (source: string, reason: string) => data.listeners.events.healed.notify({ source, reason }),
       shouldYield,
       onDue: (source: string) => this.#pullSoon(source),
       onLiveApplied: (source: string, token: string) => {
@@ -123,7 +122,7 @@ export class Network {
   }
 
   #listenerHooks() {
-    const { listeners, onLive, onSessionEnded } = this.#parts;
+    const { data, onLive, onSessionEnded } = this.#parts;
     return {
       onPull: (source: string | null) => this.#pullSoon(source),
       onSourcesChanged: () => {
@@ -131,7 +130,7 @@ export class Network {
         this.#parts.dispatch({ type: 'pull_wanted' });
       },
       onPage: (change: LiveChange, signal: AbortSignal) => this.#takeLivePage(change, signal),
-      onPing: (data: unknown) => listeners.eventListeners.ping.notify(data as SyncEvents['ping']),
+      onPing: (ping: unknown) => data.listeners.events.ping.notify(ping as SyncEvents['ping']),
       onLive,
       onSessionEnded,
     };
@@ -142,7 +141,7 @@ export class Network {
     const session = this.#parts.sessions.current();
     if (session === null) return;
     // A page is applied to all objects. Until they are loaded it is left to the next pull.
-    if (this.#parts.replica.loaded !== null) {
+    if (this.#parts.data.replica.loaded !== null) {
       this.#pullSoon(change.source);
       return;
     }
@@ -162,7 +161,7 @@ export class Network {
       if (effect.kind === 'problem') this.#takeProblem(effect.opId, effect.problem);
       else {
         const { source, from, to } = effect;
-        this.#parts.listeners.eventListeners.linked.notify({ source, from, to });
+        this.#parts.data.listeners.events.linked.notify({ source, from, to });
       }
     }
   }
@@ -178,6 +177,6 @@ export class Network {
         return;
       }
     }
-    this.#parts.listeners.eventListeners.problem.notify({ opId, ...problem });
+    this.#parts.data.listeners.events.problem.notify({ opId, ...problem });
   }
 }

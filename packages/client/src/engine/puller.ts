@@ -7,7 +7,6 @@ import {
   type PullAnswer,
 } from '@tidemark/protocol';
 import { SNAPSHOT_FROM_OBJECTS } from '../limits.ts';
-import type { Platform } from '../ports/platform.ts';
 import { type PageAsked, type PageEffect, type Show, sourcesNotIncluding, tokenOf } from '../pull/apply-page.ts';
 import type { PagePart } from '../pull/first-sync.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
@@ -15,13 +14,13 @@ import { requireProgress } from '../pull/require-progress.ts';
 import { WantedSources } from '../pull/wanted-sources.ts';
 import type { RowPlace } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
 import { isGroups, isPage, readPage, readPull } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
 import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import { groupsIn, pagesOf } from './answered-pages.ts';
+import type { DeviceData } from './device-data.ts';
 import { GroupPuller, type GroupsApplied } from './group-puller.ts';
 import { LivePages } from './live-pages.ts';
 import { nextTask } from './next-task.ts';
@@ -54,8 +53,7 @@ export interface PullerOptions {
 }
 
 interface PullerParts {
-  readonly platform: Platform;
-  readonly replica: Replica;
+  readonly data: DeviceData;
   readonly caller: SessionCaller;
   readonly hooks: PullerHooks;
   readonly options: PullerOptions;
@@ -74,8 +72,7 @@ interface Pulled {
 /** Catches up with the server, one request at a time, and keeps the remaining work between them. */
 export class Puller {
   readonly wants = new WantedSources();
-  readonly #platform: Platform;
-  readonly #replica: Replica;
+  readonly #data: DeviceData;
   readonly #caller: SessionCaller;
   readonly #hooks: PullerHooks;
   readonly #options: PullerOptions;
@@ -89,9 +86,9 @@ export class Puller {
   #pulled: readonly string[] = [];
   #wantsAll = false;
 
-  constructor({ platform, replica, caller, hooks, options }: PullerParts) {
-    this.#platform = platform;
-    this.#replica = replica;
+  constructor({ data, caller, hooks, options }: PullerParts) {
+    const { platform, replica } = data;
+    this.#data = data;
     this.#caller = caller;
     this.#hooks = hooks;
     this.#options = options;
@@ -120,6 +117,11 @@ export class Puller {
   /** How far sources are that start over; null: there are none. */
   get progress(): SyncProgress | null {
     return this.#applier.progress;
+  }
+
+  /** The number of the last request. */
+  get tick(): number {
+    return this.wants.tick;
   }
 
   wantAll(): void {
@@ -224,9 +226,9 @@ export class Puller {
 
   async #pullPages(names: readonly string[], scope: WorkScope): Promise<void> {
     const request = this.wants.beginRequest();
-    const { settledNext } = this.#replica;
+    const { settledNext } = this.#data.writes;
     const asked = new Map(names.map((source) => [source, this.#askFor(source)]));
-    const acks = acknowledgementsToSend(this.#replica.reader);
+    const acks = acknowledgementsToSend(this.#data.replica.reader);
     this.#hooks.onPresenting(names);
     const { pageObjects } = this.#options;
     const body = {
@@ -244,7 +246,7 @@ export class Puller {
     });
     const pages = await this.#storeParts(pagesOf(answer, asked), asked, scope);
     const grouped = groupsIn(answer, asked);
-    const { outcomeEffects, effects, groupEffects } = await transactIn(this.#replica, scope, (tx) => {
+    const { outcomeEffects, effects, groupEffects } = await transactIn(this.#data.replica, scope, (tx) => {
       dropSent(tx, acks);
       const settled = this.#settleOutcomes(tx, answer);
       const applied = [...pages].map(([source, page]) => this.#applier.apply(tx, asked.get(source) as PageAsked, page));
@@ -262,7 +264,7 @@ export class Puller {
     }
     this.#recordTroubles(answer, asked, request);
     // Until then an upload hides what others have changed since.
-    for (const source of sourcesNotIncluding(this.#replica.reader, settledNext)) this.want(source);
+    for (const source of sourcesNotIncluding(this.#data.replica.reader, settledNext)) this.want(source);
     this.#applier.requireHealed();
   }
 
@@ -274,14 +276,14 @@ export class Puller {
   }
 
   #isGrouped(source: string): boolean {
-    return this.#replica.reader.get('sources', ['', source])?.description.partition_type === 'group';
+    return this.#data.replica.reader.get('sources', ['', source])?.description.partition_type === 'group';
   }
 
   #settleOutcomes(tx: Transaction, { outcomes }: PullAnswer): readonly OutcomeEffects[] {
-    const nowMs = this.#platform.nowMs();
-    const newOpId = () => randomId(this.#platform);
+    const nowMs = this.#data.platform.nowMs();
+    const newOpId = () => randomId(this.#data.platform);
     return outcomes.flatMap((outcome) =>
-      settleOutcome(tx, outcome, { nowMs, settled: this.#replica.takeSettled(), newOpId }),
+      settleOutcome(tx, outcome, { nowMs, settled: this.#data.writes.takeSettled(), newOpId }),
     );
   }
 
@@ -304,7 +306,7 @@ export class Puller {
     let { token } = first;
     const isRead = await this.#snapshots.read(first, scope.signal, async (line) => {
       // Parsing a line takes long enough for a task of its own.
-      await nextTask(this.#platform);
+      await nextTask(this.#data.platform);
       const page = readPage(parsedLine(line));
       const isAtEnd = await this.#takeLine({ ...first, token }, page, line.length, { source, request, scope });
       token = page.token;
@@ -321,21 +323,21 @@ export class Puller {
     // The last page of a first sync makes all of them durable.
     const isRepeatable = 'ids' in last && last.more;
     const decide = (tx: Transaction) => this.#applier.apply(tx, asked, last);
-    const effect = await transactIn(this.#replica, scope, decide, { isRepeatable });
+    const effect = await transactIn(this.#data.replica, scope, decide, { isRepeatable });
     this.#conclude(page, effect, pulled);
     return effect.kind !== 'staged' && effect.kind !== 'stored';
   }
 
   #askFor(source: string): PageAsked {
-    const row = this.#replica.reader.get('sources', ['', source]);
+    const row = this.#data.replica.reader.get('sources', ['', source]);
     const token = row === undefined ? null : tokenOf(row);
-    return { source, token, settledBefore: this.#replica.settledNext };
+    return { source, token, settledBefore: this.#data.writes.settledNext };
   }
 
   /** Not knowing when the page was made, it takes no upload as included in it: the pull after a push decides that. */
   async #applyLive({ source, from, page }: LiveChange, scope: WorkScope): Promise<PageEffect['kind']> {
     const asked: PageAsked = { source, token: from, settledBefore: 0 };
-    const effect = await transactIn(this.#replica, scope, (tx) => this.#applier.apply(tx, asked, page));
+    const effect = await transactIn(this.#data.replica, scope, (tx) => this.#applier.apply(tx, asked, page));
     this.#applier.record({ source }, page, effect, scope);
     if (effect.kind === 'complete') this.#applier.recordComplete(source);
     return effect.kind;

@@ -1,14 +1,13 @@
 import { type Outcome, UPLOADS_PER_PUSH_MAX, type Upload } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
-import type { Platform } from '../ports/platform.ts';
 import type { Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
 import { readPush } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { type Acknowledgements, acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
 import { nextChunk } from '../uploads/next-chunk.ts';
 import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
+import type { DeviceData } from './device-data.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 export interface PusherHooks {
@@ -21,16 +20,14 @@ const WRONG_CONTENT_STATUSES: ReadonlySet<number | null> = new Set([400, 413, 42
 
 /** Sends the waiting uploads in order, one push at a time. */
 export class Pusher {
-  readonly #platform: Platform;
-  readonly #replica: Replica;
+  readonly #data: DeviceData;
   readonly #caller: SessionCaller;
   readonly #hooks: PusherHooks;
   #uploadsMax = UPLOADS_PER_PUSH_MAX;
   #inFlight: ReadonlySet<string> = new Set();
 
-  constructor(platform: Platform, replica: Replica, caller: SessionCaller, hooks: PusherHooks) {
-    this.#platform = platform;
-    this.#replica = replica;
+  constructor(data: DeviceData, caller: SessionCaller, hooks: PusherHooks) {
+    this.#data = data;
     this.#caller = caller;
     this.#hooks = hooks;
   }
@@ -41,7 +38,7 @@ export class Pusher {
 
   /** Makes one push. Returns true if more uploads wait. */
   async round(scope: WorkScope): Promise<boolean> {
-    const changes = await this.#replica.take((reader) => nextChunk(reader, this.#uploadsMax));
+    const changes = await this.#data.writes.take((reader) => nextChunk(reader, this.#uploadsMax));
     if (changes.length === 0 || scope.signal.aborted) return false;
     this.#setInFlight(changes);
     try {
@@ -49,11 +46,11 @@ export class Pusher {
     } finally {
       this.#setInFlight([]);
     }
-    return nextChunk(this.#replica.reader, 1).length > 0;
+    return nextChunk(this.#data.replica.reader, 1).length > 0;
   }
 
   async #push(changes: readonly Upload[], scope: WorkScope): Promise<void> {
-    const acks = acknowledgementsToSend(this.#replica.reader);
+    const acks = acknowledgementsToSend(this.#data.replica.reader);
     const body = { client_id: scope.clientId, changes, ...acknowledgedMember(acks) };
     try {
       const answer = await this.#caller.ask({
@@ -81,7 +78,7 @@ export class Pusher {
     if (!changes.some(({ op_id: opId }) => answered.has(opId))) {
       throw clientError('bad_answer', 'the answer has no outcomes for the uploads');
     }
-    const outcomeEffects = await transactIn(this.#replica, scope, (tx) => {
+    const outcomeEffects = await transactIn(this.#data.replica, scope, (tx) => {
       dropSent(tx, acks);
       return outcomes.flatMap((outcome) => this.#settleOne(tx, outcome));
     });
@@ -103,14 +100,14 @@ export class Pusher {
     if (code === 'limit_exceeded') throw error;
     const { op_id, source, id } = only;
     const outcome: Outcome = { op_id, source, id, status: 'rejected', error: { code, detail: message } };
-    this.#hooks.onOutcomes(await transactIn(this.#replica, scope, (tx) => this.#settleOne(tx, outcome)));
+    this.#hooks.onOutcomes(await transactIn(this.#data.replica, scope, (tx) => this.#settleOne(tx, outcome)));
   }
 
   #settleOne(tx: Transaction, outcome: Outcome): readonly OutcomeEffects[] {
     return settleOutcome(tx, outcome, {
-      nowMs: this.#platform.nowMs(),
-      settled: this.#replica.takeSettled(),
-      newOpId: () => randomId(this.#platform),
+      nowMs: this.#data.platform.nowMs(),
+      settled: this.#data.writes.takeSettled(),
+      newOpId: () => randomId(this.#data.platform),
     });
   }
 

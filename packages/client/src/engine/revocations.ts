@@ -1,7 +1,7 @@
 import { REVOCATIONS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
+import type { Replica } from '../replica/replica.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
 import type { Wire } from '../transport/wire.ts';
 
 /** A session that has ended here, and that the server has not been told of. Nothing else of the session is stored. */

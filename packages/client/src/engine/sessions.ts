@@ -1,9 +1,11 @@
 import { clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
 import { forgetFollowed } from '../pull/followed-groups.ts';
+import type { Replica } from '../replica/replica.ts';
+import type { WriteQueue } from '../replica/write-queue.ts';
 import { LAST_RESULTS } from '../state/last-results.ts';
-import type { Reader, Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
+import type { Transaction } from '../state/local-state.ts';
+import { ENDED, isSameUser, OWNER, type Owner, SESSION, type User } from '../state/owner.ts';
 import type { SessionRow } from '../state/rows.ts';
 import { addRevocation } from './revocations.ts';
 import { endReason, type SessionEnd } from './session-end.ts';
@@ -18,26 +20,25 @@ export type Credentials =
 /** Returns credentials to renew an ended session with, or null if the user has to sign in. */
 export type GetToken = () => Promise<Credentials | null>;
 
-/** A user: the login, and the generation, which differs for every user who is given the same login. */
-export type User = Pick<SessionRow, 'userId' | 'generation'>;
-
-/** The user whose data the device holds, and the device id at the server; both outlive a session. */
-export type Owner = User & Pick<SessionRow, 'clientId'>;
-
-const SESSION = ['', 'session'] as const;
-const OWNER = ['', 'owner'] as const;
-const ENDED = ['', 'ended'] as const;
 /** Earlier versions stored no reason. */
 const UNKNOWN_END: SessionEnd = { reason: 'unknown', atMs: 0 };
+
+interface SessionsParts {
+  readonly platform: Platform;
+  readonly replica: Replica;
+  readonly writes: WriteQueue;
+}
 
 /** The stored session of the device, and the user whose data it holds. */
 export class Sessions {
   readonly #platform: Platform;
   readonly #replica: Replica;
+  readonly #writes: WriteQueue;
 
-  constructor(platform: Platform, replica: Replica) {
+  constructor({ platform, replica, writes }: SessionsParts) {
     this.#platform = platform;
     this.#replica = replica;
+    this.#writes = writes;
   }
 
   current(): SessionRow | null {
@@ -115,7 +116,7 @@ export class Sessions {
 
   /** Deletes what is stored of the user. Of the session only what its revocation needs stays. */
   #leave(tx: Transaction, session: SessionRow | null, isWiped: boolean): void {
-    const unsentUploads = this.#replica.uploads().filter(([, { state }]) => state === 'waiting').length;
+    const unsentUploads = this.#writes.uploads().filter(([, { state }]) => state === 'waiting').length;
     tx.clear('sources', 'objects', 'staged', 'uploads', 'problems', 'acknowledgements', 'links');
     for (const key of [SESSION, OWNER, ENDED, LAST_RESULTS]) tx.delete('facts', key);
     forgetFollowed(tx);
@@ -134,34 +135,13 @@ export class Sessions {
   }
 
   #requireNothingToLose(discardUploads: boolean): void {
-    const { uploadsOpen } = this.#replica;
+    const { uploadsOpen } = this.#replica.views;
     if (uploadsOpen === 0 || discardUploads) return;
     throw clientError(
       'uploads_pending',
       `${uploadsOpen} changes made here have not reached the server and would be lost`,
     );
   }
-}
-
-/** Returns the user who may make changes. */
-export function writerOf(reader: Reader): User {
-  const owner = reader.get('facts', OWNER) as unknown as Owner | undefined;
-  const hasSession = reader.get('facts', SESSION) !== undefined || reader.get('facts', ENDED) !== undefined;
-  if (hasSession && owner !== undefined) return owner;
-  throw clientError('signed_out', 'nobody is signed in');
-}
-
-/** Returns a check that the user who made a change is still the one whose data the device holds. */
-export function writerCheck(writer: User): (tx: Transaction) => void {
-  return (tx) => {
-    if (!isSameUser(writerOf(tx), writer)) throw clientError('signed_out', 'another user has signed in');
-  };
-}
-
-/** Where the generation of one is not known, as in stores of earlier versions, the login decides. */
-function isSameUser(left: User, right: User): boolean {
-  if (left.generation === undefined || right.generation === undefined) return left.userId === right.userId;
-  return left.userId === right.userId && left.generation === right.generation;
 }
 
 /** Stores the session and its user. A store of an earlier version learns the generation when the token is refreshed. */

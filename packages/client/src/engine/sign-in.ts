@@ -1,6 +1,6 @@
 import { ClientError, clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
-import type { Replica } from '../state/replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
 import { readSession } from '../transport/read-answer.ts';
 import { type SessionCaller, type SessionStore, sessionRow } from '../transport/session-caller.ts';

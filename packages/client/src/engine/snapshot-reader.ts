@@ -3,7 +3,7 @@ import { ClientError, clientError } from '../client-error.ts';
 import { STREAM_SILENCE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { PageAsked } from '../pull/apply-page.ts';
-import type { Replica } from '../state/replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import { linesOf } from '../transport/lines.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { timeLimit } from '../transport/wire.ts';

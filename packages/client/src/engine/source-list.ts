@@ -2,7 +2,7 @@ import type { SyncSource } from '@tidemark/protocol';
 import { SOURCES_FRESH_MS } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { applySources } from '../pull/apply-sources.ts';
-import type { Replica } from '../state/replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import { readSources } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { selectedSources } from './selected-sources.ts';

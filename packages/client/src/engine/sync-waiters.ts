@@ -1,5 +1,3 @@
-import { clientError } from '../client-error.ts';
-
 export interface SyncGoal {
   /** Every source must have been complete after this tick. */
   readonly tick: number;
@@ -17,13 +15,9 @@ interface Waiter {
 export class SyncWaiters {
   readonly #waiters = new Set<Waiter>();
 
-  wait(goal: SyncGoal, signal: AbortSignal | undefined): Promise<void> {
+  wait(goal: SyncGoal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const waiter: Waiter = { goal, resolve, reject };
-      this.#waiters.add(waiter);
-      signal?.addEventListener('abort', () => {
-        if (this.#waiters.delete(waiter)) reject(clientError('aborted', 'the caller stopped waiting for the sync'));
-      });
+      this.#waiters.add({ goal, resolve, reject });
     });
   }
 

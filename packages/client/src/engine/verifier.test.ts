@@ -1,9 +1,9 @@
 import { attributesChecksum, type Page } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
-import { defaultPlatform } from '../default-platform.ts';
+import { defaultPlatform } from '../platform/default-platform.ts';
 import type { LocalRow, LocalStore } from '../ports/local-store.ts';
+import { Replica } from '../replica/replica.ts';
 import { LocalState } from '../state/local-state.ts';
-import { Replica } from '../state/replica.ts';
 import type { SourceRow } from '../state/rows.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 import { Verifier } from './verifier.ts';
@@ -43,7 +43,8 @@ async function openVerifier(row: SourceRow) {
     await kept.commit(writes);
   };
   const store: LocalStore = { load: () => kept.load(), close: () => kept.close(), commit };
-  const replica = new Replica(store, new LocalState(await store.load()), () => undefined);
+  const replica = new Replica(() => undefined, store);
+  replica.open(new LocalState(await store.load()));
   const told: unknown[] = [];
   const platform = {
     ...defaultPlatform(),

@@ -3,8 +3,8 @@ import { VERIFY_RESTARTS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { differenceOf, heal, isRight } from '../pull/apply-page.ts';
 import { measureAll, type SizeAndChecksum } from '../pull/fold.ts';
+import type { Replica } from '../replica/replica.ts';
 import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
-import type { Replica } from '../state/replica.ts';
 import { nextTask } from './next-task.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 

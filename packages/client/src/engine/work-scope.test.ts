@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { Replica } from '../replica/replica.ts';
 import { LocalState } from '../state/local-state.ts';
-import { Replica } from '../state/replica.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 import { transactIn } from './work-scope.ts';
 
@@ -8,7 +8,8 @@ const SESSION = { token: 't', userId: 'ada', clientId: 'c1', givenAtMs: 0, expir
 
 it('[SESSION-9] work of one user is not stored when another one with the same login has signed in, who has another device', async () => {
   const state = new LocalState([{ table: 'facts', key: ['', 'session'], value: SESSION }]);
-  const replica = new Replica(memoryStore(), state, () => undefined);
+  const replica = new Replica(() => undefined, memoryStore());
+  replica.open(state);
   const { signal } = new AbortController();
   const work = (userId: string, clientId: string) => transactIn(replica, { userId, clientId, signal }, () => 'stored');
   expect(await work('ada', 'c1')).toBe('stored');

@@ -1,7 +1,7 @@
 import { clientError } from '../client-error.ts';
 import type { CommitOptions } from '../ports/local-store.ts';
+import type { Replica } from '../replica/replica.ts';
 import type { Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
 import type { SessionRow } from '../state/rows.ts';
 
 /** The user on whose behalf work is done, and the signal that aborts it. */

@@ -89,6 +89,11 @@ export function firstState(session: 'none' | 'ended' | 'kept', isOnline: boolean
   return session === 'kept' ? signedIn(state) : { state, effects: [] };
 }
 
+/** True while somebody is signed in and there is a network: then the device listens to events. */
+export function isConnected(mode: Mode): boolean {
+  return mode === 'idle' || mode === 'pushing' || mode === 'pulling' || mode === 'backing_off';
+}
+
 export function next(state: MachineState, event: MachineEvent): Transition {
   return TABLE[state.mode][event.type](state, event);
 }

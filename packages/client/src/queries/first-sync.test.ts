@@ -1,7 +1,8 @@
 import { Dice, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
+import { Replica } from '../replica/replica.ts';
+import { WriteQueue } from '../replica/write-queue.ts';
 import { LocalState, type Transaction } from '../state/local-state.ts';
-import { Replica } from '../state/replica.ts';
 import type { SourceRow, UploadRow } from '../state/rows.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 import type { SyncedObject, ViewChange } from '../view/source-view.ts';
@@ -21,7 +22,8 @@ const ROW: SourceRow = {
 
 /** A replica with one source, whose first sync is made part by part. */
 function openReplica() {
-  const replica = new Replica(memoryStore(), new LocalState([]), () => undefined);
+  const replica = new Replica(() => undefined, memoryStore());
+  const writes = new WriteQueue(replica);
   const queries = new DeviceQueries(replica, null);
   const storePart = (firstSync: 'hidden' | 'complete', write: (tx: Transaction) => void) =>
     replica.transact((tx) => {
@@ -32,9 +34,9 @@ function openReplica() {
   const create = (id: string, attributes: { readonly n: number }) => {
     const row: UploadRow = {
       ...{ source: 'Order', op: 'create', id, attributes, seen: null, state: 'waiting', settled: null, madeAtMs: 0 },
-      order: replica.takeOrder(),
+      order: writes.takeOrder(),
     };
-    return replica.write([[`op-${row.order}`, row]], () => undefined);
+    return writes.write([[`op-${row.order}`, row]], () => undefined);
   };
   return { replica, queries, orders: queries.of('Order'), storePart, create };
 }
@@ -204,5 +206,7 @@ function openCopy(objects: readonly SyncedObject[]): Replica {
   const rows = objects.map(({ id, attributes }) => ({
     ...{ table: 'objects' as const, key: ['Order', id] as const, value: attributes },
   }));
-  return new Replica(memoryStore(), new LocalState(rows), () => undefined);
+  const replica = new Replica(() => undefined, memoryStore());
+  replica.open(new LocalState(rows));
+  return replica;
 }

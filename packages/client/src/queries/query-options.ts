@@ -1,6 +1,6 @@
 import type { JsonValue } from '@tidemark/protocol';
-import type { Observable } from '../engine/observable.ts';
 import type { Attributes } from '../state/rows.ts';
+import type { Observable } from '../view/observable.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 
 /** How deep typed paths reach; deeper values need attributes without a type. */

@@ -1,5 +1,5 @@
 import { ClientError } from '../client-error.ts';
-import { Listeners, type Observable } from '../engine/observable.ts';
+import { Listeners, type Observable } from '../view/observable.ts';
 import type { SyncedObject, ViewChange } from '../view/source-view.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
 import { type Order, orderOf, type SortKey } from './order.ts';

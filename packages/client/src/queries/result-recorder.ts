@@ -5,10 +5,10 @@ import {
   LAST_RESULTS_ROWS_MAX,
   LAST_RESULTS_UNITS_MAX,
 } from '../limits.ts';
+import type { Replica } from '../replica/replica.ts';
 import { ownersOf } from '../state/group-rows.ts';
 import { LAST_RESULTS } from '../state/last-results.ts';
 import type { Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
 import { sameJson } from '../state/same-json.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';

@@ -1,6 +1,6 @@
 import { ClientError } from '../client-error.ts';
 import { QUERIES_KEPT_MAX } from '../limits.ts';
-import type { Replica } from '../state/replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import type { SourceView, SyncedObject, ViewChange } from '../view/source-view.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
 import { Query } from './query.ts';

@@ -26,33 +26,25 @@ interface Issue {
 export type OutputOf<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
 /** The schemas of a device by source. */
-export class Schemas {
-  readonly #bySource = new Map<string, StandardSchema>();
+export type Schemas = ReadonlyMap<string, StandardSchema>;
 
-  set(source: string, schema: StandardSchema): void {
-    this.#bySource.set(source, schema);
+/**
+ * Returns what to write. An update is checked as the whole object it would make, because a schema cannot check a part.
+ * Only issues of changed attributes, or of the object as a whole, refuse it: objects of an earlier version of the app, or of
+ * the backend, stay editable. Only changed attributes are written, as given if something else does not match.
+ */
+export function admitBySchema(schema: StandardSchema, source: string, changes: object, current?: object): object {
+  const result = schema['~standard'].validate({ ...current, ...changes });
+  if (result instanceof Promise) {
+    throw new ClientError('invalid_request', `the schema of ${source} is asynchronous: writes are not`);
   }
-
-  /**
-   * Returns what to write. An update is checked as the whole object it would make, because a schema cannot check a part.
-   * Only issues of changed attributes, or of the object as a whole, refuse it: objects of an earlier version of the app, or of
-   * the backend, stay editable. Only changed attributes are written, as given if something else does not match.
-   */
-  admit(source: string, changes: object, current?: object): object {
-    const schema = this.#bySource.get(source);
-    if (schema === undefined) return changes;
-    const result = schema['~standard'].validate({ ...current, ...changes });
-    if (result instanceof Promise) {
-      throw new ClientError('invalid_request', `the schema of ${source} is asynchronous: writes are not`);
-    }
-    const issues = result.issues?.filter((issue) => {
-      const [name] = namesOf(issue);
-      return !current || !name || name in changes;
-    });
-    if (issues?.length) throw new ClientError('invalid_value', `${source}: ${issues.map(textOf).join('; ')}`);
-    const whole = (result.issues ? changes : result.value) as Readonly<Record<string, unknown>>;
-    return current ? Object.fromEntries(Object.keys(changes).map((name) => [name, whole[name]])) : whole;
-  }
+  const issues = result.issues?.filter((issue) => {
+    const [name] = namesOf(issue);
+    return !current || !name || name in changes;
+  });
+  if (issues?.length) throw new ClientError('invalid_value', `${source}: ${issues.map(textOf).join('; ')}`);
+  const whole = (result.issues ? changes : result.value) as Readonly<Record<string, unknown>>;
+  return current ? Object.fromEntries(Object.keys(changes).map((name) => [name, whole[name]])) : whole;
 }
 
 function namesOf({ path }: Issue): readonly string[] {

@@ -1,5 +1,6 @@
 import type { LocalKey } from '../ports/local-store.ts';
 import type { Reader } from './local-state.ts';
+import type { SourceRow } from './rows.ts';
 
 /** Separates a source from a group. Names contain no control characters. */
 const GROUP_MARK = '\u001f';
@@ -29,6 +30,11 @@ export function ownersOf(source: string): string {
 /** The groups of the device that have the object, sorted; none if the data of the source does not belong to groups. */
 export function groupsWith(reader: Reader, source: string, id: string): readonly string[] {
   return (reader.get('objects', [ownersOf(source), id])?.groups ?? []) as readonly string[];
+}
+
+/** True if the data of the source belongs to groups. */
+export function isGrouped(row: SourceRow | undefined): boolean {
+  return row?.description.partition_type === 'group';
 }
 
 /** The groups that the device has data of, or has begun to pull. */

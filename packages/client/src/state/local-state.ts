@@ -1,8 +1,8 @@
 import type { JsonValue } from '@tidemark/protocol';
 import type { LocalKey, LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
-import { RowMap, type RowSnapshot } from '../row-map.ts';
 import { frozen } from './frozen.ts';
 import { inSteps, type Pause } from './in-steps.ts';
+import { RowMap, type RowSnapshot } from './row-map.ts';
 import type { Attributes, Rows } from './rows.ts';
 
 /** Reads rows: the stored ones, or those of a transaction. */
@@ -24,7 +24,7 @@ export interface Change {
 
 /** All rows of the device in memory. They change by whole transactions, after the store has committed them. */
 export class LocalState implements Reader {
-  readonly #rows = new RowMap<unknown>();
+  #rows = new RowMap<unknown>();
 
   constructor(rows: readonly LocalRow[]) {
     for (const row of inOrder(rows)) this.#add(row);
@@ -69,6 +69,11 @@ export class LocalState implements Reader {
   /** Every row as of now. */
   snapshot(): RowSnapshot<JsonValue> {
     return this.#rows.snapshot() as RowSnapshot<JsonValue>;
+  }
+
+  /** Takes the rows of another state, which must not be used any more. */
+  takeOver(other: LocalState): void {
+    this.#rows = other.#rows;
   }
 
   begin(): Transaction {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { JsonValue } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
 import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
-import { RowMap } from '../row-map.ts';
+import { RowMap } from '../state/row-map.ts';
 import { lockFile } from './file-lock.ts';
 import { HEADER, lineOf, readLog } from './log-lines.ts';
 import { storeError } from './store-error.ts';

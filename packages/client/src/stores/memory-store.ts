@@ -1,7 +1,7 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { LocalRow, LocalStore } from '../ports/local-store.ts';
-import { RowMap } from '../row-map.ts';
+import { RowMap } from '../state/row-map.ts';
 
 /** Stores nothing beyond the process, for tests and for apps without stored data. `rows` is the initial content. */
 export function memoryStore(rows: readonly LocalRow[] = []): LocalStore {

@@ -1,10 +1,10 @@
 import { ClientError } from '../client-error.ts';
 import type { CommandName } from '../engine/commands.ts';
 import type { DeviceEvents } from '../engine/device-listeners.ts';
-import type { User } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
-import type { NewUpload } from '../state/replica.ts';
+import type { User } from '../state/owner.ts';
+import type { NewUpload } from '../state/rows.ts';
 
 /** What tabs tell each other. `term` is the time for which one tab leads; `from` and `to` are tabs. */
 export type TabMessage =

@@ -1,6 +1,5 @@
 import { DEFAULT_LIMITS, type JsonValue, nameProblem } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
-import { frozen } from '../state/frozen.ts';
 import type { Attributes } from '../state/rows.ts';
 
 /** Returns the names of the attributes that an update removes: those with the value undefined. */
@@ -26,7 +25,7 @@ export function admitAttributes(given: unknown): Attributes {
     admitName('attribute', name);
     admitted.push([name, copied(value, DEFAULT_LIMITS.valueDepthMax, name)]);
   }
-  return frozen(Object.fromEntries(admitted));
+  return Object.freeze(Object.fromEntries(admitted));
 }
 
 export function admitName(kind: 'object' | 'attribute', name: unknown): string {
@@ -40,14 +39,17 @@ function copied(value: unknown, depthLeft: number, where: string): JsonValue {
   if (typeof value === 'string') return wellFormed(value, where);
   if (typeof value === 'number') return safe(value, where);
   if (depthLeft === 0) throw new ClientError('too_deep', `${where} is nested too deeply`);
-  if (Array.isArray(value)) return value.map((item) => copied(item, depthLeft - 1, where));
+  if (Array.isArray(value))
+    return Object.freeze(value.map((item) => copied(item, depthLeft - 1, where))) as JsonValue[];
   if (!isPlainObject(value)) throw new ClientError('invalid_request', `${where} is not JSON`);
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  return Object.fromEntries(
-    members.map(([key, member]) => {
-      if (key === '__proto__') throw new ClientError('forbidden_key', `${where} has a key "__proto__"`);
-      return [wellFormed(key, where), copied(member, depthLeft - 1, where)];
-    }),
+  return Object.freeze(
+    Object.fromEntries(
+      members.map(([key, member]) => {
+        if (key === '__proto__') throw new ClientError('forbidden_key', `${where} has a key "__proto__"`);
+        return [wellFormed(key, where), copied(member, depthLeft - 1, where)];
+      }),
+    ),
   );
 }
 

@@ -1,21 +1,29 @@
 import { LINKS_PER_SOURCE_MAX } from '../limits.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
-import type { Attributes } from '../state/rows.ts';
+import type { Attributes, SourceRow } from '../state/rows.ts';
 
 /** Returns the current id of an object: apps and uploads may still use the temporary one. */
 export function realId(reader: Reader, source: string, id: string): string {
   return reader.get('links', [source, id]) ?? id;
 }
 
-/** Replaces temporary ids in attributes that the source declares as references. */
-export function withRealReferences(reader: Reader, source: string, attributes: Attributes): Attributes {
-  const { references } = reader.get('sources', ['', source])?.description ?? {};
-  const renamed = Object.entries(references ?? {}).flatMap(([name, target]) => {
+/** The attributes that a source declares as references, and the sources that they refer to. */
+export type References = Readonly<Record<string, string>>;
+
+const NO_REFERENCES: References = {};
+
+export function referencesOf(row: SourceRow | undefined): References {
+  return row?.description.references ?? NO_REFERENCES;
+}
+
+/** Replaces temporary ids in attributes that are references. Returns the same attributes if there are none. */
+export function withRealReferences(reader: Reader, references: References, attributes: Attributes): Attributes {
+  const renamed = Object.entries(references).flatMap(([name, target]) => {
     const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
     const real = typeof value === 'string' ? realId(reader, target, value) : value;
     return real === undefined || real === value ? [] : [[name, real] as const];
   });
-  return renamed.length === 0 ? attributes : { ...attributes, ...Object.fromEntries(renamed) };
+  return renamed.length === 0 ? attributes : Object.freeze({ ...attributes, ...Object.fromEntries(renamed) });
 }
 
 /**
@@ -49,9 +57,14 @@ interface Renamable {
   readonly attributes: Attributes | null;
 }
 
+/** Does the same for the attributes of an object of the source. */
+export function withReferencesOf(reader: Reader, source: string, attributes: Attributes): Attributes {
+  return withRealReferences(reader, referencesOf(reader.get('sources', ['', source])), attributes);
+}
+
 /** Returns the same row if the link does not concern it. */
 function renamed<R extends Renamable>(tx: Transaction, row: R, { source, from, to }: Link): R {
   const id = row.source === source && row.id === from ? to : row.id;
-  const attributes = row.attributes && withRealReferences(tx, row.source, row.attributes);
+  const attributes = row.attributes && withReferencesOf(tx, row.source, row.attributes);
   return id === row.id && attributes === row.attributes ? row : { ...row, id, attributes };
 }

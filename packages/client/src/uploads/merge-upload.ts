@@ -1,7 +1,7 @@
 import { MERGED_OPS_KEPT } from '../limits.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
-import { realId, withRealReferences } from './links.ts';
+import { realId, withReferencesOf } from './links.ts';
 
 /**
  * Adds an upload to the transaction. An update is merged into `tail`, the upload before it, if that is an update of the same
@@ -24,7 +24,7 @@ export function addUpload(tx: Transaction, tail: string | null, opId: string, gi
 /** Returns the same row if no id was replaced since the change was made. */
 function withRealIds(reader: Reader, upload: UploadRow): UploadRow {
   const id = realId(reader, upload.source, upload.id);
-  const attributes = upload.attributes && withRealReferences(reader, upload.source, upload.attributes);
+  const attributes = upload.attributes && withReferencesOf(reader, upload.source, upload.attributes);
   return id === upload.id && attributes === upload.attributes ? upload : { ...upload, id, attributes };
 }
 

@@ -1,8 +1,7 @@
 import type { Upload } from '@tidemark/protocol';
 import { PUSH_UNITS_MAX } from '../limits.ts';
 import type { Reader } from '../state/local-state.ts';
-import type { UploadRow } from '../state/rows.ts';
-import { byOrder } from './pending.ts';
+import { byOrder, type UploadRow } from '../state/rows.ts';
 
 /** Returns the next uploads in order, as many as fit into one push. */
 export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[] {

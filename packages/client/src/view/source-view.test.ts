@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { LocalState } from '../state/local-state.ts';
-import { Pending } from '../uploads/pending.ts';
+import { Pending } from './pending.ts';
 import { SourceView } from './source-view.ts';
 
 it('[SDK-2] a list that was read before stays sorted by id through creates, changes and deletes', () => {

@@ -1,12 +1,13 @@
 import { frozen } from '../state/frozen.ts';
-import { groupsWith, ownersOf } from '../state/group-rows.ts';
+import { ownersOf } from '../state/group-rows.ts';
 import { inSteps, type Pause, sortInSteps } from '../state/in-steps.ts';
 import type { LocalState } from '../state/local-state.ts';
-import type { Attributes, UploadRow } from '../state/rows.ts';
+import { type Attributes, isOpen, type UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import { realId, withRealReferences } from '../uploads/links.ts';
+import { type References, realId, referencesOf, withRealReferences } from '../uploads/links.ts';
 import { changed } from '../uploads/merge-upload.ts';
-import { isOpen, type Pending } from '../uploads/pending.ts';
+import { Listeners } from './observable.ts';
+import type { Pending } from './pending.ts';
 
 /** An object as the app sees it. It is immutable: each change creates a new one. */
 export interface SyncedObject<A = Attributes> {
@@ -39,6 +40,11 @@ export interface ViewFollower {
 interface Lookup {
   /** The stored objects by id; undefined: there are none, or the app does not see them. */
   readonly objects: ReadonlyMap<string, unknown> | undefined;
+  /** The groups that have each object; undefined: the data of the source does not belong to groups. */
+  readonly owners: ReadonlyMap<string, unknown> | undefined;
+  readonly references: References;
+  /** True during a first sync that the app is to see when it is complete. */
+  readonly isHidden: boolean;
   /** True if the source has no references and no groups, so that stored attributes are shown as they are. */
   readonly isPlain: boolean;
 }
@@ -54,7 +60,9 @@ export class SourceView {
    * since making all of them when they are shown would hold the thread for long.
    */
   #arriving: Map<string, SyncedObject> | null = null;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
+  /** Calls the listener after every change that the app sees. Returns the unsubscribe function. */
+  readonly subscribe = this.#listeners.add;
   readonly #followers = new Set<ViewFollower>();
   #list: readonly SyncedObject[] | null = null;
 
@@ -62,7 +70,7 @@ export class SourceView {
     this.#state = state;
     this.#pending = pending;
     this.#source = source;
-    if (this.#isHidden()) this.#arriving = new Map();
+    if (this.#lookup().isHidden) this.#arriving = new Map();
   }
 
   /** Makes the objects of a new view in steps, sorted, so that a list of them takes no sorting. Updates may come between them. */
@@ -97,21 +105,15 @@ export class SourceView {
     this.#followers.add(follower);
   }
 
-  subscribe(listener: () => void): () => void {
-    // Wrapped, so that a listener can subscribe twice and unsubscribe once.
-    const entry = () => listener();
-    this.#listeners.add(entry);
-    return () => this.#listeners.delete(entry);
-  }
-
-  listeners(): readonly (() => void)[] {
-    return [...this.#listeners];
+  /** Tells the listeners that something has changed. */
+  tell(): void {
+    this.#listeners.notify();
   }
 
   /** Updates these objects. Returns true if the app sees a change. */
   update(ids: Iterable<string>): boolean {
     const lookup = this.#lookup();
-    if (this.#isHidden()) {
+    if (lookup.isHidden) {
       if (this.#arriving === null) {
         this.#arriving = new Map();
         return this.updateAll();
@@ -156,17 +158,13 @@ export class SourceView {
     return true;
   }
 
-  /** True during a first sync that the app is to see when it is complete. */
-  #isHidden(): boolean {
-    return this.#state.get('sources', ['', this.#source])?.staging?.firstSync === 'hidden';
-  }
-
   #lookup(): Lookup {
-    const { references = {} } = this.#state.get('sources', ['', this.#source])?.description ?? {};
-    return {
-      objects: this.#state.group('objects', this.#source),
-      isPlain: Object.keys(references).length === 0 && this.#state.count('objects', ownersOf(this.#source)) === 0,
-    };
+    const row = this.#state.get('sources', ['', this.#source]);
+    const objects = this.#state.group('objects', this.#source);
+    const owners = this.#state.group('objects', ownersOf(this.#source));
+    const references = referencesOf(row);
+    const isPlain = owners === undefined && Object.keys(references).length === 0;
+    return { objects, owners, references, isHidden: row?.staging?.firstSync === 'hidden', isPlain };
   }
 
   /** Computes these objects anew. Returns those that differ. */
@@ -184,12 +182,7 @@ export class SourceView {
     return changes;
   }
 
-  #groupsOf(id: string, uploads: readonly UploadRow[]): readonly string[] {
-    const stored = groupsWith(this.#state, this.#source, id);
-    return stored.length > 0 ? stored : uploads.flatMap(({ group }) => group ?? []).slice(0, 1);
-  }
-
-  #compute(id: string, { objects, isPlain }: Lookup): SyncedObject | undefined {
+  #compute(id: string, { objects, owners, references, isPlain }: Lookup): SyncedObject | undefined {
     const uploads = this.#pending.of(this.#source, id);
     const stored = objects?.get(id) as Attributes | undefined;
     if (isPlain && uploads.length === 0) {
@@ -197,8 +190,9 @@ export class SourceView {
     }
     const seen = overlay(stored, uploads);
     if (seen === undefined) return undefined;
-    const attributes = frozen(withRealReferences(this.#state, this.#source, seen));
-    const groups = this.#groupsOf(id, uploads);
+    const attributes = frozen(withRealReferences(this.#state, references, seen));
+    const held = (owners?.get(id) as { readonly groups: readonly string[] } | undefined)?.groups;
+    const groups = held ?? uploads.flatMap(({ group }) => group ?? []).slice(0, 1);
     const isPending = uploads.some(isOpen);
     return Object.freeze(groups.length === 0 ? { id, attributes, isPending } : { id, attributes, isPending, groups });
   }

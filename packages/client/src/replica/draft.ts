@@ -2,23 +2,30 @@ import type { UploadOp } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { UPLOADS_WAITING_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
-import type { Schemas } from '../schemas/standard-schema.ts';
-import { frozen } from '../state/frozen.ts';
-import { groupsHeld, groupsWith, rowKey } from '../state/group-rows.ts';
+import { admitBySchema, type Schemas } from '../schemas/standard-schema.ts';
+import { groupsHeld, groupsWith, isGrouped } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
-import type { NewUpload, Replica } from '../state/replica.ts';
-import type { Attributes, UploadRow } from '../state/rows.ts';
+import { requireWriter, type User, writerOf } from '../state/owner.ts';
+import type { Attributes, NewUpload, SourceRow, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import { admitAttributes, admitName, admitRemoved } from './admit-attributes.ts';
-import { realId, withRealReferences } from './links.ts';
-import { changed } from './merge-upload.ts';
-import { randomId } from './random-id.ts';
+import { admitAttributes, admitName, admitRemoved } from '../uploads/admit-attributes.ts';
+import { referencesOf, withRealReferences } from '../uploads/links.ts';
+import { changed } from '../uploads/merge-upload.ts';
+import { randomId } from '../uploads/random-id.ts';
+import type { Replica } from './replica.ts';
+import type { WriteQueue } from './write-queue.ts';
 
 export interface CreateOptions {
   /** The id of the new object. Absent: a random one. */
   readonly id?: string;
   /** The group of the new object, if the data of the source belongs to groups. Absent: the only one of the device. */
   readonly group?: string;
+}
+
+interface DraftParts {
+  readonly platform: Platform;
+  readonly replica: Replica;
+  readonly writes: WriteQueue;
 }
 
 /** Whether the store must have an object for a change to be right. */
@@ -28,14 +35,22 @@ interface Assumption {
   readonly exists: boolean;
 }
 
+type UploadChange = Pick<UploadRow, 'attributes' | 'removed' | 'group'>;
+
+/** A source that a change is made in; `row` is undefined if the device has not read the list of sources yet. */
+interface Target {
+  readonly source: string;
+  readonly row: SourceRow | undefined;
+}
+
 /**
  * Changes that belong together: the app sees all of them or none, and they are uploaded in order. A refused call
  * refuses the whole draft.
  */
 export class Draft {
-  readonly #platform: Platform;
-  readonly #replica: Replica;
+  readonly #parts: DraftParts;
   readonly #schemas: Schemas;
+  readonly #writer: User;
   /** Objects as changed by this draft, by source and id; null: deleted. */
   readonly #touched = new Map<string, Map<string, Attributes | null>>();
   readonly #uploads: NewUpload[] = [];
@@ -43,10 +58,10 @@ export class Draft {
   readonly #assumed: Assumption[] = [];
   #isUncertain = false;
 
-  constructor(platform: Platform, replica: Replica, schemas: Schemas) {
-    this.#platform = platform;
-    this.#replica = replica;
+  constructor(parts: DraftParts, schemas: Schemas) {
+    this.#parts = parts;
     this.#schemas = schemas;
+    this.#writer = writerOf(parts.replica.reader);
   }
 
   get uploads(): readonly NewUpload[] {
@@ -58,8 +73,12 @@ export class Draft {
     return this.#isUncertain;
   }
 
-  /** To be called when all objects are loaded. Throws if one that the changes rely on is missing, or exists already. */
+  /**
+   * To be called when all objects are loaded. Throws if another user has signed in, or if an object that the changes rely on is
+   * missing, or exists already.
+   */
   requireAssumed(tx: Transaction): void {
+    requireWriter(tx, this.#writer);
     for (const { source, id, exists } of this.#assumed) {
       if ((tx.get('objects', [source, id]) !== undefined) !== exists)
         throw exists ? notFound(source, id) : isThere(source, id);
@@ -68,13 +87,13 @@ export class Draft {
 
   /** Returns the id of the new object, which is generated unless the app passes one. */
   create(source: string, attributes: object, options: CreateOptions = {}): string {
-    this.#requireWritable(source);
-    const id = admitName('object', options.id ?? randomId(this.#platform));
-    if (this.#current(source, id) !== undefined) throw isThere(source, id);
+    const target = this.#writable(source);
+    const id = admitName('object', options.id ?? randomId(this.#parts.platform));
+    if ((this.#find(source, id)?.attributes ?? null) !== null) throw isThere(source, id);
     if (options.id !== undefined) this.#assume({ source, id, exists: false });
-    const admitted = this.#admit(source, this.#schemas.admit(source, attributes));
+    const admitted = this.#admit(target, this.#checked(source, attributes));
     if (Object.keys(admitted).length === 0) throw withoutAttributes();
-    this.#add('create', source, id, { attributes: admitted, ...this.#groupOfNew(source, options.group) });
+    this.#add('create', target, id, { attributes: admitted, ...this.#groupOfNew(target, options.group) });
     this.#touch(source, id, admitted);
     return id;
   }
@@ -84,10 +103,10 @@ export class Draft {
    * removed.
    */
   update(source: string, givenId: string, changes: object): void {
-    this.#requireWritable(source);
+    const target = this.#writable(source);
     const { id, current } = this.#require(source, givenId);
-    const given = this.#schemas.admit(source, changes, current);
-    const admitted = Object.entries(this.#admit(source, given));
+    const given = this.#checked(source, changes, current);
+    const admitted = Object.entries(this.#admit(target, given));
     const differing = admitted.filter(
       ([name, value]) => !(Object.hasOwn(current, name) && sameJson(current[name], value)),
     );
@@ -96,49 +115,52 @@ export class Draft {
     // What looks unchanged may differ from what is stored: the last results of a query may be older.
     if (differing.length < admitted.length || removed.length < named.length) this.#noteMissing();
     if (differing.length === 0 && removed.length === 0) return;
-    const attributes = frozen(Object.fromEntries(differing));
+    const attributes = Object.freeze(Object.fromEntries(differing));
     const change = { attributes, ...(removed.length === 0 ? {} : { removed }) };
     const after = changed(current, change);
     if (Object.keys(after).length === 0) throw withoutAttributes();
-    this.#add('update', source, id, { ...change, ...this.#groupOf(source, id) });
+    this.#add('update', target, id, { ...change, ...this.#groupOf(target, id) });
     this.#touch(source, id, after);
   }
 
   delete(source: string, givenId: string): void {
-    this.#requireWritable(source);
+    const target = this.#writable(source);
     const { id } = this.#require(source, givenId);
-    this.#add('delete', source, id, { attributes: null, ...this.#groupOf(source, id) });
+    this.#add('delete', target, id, { attributes: null, ...this.#groupOf(target, id) });
     this.#touch(source, id, null);
   }
 
-  #add(op: UploadOp, source: string, id: string, change: Pick<UploadRow, 'attributes' | 'removed' | 'group'>): void {
-    if (this.#replica.uploadsStored + this.#uploads.length >= UPLOADS_WAITING_MAX) {
+  #add(op: UploadOp, { source, row }: Target, id: string, change: UploadChange): void {
+    const { writes, replica, platform } = this.#parts;
+    if (writes.size + this.#uploads.length >= UPLOADS_WAITING_MAX) {
       throw new ClientError('limit_exceeded', `${UPLOADS_WAITING_MAX} changes wait to be uploaded already`);
     }
-    const row: UploadRow = {
-      order: this.#replica.takeOrder(),
+    const { group } = change;
+    const base = group === undefined ? row : replica.reader.get('sources', [source, group]);
+    const order = writes.takeOrder();
+    const madeAtMs = platform.nowMs();
+    const upload = {
+      order,
       source,
       op,
       id,
       ...change,
-      seen: this.#replica.reader.get('sources', rowKey({ source, ...change }))?.seen ?? null,
+      seen: base?.seen ?? null,
       state: 'waiting',
       settled: null,
-      madeAtMs: this.#platform.nowMs(),
-    };
-    this.#uploads.push([randomId(this.#platform), row]);
+    } as const;
+    this.#uploads.push([randomId(platform), { ...upload, madeAtMs }]);
   }
 
   /** A new object goes to the group that the app names, or to the only one of the device. */
-  #groupOfNew(source: string, group: string | undefined): Pick<UploadRow, 'group'> {
-    if (!this.#isGrouped(source)) return {};
+  #groupOfNew({ source, row }: Target, group: string | undefined): Pick<UploadRow, 'group'> {
+    if (!isGrouped(row)) return {};
     if (group !== undefined) return { group };
-    const held = groupsHeld(this.#replica.reader, source);
+    const held = groupsHeld(this.#parts.replica.reader, source);
     const [only] = held;
     if (held.length === 1 && only !== undefined) return { group: only };
     // Before the first pull the server knows the groups of the user, and the device does not.
-    const isPulled = (this.#replica.reader.get('sources', ['', source])?.syncedAtMs ?? null) !== null;
-    if (held.length === 0 && !isPulled) return {};
+    if (held.length === 0 && row?.syncedAtMs === null) return {};
     throw new ClientError(
       'group_required',
       `the device has ${held.length} groups of ${source}: name the one of the new object`,
@@ -146,53 +168,60 @@ export class Draft {
   }
 
   /** An object in several groups is changed in the group that its attributes are from. */
-  #groupOf(source: string, id: string): Pick<UploadRow, 'group'> {
-    const [stored] = groupsWith(this.#replica.reader, source, id);
-    const made = [...this.#replica.uploads(), ...this.#uploads].findLast(
-      ([, row]) => row.source === source && row.id === id && row.op === 'create',
-    );
+  #groupOf({ source, row }: Target, id: string): Pick<UploadRow, 'group'> {
+    if (!isGrouped(row)) return {};
+    const [stored] = groupsWith(this.#parts.replica.reader, source, id);
+    const made = this.#madeHere(source, id, 'create');
     const group = stored ?? made?.[1].group;
     if (group !== undefined) return { group };
-    if (this.#isGrouped(source)) this.#noteMissing();
+    this.#noteMissing();
     return {};
   }
 
-  #isGrouped(source: string): boolean {
-    return this.#replica.reader.get('sources', ['', source])?.description.partition_type === 'group';
+  /** The last upload of that kind that was made of the object and is not part of the objects yet. */
+  #madeHere(source: string, id: string, op: UploadOp): NewUpload | undefined {
+    return [...this.#parts.writes.uploads(), ...this.#uploads].findLast(
+      ([, row]) => row.source === source && row.id === id && row.op === op,
+    );
   }
 
-  #admit(source: string, attributes: object): Attributes {
-    return frozen(withRealReferences(this.#replica.reader, source, admitAttributes(attributes)));
+  #checked(source: string, given: object, current?: Attributes): object {
+    const schema = this.#schemas.get(source);
+    return schema === undefined ? given : admitBySchema(schema, source, given, current);
+  }
+
+  #admit({ row }: Target, given: object): Attributes {
+    return withRealReferences(this.#parts.replica.reader, referencesOf(row), admitAttributes(given));
+  }
+
+  /** The object as the app sees it and this draft has changed it; without attributes if the draft has deleted it. */
+  #find(source: string, givenId: string): { readonly id: string; readonly attributes: Attributes | null } | undefined {
+    const shown = this.#parts.replica.view(source).get(givenId);
+    const id = shown?.id ?? givenId;
+    const touched = this.#touched.get(source)?.get(id);
+    return touched === undefined ? shown : { id, attributes: touched };
   }
 
   #require(source: string, givenId: string): { readonly id: string; readonly current: Attributes } {
-    const id = realId(this.#replica.reader, source, admitName('object', givenId));
-    const current = this.#current(source, id);
-    if (current === undefined) {
+    const found = this.#find(source, admitName('object', givenId));
+    if (found === undefined || found.attributes === null) {
       this.#noteMissing();
       throw notFound(source, givenId);
     }
+    const { id, attributes: current } = found;
     this.#assume({ source, id, exists: true });
     return { id, current };
   }
 
   #noteMissing(): void {
-    this.#isUncertain ||= this.#replica.loaded !== null;
+    this.#isUncertain ||= this.#parts.replica.loaded !== null;
   }
 
   /** The last results of a query may be older than what is stored, and do not show everything. */
   #assume(assumption: Assumption): void {
-    if (this.#replica.loaded === null) return;
+    if (this.#parts.replica.loaded === null) return;
     const { source, id, exists } = assumption;
-    const isMadeHere = [...this.#replica.uploads(), ...this.#uploads].some(
-      ([, row]) => row.source === source && row.id === id && row.op === (exists ? 'create' : 'delete'),
-    );
-    if (!isMadeHere) this.#assumed.push(assumption);
-  }
-
-  #current(source: string, id: string): Attributes | undefined {
-    const touched = this.#touched.get(source)?.get(id);
-    return touched === undefined ? this.#replica.view(source).get(id)?.attributes : (touched ?? undefined);
+    if (this.#madeHere(source, id, exists ? 'create' : 'delete') === undefined) this.#assumed.push(assumption);
   }
 
   #touch(source: string, id: string, attributes: Attributes | null): void {
@@ -200,13 +229,13 @@ export class Draft {
     this.#touched.set(source, ofSource.set(id, attributes));
   }
 
-  #requireWritable(source: string): void {
-    const { reader } = this.#replica;
+  #writable(source: string): Target {
+    const { reader } = this.#parts.replica;
     const row = reader.get('sources', ['', source]);
     if (row === undefined && isListKnown(reader)) {
       throw new ClientError('source_not_found', `the server has no source ${JSON.stringify(source)}`);
     }
-    if (row?.description.read_only !== true) return;
+    if (row?.description.read_only !== true) return { source, row };
     throw new ClientError('source_read_only', `${source} cannot be changed on devices`);
   }
 }

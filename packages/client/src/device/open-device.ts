@@ -1,19 +1,18 @@
-import { clientError } from './client-error.ts';
-import { CallLog, type LoggedCall } from './debug/call-log.ts';
-import { defaultPlatform } from './default-platform.ts';
+import { clientError } from '../client-error.ts';
+import { CallLog, type LoggedCall } from '../debug/call-log.ts';
+import { Alone } from '../engine/alone.ts';
+import type { About } from '../engine/describe-device.ts';
+import type { EngineOptions } from '../engine/engine-options.ts';
+import { loadNetwork } from '../engine/load-network.ts';
+import type { MergeFunction } from '../engine/resolve-problem.ts';
+import type { GetToken } from '../engine/sessions.ts';
+import { POLL_MS_DEFAULT } from '../limits.ts';
+import { defaultPlatform } from '../platform/default-platform.ts';
+import type { LocalStore } from '../ports/local-store.ts';
+import type { Platform } from '../ports/platform.ts';
+import type { Show } from '../pull/apply-page.ts';
+import { memoryStore } from '../stores/memory-store.ts';
 import { Device } from './device.ts';
-import type { About } from './engine/describe-device.ts';
-import { EngineHost } from './engine/device-host.ts';
-import { Engine } from './engine/engine.ts';
-import type { EngineOptions } from './engine/engine-options.ts';
-import { loadNetwork } from './engine/load-network.ts';
-import type { GetToken } from './engine/sessions.ts';
-import { POLL_MS_DEFAULT } from './limits.ts';
-import type { LocalStore } from './ports/local-store.ts';
-import type { Platform } from './ports/platform.ts';
-import type { Show } from './pull/apply-page.ts';
-import { memoryStore } from './stores/memory-store.ts';
-import type { MergeFunction } from './uploads/resolve-problem.ts';
 
 export interface DeviceOptions {
   /** The address of the server, without `/sync/v1`. */
@@ -78,9 +77,8 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
     loadNetwork,
-    tab: null,
   };
-  const host = tabs === null ? new EngineHost(await Engine.open(engineOptions)) : await tabs(engineOptions);
+  const host = await (tabs === null ? Alone.open(engineOptions) : tabs(engineOptions));
   return new Device(host, log, recorder && new recorder.ResultRecorder(host.replica, platform.after));
 }
 
@@ -89,13 +87,13 @@ async function loadParts(isEarly: boolean, { sharedAs }: LocalStore, { tabs: fea
   const [tabs, early, recorder] = await Promise.all([
     sharedAs === undefined || features === null
       ? null
-      : import('./tabs/tab-host.ts').then(
-          ({ TabHost }) =>
+      : import('../tabs/tab.ts').then(
+          ({ Tab }) =>
             (options: EngineOptions) =>
-              TabHost.open(options, sharedAs, features),
+              Tab.open(options, sharedAs, features),
         ),
-    isEarly ? import('./state/load-early.ts') : null,
-    isEarly ? import('./queries/result-recorder.ts') : null,
+    isEarly ? import('../replica/load-early.ts') : null,
+    isEarly ? import('../queries/result-recorder.ts') : null,
   ]);
   return { tabs, early, recorder };
 }

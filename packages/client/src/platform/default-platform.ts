@@ -1,5 +1,5 @@
-import { clientError } from './client-error.ts';
-import type { NetworkHints, Platform, RequestLock, TabFeatures } from './ports/platform.ts';
+import { clientError } from '../client-error.ts';
+import type { NetworkHints, Platform, RequestLock, TabFeatures } from '../ports/platform.ts';
 
 /** The features that browsers, Node.js and React Native have in common. No other file uses globals of the platform. */
 export function defaultPlatform(): Platform {

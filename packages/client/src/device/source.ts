@@ -1,12 +1,12 @@
-import type { DeviceHost } from './engine/device-host.ts';
-import type { Observable } from './engine/observable.ts';
-import type { FollowOptions } from './pull/followed-groups.ts';
-import type { Query } from './queries/query.ts';
-import type { Include, QueriedObject, QueryOptions } from './queries/query-options.ts';
-import type { SourceQueries } from './queries/source-queries.ts';
-import type { Attributes } from './state/rows.ts';
-import type { CreateOptions, Draft } from './uploads/draft.ts';
-import type { SyncedObject } from './view/source-view.ts';
+import type { DeviceHost } from '../engine/device-host.ts';
+import type { FollowOptions } from '../pull/followed-groups.ts';
+import type { Query } from '../queries/query.ts';
+import type { Include, QueriedObject, QueryOptions } from '../queries/query-options.ts';
+import type { SourceQueries } from '../queries/source-queries.ts';
+import type { CreateOptions, Draft } from '../replica/draft.ts';
+import type { Attributes } from '../state/rows.ts';
+import type { Observable } from '../view/observable.ts';
+import type { SyncedObject } from '../view/source-view.ts';
 
 /** The objects of one source as the app sees them: the state of the server with the local changes applied. */
 export class Source<A extends object = Attributes> implements Observable<readonly SyncedObject<A>[]> {

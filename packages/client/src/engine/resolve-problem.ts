@@ -1,15 +1,14 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
-import type { Platform } from '../ports/platform.ts';
 import { frozen } from '../state/frozen.ts';
 import { rowKey } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
-import type { Replica } from '../state/replica.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import { admitAttributes, admitRemoved } from './admit-attributes.ts';
-import { realId, withRealReferences } from './links.ts';
-import { randomId } from './random-id.ts';
+import { admitAttributes, admitRemoved } from '../uploads/admit-attributes.ts';
+import { realId, withReferencesOf } from '../uploads/links.ts';
+import { randomId } from '../uploads/random-id.ts';
+import type { DeviceData } from './device-data.ts';
 
 /** What a merge function gets: both versions of an object that was changed here and by somebody else. */
 export interface Conflict {
@@ -27,8 +26,7 @@ export type MergeFunction = (conflict: Conflict) => { readonly [name: string]: u
 
 interface ResolveParts {
   readonly tx: Transaction;
-  readonly replica: Replica;
-  readonly platform: Platform;
+  readonly data: DeviceData;
 }
 
 export function requireProblem(tx: Transaction, opId: string): ProblemRow {
@@ -50,13 +48,13 @@ export function retryProblem(parts: ResolveParts, opId: string): string {
  * refused change had set. Returns the op_id of the new upload; null if nothing differs.
  */
 export function resolveProblem(parts: ResolveParts, opId: string, given: object): string | null {
-  const { tx, replica } = parts;
+  const { tx, data } = parts;
   const problem = requireProblem(tx, opId);
   const { source, group } = problem;
   const whose = { source, ...(group === undefined ? {} : { group }) };
-  const attributes = frozen(withRealReferences(tx, source, admitAttributes(given)));
+  const attributes = withReferencesOf(tx, source, admitAttributes(given));
   const id = realId(tx, source, problem.id);
-  const current = replica.view(source).get(id)?.attributes;
+  const current = data.replica.view(source).get(id)?.attributes;
   tx.delete('problems', ['', opId]);
   if (current === undefined) {
     const whole = frozen({ ...problem.attributes, ...attributes });
@@ -77,19 +75,19 @@ export function merged(tx: Transaction, problem: ProblemRow, merge: MergeFunctio
 }
 
 function add(
-  { tx, replica, platform }: ResolveParts,
+  { tx, data }: ResolveParts,
   change: Pick<UploadRow, 'source' | 'group' | 'op' | 'id' | 'attributes' | 'removed'>,
 ): string {
-  const opId = randomId(platform);
+  const opId = randomId(data.platform);
   const seen = tx.get('sources', rowKey(change))?.seen ?? null;
-  const order = replica.takeOrder();
+  const order = data.writes.takeOrder();
   tx.put('uploads', ['', opId], {
     ...change,
     order,
     seen,
     state: 'waiting',
     settled: null,
-    madeAtMs: platform.nowMs(),
+    madeAtMs: data.platform.nowMs(),
   });
   return opId;
 }

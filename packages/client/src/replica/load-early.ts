@@ -1,11 +1,11 @@
 import { asClientError } from '../client-error.ts';
 import type { LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
-import { frozen } from './frozen.ts';
-import { inSteps, type Pause, sortInSteps } from './in-steps.ts';
-import { LAST_RESULTS, type LastResults } from './last-results.ts';
-import { LocalState } from './local-state.ts';
+import { frozen } from '../state/frozen.ts';
+import { inSteps, type Pause, sortInSteps } from '../state/in-steps.ts';
+import { LAST_RESULTS, type LastResults } from '../state/last-results.ts';
+import { LocalState } from '../state/local-state.ts';
+import type { Attributes } from '../state/rows.ts';
 import type { Replica } from './replica.ts';
-import type { Attributes } from './rows.ts';
 
 /** What a device begins with. */
 export interface EarlyState {

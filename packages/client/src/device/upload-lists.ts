@@ -1,8 +1,7 @@
 import type { UploadOp } from '@tidemark/protocol';
-import type { DeviceHost } from './engine/device-host.ts';
-import { Derived, type Listeners, type Observable } from './engine/observable.ts';
-import type { Attributes, ProblemRow } from './state/rows.ts';
-import { isOpen } from './uploads/pending.ts';
+import type { DeviceHost } from '../engine/device-host.ts';
+import { type Attributes, isOpen, type ProblemRow } from '../state/rows.ts';
+import { Derived, type Listeners, type Observable } from '../view/observable.ts';
 
 /** An observable list that is computed when it is read after a change. */
 abstract class ObservableList<T> implements Observable<readonly T[]> {
@@ -40,7 +39,7 @@ export class UploadQueue extends ObservableList<PendingUpload> {
   readonly #host: DeviceHost;
 
   constructor(host: DeviceHost) {
-    super(() => this.#compute(), host.queueListeners);
+    super(() => this.#compute(), host.listeners.queue);
     this.#host = host;
   }
 
@@ -58,10 +57,11 @@ export class UploadQueue extends ObservableList<PendingUpload> {
   }
 
   #compute(): readonly PendingUpload[] {
-    const open = this.#host.replica.uploads().filter(([, upload]) => isOpen(upload));
+    const open = this.#host.writes.uploads().filter(([, upload]) => isOpen(upload));
+    const { inFlight } = this.#host.role;
     return Object.freeze(
       open.map(([opId, { source, op, id, attributes, removed = NO_NAMES, madeAtMs, state }]) => {
-        const isSending = this.#host.inFlight.has(opId);
+        const isSending = inFlight.has(opId);
         const shown = isSending ? 'sending' : state === 'queued' ? 'queued' : 'waiting';
         return Object.freeze({ opId, source, op, id, attributes, removed, madeAtMs, state: shown } as const);
       }),
@@ -79,7 +79,7 @@ export class UploadProblems extends ObservableList<UploadProblem> {
   readonly #host: DeviceHost;
 
   constructor(host: DeviceHost) {
-    super(() => this.#compute(), host.problemListeners);
+    super(() => this.#compute(), host.listeners.problems);
     this.#host = host;
   }
 

@@ -1,4 +1,4 @@
-import type { LocalKey, Table } from './ports/local-store.ts';
+import type { LocalKey, Table } from '../ports/local-store.ts';
 
 export interface Row<V> {
   readonly table: Table;

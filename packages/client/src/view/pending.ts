@@ -1,4 +1,4 @@
-import type { UploadRow } from '../state/rows.ts';
+import { byOrder, isOpen, type UploadRow } from '../state/rows.ts';
 
 /** The pending uploads of each object, in order. */
 export class Pending {
@@ -32,12 +32,4 @@ export class Pending {
   idsOf(source: string): Iterable<string> {
     return this.#bySource.get(source)?.keys() ?? [];
   }
-}
-
-export function isOpen({ state }: UploadRow): boolean {
-  return state !== 'applied';
-}
-
-export function byOrder(left: UploadRow, right: UploadRow): number {
-  return left.order - right.order;
 }

@@ -1,5 +1,5 @@
 import { type Device, memoryStore, openDevice, type TabFeatures } from '@tidemark/client';
-import { newDeviceWorld, tabsInMemory } from '@tidemark/testing';
+import { type DeviceWorld, newDeviceWorld, tabsInMemory } from '@tidemark/testing';
 import { expect, it, vi } from 'vitest';
 
 it('[SESSION-8] every tab says why the session ended when it says that the user has to sign in, and says it once', async () => {
@@ -76,4 +76,66 @@ it('[TABS-3] a load that fails when the tab has lost the lead does not end the t
   loads[2]?.go();
   await world.finish(created);
   expect(device.status.getSnapshot()).toMatchObject({ tab: 'leader', error: null });
+});
+
+/** Opens tabs that share one device; `losing` takes the lead from the tab that has it. */
+function sharedTabs(world: DeviceWorld) {
+  const { platform } = world;
+  const kept = memoryStore();
+  const features = tabsInMemory();
+  let lose: () => void = () => undefined;
+  const tabs: TabFeatures = {
+    ...features,
+    requestLock: (name, hooks, isStolen) => {
+      const onHeld = () => {
+        lose = hooks.onLost;
+        hooks.onHeld();
+      };
+      return features.requestLock?.(name, { ...hooks, onHeld }, isStolen) ?? (() => undefined);
+    },
+  };
+  const shared = {
+    tabs,
+    nowMs: () => platform.nowMs(),
+    after: (ms: number, callback: () => void) => platform.after(ms, callback),
+    fetch: (url: string, init: RequestInit) => platform.fetch(url, init),
+  };
+  const store = { sharedAs: 'one', load: () => kept.load(), commit: kept.commit, close: async () => undefined };
+  const open = () => world.finish(openDevice({ url: 'http://tidemark.test', live: false, store, platform: shared }));
+  return { open, losing: () => lose() };
+}
+
+it('[TABS-1] a change in a tab that follows is shown at once over changes of other tabs that wait to be sent', async () => {
+  const world = await newDeviceWorld();
+  const { open } = sharedTabs(world);
+  const leader = await open();
+  await world.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+  await world.finish(leader.sync());
+  leader.goOffline();
+  await world.finish(leader.source('Order').create({ n: 1 }, { id: 'o' }));
+  await world.finish(leader.source('Order').update('o', { n: 2 }));
+  const follower = await open();
+  const shown = () => follower.source('Order').get('o')?.attributes;
+  expect(shown()).toEqual({ n: 2 });
+  const first = follower.source('Order').update('o', { n: 3 });
+  expect(shown()).toEqual({ n: 3 });
+  await world.finish(first);
+  await world.finish(leader.source('Order').update('o', { n: 4 }));
+  expect(shown()).toEqual({ n: 4 });
+  const second = follower.source('Order').update('o', { n: 5 });
+  expect(shown()).toEqual({ n: 5 });
+  await world.finish(second);
+  expect(leader.source('Order').get('o')?.attributes).toEqual({ n: 5 });
+});
+
+it('[TABS-3] a tab that has lost the lead follows, and never says that the device is closed', async () => {
+  const world = await newDeviceWorld();
+  const { open, losing } = sharedTabs(world);
+  const device = await open();
+  await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+  await world.finish(device.sync());
+  const modes = new Set<string>();
+  device.status.subscribe(() => modes.add(device.status.getSnapshot().mode));
+  losing();
+  expect([[...modes], device.status.getSnapshot().tab]).toEqual([['idle'], 'follower']);
 });

@@ -1,20 +1,20 @@
 import type { JsonValue } from '@tidemark/protocol';
-import { clientError } from './client-error.ts';
-import type { CallLog } from './debug/call-log.ts';
-import type { DebugOptions, DebugReport } from './debug/debug-report.ts';
-import type { DeviceHost } from './engine/device-host.ts';
-import type { DeviceEvents } from './engine/device-listeners.ts';
-import type { Observable } from './engine/observable.ts';
-import { type Credentials, type User, writerCheck, writerOf } from './engine/sessions.ts';
-import type { DeviceStatus } from './engine/status.ts';
-import { CLOSE_MS_MAX } from './limits.ts';
-import type { ResultRecorder } from './queries/result-recorder.ts';
-import { DeviceQueries } from './queries/source-queries.ts';
-import { type OutputOf, Schemas, type StandardSchema } from './schemas/standard-schema.ts';
+import { clientError } from '../client-error.ts';
+import type { CallLog } from '../debug/call-log.ts';
+import type { DebugOptions, DebugReport } from '../debug/debug-report.ts';
+import type { DeviceHost } from '../engine/device-host.ts';
+import type { DeviceEvents } from '../engine/device-listeners.ts';
+import type { Credentials } from '../engine/sessions.ts';
+import type { DeviceStatus } from '../engine/status.ts';
+import { CLOSE_MS_MAX } from '../limits.ts';
+import type { ResultRecorder } from '../queries/result-recorder.ts';
+import { DeviceQueries } from '../queries/source-queries.ts';
+import { Draft } from '../replica/draft.ts';
+import type { OutputOf, StandardSchema } from '../schemas/standard-schema.ts';
+import type { Attributes } from '../state/rows.ts';
+import type { Observable } from '../view/observable.ts';
 import { Source } from './source.ts';
-import type { Attributes } from './state/rows.ts';
-import { Draft } from './uploads/draft.ts';
-import { UploadProblems, UploadQueue } from './uploads-queue.ts';
+import { UploadProblems, UploadQueue } from './upload-lists.ts';
 
 /** Attributes of the device for the server, see docs/reference/sync-protocol.md. */
 export type DeviceAttributes = Readonly<Record<string, string | number | null>>;
@@ -36,14 +36,14 @@ export class Device {
   readonly #log: CallLog;
   readonly #sources = new Map<string, Source<object>>();
   readonly #queries: DeviceQueries;
-  readonly #schemas = new Schemas();
+  readonly #schemas = new Map<string, StandardSchema>();
   #closing: Promise<void> | null = null;
 
   constructor(host: DeviceHost, log: CallLog, recorder: ResultRecorder | null) {
     this.#host = host;
     this.#log = log;
     this.#queries = new DeviceQueries(host.replica, recorder);
-    this.status = { getSnapshot: () => host.status, subscribe: host.statusListeners.add };
+    this.status = { getSnapshot: () => host.role.status, subscribe: host.listeners.status.add };
     this.uploads = new UploadQueue(host);
     this.problems = new UploadProblems(host);
   }
@@ -80,35 +80,26 @@ export class Device {
    * is not loaded yet (`status.isLoading`); nothing of the first call counts then.
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
-    const { replica } = this.#host;
-    let { draft, writer, made } = this.#draft(change);
+    const { replica, writes } = this.#host;
+    let { draft, result, error } = this.#draft(change);
     if (draft.isUncertain) {
       await replica.loaded;
-      ({ draft, writer, made } = this.#draft(change));
+      ({ draft, result, error } = this.#draft(change));
     }
-    const result = made();
-    const isWriter = writerCheck(writer);
-    await replica.write(draft.uploads, (tx) => {
-      isWriter(tx);
-      draft.requireAssumed(tx);
-    });
-    if (draft.uploads.length > 0) this.#host.onWritten();
-    return result;
+    if (error !== undefined) throw error.cause;
+    const { uploads } = draft;
+    await writes.write(uploads, (tx) => draft.requireAssumed(tx));
+    if (uploads.length > 0) this.#host.role.onWritten();
+    return result as T;
   }
 
-  /** `made` returns or throws what the change did. */
-  #draft<T>(change: (draft: Draft) => T): { readonly draft: Draft; readonly writer: User; readonly made: () => T } {
-    const { replica, platform } = this.#host;
-    const writer = writerOf(replica.reader);
-    const draft = new Draft(platform, replica, this.#schemas);
+  /** Returns what the change did; `error` if it was refused. */
+  #draft<T>(change: (draft: Draft) => T): { draft: Draft; result?: T; error?: { readonly cause: unknown } } {
+    const draft = new Draft(this.#host, this.#schemas);
     try {
-      const result = change(draft);
-      return { draft, writer, made: () => result };
-    } catch (error) {
-      const made = () => {
-        throw error;
-      };
-      return { draft, writer, made };
+      return { draft, result: change(draft) };
+    } catch (cause) {
+      return { draft, error: { cause } };
     }
   }
 
@@ -155,7 +146,7 @@ export class Device {
 
   /** Returns the unsubscribe function. */
   on<E extends keyof DeviceEvents>(event: E, listener: (data: DeviceEvents[E]) => void): () => void {
-    return this.#host.eventListeners[event].add(listener);
+    return this.#host.listeners.events[event].add(listener);
   }
 
   /** Sends attributes of the device to the server: its push address, its app. */
@@ -171,7 +162,7 @@ export class Device {
   /** Returns the state of the device for a bug ticket, as JSON: no data unless it is asked for, and never a token. */
   async debug(options: DebugOptions = {}): Promise<DebugReport> {
     // Loaded only where it is used.
-    const { debugReport } = await import('./debug/debug-report.ts');
+    const { debugReport } = await import('../debug/debug-report.ts');
     return debugReport(this.#host, this.#log, options);
   }
 

@@ -1,5 +1,3 @@
-import { callListener } from '../state/replica.ts';
-
 /** A value that can be read and observed, compatible with `useSyncExternalStore`. */
 export interface Observable<T> {
   /** Returns the same value until something changes. */
@@ -42,5 +40,16 @@ export class Derived<T> implements Observable<T> {
   invalidate(): void {
     this.#value = null;
     this.#listeners.notify();
+  }
+}
+
+/** An error of a listener is a bug of the app and must not affect the device. */
+export function callListener(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
   }
 }

@@ -1,12 +1,18 @@
 import { memoryStore } from '@tidemark/client';
 import { expect, it } from 'vitest';
-import { LocalState } from './local-state.ts';
-import { type NewUpload, Replica } from './replica.ts';
-import type { UploadRow } from './rows.ts';
+import type { NewUpload, UploadRow } from '../state/rows.ts';
+import { type Keeper, Replica } from './replica.ts';
+import { WriteQueue } from './write-queue.ts';
 
 const UPLOAD: NewUpload = ['op', { order: 0, source: 'Order', op: 'create', id: 'o', state: 'waiting' } as UploadRow];
 
-/** A replica that leads, with a commit of a change under way that the test lets through. */
+/** Another tab that has the store. */
+const other = (send: (uploads: readonly NewUpload[]) => void): Keeper => ({
+  commit: () => Promise.reject(new Error('this tab does not lead')),
+  send,
+});
+
+/** A replica whose tab leads, with a commit of a change under way that the test lets through. */
 async function committing() {
   const kept = memoryStore();
   let letThrough: () => void = () => undefined;
@@ -22,11 +28,11 @@ async function committing() {
     await kept.commit(...given);
   };
   const committed: unknown[] = [];
-  const replica = Replica.following(() => undefined);
-  const hooks = { onCommitted: (...given: unknown[]) => committed.push(given), onLost: () => undefined };
-  replica.lead({ ...kept, commit }, new LocalState([]), hooks);
+  const replica = new Replica(() => undefined);
+  const writes = new WriteQueue(replica);
+  writes.keepBy({ commit, onCommitted: (...given) => committed.push(given) });
   let isSaved = false;
-  const saved = replica
+  const saved = writes
     .write([UPLOAD], () => undefined)
     .then(() => {
       isSaved = true;
@@ -37,28 +43,27 @@ async function committing() {
     // The commit ends before a transaction that comes later.
     await replica.transact(() => undefined);
   };
-  return { replica, committed, saved, isSaved: () => isSaved, finish };
+  return { replica, writes, committed, saved, isSaved: () => isSaved, finish };
 }
 
 it('[TABS-3] a change whose commit ends after another tab has begun to lead is sent there, and is not reported as stored before that tab says so', async () => {
-  const { replica, committed, saved, isSaved, finish } = await committing();
+  const { replica, writes, committed, saved, isSaved, finish } = await committing();
   const sent: unknown[] = [];
-  replica.follow((uploads) => sent.push(uploads));
+  writes.keepBy(other((uploads) => sent.push(uploads)));
   await finish();
   const stored = () => [...replica.reader.entries('uploads', '')];
   expect([sent, committed, stored(), isSaved()]).toEqual([[[UPLOAD]], [], [], false]);
   const [opId, row] = UPLOAD;
-  replica.applyCommitted([{ table: 'uploads', key: ['', opId], value: { ...row } as never }], [opId]);
+  writes.applyCommitted([{ table: 'uploads', key: ['', opId], value: { ...row } as never }], [opId]);
   await saved;
   expect(stored()).toEqual([UPLOAD]);
 });
 
 it('[TABS-3] a change whose commit ends after the tab has led anew with what the store held then is stored once more', async () => {
-  const { replica, committed, saved, finish } = await committing();
-  replica.follow(() => undefined);
+  const { writes, committed, saved, finish } = await committing();
+  writes.keepBy(other(() => undefined));
   const kept = memoryStore();
-  const hooks = { onCommitted: (...given: unknown[]) => committed.push(given), onLost: () => undefined };
-  replica.lead(kept, [], hooks);
+  writes.keepBy({ commit: kept.commit, onCommitted: (...given) => committed.push(given) });
   await finish();
   await saved;
   const [opId, value] = UPLOAD;

@@ -1,8 +1,10 @@
 import { expect, it, vi } from 'vitest';
+import { DeviceData } from '../engine/device-data.ts';
 import { STEP_ROWS } from '../limits.ts';
+import { defaultPlatform } from '../platform/default-platform.ts';
 import type { LocalRow } from '../ports/local-store.ts';
-import { Replica } from '../state/replica.ts';
-import { Follower } from './follower.ts';
+import type { Replica } from '../replica/replica.ts';
+import { StateReceiver } from './state-receiver.ts';
 import type { SharedStatus, SnapshotMessage } from './tab-messages.ts';
 
 const rowOf = (n: number): LocalRow => ({ table: 'objects', key: ['Order', 'o'], value: { n } });
@@ -20,10 +22,11 @@ const commit = (term: string, seq: number, n: number) =>
 
 /** A tab that follows, and shows an object that it got from the tab that led in the term `first`. */
 async function following(pause = () => Promise.resolve()) {
-  const replica = Replica.following(() => undefined);
+  const data = new DeviceData(defaultPlatform(), () => undefined);
+  const { replica } = data;
   const calls: string[] = [];
-  const follower = new Follower({
-    replica,
+  const follower = new StateReceiver({
+    data,
     pause: () => pause(),
     isOpen: () => true,
     onStatus: ({ isKeptOffline }) => {
@@ -131,12 +134,13 @@ const visits: readonly LocalRow[] = [
 
 /** Takes a state over into an open tab whose app begins to show a source between two steps. Returns how many objects it showed. */
 async function shownFrom(step: number, showsOther: boolean) {
-  const replica = Replica.following(() => undefined);
+  const data = new DeviceData(defaultPlatform(), () => undefined);
+  const { replica } = data;
   const shown: number[] = [];
   let steps = 0;
   const show = () => void shown.push(replica.view('Visit').list().length);
-  const follower = new Follower({
-    replica,
+  const follower = new StateReceiver({
+    data,
     pause: async () => {
       if (steps++ !== step) return;
       replica.view('Visit').subscribe(show);
