@@ -25,12 +25,14 @@ function pagesIn({ pages }: DevicePull): Record<string, Page> {
   );
 }
 
-async function setUp(adapter: Adapter | null, attributes: Record<string, unknown>) {
-  const adapters = { find: (name: string) => (name === 'Visit' ? adapter : null) };
+/** A backend that has nothing to tell and rejects all changes, unless it is given more. */
+async function setUp(given: Partial<Adapter> | null, attributes: Record<string, unknown>) {
+  const backend = { query: async () => ({ objects: {} }), create: rejecting, update: rejecting, delete: rejecting };
+  const adapters = { find: (name: string) => (name === 'Visit' && given !== null ? { ...backend, ...given } : null) };
   const world = await newTidemark({ adapters });
   const { tidemark } = world;
-  const given = adapter === null ? {} : { adapter: 'Visit', poll_interval: -1 };
-  await tidemark.sources.declare({ name: 'Visit', ...given, ...attributes });
+  const settings = given === null ? {} : { adapter: 'Visit', poll_interval: -1 };
+  await tidemark.sources.declare({ name: 'Visit', ...settings, ...attributes });
   const ada = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
   const tablet = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
   const pull = async (device: typeof ada, presented: string | null | GroupTokens = null) =>
@@ -51,12 +53,8 @@ const rejecting = async () => {
 describe('a user who is moved while a pull is under way', () => {
   it('[ADAPT-7] gets no object of the old partition with an outcome, also from a source without pages', async () => {
     let team = 'north';
-    const teams: Adapter = {
-      partition: async () => team,
-      query: async () => ({ objects: {} }),
-      update: rejecting,
-    };
-    const { tidemark, store, ada, tablet, pull } = await setUp(teams, { sync_type: 'bulk_only' });
+    const bulk = { sync_type: 'bulk_only' };
+    const { tidemark, store, ada, tablet, pull } = await setUp({ partition: async () => team }, bulk);
     await tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects: { n1: { secret: 'of the north' } } });
     const upload: Upload = { op_id: 'op-1', source: 'Visit', op: 'update', id: 'n1', attributes: { a: 1 } };
     await tidemark.devices.push(ada, { changes: [upload] });
@@ -83,13 +81,12 @@ describe('a user who is moved while a pull is under way', () => {
       if (isDelayed) await opened;
       return team;
     };
-    const query = async () => ({ objects: {} });
-    return { state, open, adapter: { partition, query } satisfies Adapter };
+    return { state, open, partition };
   };
 
   it('[ADAPT-7] gets nothing of the old partition when the adapter named it before the move and answers late', async () => {
-    const { state, open, adapter } = slowTeams();
-    const { tidemark, ada, tablet, pull } = await setUp(adapter, {});
+    const { state, open, partition } = slowTeams();
+    const { tidemark, ada, tablet, pull } = await setUp({ partition }, {});
     await tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects: { n1: { secret: 'of the north' } } });
     state.isDelayed = true;
     const answer = pull(ada);
@@ -102,8 +99,8 @@ describe('a user who is moved while a pull is under way', () => {
   });
 
   it('[ADAPT-7] gets the new partition when the adapter answers the first question about the user late', async () => {
-    const { state, open, adapter } = slowTeams();
-    const { tidemark, ada, tablet, pull } = await setUp(adapter, {});
+    const { state, open, partition } = slowTeams();
+    const { tidemark, ada, tablet, pull } = await setUp({ partition }, {});
     await tidemark.objects.push({ source: 'Visit', user_id: 'bob', objects: { n1: { secret: 'of the north' } } });
     state.isDelayed = true;
     const answer = pull(ada);
@@ -134,10 +131,74 @@ describe('a user who joins a group while a pull is under way', () => {
   });
 });
 
+describe('a user who leaves a group, or joins it again, while a pull is under way', () => {
+  const inNorth = async () => {
+    const test = await setUp(null, WITH_GROUPS);
+    await test.tidemark.groups.set('ada', ['north', 'south']);
+    await test.tidemark.objects.push({ source: 'Visit', group: 'north', objects: { n1: { secret: 'of the north' } } });
+    return test;
+  };
+
+  it('[GROUP-15] gets no object of the group with an outcome', async () => {
+    const { tidemark, store, ada, pull } = await inNorth();
+    const upload: Upload = { op_id: 'op-1', source: 'Visit', group: 'north', op: 'create', id: 'n1', attributes: {} };
+    await tidemark.devices.push(ada, { changes: [upload] });
+    const asked = { groups: new Map(), uploads: ['north'] };
+    expect((await pull(ada, asked)).outcomes).toMatchObject([{ op_id: 'op-1', current: { secret: 'of the north' } }]);
+    const { readObjects } = store;
+    store.readObjects = async (...call) => {
+      store.readObjects = readObjects;
+      const read = await readObjects.apply(store, call);
+      await tidemark.groups.remove('ada', ['north']);
+      return read;
+    };
+    expect((await pull(ada, asked)).outcomes).toEqual([]);
+    expect((await pull(ada, asked)).outcomes).toMatchObject([{ op_id: 'op-1', current: null }]);
+  });
+
+  it('[GROUP-5] does not hear that the group has changed', async () => {
+    const { tidemark, store, ada, pull } = await inNorth();
+    const tokensIn = (answer: DevicePull) =>
+      new Map(Object.entries(pagesIn(answer)).map(([group, { token }]) => [group, token]));
+    const groups = tokensIn(await pull(ada, { groups: new Map() }));
+    const [{ setToken = null } = {}] = (await pull(ada, { groups, set: null })).grouped;
+    expect(setToken).toEqual(expect.any(String));
+    await tidemark.objects.push({ source: 'Visit', group: 'north', objects: { n2: { a: 1 } } });
+    const presented = { groups: new Map(), set: setToken };
+    expect((await pull(ada, presented)).grouped).toMatchObject([{ changed: ['north'] }]);
+    const { changedSince } = store;
+    store.changedSince = async (...call) => {
+      store.changedSince = changedSince;
+      const read = await changedSince.apply(store, call);
+      await tidemark.groups.remove('ada', ['north']);
+      return read;
+    };
+    expect((await pull(ada, presented)).grouped).toMatchObject([{ changed: [] }]);
+  });
+
+  it('[GROUP-3] does not hear that a group is gone that the user is in again', async () => {
+    const { tidemark, store, ada, pull } = await inNorth();
+    const { south } = pagesIn(await pull(ada, { groups: new Map() }));
+    await tidemark.groups.remove('ada', ['north']);
+    const groups = new Map([
+      ['north', null],
+      ['south', south?.token ?? null],
+    ]);
+    expect((await pull(ada, { groups })).grouped).toMatchObject([{ gone: ['north'] }]);
+    const { partition } = store;
+    store.partition = async (...call) => {
+      store.partition = partition;
+      await tidemark.groups.add('ada', ['north']);
+      return partition.apply(store, call);
+    };
+    expect((await pull(ada, { groups })).grouped).toMatchObject([{ gone: [] }]);
+  });
+});
+
 describe('a source that is dropped and declared again while a pull is under way', () => {
   it('[GROUP-5] gives nothing of a group to somebody whom its new adapter does not name', async () => {
     const groups = async ({ user }: { readonly user: string }) => (user === 'bob' ? ['north'] : []);
-    const { tidemark, store, ada, pull } = await setUp({ groups, query: async () => ({ objects: {} }) }, WITH_GROUPS);
+    const { tidemark, store, ada, pull } = await setUp({ groups }, WITH_GROUPS);
     await tidemark.groups.set('ada', ['north']);
     await tidemark.objects.push({ source: 'Visit', group: 'north', objects: { n1: { a: 1 } } });
     const { readJoined } = store;
