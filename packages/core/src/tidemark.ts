@@ -158,7 +158,7 @@ export class Tidemark {
       onOutcome: (settled) => events.emit('outcome', settled),
       onCommitted: (partition, range) => this.#onCommitted({ partition, cause: 'upload', range }),
       onAcknowledged: (acknowledgement) => events.emit('acknowledged', acknowledgement),
-      onPresented: (partition, mark, head) => this.freshness.presented(partition, mark, head),
+      freshness: this.freshness,
     });
     this.documents = new Documents({
       ...ports,

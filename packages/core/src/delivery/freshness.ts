@@ -78,7 +78,7 @@ export class Freshness {
     const nowMs = this.#nowMs;
     this.#forgetUnseen(nowMs);
     const partition = this.#follow(key, held.epoch, head, nowMs);
-    const name = deviceName(key, held.client);
+    const name = `${held.client}\n${partition.name}`;
     const known = this.#known(name, partition);
     const base = held.base ?? HOLDS_NOTHING;
     const tookMs = known === null ? null : partition.move(known, base, nowMs);
@@ -92,7 +92,7 @@ export class Freshness {
 
   /** Notes that a device has acknowledged changes at another server. */
   acknowledgedElsewhere(key: PartitionKey, { client, epoch, base }: HeldState): void {
-    const device = this.#devices.get(deviceName(key, client));
+    const device = this.#devices.get(`${client}\n${partitionName(key)}`);
     if (device === undefined || base === null || device.partition.epoch !== epoch) return;
     const nowMs = this.#nowMs;
     device.partition.advance(base, nowMs);
@@ -241,8 +241,4 @@ class FollowedPartition {
 
 function openGroup(): ChangeGroup {
   return { upTo: Number.POSITIVE_INFINITY, sinceMs: 0, devices: 0 };
-}
-
-function deviceName(key: PartitionKey, client: string): string {
-  return `${client}\n${partitionName(key)}`;
 }

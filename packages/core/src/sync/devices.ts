@@ -45,7 +45,7 @@ export interface DevicesParts {
   readonly onOutcome: (settled: SettledUpload) => void;
   readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
   readonly onAcknowledged: (acknowledgement: Acknowledgement) => void;
-  readonly onPresented: LastSeenRecorderParts['onPresented'];
+  readonly freshness: LastSeenRecorderParts['freshness'];
 }
 
 /** The calls of devices. Each device acts for its own user only. */

@@ -15,7 +15,7 @@ it('[EXPLAIN-14] what a server records late as sent does not undo what another h
   await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 }, 2: { a: 1 } } });
   const state = await store.partition(ORDERS);
   const newRecorder = () => {
-    const callbacks = { onPresented: () => undefined, onAcknowledged: () => undefined };
+    const callbacks = { freshness: { presented: () => undefined }, onAcknowledged: () => undefined };
     return new LastSeenRecorder({ store, clock, log: collectingLog(), clients: tidemark.clients, ...callbacks });
   };
   const presented = (seq: number, sent?: number) => {

@@ -23,8 +23,8 @@ export interface LastSeenRecorderParts extends RecordTidemarkParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly clients: Pick<Clients, 'noteSync'>;
-  /** Called for every token that a device presents, with the head of the partition. */
-  readonly onPresented: (partition: PartitionKey, mark: DeviceTidemark, head: number) => void;
+  /** Is told of every token that a device presents, with the head of the partition. */
+  readonly freshness: { presented(partition: PartitionKey, mark: DeviceTidemark, head: number): void };
 }
 
 /** A token that a device presented to a partition, and the state that it was compared with. */
@@ -60,10 +60,11 @@ export class LastSeenRecorder {
     const writes: Promise<void>[] = [];
     for (const position of presented) {
       const mark = tidemarkOf(device.client, position, nowMs);
-      this.#parts.onPresented(position.partition, mark, position.state.head);
-      const known = this.#tidemarks.get(keyOf(position.partition, device.client));
+      this.#parts.freshness.presented(position.partition, mark, position.state.head);
+      const key = keyOf(position.partition, device.client);
+      const known = this.#tidemarks.get(key);
       const isRecorded = known?.registration === own.registration && !isWorthRecording(known.mark, mark);
-      if (!isRecorded) writes.push(this.#record(device, own, position.partition, mark));
+      if (!isRecorded) writes.push(this.#record({ key, ...device, ...own }, position.partition, mark));
     }
     if (own.lastSyncMs === null || elapsedMs(own.lastSyncMs, nowMs) >= LAST_SYNC_EVERY_MS) {
       writes.push(this.#parts.clients.noteSync(device.client, nowMs).catch(this.#onFailed));
@@ -88,12 +89,10 @@ export class LastSeenRecorder {
   }
 
   async #record(
-    { user, client }: DeviceId,
-    { registration }: OwnDevice,
+    { key, user, client, registration }: DeviceId & OwnDevice & { readonly key: string },
     partition: PartitionKey,
     presented: DeviceTidemark,
   ): Promise<void> {
-    const key = keyOf(partition, client);
     // A later device of the same id has not acknowledged what this one has.
     const guards: readonly Guard[] = [{ kind: 'user_client', key: [user, client], version: registration }];
     const write = async () => {

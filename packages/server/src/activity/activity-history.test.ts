@@ -47,7 +47,7 @@ async function newHistories(count: number, bounds: { readonly eventsMax?: number
       }),
   );
   const add = (history: ActivityHistory | undefined, fact: ActivityFact, name = '') => {
-    history?.add(fact, { at: new Date(clock.nowMs()).toISOString(), server: name, request_id: null });
+    history?.add(fact, { at: new Date(clock.nowMs()).toISOString(), server: name, request_id: null }, clock.nowMs());
   };
   return { store, clock, due, histories: histories as [ActivityHistory, ...ActivityHistory[]], add, outage };
 }

@@ -82,8 +82,7 @@ export class ActivityHistory {
   }
 
   /** Keeps the event, or counts a failure as left out. */
-  add(fact: ActivityFact, stamp: object): void {
-    const nowMs = this.#parts.clock.nowMs();
+  add(fact: ActivityFact, stamp: object, nowMs: number): void {
     const event = eventOf(fact, stamp);
     const isKept = this.#budget.take(fact, nowMs) && JSON.stringify(event).length <= HISTORY_EVENT_UNITS_MAX;
     // What succeeded is a sample: only failures are missed.

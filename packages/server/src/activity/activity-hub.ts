@@ -169,8 +169,9 @@ export class ActivityHub {
 
   /** Shows the fact to all readers that want it, and keeps it. */
   publish(fact: ActivityFact, { requestId, data }: PublishOptions): void {
-    const stamp = { ...this.#stamp(), request_id: requestId };
-    this.#parts.history?.add(fact, stamp);
+    const atMs = this.#parts.clock.nowMs();
+    const stamp = { ...this.#stamp(atMs), request_id: requestId };
+    this.#parts.history?.add(fact, stamp, atMs);
     if (!this.isWatched) return;
     const event = new LazyEvent(fact, stamp, data);
     const nowMs = this.#parts.steadyClock.nowMs();
@@ -209,8 +210,8 @@ export class ActivityHub {
     for (const stream of this.#streams.values()) stream.end();
   }
 
-  #stamp(): { readonly at: string; readonly server: string } {
-    return { at: new Date(this.#parts.clock.nowMs()).toISOString(), server: this.#parts.server };
+  #stamp(atMs: number): { readonly at: string; readonly server: string } {
+    return { at: new Date(atMs).toISOString(), server: this.#parts.server };
   }
 
   #forward(fact: ActivityFact, event: LazyEvent, nowMs: number): void {
