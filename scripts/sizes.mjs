@@ -14,7 +14,7 @@ export const BUNDLES = [
     bytesMax: 20_200,
     // What is loaded later: everything that uses the network, with checksums and the JSON reader, tabs, last results, debug
     // reports.
-    laterBytesMax: 20_200,
+    laterBytesMax: 20_300,
   },
   {
     name: '@tidemark/react',

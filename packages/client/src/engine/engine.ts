@@ -119,7 +119,7 @@ export class Engine {
     const refusal = this.#syncRefusal();
     if (refusal !== null) return Promise.reject(refusal);
     const network = this.network.current;
-    const waiting = this.#waiters.wait({ tick: network?.puller.tick ?? 0, order: this.data.writes.orderNext });
+    const waiting = this.#waiters.wait({ tick: network?.puller.wants.tick ?? 0, order: this.data.writes.orderNext });
     network?.puller.wantEverything();
     network?.listener.retryNow();
     this.dispatch({ type: 'sync_wanted' });

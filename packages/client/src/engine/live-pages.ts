@@ -6,8 +6,6 @@ import type { WorkScope } from './work-scope.ts';
 interface LivePagesParts {
   /** The token that the device holds of a source. */
   readonly tokenOf: (source: string) => string | null;
-  /** True while the source is pulled. The answer decides which of the pages that come meanwhile are still news. */
-  readonly isPulled: (source: string) => boolean;
   readonly apply: (change: LiveChange, scope: WorkScope) => Promise<PageEffect['kind']>;
   /** Called when the source is complete after a page. */
   readonly onApplied: (change: LiveChange) => void;
@@ -23,6 +21,8 @@ export class LivePages {
   readonly #parts: LivePagesParts;
   readonly #queues = new Map<string, LiveQueue>();
   readonly #busy = new Set<string>();
+  /** The sources that are being pulled. The answer decides which of the pages that come meanwhile are still news. */
+  #pulled: readonly string[] = [];
 
   constructor(parts: LivePagesParts) {
     this.#parts = parts;
@@ -41,25 +41,31 @@ export class LivePages {
     void this.#applyAll(source, queue, scope);
   }
 
-  /** To be called when a pull of the sources has ended. */
-  resume(sources: readonly string[], scope: WorkScope): void {
-    for (const source of sources) {
-      const queue = this.#queues.get(source);
-      if (queue !== undefined) void this.#applyAll(source, queue, scope);
+  /** Pulls sources. Pages that come meanwhile wait until that has ended. */
+  async without(sources: readonly string[], scope: WorkScope, pull: () => Promise<void>): Promise<void> {
+    this.#pulled = sources;
+    try {
+      await pull();
+    } finally {
+      this.#pulled = [];
+      for (const source of sources) {
+        const queue = this.#queues.get(source);
+        if (queue !== undefined) void this.#applyAll(source, queue, scope);
+      }
     }
   }
 
-  forget(): void {
+  clear(): void {
     this.#queues.clear();
   }
 
   async #applyAll(source: string, queue: LiveQueue, scope: WorkScope): Promise<void> {
-    const { isPulled, onMissed } = this.#parts;
+    const isPulled = () => this.#pulled.includes(source);
     if (this.#busy.has(source)) return;
     this.#busy.add(source);
     try {
-      while (!isPulled(source) && (await this.#applyNext(source, queue, scope)));
-      if (isPulled(source)) return;
+      while (!isPulled() && (await this.#applyNext(source, queue, scope)));
+      if (isPulled()) return;
     } catch {
       // A store that fails is reported by the pull.
     } finally {
@@ -67,7 +73,7 @@ export class LivePages {
     }
     if (queue.isEmpty) return;
     queue.clear();
-    if (!scope.signal.aborted) onMissed(source);
+    if (!scope.signal.aborted) this.#parts.onMissed(source);
   }
 
   /** Returns false if there is nothing to apply. */

@@ -14,6 +14,8 @@ interface SnapshotReaderParts {
   readonly caller: SessionCaller;
 }
 
+type SnapshotAsked = Pick<PageAsked, 'source' | 'token'>;
+
 /** Returns true if the reader should stop: at the end of the stream, or because something else is to be done first. */
 type TakeLine = (line: string) => Promise<boolean>;
 
@@ -59,7 +61,7 @@ export class SnapshotReader {
   }
 
   /** Each line is a page. A broken stream continues where it stopped. Returns false if the server refuses to stream. */
-  async read(asked: PageAsked, signal: AbortSignal, takeLine: TakeLine): Promise<boolean> {
+  async read(asked: SnapshotAsked, signal: AbortSignal, takeLine: TakeLine): Promise<boolean> {
     const { source } = asked;
     const silence = timeLimit(this.#platform, signal, STREAM_SILENCE_MS_MAX);
     let lines = 0;
@@ -105,7 +107,7 @@ export function parsedLine(line: string): unknown {
   }
 }
 
-function snapshotPath({ source, token }: PageAsked): string {
+function snapshotPath({ source, token }: SnapshotAsked): string {
   const query = token === null ? '' : `?token=${encodeURIComponent(token)}`;
   return `/sources/${encodeURIComponent(source)}/snapshot${query}`;
 }

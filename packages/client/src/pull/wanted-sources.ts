@@ -6,8 +6,30 @@ export class WantedSources {
   readonly #bySource = new Map<string, number>();
   #tick = 0;
 
+  #isAll = false;
+
   get size(): number {
     return this.#bySource.size;
+  }
+
+  /** True: all sources are wanted, also those that the device will hear of with the next list. */
+  get isAll(): boolean {
+    return this.#isAll;
+  }
+
+  get isEmpty(): boolean {
+    return this.size === 0 && !this.#isAll;
+  }
+
+  addAll(known: readonly string[]): void {
+    this.#isAll = true;
+    for (const source of known) this.add(source);
+  }
+
+  /** To be called with the list of sources: those that are new are wanted, too. */
+  expand(sources: readonly string[], known: readonly string[]): void {
+    for (const source of sources) if (this.#isAll || !known.includes(source)) this.add(source);
+    this.#isAll = false;
   }
 
   add(source: string): void {
