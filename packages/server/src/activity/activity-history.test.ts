@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { newTidemark, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import {
@@ -258,5 +259,27 @@ describe('the history of the activity', () => {
     outage.isOn = false;
     await histories[0].close();
     expect((await others())?.events.length).toBe(count);
+  });
+
+  it('[ACTIVITY-74] a write that takes long is never overtaken by a later one of the same events', async () => {
+    const { clock, due, histories, add, outage } = await newHistories(2);
+    let write = () => {};
+    outage.writesAfter = new Promise((resolve) => {
+      write = resolve;
+    });
+    const count = HISTORY_CHUNK_EVENTS_MAX + 1;
+    for (let n = 0; n < count; n++) {
+      add(histories[0], refusal(`u${n}`));
+      clock.advance(250);
+      // The first event is being written while the others arrive. The store would take everything else at once.
+      if (n === 0) due.shift()?.();
+      outage.writesAfter = n === 0 ? outage.writesAfter : Promise.resolve();
+    }
+    for (const run of due.splice(0)) run();
+    const closed = histories[0].close();
+    await nextTurn();
+    write();
+    await closed;
+    expect((await histories[1]?.search(ALL))?.events.length).toBe(count);
   });
 });

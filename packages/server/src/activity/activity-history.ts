@@ -70,6 +70,10 @@ export class ActivityHistory {
   #lastEvent = 0;
   #cancelFlush = NO_FLUSH;
   #isFlushPlanned = false;
+  /** The flush that is under way; null: none. */
+  #flushing: Promise<void> | null = null;
+  /** True: a flush has been asked for since the last one began. */
+  #isFlushWanted = false;
   #isStoreAway = false;
 
   constructor(parts: ActivityHistoryParts) {
@@ -206,7 +210,7 @@ export class ActivityHistory {
     const leftOut = tooMany.reduce((sum, chunk) => sum + failuresIn(chunk), 0);
     this.#unwritten = before.slice(-HISTORY_UNWRITTEN_CHUNKS_MAX);
     this.#chunk = { key: this.#newKey(nowMs), startMs: nowMs, events: [], leftOut };
-    void this.#flush();
+    if (this.#unwritten.length > 0) void this.#flush();
     return this.#chunk;
   }
 
@@ -228,8 +232,27 @@ export class ActivityHistory {
     });
   }
 
+  /**
+   * Writes what is in memory, also what arrived during a flush that is under way. There is one flush at a time: an older
+   * write of a chunk must not arrive after a newer one.
+   */
+  #flush(): Promise<void> {
+    this.#isFlushWanted = true;
+    this.#flushing ??= this.#flushWhileWanted();
+    return this.#flushing;
+  }
+
+  async #flushWhileWanted(): Promise<void> {
+    while (this.#isFlushWanted) {
+      this.#isFlushWanted = false;
+      await this.#writeChunks();
+    }
+    // In the same turn as the check above: a flush that is asked for from now on is a new one.
+    this.#flushing = null;
+  }
+
   /** Writes all chunks that are in memory, oldest first. Those that cannot be written are tried again later. */
-  async #flush(): Promise<void> {
+  async #writeChunks(): Promise<void> {
     for (const chunk of this.#chunksInMemory()) {
       // The current chunk may get more events while it is written.
       const isFinal = chunk !== this.#chunk;
