@@ -140,7 +140,7 @@ describe('what Tidemark has', () => {
       return globalThis.fetch(url, init);
     };
     await backend.close();
-    await start(await TidemarkClient.logIn({ ...credentials(), world: { fetch } }));
+    await start(await TidemarkClient.logIn({ ...credentials(), platform: { fetch } }));
     await backend.pusher.drain();
     expect(pushes).toBeGreaterThan(0);
     const before = pushes;

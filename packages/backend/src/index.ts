@@ -31,6 +31,7 @@ export {
   type UploadCall,
 } from './handler/source-handlers.ts';
 export { Conflict, Rejected } from './handler/verdicts.ts';
+export type { Platform } from './platform.ts';
 export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from './push/objects.ts';
 export type { MoveOptions, PushOperation, PushOptions, PushReport } from './push/push-calls.ts';
 export type { ByteSource } from './push/read-objects.ts';
@@ -38,4 +39,3 @@ export { idsFromJson, objectsFromJson, objectsFromNdjson } from './push/read-obj
 export type { RetryPolicy } from './transport/retry-policy.ts';
 export { type ClientCode, type PushProgress, TidemarkError } from './transport/tidemark-error.ts';
 export type { CallOptions, ClientOptions, TextAnswer } from './transport/transport.ts';
-export type { World } from './world.ts';

@@ -42,11 +42,11 @@ function flagsOf(command: Command): Flags {
 function optionsOf({ flag, kind, name, description, default: value }: Setting): readonly Option[] {
   if (flag === null) return [];
   const group = name.startsWith('limits.') ? 'Limits:' : 'Settings:';
-  const told = `${sentence(description)}${value === null ? '' : ` (${JSON.stringify(value)})`}`;
+  const help = `${sentence(description)}${value === null ? '' : ` (${JSON.stringify(value)})`}`;
   if (kind !== 'boolean')
-    return [new Option(`${flag} <${kind === 'integer' ? 'number' : 'text'}>`, told).helpGroup(group)];
+    return [new Option(`${flag} <${kind === 'integer' ? 'number' : 'text'}>`, help).helpGroup(group)];
   return [
-    new Option(flag, told).helpGroup(group),
+    new Option(flag, help).helpGroup(group),
     new Option(flag.replace('--', '--no-'), `the opposite of ${flag}`).helpGroup(group),
   ];
 }

@@ -36,6 +36,6 @@ function failureOf(error: unknown): CliFailure {
   if (error instanceof ConfigProblem) return new CliFailure(error.message, { exitCode: EXIT.config });
   const denied = permissionFailure(error);
   if (denied !== null) return denied;
-  const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return new CliFailure(`internal error: ${told}`, { hint: 'report it with these lines' });
+  const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return new CliFailure(`internal error: ${detail}`, { hint: 'report it with these lines' });
 }

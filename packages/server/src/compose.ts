@@ -41,7 +41,7 @@ export interface Running extends AdminInfo {
 
 const SERVER_ID_BYTES = 9;
 
-const dice = () => Math.random();
+const jitter = () => Math.random();
 
 interface ComposeOptions {
   /** Routes that benchmarks and tests add. */
@@ -77,7 +77,7 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
   const { store, jobs, extraRoutes, channel, passwords } = input;
   const address = new ServerAddress(config);
   const id = randomBytes(SERVER_ID_BYTES).toString('base64url');
-  const ports = { clock, steadyClock, timers, random, dice, pace, log };
+  const ports = { clock, steadyClock, timers, random, jitter, pace, log };
   const members = new ClusterMembers({ id, clock: steadyClock, timers, openBus: (bus) => openBus(config, log, bus) });
   const announcer = new JobAnnouncer(jobs);
   const metrics = new Metrics(readVersion());

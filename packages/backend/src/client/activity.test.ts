@@ -5,7 +5,7 @@ function clientOf(chunks: readonly string[]) {
   const urls: string[] = [];
   const client = new TidemarkClient({
     url: 'http://127.0.0.1:1',
-    world: {
+    platform: {
       fetch: async (url) => {
         urls.push(url);
         const encoder = new TextEncoder();

@@ -153,7 +153,7 @@ function listening(): { readonly client: TidemarkClient; readonly sent: Set<stri
   const sent = new Set<string>();
   const client = new TidemarkClient({
     url: 'http://127.0.0.1:1',
-    world: {
+    platform: {
       fetch: async (url, { method }) => {
         const path = decodeURIComponent(new URL(url).pathname);
         sent.add(`${method} ${path}`);

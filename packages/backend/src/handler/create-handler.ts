@@ -1,5 +1,5 @@
+import { systemPlatform } from '../platform.ts';
 import { idText, ObjectFlaw } from '../push/objects.ts';
-import { systemWorld } from '../world.ts';
 import {
   inProcessOperations,
   inProcessReplays,
@@ -206,7 +206,7 @@ class CallHandler {
   }
 
   #nowMs(): number {
-    return (this.#options.nowMs ?? systemWorld.nowMs)();
+    return (this.#options.nowMs ?? systemPlatform.nowMs)();
   }
 }
 

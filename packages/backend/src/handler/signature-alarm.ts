@@ -35,16 +35,16 @@ export function signatureDetail(problem: SignatureProblem): string {
 
 /** Decides which refused calls are reported: the first of each problem, and then at most one a minute. */
 export class SignatureAlarm {
-  readonly #told = new Map<SignatureProblem, { readonly atMs: number; more: number }>();
+  readonly #reported = new Map<SignatureProblem, { readonly atMs: number; more: number }>();
 
   /** Returns null when the call is not reported. */
   report(problem: SignatureProblem, nowMs: number): SignatureError | null {
-    const last = this.#told.get(problem);
+    const last = this.#reported.get(problem);
     if (last !== undefined && nowMs - last.atMs < QUIET_MS) {
       last.more++;
       return null;
     }
-    this.#told.set(problem, { atMs: nowMs, more: 0 });
+    this.#reported.set(problem, { atMs: nowMs, more: 0 });
     return new SignatureError(problem, last?.more ?? 0);
   }
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type ServerProcess, startServerProcess, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { TidemarkClient } from '../client/tidemark-client.ts';
+import { systemPlatform } from '../platform.ts';
 import type { PushProgress } from '../transport/tidemark-error.ts';
-import { systemWorld } from '../world.ts';
 import type { Attributes, ObjectEntry } from './objects.ts';
 import { idsFromJson, objectsFromJson, objectsFromNdjson } from './read-objects.ts';
 
@@ -19,10 +19,10 @@ let lose: ReadonlySet<number>;
 
 beforeAll(async () => {
   server = await startServerProcess();
-  const fetch: typeof systemWorld.fetch = async (url, init) => {
+  const fetch: typeof systemPlatform.fetch = async (url, init) => {
     const isPush = url.includes('/app/v1/');
     if (isPush) sent.push(String(init.body));
-    const response = await systemWorld.fetch(url, init);
+    const response = await systemPlatform.fetch(url, init);
     if (isPush && lose.has(sent.length)) throw new Error('the answer is lost');
     return response;
   };
@@ -32,7 +32,7 @@ beforeAll(async () => {
     login: 'admin',
     password,
     retry: { firstPauseMsMax: 1 },
-    world: { fetch },
+    platform: { fetch },
   });
   await tidemark.users.create({ login: 'ada', password: 'x' });
 });

@@ -1,4 +1,4 @@
-import type { World } from '../world.ts';
+import type { Platform } from '../platform.ts';
 
 /** Aborts one attempt when its time is up or the caller aborts it. */
 export class Deadline {
@@ -8,9 +8,9 @@ export class Deadline {
   readonly #stop = () => this.#controller.abort();
   #isSpent = false;
 
-  constructor(world: World, timeoutMs: number, callerSignal: AbortSignal | undefined) {
+  constructor(platform: Platform, timeoutMs: number, callerSignal: AbortSignal | undefined) {
     this.#callerSignal = callerSignal;
-    this.#cancelTimer = world.after(timeoutMs, () => {
+    this.#cancelTimer = platform.after(timeoutMs, () => {
       this.#isSpent = true;
       this.#stop();
     });

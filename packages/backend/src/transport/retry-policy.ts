@@ -31,16 +31,16 @@ export interface FailedAttempt {
   readonly repetition: Repetition;
 }
 
-/** Returns the pause before the next attempt, or null when there is none. Full jitter: `dice` is from 0 to 1. */
+/** Returns the pause before the next attempt, or null when there is none. Full jitter: `jitter` is from 0 to 1. */
 export function pauseBeforeNextMs(
   policy: RetryPolicy,
   { attempt, error, repetition }: FailedAttempt,
-  dice: number,
+  jitter: number,
 ): number | null {
   if (attempt >= policy.attemptsMax || !mayRepeat(error, repetition)) return null;
   const ceilingMs = Math.min(policy.pauseMsMax, policy.firstPauseMsMax * 2 ** (attempt - 1));
   const askedMs = error.retryAfterMs ?? 0;
-  return askedMs > policy.pauseMsMax ? null : askedMs + dice * ceilingMs;
+  return askedMs > policy.pauseMsMax ? null : askedMs + jitter * ceilingMs;
 }
 
 function mayRepeat(error: TidemarkError, repetition: Repetition): boolean {

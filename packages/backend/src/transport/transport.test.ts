@@ -65,7 +65,7 @@ function client(options: Partial<ClientOptions> = {}): TidemarkClient {
     url,
     token: TOKEN,
     timeoutMs: TIMEOUT_MS,
-    world: { random: () => 0.5, after },
+    platform: { random: () => 0.5, after },
     ...options,
   });
 }

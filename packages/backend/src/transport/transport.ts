@@ -1,5 +1,5 @@
 import { parseJson } from '@tidemark/protocol';
-import { pause, systemWorld, type World } from '../world.ts';
+import { type Platform, pause, systemPlatform } from '../platform.ts';
 import { Deadline } from './deadline.ts';
 import { DEFAULT_RETRY_POLICY, pauseBeforeNextMs, type Repetition, type RetryPolicy } from './retry-policy.ts';
 import { problemError, TidemarkError } from './tidemark-error.ts';
@@ -18,7 +18,7 @@ export interface ClientOptions {
   readonly answerBytesMax?: number;
   readonly retry?: Partial<RetryPolicy>;
   /** For tests, and for runtimes with a `fetch` of their own. */
-  readonly world?: Partial<World>;
+  readonly platform?: Partial<Platform>;
 }
 
 export interface CallOptions {
@@ -64,13 +64,13 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
 export class Transport {
   readonly #options: ClientOptions;
   readonly #base: string;
-  readonly #world: World;
+  readonly #platform: Platform;
   readonly #policy: RetryPolicy;
 
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#base = baseOf(options.url);
-    this.#world = { ...systemWorld, ...options.world };
+    this.#platform = { ...systemPlatform, ...options.platform };
     this.#policy = { ...DEFAULT_RETRY_POLICY, ...options.retry };
   }
 
@@ -129,10 +129,10 @@ export class Transport {
       } catch (error) {
         if (!(error instanceof TidemarkError)) throw error;
         error.attempts = attempt;
-        const dice = this.#world.random();
-        const pauseMs = pauseBeforeNextMs(this.#policy, { attempt, error, repetition: outgoing.repetition }, dice);
+        const jitter = this.#platform.random();
+        const pauseMs = pauseBeforeNextMs(this.#policy, { attempt, error, repetition: outgoing.repetition }, jitter);
         if (pauseMs === null) throw error;
-        await pause(this.#world, pauseMs, options.signal);
+        await pause(this.#platform, pauseMs, options.signal);
       }
     }
   }
@@ -143,12 +143,12 @@ export class Transport {
     read: (response: Response, deadline: Deadline) => Promise<T>,
   ): Promise<T> {
     signal?.throwIfAborted();
-    const deadline = new Deadline(this.#world, timeoutMs, signal);
+    const deadline = new Deadline(this.#platform, timeoutMs, signal);
     try {
-      const response = await this.#world.fetch(this.#urlOf(outgoing), this.#initOf(outgoing, deadline.signal));
+      const response = await this.#platform.fetch(this.#urlOf(outgoing), this.#initOf(outgoing, deadline.signal));
       if (response.status === 200) return await read(response, deadline);
       const text = await textOf(response, REFUSAL_BYTES_MAX, 'cut');
-      throw problemError(response, text, this.#world.nowMs());
+      throw problemError(response, text, this.#platform.nowMs());
     } catch (error) {
       deadline.release();
       if (error instanceof TidemarkError) throw error;

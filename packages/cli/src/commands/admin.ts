@@ -57,13 +57,17 @@ interface ResetReport {
   readonly kept_tokens: readonly TokenView[];
 }
 
-interface Wish {
+interface ResetRequest {
   readonly config: Config;
   readonly login: string | undefined;
   readonly options: ResetOptions;
 }
 
-async function resetPassword(cli: Cli, tidemark: Tidemark, { config, login, options }: Wish): Promise<ResetReport> {
+async function resetPassword(
+  cli: Cli,
+  tidemark: Tidemark,
+  { config, login, options }: ResetRequest,
+): Promise<ResetReport> {
   const chosen = choose(await tidemark.users.admins(), login, config.adminLogin);
   const question = `New password for the administrator ${chosen}: `;
   const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: true });

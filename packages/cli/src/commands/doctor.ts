@@ -54,9 +54,9 @@ function checkConfig(
   const name = 'configuration';
   try {
     const { config, warnings } = configOf(command, cli);
-    const told = warnings.map(({ detail }): Check => ({ name, status: 'warning', detail }));
+    const warned = warnings.map(({ detail }): Check => ({ name, status: 'warning', detail }));
     const valid: Check = { name, status: 'ok', detail: 'is valid' };
-    return { checks: told.length === 0 ? [valid] : told, config };
+    return { checks: warned.length === 0 ? [valid] : warned, config };
   } catch (error) {
     if (!(error instanceof ConfigProblem)) throw error;
     const checks = error.problems.map(({ detail }): Check => ({ name, status: 'failed', detail }));

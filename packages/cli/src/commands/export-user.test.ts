@@ -21,7 +21,7 @@ async function exportOf(routes: Readonly<Record<string, (query: Query) => unknow
     if (++calls > 100) throw new Error(`it asks for ever, at last for ${address}`);
     return Response.json(known[pathname]?.(Object.fromEntries(searchParams)) ?? []);
   };
-  const api = new TidemarkClient({ url: 'http://tidemark.test', world: { fetch } });
+  const api = new TidemarkClient({ url: 'http://tidemark.test', platform: { fetch } });
   const facts: ExportedFact[] = [];
   for await (const fact of factsAbout(api, 'ada', { hasGroups: false })) facts.push(fact);
   return facts;

@@ -9,7 +9,7 @@ const clock: Clock = { nowMs: () => Date.now() };
 export async function checkPush(ping: PingConfig, isAsked: boolean): Promise<readonly Check[]> {
   const { apns, fcm, webPush } = ping;
   const topics = [...(apns?.topics.values() ?? [])].join(', ');
-  const told: Check[] = [
+  const settings: Check[] = [
     configured('apns', apns === null ? null : `key ${apns.keyId} of team ${apns.teamId} for ${topics}`),
     configured('fcm', fcm === null ? null : `${fcm.account.clientEmail} of project ${fcm.account.projectId}`),
     {
@@ -21,7 +21,7 @@ export async function checkPush(ping: PingConfig, isAsked: boolean): Promise<rea
           : `push services reach the operator at ${webPush.subject}`,
     },
   ];
-  return isAsked ? [...told, ...(await dryCalls(ping))] : told;
+  return isAsked ? [...settings, ...(await dryCalls(ping))] : settings;
 }
 
 async function dryCalls(ping: PingConfig): Promise<readonly Check[]> {

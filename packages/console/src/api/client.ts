@@ -38,7 +38,7 @@ async function callFromPage(url: string, init: RequestInit): Promise<Response> {
 /** How every call of this page is made. */
 const pageOptions = {
   url: SERVER_URL,
-  world: { fetch: callFromPage },
+  platform: { fetch: callFromPage },
   // A person waits: an error soon is better than an answer late.
   retry: { attemptsMax: 2 },
 };

@@ -20,7 +20,7 @@ function recordedCurl(call: ApiCall, shownBody: (body: string) => string): strin
   let command = '';
   const recorder = new TidemarkClient({
     url: SERVER_URL,
-    world: {
+    platform: {
       fetch: async (url, { method = 'GET', body }) => {
         command = curlLine(url, method, typeof body === 'string' ? shownBody(body) : null);
         return Response.json({});

@@ -59,7 +59,7 @@ adapterContract('the backend over HTTP', async () => {
     secret: async () => 's',
     clock,
     random: seededRandom(1),
-    dice: () => 0,
+    jitter: () => 0,
     log: collectingLog(),
     timeoutMs: TIMEOUT_MS,
     queryTimeoutMs: TIMEOUT_MS,

@@ -30,7 +30,7 @@ export interface CallGatesParts {
   readonly clock: Clock;
   readonly timers: Timers;
   /** Returns random fractions from 0 up to 1. */
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly onBreaker: (state: BreakerState, kind: CallKind) => void;
 }
 
@@ -92,12 +92,12 @@ export class CallGates {
   }
 
   #newBreakers(): Readonly<Record<CallKind, CircuitBreaker>> {
-    const { clock, dice, onBreaker } = this.#parts;
+    const { clock, jitter, onBreaker } = this.#parts;
     return byKind(
       (kind) =>
         new CircuitBreaker({
           clock,
-          dice,
+          jitter,
           probeMs: PROBE_MS_MAX,
           // A backend that sends Retry-After may mean one source or one user only.
           opensOnRetryAfter: false,

@@ -69,7 +69,7 @@ function open(changes: Changes = {}) {
     secret,
     clock,
     random: seededRandom(1),
-    dice: () => 0.5,
+    jitter: () => 0.5,
     log,
     timers,
     timeoutMs: changes.timeoutMs ?? 10_000,

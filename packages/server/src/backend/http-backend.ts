@@ -45,7 +45,7 @@ export interface HttpBackendParts {
   readonly steadyClock?: Clock;
   readonly random: Random;
   /** Returns random fractions from 0 up to 1. */
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly log: Log;
   readonly timers?: Timers;
   /** The deadline of one call; queries have their own. */
@@ -86,10 +86,10 @@ export class HttpBackend implements Adapter, Authenticator {
 
   constructor(parts: HttpBackendParts) {
     this.#parts = parts;
-    const { clock, steadyClock = clock, dice, log, timers = systemTimers, onBreaker } = parts;
+    const { clock, steadyClock = clock, jitter, log, timers = systemTimers, onBreaker } = parts;
     this.#gates = new CallGates({
       clock: steadyClock,
-      dice,
+      jitter,
       timers,
       onBreaker: (state, calls) => {
         log.warn('backend_breaker', { state, calls });

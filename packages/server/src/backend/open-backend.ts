@@ -1,6 +1,6 @@
 import type { Clock, Log, Random, Tidemark } from '@tidemark/core';
 import type { Config } from '../config/config.ts';
-import { diceOf } from '../jobs/back-off.ts';
+import { jitterFrom } from '../jobs/back-off.ts';
 import { systemTimers } from '../jobs/timers.ts';
 import { type Resolve, systemResolve } from '../outbound/checked-lookup.ts';
 import { BackendHttp } from './backend-http.ts';
@@ -38,7 +38,7 @@ export function openBackend({
     clock,
     steadyClock,
     random,
-    dice: diceOf(random),
+    jitter: jitterFrom(random),
     log,
     timeoutMs,
     queryTimeoutMs,

@@ -21,7 +21,7 @@ export interface JobQueuesParts {
   /** Measures durations: it is never set. */
   readonly steadyClock: Clock;
   readonly log: Log;
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly queues: readonly QueueConfig[];
 }
 
@@ -96,13 +96,13 @@ export class JobAnnouncer implements Pick<Jobs, 'enqueue' | 'enqueueAll'> {
   }
 }
 
-function newRunner({ tidemark, jobs, clock, steadyClock, log, dice, queues }: JobQueuesParts): JobRunner {
+function newRunner({ tidemark, jobs, clock, steadyClock, log, jitter, queues }: JobQueuesParts): JobRunner {
   return new JobRunner({
     jobs,
     clock,
     steadyClock,
     log,
-    dice,
+    jitter,
     handlers: new Map([
       [REFRESH_KIND, tidemark.refresher.handler],
       [UPLOAD_KIND, (job) => tidemark.devices.runUpload(job)],

@@ -1,6 +1,6 @@
 import { seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
-import { backOffMs, diceOf } from './back-off.ts';
+import { backOffMs, jitterFrom } from './back-off.ts';
 
 const HALF_MINUTE = { baseMs: 1_000, capMs: 30_000 };
 
@@ -24,16 +24,16 @@ describe('back-off', () => {
   });
 
   it('[JOB-29] jobs that failed together are retried at different times', () => {
-    const dice = diceOf(seededRandom(1));
-    const waits = Array.from({ length: 1_000 }, () => backOffMs(4, HALF_MINUTE, dice));
+    const jitter = jitterFrom(seededRandom(1));
+    const waits = Array.from({ length: 1_000 }, () => backOffMs(4, HALF_MINUTE, jitter));
     for (const quarter of [0, 1, 2, 3]) {
       const here = waits.filter((wait) => Math.floor(wait / 2_001) === quarter);
       expect(here.length).toBeGreaterThan(200);
     }
   });
 
-  it('dice return fractions below 1', () => {
-    expect(diceOf({ bytes: (count) => new Uint8Array(count).fill(255) })()).toBe(1 - 2 ** -32);
-    expect(diceOf({ bytes: (count) => new Uint8Array(count) })()).toBe(0);
+  it('the jitter is a fraction below 1', () => {
+    expect(jitterFrom({ bytes: (count) => new Uint8Array(count).fill(255) })()).toBe(1 - 2 ** -32);
+    expect(jitterFrom({ bytes: (count) => new Uint8Array(count) })()).toBe(0);
   });
 });

@@ -11,15 +11,15 @@ export interface BackOff {
  * Returns the wait after an attempt: a random time up to a ceiling that doubles (full jitter). So jobs that failed
  * together do not come back together.
  */
-export function backOffMs(attempt: number, { baseMs, capMs }: BackOff, dice: () => number): number {
+export function backOffMs(attempt: number, { baseMs, capMs }: BackOff, jitter: () => number): number {
   const ceilingMs = Math.min(capMs, baseMs * 2 ** (attempt - 1));
-  return Math.floor(dice() * (ceilingMs + 1));
+  return Math.floor(jitter() * (ceilingMs + 1));
 }
 
 const DICE_BYTES = 4;
 
 /** Returns random fractions from 0 up to, not including, 1. */
-export function diceOf(random: Random): () => number {
+export function jitterFrom(random: Random): () => number {
   return () => {
     const bytes = random.bytes(DICE_BYTES);
     return bytes.reduce((sum, byte) => sum * 256 + byte, 0) / 256 ** DICE_BYTES;

@@ -85,7 +85,7 @@ interface SetUpOptions {
   readonly reports: string[];
 }
 
-/** The dice always return one half. */
+/** The jitter is always one half. */
 function setUp(
   handlers: Readonly<Record<string, JobHandler>>,
   options: QueueOptions = {},
@@ -101,7 +101,7 @@ function setUp(
     handlers: new Map(Object.entries(handlers)),
     clock,
     timers,
-    dice: () => 0.5,
+    jitter: () => 0.5,
     log,
     onReport: ({ queue, kind, outcome, tookMs }) => reports.push(`${queue} ${kind} ${outcome} ${tookMs}`),
   });
@@ -412,7 +412,7 @@ describe('the job runner', () => {
     const id = await jobs.enqueue('q', job('a'));
     const timers = new ManualTimers(clock);
     const handlers = new Map([['k', gate.handle]]);
-    const runner = new JobRunner({ jobs, handlers, clock, timers, dice: () => 0, log: collectingLog() });
+    const runner = new JobRunner({ jobs, handlers, clock, timers, jitter: () => 0, log: collectingLog() });
     runner.serve('q', { workers: 1 });
     const stopping = runner.stop(1_000);
     release();
@@ -468,7 +468,7 @@ describe('the job runner', () => {
     const gate = new Gate();
     const timers = new ManualTimers(clock);
     const handlers = new Map([['k', gate.handle]]);
-    const runner = new JobRunner({ jobs, handlers, clock, timers, dice: () => 0, log: collectingLog() });
+    const runner = new JobRunner({ jobs, handlers, clock, timers, jitter: () => 0, log: collectingLog() });
     onTestFinished(() => stopAtOnce(runner, timers));
     runner.serve('q', { workers: 1 });
     await jobs.enqueue('q', job('a'));
@@ -533,12 +533,12 @@ describe('a queue behind a circuit breaker', () => {
       const clock = settableClock();
       const jobs = openMemoryJobs({ clock });
       const timers = new ManualTimers(clock);
-      const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
+      const gate = new ServiceGate({ clock, jitter: () => 1, perSecondMax: 1_000 });
       const outcomes: PingOutcome[] = [...new Array(5).fill(DOWN), { status: 'accepted' }];
       const service = gate.watch({ notify: async () => outcomes.shift() ?? DOWN });
       const call: JobHandler = async () => void (await service.notify(PING_TARGET, PING));
       const handlers = new Map(Object.entries({ ...WITHOUT_CALL, call }));
-      const runner = new JobRunner({ jobs, handlers, clock, timers, dice: () => 1, log: collectingLog() });
+      const runner = new JobRunner({ jobs, handlers, clock, timers, jitter: () => 1, log: collectingLog() });
       onTestFinished(() => stopAtOnce(runner, timers));
       runner.serve('q', { workers: 5, pollMs: 100, jobMsMax: 50, gate });
       const calls = Array.from({ length: 5 }, () => job('', { kind: 'call' }));

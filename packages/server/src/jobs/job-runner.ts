@@ -14,7 +14,7 @@ export interface JobRunnerParts {
   /** Measures durations: it is never set. Absent: `clock`. */
   readonly steadyClock?: Clock;
   /** Returns random fractions from 0 up to 1, for the back-off. */
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly log: Log;
   readonly timers?: Timers;
   /** Returns the default options of a queue. */

@@ -20,7 +20,7 @@ interface JobSettlerParts {
   readonly queue: string;
   readonly jobs: Jobs;
   readonly clock: Clock;
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly log: Log;
   readonly jobMsMax: number;
   readonly backOff: BackOff;
@@ -111,7 +111,7 @@ export class JobSettler {
   }
 
   async #fail(job: LeasedJob, failure: unknown): Promise<JobOutcome> {
-    const { jobs, clock, backOff, dice } = this.#parts;
+    const { jobs, clock, backOff, jitter } = this.#parts;
     const reason = errorMessage(failure);
     const isFinal = failure instanceof JobFailure && failure.isFinal;
     // A logged failure is not logged again, unless the job is given up.
@@ -120,7 +120,7 @@ export class JobSettler {
       return (await jobs.bury(job, reason)) ? 'dead' : 'lease_lost';
     }
     const askedMs = failure instanceof JobFailure ? (failure.retryAfterMs ?? 0) : 0;
-    const waitMs = Math.max(backOffMs(job.attempt, backOff, dice), Math.min(askedMs, RETRY_AFTER_MS_MAX));
+    const waitMs = Math.max(backOffMs(job.attempt, backOff, jitter), Math.min(askedMs, RETRY_AFTER_MS_MAX));
     const outcome = await jobs.retry(job, clock.nowMs() + Math.ceil(waitMs), reason);
     return outcome === 'retrying' ? 'retried' : outcome;
   }

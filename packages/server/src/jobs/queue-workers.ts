@@ -14,7 +14,7 @@ export interface QueueWorkersParts {
   readonly clock: Clock;
   readonly steadyClock: Clock;
   readonly timers: Timers;
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly log: Log;
   /** Concurrent jobs. */
   readonly workers: number;

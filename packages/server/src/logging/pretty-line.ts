@@ -31,11 +31,11 @@ export function prettyLine(line: string, isColoured: boolean): string {
 /** What a request was and what came of it, in the order in which one reads it. What is null is left out. */
 function requestParts({ method, route, path, status, code, duration_ms, user_id, ...rest }: Fields): readonly string[] {
   const known = [code, user_id].filter((value) => value !== null && value !== undefined).map(shown);
-  const told = [printable(`${method} ${path ?? route}`), String(status ?? 'hung up'), ...known, `${duration_ms} ms`];
-  return [...told, ...pairsOf(Object.fromEntries(Object.entries(rest).filter(([, value]) => isTold(value))))];
+  const leading = [printable(`${method} ${path ?? route}`), String(status ?? 'hung up'), ...known, `${duration_ms} ms`];
+  return [...leading, ...pairsOf(Object.fromEntries(Object.entries(rest).filter(([, value]) => isShown(value))))];
 }
 
-const isTold = (value: unknown) => value !== null && value !== false;
+const isShown = (value: unknown) => value !== null && value !== false;
 
 function pairsOf(fields: Fields): readonly string[] {
   return Object.entries(fields).map(([name, value]) => `${printable(name)}=${shown(value)}`);

@@ -4,8 +4,8 @@ import { type CallPermit, CircuitBreaker } from './circuit-breaker.ts';
 
 function bench() {
   const clock = settableClock();
-  // The dice return the maximum, so that every pause has its full length.
-  const breaker = new CircuitBreaker({ clock, dice: () => 1, failuresMax: 3, pauseMs: 1_000, pauseMsMax: 4_000 });
+  // The jitter is the maximum, so that every pause has its full length.
+  const breaker = new CircuitBreaker({ clock, jitter: () => 1, failuresMax: 3, pauseMs: 1_000, pauseMsMax: 4_000 });
   const pass = (ms: number) => clock.set(clock.nowMs() + ms);
   const failTimes = (count: number) => {
     const { permit } = breaker;
@@ -124,7 +124,7 @@ describe('the circuit breaker', () => {
     const clock = settableClock();
     const heard: string[] = [];
     const onChange = (state: string) => heard.push(state);
-    const breaker = new CircuitBreaker({ clock, dice: () => 1, failuresMax: 2, opensOnRetryAfter: false, onChange });
+    const breaker = new CircuitBreaker({ clock, jitter: () => 1, failuresMax: 2, opensOnRetryAfter: false, onChange });
     permitOf(breaker).fail(30_000);
     expect(breaker.view).toEqual({ state: 'closed', failures: 1, untilMs: null });
     permitOf(breaker).fail(30_000);

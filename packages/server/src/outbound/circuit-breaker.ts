@@ -3,7 +3,7 @@ import type { Clock } from '@tidemark/core';
 export interface CircuitBreakerParts {
   readonly clock: Clock;
   /** Returns random fractions from 0 up to 1. */
-  readonly dice: () => number;
+  readonly jitter: () => number;
   /** Consecutive failures that open the breaker. */
   readonly failuresMax?: number;
   readonly pauseMs?: number;
@@ -151,13 +151,13 @@ export class CircuitBreaker {
 
   /** Adds jitter, so that servers that opened together do not probe together. */
   #open(): void {
-    const { clock, dice, pauseMs, pauseMsMax, onChange } = this.#parts;
+    const { clock, jitter, pauseMs, pauseMsMax, onChange } = this.#parts;
     const isNew = !this.isOpen;
     const ceilingMs = Math.min(pauseMsMax, pauseMs * 2 ** Math.min(this.#pauses, PAUSE_DOUBLINGS_MAX));
     this.#pauses++;
     this.#pausesEver++;
     this.#probeUntilMs = null;
-    this.#pausedUntilMs = clock.nowMs() + Math.ceil(ceilingMs * (0.5 + dice() / 2));
+    this.#pausedUntilMs = clock.nowMs() + Math.ceil(ceilingMs * (0.5 + jitter() / 2));
     if (isNew) onChange('open');
   }
 }

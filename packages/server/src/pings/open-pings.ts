@@ -32,7 +32,7 @@ export interface PingsParts {
   readonly clock: Clock;
   readonly steadyClock: Clock;
   readonly random: Random;
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly pace: Pace;
   readonly log: Log;
 }
@@ -50,11 +50,11 @@ export interface PingService {
 }
 
 export async function openPings(parts: PingsParts): Promise<PingService> {
-  const { config, tidemark, clock, steadyClock, dice, live } = parts;
+  const { config, tidemark, clock, steadyClock, jitter, live } = parts;
   const { store } = tidemark;
   const { ping, limits } = config;
   const vapidKeys = await loadVapidKeys(store);
-  const notifiers = openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice });
+  const notifiers = openNotifiers({ ping, vapidKeys, live, clock, steadyClock, jitter });
   const { resultsMax, spreadPerS, concurrency, pushNotifyDelayMs: delayMs } = ping;
   const retentionMs = ping.resultsRetentionS * 1_000;
   const results = new PingResults({

@@ -67,7 +67,7 @@ async function setUp({
     clock,
     timeoutMs,
   });
-  const gate = () => new ServiceGate({ clock, dice: () => 0, perSecondMax: 100_000 });
+  const gate = () => new ServiceGate({ clock, jitter: () => 0, perSecondMax: 100_000 });
   const gates = { apns: gate(), fcm: gate(), webpush: gate(), webhook: gate(), live: gate() };
   const watched = gates.apns.watch(apns);
   const notifier = live === undefined ? watched : liveFirst(live, watched);
@@ -93,7 +93,7 @@ async function setUp({
       pings,
       results,
       recent: new RecentPings('here'),
-      dice: () => 0,
+      jitter: () => 0,
     };
     return startDelivery({ ...parts, concurrency, backOff: { baseMs: 10, capMs: 20 } });
   };

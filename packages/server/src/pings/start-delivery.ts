@@ -33,7 +33,7 @@ export interface DeliveryParts {
   readonly pings: Pings;
   readonly results: PingResults;
   readonly recent: RecentPings;
-  readonly dice: () => number;
+  readonly jitter: () => number;
   /** Concurrent pings to one push service. */
   readonly concurrency: number;
   /** Called with the result of each attempt. */
@@ -49,7 +49,7 @@ const BACK_OFF: BackOff = { baseMs: 5_000, capMs: 600_000 };
 
 /** Delivers pings to devices, and counts their outcomes. */
 export function startDelivery(parts: DeliveryParts): JobRunner {
-  const { tidemark, jobs, clock, steadyClock = clock, log, dice, backOff = BACK_OFF } = parts;
+  const { tidemark, jobs, clock, steadyClock = clock, log, jitter, backOff = BACK_OFF } = parts;
   const { notifiers, pings, results, recent, concurrency } = parts;
   const count = (metric: string, value: number) => tidemark.stats.record(metric, value, clock.nowMs());
   const deliver = deliverPing({
@@ -75,7 +75,7 @@ export function startDelivery(parts: DeliveryParts): JobRunner {
       [ANNOUNCE_KIND, announceToAll(tidemark.store, pings, jobs)],
       [REPEAT_KIND, repeatToBehind(repeatPorts(parts))],
     ]),
-    dice,
+    jitter,
     onReport: ({ queue, outcome, tookMs }) => count(`jobs:${queue}:${outcome}`, tookMs),
   });
   runner.serve(ANNOUNCE_QUEUE, { workers: 1 });

@@ -184,8 +184,8 @@ class MemoryJobs implements Jobs {
   ): Promise<JobPage> {
     insist(queueProblem(queue) ?? listProblem(limit));
     const rows = this.#in(queue, state).map((job) => ({ job, place: [rankOf(job, state), job.number] as const }));
-    const from = after === undefined ? null : placeFrom(after);
-    const left = rows.filter(({ place }) => from === null || comparePlaces(place, from) > 0);
+    const from = after === undefined ? null : positionFrom(after);
+    const left = rows.filter(({ place }) => from === null || comparePositions(place, from) > 0);
     const last = left.length > limit ? left[limit - 1] : undefined;
     return {
       jobs: left.slice(0, limit).map(({ job }) => viewOf(job, state)),
@@ -304,19 +304,19 @@ function countAnew(job: MemoryJob, nowMs: number): void {
   }
 }
 
-type Place = readonly [rank: number, number: number];
+type JobPosition = readonly [rank: number, number: number];
 
 function sorted(jobs: readonly MemoryJob[], state: JobState): readonly MemoryJob[] {
   return [...jobs].sort((left, right) =>
-    comparePlaces([rankOf(left, state), left.number], [rankOf(right, state), right.number]),
+    comparePositions([rankOf(left, state), left.number], [rankOf(right, state), right.number]),
   );
 }
 
-function comparePlaces(left: Place, right: Place): number {
+function comparePositions(left: JobPosition, right: JobPosition): number {
   return left[0] - right[0] || left[1] - right[1];
 }
 
-function placeFrom(text: string): Place {
+function positionFrom(text: string): JobPosition {
   const [, rank, number] = /^(\d+)\.(\d+)$/.exec(text) ?? [];
   if (rank === undefined) throw new Refusal('invalid_value', 'that is no place in this listing of jobs');
   return [Number(rank), Number(number)];

@@ -49,7 +49,7 @@ async function ask(
   return {
     service,
     isAccepted,
-    detail: `${isAccepted ? 'accepts the keys' : 'does not accept the keys'}${about} (${told(outcome)})`,
+    detail: `${isAccepted ? 'accepts the keys' : 'does not accept the keys'}${about} (${outcomeText(outcome)})`,
   };
 }
 
@@ -64,6 +64,6 @@ function nobody(service: 'apns' | 'fcm', appId: string | null): PingTarget {
   };
 }
 
-function told(outcome: PingOutcome): string {
+function outcomeText(outcome: PingOutcome): string {
   return 'reason' in outcome ? outcome.reason : outcome.status;
 }

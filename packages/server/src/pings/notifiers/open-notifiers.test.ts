@@ -48,7 +48,7 @@ describe('push services', () => {
       live: null,
       clock,
       steadyClock: clock,
-      dice: () => 1,
+      jitter: () => 1,
     });
     onTestFinished(() => notifiers.close());
     const { gates } = notifiers;

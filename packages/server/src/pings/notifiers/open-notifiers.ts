@@ -22,7 +22,7 @@ interface NotifiersParts {
   readonly clock: Clock;
   /** Measures durations: it is never set. */
   readonly steadyClock: Clock;
-  readonly dice: () => number;
+  readonly jitter: () => number;
 }
 
 export interface Notifiers {
@@ -33,8 +33,8 @@ export interface Notifiers {
 }
 
 /** Opens all configured push services, each with its own gate, and a gate for those that are not configured. */
-export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice }: NotifiersParts): Notifiers {
-  const common = { clock, steadyClock, dice, ttlS: ping.ttlS, ca: trusted(ping.caFile) };
+export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, jitter }: NotifiersParts): Notifiers {
+  const common = { clock, steadyClock, jitter, ttlS: ping.ttlS, ca: trusted(ping.caFile) };
   const closable: Partial<Record<PushService, ClosableNotifier>> = {
     ...(ping.apns === null
       ? {}
@@ -52,7 +52,7 @@ export function openNotifiers({ ping, vapidKeys, live, clock, steadyClock, dice 
     ...webhookOf(ping, clock),
     ...(live === null ? {} : { live: liveNotifier(live) }),
   };
-  const newGate = () => new ServiceGate({ clock: steadyClock, dice, perSecondMax: ping.ratePerS });
+  const newGate = () => new ServiceGate({ clock: steadyClock, jitter, perSecondMax: ping.ratePerS });
   const webhook = newGate();
   // Services that are not configured are served by the webhook, so they share its gate.
   const gateOf = (service: PushService) => (services[service] === undefined ? webhook : newGate());

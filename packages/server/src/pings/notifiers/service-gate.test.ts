@@ -18,7 +18,7 @@ const answering = (outcome: PingOutcome) => ({ notify: async () => outcome });
 describe('the gate of a service', () => {
   it('[PING-42] the gate admits a number of pings per second, and says how long to wait for the next', () => {
     const clock = settableClock();
-    const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 10 });
+    const gate = new ServiceGate({ clock, jitter: () => 1, perSecondMax: 10 });
     expect(takes(gate, 12)).toEqual([...new Array(10).fill('place'), 100, 100]);
     clock.advance(100);
     const place = gate.take();
@@ -31,7 +31,7 @@ describe('the gate of a service', () => {
 
   it('[PING-30] the gate closes when its service is down, and not because of single devices', async () => {
     const clock = settableClock();
-    const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
+    const gate = new ServiceGate({ clock, jitter: () => 1, perSecondMax: 1_000 });
     const fail = gate.watch(answering(failed('busy')));
     for (let count = 0; count < 20; count++) await fail.notify(PING_TARGET, PING);
     expect([gate.isOpen, ...takes(gate)]).toEqual([true, 'place']);
@@ -46,7 +46,7 @@ describe('the gate of a service', () => {
 
   it('[PING-30] calls that were under way when the gate closed do not open it', async () => {
     const clock = settableClock();
-    const gate = new ServiceGate({ clock, dice: () => 1, perSecondMax: 1_000 });
+    const gate = new ServiceGate({ clock, jitter: () => 1, perSecondMax: 1_000 });
     const answers: ((outcome: PingOutcome) => void)[] = [];
     const slow = gate.watch({ notify: () => new Promise((resolve) => answers.push(resolve)) });
     const late = [slow.notify(PING_TARGET, PING), slow.notify(PING_TARGET, PING)];
@@ -61,7 +61,7 @@ describe('the gate of a service', () => {
   });
 
   it('[PING-30] the gate closes at once for as long as the service asks', async () => {
-    const gate = new ServiceGate({ clock: settableClock(), dice: () => 1, perSecondMax: 1_000 });
+    const gate = new ServiceGate({ clock: settableClock(), jitter: () => 1, perSecondMax: 1_000 });
     await gate
       .watch(answering(failed('quota', { isServiceDown: true, retryAfterMs: 60_000 })))
       .notify(PING_TARGET, PING);

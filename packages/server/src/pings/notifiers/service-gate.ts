@@ -5,7 +5,7 @@ import { type CallPermit, CircuitBreaker } from '../../outbound/circuit-breaker.
 
 export interface ServiceGateParts {
   readonly clock: Clock;
-  readonly dice: () => number;
+  readonly jitter: () => number;
   /** Pings per second. */
   readonly perSecondMax: number;
 }

@@ -38,7 +38,7 @@ async function bench(
     addressRules: { denyPrivate: false },
     ttlS: 3_600,
     clock,
-    dice: () => 1,
+    jitter: () => 1,
     ca: [TEST_ONLY_CERTIFICATE],
     ...parts,
   });

@@ -36,7 +36,7 @@ export interface WebPushNotifierParts {
   readonly clock: Clock;
   /** Measures durations: it is never set. Absent: `clock`. */
   readonly steadyClock?: Clock;
-  readonly dice: () => number;
+  readonly jitter: () => number;
   readonly ca?: readonly string[] | undefined;
   readonly timeoutMs?: number;
   readonly timers?: Timers;
@@ -137,20 +137,20 @@ function outcomeOf(reply: HttpsReply, nowMs: number): PingOutcome {
   if (reply.kind === 'not_sent') return failed(`the push service cannot be reached: ${reply.reason}`);
   if (reply.kind === 'lost') return failed(`the push service did not answer: ${reply.reason}`, { isAnswerLost: true });
   const { status } = reply;
-  const told = `the push service answered ${status}`;
+  const answered = `the push service answered ${status}`;
   if (status >= 200 && status < 300) return { status: 'accepted' };
-  if (GONE.has(status)) return { status: 'retired', reason: told };
+  if (GONE.has(status)) return { status: 'retired', reason: answered };
   const waitMs = retryAfterMs(reply.retryAfter, nowMs);
-  if (status === TOO_MANY_REQUESTS || status >= 500) return failed(told, { retryAfterMs: waitMs });
-  return refused(status >= 300 && status < 400 ? 'the push service redirects, which is not followed' : told);
+  if (status === TOO_MANY_REQUESTS || status >= 500) return failed(answered, { retryAfterMs: waitMs });
+  return refused(status >= 300 && status < 400 ? 'the push service redirects, which is not followed' : answered);
 }
 
 class Breakers {
   readonly #parts: CircuitBreakerParts;
   readonly #breakers = new BoundedMap<string, CircuitBreaker>(SERVICES_MAX);
 
-  constructor({ clock, steadyClock = clock, dice }: Pick<WebPushNotifierParts, 'clock' | 'steadyClock' | 'dice'>) {
-    this.#parts = { clock: steadyClock, dice };
+  constructor({ clock, steadyClock = clock, jitter }: Pick<WebPushNotifierParts, 'clock' | 'steadyClock' | 'jitter'>) {
+    this.#parts = { clock: steadyClock, jitter };
   }
 
   of(origin: string): CircuitBreaker {

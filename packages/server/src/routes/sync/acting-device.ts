@@ -26,8 +26,8 @@ export function actingDevice(bearer: Bearer | null, named?: string): ActingDevic
     throw new Refusal('forbidden', 'this token was not issued for a device; log in at POST /sync/v1/login');
   }
   if (named !== undefined && named !== bearer.client) {
-    const told = named.length > SHOWN_UNITS_MAX ? `${named.slice(0, SHOWN_UNITS_MAX)}…` : named;
-    throw new Refusal('client_not_found', `there is no client ${JSON.stringify(told.toWellFormed())} of this token`);
+    const shown = named.length > SHOWN_UNITS_MAX ? `${named.slice(0, SHOWN_UNITS_MAX)}…` : named;
+    throw new Refusal('client_not_found', `there is no client ${JSON.stringify(shown.toWellFormed())} of this token`);
   }
   const { user, client, tokenId, tokenHash } = bearer;
   return { user, client, tokenId, tokenHash };

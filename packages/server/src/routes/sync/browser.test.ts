@@ -244,7 +244,7 @@ async function webPushPayload(): Promise<string> {
     addressRules: { denyPrivate: false },
     ttlS: 3_600,
     clock,
-    dice: () => 1,
+    jitter: () => 1,
     ca: [TEST_ONLY_CERTIFICATE],
   });
   const target = { client: 'c1', deviceType: 'web', pushType: 'webpush', devicePort: null, appId: null } as const;

@@ -1,5 +1,5 @@
-/** The outside world as this package sees it: network, clock, dice and timers. Tests bring their own. */
-export interface World {
+/** What this package needs of its surroundings: network, clock, randomness and timers. Tests bring their own. */
+export interface Platform {
   fetch(url: string, init: RequestInit): Promise<Response>;
   nowMs(): number;
   /** From 0 to 1, without 1. */
@@ -8,7 +8,7 @@ export interface World {
   after(delayMs: number, action: () => void): () => void;
 }
 
-export const systemWorld: World = {
+export const systemPlatform: Platform = {
   // Looked up at every call, so that tools which replace the global function are not passed by.
   fetch: (url, init) => globalThis.fetch(url, init),
   nowMs: () => Date.now(),
@@ -20,14 +20,14 @@ export const systemWorld: World = {
 };
 
 /** Waits, unless it is told to stop: then it rejects with the signal's reason. */
-export function pause(world: World, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+export function pause(platform: Platform, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const stop = () => {
       cancel();
       reject(signal?.reason);
     };
-    const cancel = world.after(delayMs, () => {
+    const cancel = platform.after(delayMs, () => {
       signal?.removeEventListener('abort', stop);
       resolve();
     });
