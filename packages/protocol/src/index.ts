@@ -35,7 +35,7 @@ export { canonicalJson, type JsonValue } from './json/canonical-json.ts';
 export { JsonSplitter, SplitError, type SplitProblem } from './json/json-splitter.ts';
 export { parseJson, parseMembers, stringOf } from './json/parse-json.ts';
 export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
-export { eachMember, endOfString, endOfValue } from './json/scan.ts';
+export { endOfString, endOfValue, type Members, splitMembers } from './json/scan.ts';
 export * from './limits.ts';
 export { characterProblem, NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';
 export { errorMessage, type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refusals.ts';

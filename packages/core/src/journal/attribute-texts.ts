@@ -1,10 +1,4 @@
-import { eachMember, stringOf } from '@tidemark/protocol';
-
-/** The members of an object as texts, in order: the names with their quotes, and the values. */
-interface Members {
-  readonly names: readonly string[];
-  readonly values: readonly string[];
-}
+import { type Members, splitMembers, stringOf } from '@tidemark/protocol';
 
 /** Up to so many names are searched one by one; more are found by an index. */
 const SEARCHED_NAMES_MAX = 16;
@@ -109,14 +103,9 @@ export class AttributeTexts implements Iterable<readonly [name: string, text: st
 }
 
 function membersIn(text: string): Members {
-  const names: string[] = [];
-  const values: string[] = [];
-  const end = eachMember(text, 0, (name, value) => {
-    names.push(name);
-    values.push(value);
-  });
+  const { end, ...members } = splitMembers(text, 0);
   if (end !== text.length) throw new Error('something follows the object of a record that is not its marks');
-  return { names, values };
+  return members;
 }
 
 function objectText({ names, values }: Members): string {

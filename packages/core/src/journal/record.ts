@@ -1,11 +1,11 @@
 import {
-  eachMember,
   endOfString,
   endOfValue,
   GONE_MARKS_MAX,
   objectChecksum,
   parseJson,
   plainObjectChecksum,
+  splitMembers,
   stringOf,
 } from '@tidemark/protocol';
 import { AttributeTexts, nameText } from './attribute-texts.ts';
@@ -107,7 +107,8 @@ export function changedRecord({ id, attributes, marks }: ObjectRecord, next: Att
 /** Calls `visit` with every attribute of the object and its JSON text. Returns the id of the object. */
 export function eachAttribute(record: string, visit: (name: string, text: string) => void): string {
   const idEnd = endOfId(record);
-  eachMember(record, idEnd + 1, (name, text) => visit(stringOf(name, 0, name.length), text));
+  const { names, values } = splitMembers(record, idEnd + 1);
+  for (const [at, name] of names.entries()) visit(stringOf(name, 0, name.length), values[at] ?? '');
   return stringOf(record, 0, idEnd);
 }
 
@@ -229,11 +230,8 @@ function membersOf(
     return names.map((name) => searchMember(record, place.start, name));
   }
   const wanted = new Set(names.map(nameText));
-  const members: string[] = [];
-  eachMember(record, place.start, (name, text) => {
-    if (wanted.has(name)) members.push(`${name}:${text}`);
-  });
-  return members;
+  const object = splitMembers(record, place.start);
+  return object.names.flatMap((name, at) => (wanted.has(name) ? `${name}:${object.values[at]}` : []));
 }
 
 /** Whether a name consists of characters that cannot follow the end of a JSON string. */

@@ -69,22 +69,31 @@ function endOfScalar(text: string, start: number): number {
   return -1;
 }
 
+/** The members of a JSON object as texts, in order: the names with their quotes, and the values. */
+export interface Members {
+  readonly names: readonly string[];
+  readonly values: readonly string[];
+}
+
 /**
- * Calls `visit` with every member of the JSON object that starts at `start`, which has no white space: the name with its quotes, and the value.
- * Returns the index behind the object.
+ * Splits the JSON object that starts at `start` and has no white space. `end` is the index behind it. Throws if the text
+ * ends too early.
  */
-export function eachMember(text: string, start: number, visit: (name: string, value: string) => void): number {
+export function splitMembers(text: string, start: number): Members & { readonly end: number } {
   if (text.charCodeAt(start) !== OPEN_BRACE) throw new Error('the text is not a JSON object');
+  const names: string[] = [];
+  const values: string[] = [];
   let at = start + 1;
   while (text.charCodeAt(at) !== CLOSE_BRACE) {
     if (text.charCodeAt(at) === COMMA) at++;
     const nameEnd = endOfString(text, at);
     const valueEnd = nameEnd === -1 ? -1 : endOfValue(text, nameEnd + 1);
     if (valueEnd === -1) throw new Error('the JSON object is not complete');
-    visit(text.slice(at, nameEnd), text.slice(nameEnd + 1, valueEnd));
+    names.push(text.slice(at, nameEnd));
+    values.push(text.slice(nameEnd + 1, valueEnd));
     at = valueEnd;
   }
-  return at + 1;
+  return { names, values, end: at + 1 };
 }
 
 const STRING = String.raw`"[^"\\]*(?:\\[^][^"\\]*)*"`;
