@@ -7,7 +7,7 @@ import { loadNetwork } from '../engine/load-network.ts';
 import type { MergeFunction } from '../engine/resolve-problem.ts';
 import type { GetToken } from '../engine/sessions.ts';
 import { POLL_MS_DEFAULT } from '../limits.ts';
-import { defaultPlatform } from '../platform/default-platform.ts';
+import { platformWith } from '../platform/default-platform.ts';
 import type { LocalStore } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { Show } from '../pull/apply-page.ts';
@@ -58,7 +58,7 @@ export interface DeviceOptions {
 export async function openDevice(options: DeviceOptions): Promise<Device> {
   requireUrl(options.url);
   const store = options.store ?? memoryStore();
-  const given = completed(options.platform ?? {});
+  const given = platformWith(options.platform ?? {});
   const log = new CallLog(options.log ?? null);
   const platform = { ...given, fetch: log.watch(given) };
   const { tabs, early, recorder } = await loadParts(options.start === 'last_results', store, platform);
@@ -117,17 +117,4 @@ function parsedUrl(text: string): URL | null {
   } catch {
     return null;
   }
-}
-
-/** Copies members explicitly, because a spread would lose methods of a class. */
-function completed(given: Partial<Platform>): Platform {
-  const own = defaultPlatform();
-  return {
-    nowMs: () => (given.nowMs === undefined ? own.nowMs() : given.nowMs()),
-    randomBytes: (count) => (given.randomBytes === undefined ? own.randomBytes(count) : given.randomBytes(count)),
-    after: (ms, callback) => (given.after === undefined ? own.after(ms, callback) : given.after(ms, callback)),
-    fetch: (url, init) => (given.fetch === undefined ? own.fetch(url, init) : given.fetch(url, init)),
-    network: given.network === undefined ? own.network : given.network,
-    tabs: given.tabs === undefined ? own.tabs : given.tabs,
-  };
 }

@@ -1,7 +1,8 @@
 import type { UploadOp } from '@tidemark/protocol';
 import type { DeviceHost } from '../engine/device-host.ts';
-import { type Attributes, isOpen, type ProblemRow } from '../state/rows.ts';
+import type { Attributes, ProblemRow } from '../state/rows.ts';
 import { Derived, type Listeners, type Observable } from '../view/observable.ts';
+import { isOpen } from '../view/pending.ts';
 
 /** An observable list that is computed when it is read after a change. */
 abstract class ObservableList<T> implements Observable<readonly T[]> {

@@ -79,11 +79,12 @@ export class StatusBoard {
   #compute(): DeviceStatus {
     const { data, sessions, network, tab, machine } = this.#parts;
     const { mode, isOnline } = machine();
-    const { reader, views, loaded } = data.replica;
-    const puller = network.current?.puller;
+    const { reader, views } = data.replica;
+    const { progress = null, troubles } = network.current?.puller ?? {};
     const owner = sessions.owner();
     let heals = 0;
     for (const [, row] of reader.entries('sources', '')) heals += row.heals;
+    const problems = reader.count('problems', '');
     return Object.freeze({
       mode,
       userId: mode === 'signed_out' ? null : (owner?.userId ?? null),
@@ -91,17 +92,17 @@ export class StatusBoard {
       isOnline,
       isLive: this.#isLive,
       isSyncing: mode === 'pushing' || mode === 'pulling',
-      pendingUploads: views.uploadsOpen,
-      problems: reader.count('problems', ''),
-      progress: puller?.progress ?? null,
+      problems,
+      progress,
       lastSyncedAtMs: this.#syncedAtMs,
       sessionEnd: sessions.lastEnd(),
       error: this.#error,
       retryAtMs: this.#retryAtMs,
-      sourceTroubles: new Map(puller?.troubles),
+      sourceTroubles: new Map(troubles),
       heals,
       tab,
-      isLoading: loaded !== null,
+      pendingUploads: views.uploadsOpen,
+      isLoading: data.replica.loaded !== null,
     });
   }
 

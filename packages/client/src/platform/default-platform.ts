@@ -13,6 +13,19 @@ export function defaultPlatform(): Platform {
   };
 }
 
+/** Returns a platform with some features replaced. Members are copied explicitly, because a spread would lose methods of a class. */
+export function platformWith(given: Partial<Platform>): Platform {
+  const own = defaultPlatform();
+  return {
+    nowMs: () => (given.nowMs === undefined ? own.nowMs() : given.nowMs()),
+    randomBytes: (count) => (given.randomBytes === undefined ? own.randomBytes(count) : given.randomBytes(count)),
+    after: (ms, callback) => (given.after === undefined ? own.after(ms, callback) : given.after(ms, callback)),
+    fetch: (url, init) => (given.fetch === undefined ? own.fetch(url, init) : given.fetch(url, init)),
+    network: given.network === undefined ? own.network : given.network,
+    tabs: given.tabs === undefined ? own.tabs : given.tabs,
+  };
+}
+
 function afterTime(delayMs: number, callback: () => void): () => void {
   const timer = setTimeout(callback, delayMs);
   return () => clearTimeout(timer);

@@ -41,6 +41,7 @@ type UploadChange = Pick<UploadRow, 'attributes' | 'removed' | 'group'>;
 interface Target {
   readonly source: string;
   readonly row: SourceRow | undefined;
+  readonly hasGroups: boolean;
 }
 
 /**
@@ -153,8 +154,8 @@ export class Draft {
   }
 
   /** A new object goes to the group that the app names, or to the only one of the device. */
-  #groupOfNew({ source, row }: Target, group: string | undefined): Pick<UploadRow, 'group'> {
-    if (!isGrouped(row)) return {};
+  #groupOfNew({ source, row, hasGroups }: Target, group: string | undefined): Pick<UploadRow, 'group'> {
+    if (!hasGroups) return {};
     if (group !== undefined) return { group };
     const held = groupsHeld(this.#parts.replica.reader, source);
     const [only] = held;
@@ -168,8 +169,8 @@ export class Draft {
   }
 
   /** An object in several groups is changed in the group that its attributes are from. */
-  #groupOf({ source, row }: Target, id: string): Pick<UploadRow, 'group'> {
-    if (!isGrouped(row)) return {};
+  #groupOf({ source, hasGroups }: Target, id: string): Pick<UploadRow, 'group'> {
+    if (!hasGroups) return {};
     const [stored] = groupsWith(this.#parts.replica.reader, source, id);
     const made = this.#madeHere(source, id, 'create');
     const group = stored ?? made?.[1].group;
@@ -232,10 +233,11 @@ export class Draft {
   #writable(source: string): Target {
     const { reader } = this.#parts.replica;
     const row = reader.get('sources', ['', source]);
+    const hasGroups = isGrouped(row);
     if (row === undefined && isListKnown(reader)) {
       throw new ClientError('source_not_found', `the server has no source ${JSON.stringify(source)}`);
     }
-    if (row?.description.read_only !== true) return { source, row };
+    if (row?.description.read_only !== true) return { source, row, hasGroups };
     throw new ClientError('source_read_only', `${source} cannot be changed on devices`);
   }
 }

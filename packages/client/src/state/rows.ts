@@ -68,11 +68,6 @@ export interface UploadRow {
 /** An upload with its op_id. */
 export type NewUpload = readonly [opId: string, row: UploadRow];
 
-/** True for an upload without a final outcome. */
-export function isOpen({ state }: UploadRow): boolean {
-  return state !== 'applied';
-}
-
 export function byOrder(left: UploadRow, right: UploadRow): number {
   return left.order - right.order;
 }

@@ -1,4 +1,4 @@
-import { byOrder, isOpen, type UploadRow } from '../state/rows.ts';
+import { byOrder, type UploadRow } from '../state/rows.ts';
 
 /** The pending uploads of each object, in order. */
 export class Pending {
@@ -32,4 +32,9 @@ export class Pending {
   idsOf(source: string): Iterable<string> {
     return this.#bySource.get(source)?.keys() ?? [];
   }
+}
+
+/** True for an upload without a final outcome. */
+export function isOpen({ state }: UploadRow): boolean {
+  return state !== 'applied';
 }

@@ -2,12 +2,12 @@ import { frozen } from '../state/frozen.ts';
 import { ownersOf } from '../state/group-rows.ts';
 import { inSteps, type Pause, sortInSteps } from '../state/in-steps.ts';
 import type { LocalState } from '../state/local-state.ts';
-import { type Attributes, isOpen, type UploadRow } from '../state/rows.ts';
+import type { Attributes, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 import { type References, realId, referencesOf, withRealReferences } from '../uploads/links.ts';
 import { changed } from '../uploads/merge-upload.ts';
 import { Listeners } from './observable.ts';
-import type { Pending } from './pending.ts';
+import { isOpen, type Pending } from './pending.ts';
 
 /** An object as the app sees it. It is immutable: each change creates a new one. */
 export interface SyncedObject<A = Attributes> {
