@@ -133,9 +133,8 @@ export class Engine {
 
   /** Starts a session, which asks for everything again. */
   beginSession(): void {
-    const network = this.network.current;
-    network?.forget();
-    network?.puller.wantAll();
+    this.network.current?.forget();
+    this.network.current?.puller.wantAll();
     this.#board.clearError();
     this.dispatch({ type: 'signed_in' });
     void this.departures.revoke();
