@@ -4,6 +4,7 @@ import { type Clock, type Committed, elapsedMs, type Log, type Tidemark } from '
 import { errorMessage, Refusal, type SyncEvents } from '@tidemark/protocol';
 import { ChangeEventMaker, type ChangeEvents, type ReadLivePage } from './change-events.ts';
 import { Connection, eventBytes, HEARTBEAT, type Listener } from './connection.ts';
+import { Heartbeats } from './heartbeats.ts';
 import { pageSelection } from './page-selection.ts';
 import { type Changed, PendingChanges } from './pending-changes.ts';
 
@@ -38,8 +39,6 @@ export interface ListeningDevices extends LiveDevices {
 const BATCH_MS = 20;
 /** Connections that are written to in one turn of the event loop. */
 const CONNECTIONS_PER_TURN = 200;
-/** Heartbeats are spread over this number of ticks, so that no tick takes long. */
-const HEARTBEAT_TICKS = 25;
 /** A connection is cut off if it is behind at more heartbeats in a row. */
 const HEARTBEATS_BEHIND_MAX = 2;
 const RETRY_AFTER_S = 5;
@@ -53,10 +52,7 @@ export class EventHub implements LiveDevices {
   readonly #parts: EventHubParts;
   readonly #byClient = new Map<string, Connection>();
   readonly #byUser = new Map<string, Set<Connection>>();
-  readonly #ticks = Array.from({ length: HEARTBEAT_TICKS }, () => new Set<Connection>());
-  readonly #timer: NodeJS.Timeout;
-  #tick = 0;
-  #isTicking = false;
+  readonly #heartbeats: Heartbeats;
   /** Users whose tokens must be checked; null stands for all users. */
   readonly #toCheck = new Set<string | null>();
   #isChecking = false;
@@ -68,8 +64,11 @@ export class EventHub implements LiveDevices {
   constructor(parts: EventHubParts) {
     this.#parts = parts;
     this.#changeEvents = new ChangeEventMaker(parts.readLivePage ?? (async () => null), parts.log);
-    this.#timer = setInterval(() => void this.#nextTick(), Math.max(1, parts.heartbeatMs / HEARTBEAT_TICKS));
-    this.#timer.unref();
+    this.#heartbeats = new Heartbeats({
+      everyMs: parts.heartbeatMs,
+      beat: (connection) => this.#sendHeartbeat(connection),
+      onFailed: (error) => parts.log.warn('heartbeat_failed', { reason: errorMessage(error) }),
+    });
   }
 
   /** The number of devices that listen. */
@@ -101,8 +100,7 @@ export class EventHub implements LiveDevices {
     this.#byClient.set(listener.client, connection);
     const ofUser = this.#byUser.get(listener.user) ?? new Set();
     this.#byUser.set(listener.user, ofUser.add(connection));
-    // Joins the tick that has just passed, so that the first heartbeat comes after a full interval.
-    this.#ticks[(this.#tick + HEARTBEAT_TICKS - 1) % HEARTBEAT_TICKS]?.add(connection);
+    this.#heartbeats.add(connection);
     connection.send(eventBytes('ready', { heartbeat_s: Math.ceil(this.#parts.heartbeatMs / 1_000) }));
     if (this.#isClosed) connection.end();
     else this.#parts.onListen?.(listener.client, connection.sinceMs);
@@ -173,7 +171,7 @@ export class EventHub implements LiveDevices {
   /** Ends all streams. Devices connect again, here or elsewhere. */
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    this.#heartbeats.close();
     for (const connection of this.#byClient.values()) connection.end();
   }
 
@@ -190,7 +188,7 @@ export class EventHub implements LiveDevices {
     const ofUser = this.#byUser.get(user);
     ofUser?.delete(connection);
     if (ofUser?.size === 0) this.#byUser.delete(user);
-    for (const tick of this.#ticks) tick.delete(connection);
+    this.#heartbeats.remove(connection);
   }
 
   /** Changes that arrive while events are sent are sent in the next round. */
@@ -249,21 +247,6 @@ export class EventHub implements LiveDevices {
     const changes = this.#pending;
     this.#pending = null;
     return changes;
-  }
-
-  async #nextTick(): Promise<void> {
-    if (this.#isTicking) return;
-    this.#isTicking = true;
-    try {
-      const turn = [...(this.#ticks[this.#tick] ?? [])];
-      this.#tick = (this.#tick + 1) % HEARTBEAT_TICKS;
-      for (const connection of turn) await this.#sendHeartbeat(connection);
-    } catch (error) {
-      // The next heartbeat tries again.
-      this.#parts.log.warn('heartbeat_failed', { reason: errorMessage(error) });
-    } finally {
-      this.#isTicking = false;
-    }
   }
 
   async #sendHeartbeat(connection: Connection): Promise<void> {
