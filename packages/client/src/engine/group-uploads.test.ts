@@ -82,3 +82,25 @@ it('[GROUP-22] a new object of a user who is in no group is refused at once, and
   await world.finish(device.sync());
   expect(await onServer('north')).toEqual({ x: { a: 1 }, y: { a: 2 } });
 });
+
+it('[GROUP-22] an answer about a group that the device has dropped and follows again meanwhile is ignored, and the group is pulled whole', async () => {
+  await push('north', { x: { a: 'north' } });
+  await push('south', { y: { a: 'south' }, z: { a: 'south', b: 1 } });
+  const device = await opened(['north', 'south']);
+  const visits = device.source('Visit');
+  const healed: unknown[] = [];
+  device.on('healed', (event) => healed.push(event));
+  await push('south', { z: { b: 2 } });
+  let follows: Promise<unknown> | null = null;
+  world.intercept = async ({ path }, go) => {
+    const answer = await go();
+    if (path !== '/pull' || follows !== null) return answer;
+    follows = visits.follow({ groups: ['north'] }).then(() => visits.follow({ groups: null }));
+    await follows;
+    return answer;
+  };
+  await world.finish(device.sync());
+  await world.finish(device.sync());
+  expect(seen(device)).toEqual({ x: { a: 'north' }, y: { a: 'south' }, z: { a: 'south', b: 2 } });
+  expect(healed).toEqual([]);
+});
