@@ -47,7 +47,7 @@ let root;
 
 beforeEach(() => {
   root = fs.mkdtempSync(join(tmpdir(), 'tidemark-setup-'));
-  const pages = ['build-console', 'build-docs', 'bundle-cli', 'built-files', 'files', 'source-aliases'];
+  const pages = ['build-console', 'build-docs', 'bundle-cli', 'built-files', 'declarations', 'files', 'source-aliases'];
   for (const script of [...pages, 'processes', 'programs', 'run', 'setup', 'test', 'test-files']) {
     write(`scripts/${script}.mjs`, fs.readFileSync(join(ROOT, `scripts/${script}.mjs`)));
   }
