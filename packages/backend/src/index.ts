@@ -33,7 +33,7 @@ export {
 export { Conflict, Rejected } from './handler/verdicts.ts';
 export type { Platform } from './platform.ts';
 export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from './push/objects.ts';
-export type { MoveOptions, PushOperation, PushOptions, PushReport } from './push/push-calls.ts';
+export type { MoveOptions, PushObjectsOptions, PushOperation, PushOptions, PushReport } from './push/push-calls.ts';
 export type { ByteSource } from './push/read-objects.ts';
 export { idsFromJson, objectsFromJson, objectsFromNdjson } from './push/read-objects.ts';
 export type { RetryPolicy } from './transport/retry-policy.ts';

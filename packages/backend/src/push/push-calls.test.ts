@@ -98,6 +98,18 @@ it('[BSDK-6] more than one call holds goes in several, in order, and all of it a
   expect(await md()).toEqual({});
 });
 
+it('[PG-61] a push takes deletes along in one call, and refuses an id that is in both before anything is sent', async () => {
+  await tidemark.push.objects('Product', products(3));
+  sent.length = 0;
+  const report = await tidemark.push.objects('Product', { p1: { n: 7 } }, { deletes: ['p0', 9], whole: true });
+  expect(report).toMatchObject({ changed: 2, unchanged: 1, chunks: 1 });
+  expect(await md()).toEqual({ p1: { n: 7 }, p2: products(3).p2 });
+  sent.length = 0;
+  const both = tidemark.push.objects('Product', products(3), { deletes: ['p2'] });
+  await expect(both).rejects.toMatchObject({ code: 'invalid_argument' });
+  expect(sent).toEqual([]);
+});
+
 it('[BSDK-6] atomic refuses what does not fit into one call before anything is sent', async () => {
   const call = tidemark.push.objects('Product', products(101), { chunkObjectsMax: 100, atomic: true });
   await expect(call).rejects.toMatchObject({ code: 'push_too_large', pushed: { chunks: 0 } });

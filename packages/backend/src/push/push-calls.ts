@@ -20,6 +20,13 @@ export interface PushOptions extends CallOptions {
   readonly onProgress?: (progress: PushProgress) => void;
 }
 
+export interface PushObjectsOptions extends PushOptions {
+  /** Ids of objects to delete, in the same commit where one call holds everything. None of them is pushed as well. */
+  readonly deletes?: readonly (string | number)[];
+  /** True: the objects are whole. Their attributes that are not given are removed. */
+  readonly whole?: boolean;
+}
+
 export interface MoveOptions extends CallOptions {
   /** The group that the objects are in. */
   readonly from: string;
@@ -37,6 +44,7 @@ const CHUNK_BYTES_MAX = 10_000_000;
 const NOTHING: PushProgress = { chunks: 0, objects: 0, bytes: 0, changed: 0, unchanged: 0 };
 const OBJECTS = [{ name: 'objects', brackets: '{}' }] as const;
 const DATA = [{ name: 'data', brackets: '{}' }] as const;
+const BOTH = [...OBJECTS, { name: 'deletes', brackets: '[]' }] as const;
 const IDS = [{ name: 'objects', brackets: '[]' }] as const;
 const STATES = [{ name: 'delete_data', brackets: '{}' }, ...DATA] as const;
 
@@ -53,9 +61,17 @@ export class PushCalls {
     this.#api = api;
   }
 
-  /** Adds objects, or updates the attributes given of those that exist. */
-  objects(source: string, objects: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
-    return this.#push(source, { operation: 'push_objects', pieces: memberPieces(objects), sections: OBJECTS }, options);
+  /** Adds objects, or updates the attributes given of those that exist, and deletes those of `deletes`. */
+  objects(source: string, objects: ObjectsGiven, options: PushObjectsOptions = {}): Promise<PushReport> {
+    const { deletes, whole } = options;
+    const push: Push = {
+      operation: 'push_objects',
+      ...(deletes === undefined
+        ? { pieces: memberPieces(objects), sections: OBJECTS }
+        : { pieces: bothPieces(objects, deletes), sections: BOTH }),
+      ...(whole === undefined ? {} : { members: { whole } }),
+    };
+    return this.#push(source, push, options);
   }
 
   /** Deletes objects; those that do not exist are no error. */
@@ -94,10 +110,15 @@ export class PushCalls {
     return this.#api.call({ method: 'POST', path: where, body, repetition: 'harmless' }, options);
   }
 
-  async #push(source: string, { operation, pieces, sections }: Push, options: PushOptions): Promise<PushReport> {
+  async #push(
+    source: string,
+    { operation, pieces, sections, members }: Push,
+    options: PushOptions,
+  ): Promise<PushReport> {
     const where = `${path`/app/v1/${source}`}/${operation}`;
     const { user, group } = options;
-    const envelope = { ...(user === undefined ? {} : { user_id: user }), ...(group === undefined ? {} : { group }) };
+    const whose = { ...(user === undefined ? {} : { user_id: user }), ...(group === undefined ? {} : { group }) };
+    const envelope = { ...whose, ...members };
     const bounds = {
       bytesMax: options.chunkBytesMax ?? CHUNK_BYTES_MAX,
       objectsMax: options.chunkObjectsMax ?? DEFAULT_LIMITS.objectsPerWriteMax,
@@ -126,6 +147,8 @@ interface Push {
   readonly operation: PushOperation;
   readonly pieces: AsyncIterable<Piece>;
   readonly sections: BodyForm['sections'];
+  /** Members of every body besides those that say whose data it is. */
+  readonly members?: Readonly<Record<string, unknown>>;
 }
 
 function grown(before: PushProgress, call: Omit<PushProgress, 'chunks'>): PushProgress {
@@ -160,6 +183,17 @@ async function* idPieces(ids: IdsGiven): AsyncGenerator<Piece, void> {
     const id = admittedId(given);
     yield { id, texts: [JSON.stringify(id)] };
   }
+}
+
+/** In several calls a delete would undo the push of the same object, so an id in both is refused. */
+async function* bothPieces(objects: ObjectsGiven, deletes: readonly (string | number)[]): AsyncGenerator<Piece, void> {
+  const ids = new Set(deletes.map(admittedId));
+  for await (const piece of memberPieces(objects)) {
+    if (ids.has(piece.id))
+      throw new TidemarkError('invalid_argument', `deletes: ${JSON.stringify(piece.id)} is pushed too`);
+    yield { ...piece, texts: [...piece.texts, null] };
+  }
+  for (const id of ids) yield { id, texts: [null, JSON.stringify(id)] };
 }
 
 /** The previous and the next state of an object never part. */

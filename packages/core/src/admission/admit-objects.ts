@@ -151,6 +151,18 @@ export function admitIds(ids: unknown, limits: ObjectLimits, field: string): Rea
   return admitted;
 }
 
+/** Checks the ids of `deletes` in a write that also has objects: together they are one write, and no id is in both. */
+export function admitIdsBeside(objects: ObjectTexts, deletes: unknown, limits: ObjectLimits): ReadonlySet<string> {
+  const ids = admitIds(deletes, limits, 'deletes');
+  requireCount(objects.size + ids.size, limits.objectsPerWriteMax, 'objects', () => pointer('deletes'));
+  for (const id of ids) {
+    if (!objects.has(id)) continue;
+    const detail = `${quoted(id)} is in objects as well; send it in one of both`;
+    throw new Refusal('invalid_value', `deletes: ${detail}`, [{ pointer: pointer('deletes'), detail }]);
+  }
+  return ids;
+}
+
 function requireObject(value: unknown, at: () => string): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw new Refusal('invalid_request', `${at()} must be an object`, [{ pointer: at(), detail: 'must be an object' }]);

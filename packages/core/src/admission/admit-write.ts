@@ -6,7 +6,7 @@ import type { Guard, PartitionKey, PartitionState } from '../ports/store.ts';
 import { WITHOUT_PAUSE } from '../primitives/work-budget.ts';
 import { admitAnswer } from './admit-answer.ts';
 import { admitName, quoted } from './admit-name.ts';
-import { admitIds, admitManyObjects } from './admit-objects.ts';
+import { admitIds, admitIdsBeside, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, DocumentObjects, type ObjectTexts } from './admitted.ts';
 import type { PartitionedSource } from './partitioned-source.ts';
 
@@ -25,8 +25,16 @@ export interface Directory {
 
 /** A change to the objects of a partition. */
 export type ObjectsChange =
-  /** Attributes are merged into existing objects; missing objects are created. */
-  | { readonly op: 'push_objects'; readonly objects: ObjectTexts }
+  /**
+   * Attributes are merged into existing objects; missing objects are created. `deletes` go in the same commit, and `isWhole`
+   * removes the attributes that are not given.
+   */
+  | {
+      readonly op: 'push_objects';
+      readonly objects: ObjectTexts;
+      readonly deletes?: ReadonlySet<string>;
+      readonly isWhole?: boolean;
+    }
   | { readonly op: 'push_deletes'; readonly ids: ReadonlySet<string> }
   /** Objects are replaced as a whole, without reading the stored ones. */
   | { readonly op: 'fast_insert'; readonly objects: ObjectTexts }
@@ -65,6 +73,7 @@ export type WriteCall =
   | { readonly partition: PartitionKey; readonly source?: never; readonly user_id?: never; readonly group?: never };
 
 export type ObjectsCall = WriteCall & { readonly objects: unknown };
+export type PushCall = ObjectsCall & { readonly deletes?: unknown; readonly whole?: boolean };
 export type FastUpdateCall = WriteCall & { readonly delete_data: unknown; readonly data: unknown };
 export type FastDeleteCall = WriteCall & { readonly data: unknown };
 export type ReplaceCall = ObjectsCall & { readonly since: SeenState | null };
@@ -102,8 +111,15 @@ export class WriteAdmission {
     this.#pace = pace;
   }
 
-  async pushObjects(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, { op: 'push_objects', objects: await this.#objects(call.objects, 'objects') });
+  async pushObjects(call: PushCall): Promise<Admitted<PartitionWrite>> {
+    const objects = await this.#objects(call.objects, 'objects');
+    const deletes = call.deletes === undefined ? null : admitIdsBeside(objects, call.deletes, this.#limits);
+    return this.#admit(call, {
+      op: 'push_objects',
+      objects,
+      ...(deletes === null ? {} : { deletes }),
+      ...(call.whole === true ? { isWhole: true } : {}),
+    });
   }
 
   async pushDeletes(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {

@@ -5,7 +5,7 @@ import { changedRecord, newRecord, ObjectRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
 import { WorkBudget } from '../primitives/work-budget.ts';
-import { deleted, merged, updated, type Verdict } from './verdicts.ts';
+import { deleted, merged, replaced, updated, type Verdict } from './verdicts.ts';
 
 /** Changes that affect each object on its own. `Replacement` handles whole documents. */
 export type PointChange = Exclude<ObjectsChange, { readonly op: 'replace' | 'fast_insert' }>;
@@ -15,7 +15,7 @@ const NO_ATTRIBUTES = AttributeTexts.of([]);
 export function idsOf(change: PointChange): readonly string[] {
   switch (change.op) {
     case 'push_objects':
-      return [...change.objects.keys()];
+      return [...change.objects.keys(), ...(change.deletes ?? [])];
     case 'push_deletes':
       return [...change.ids];
     case 'fast_update':
@@ -66,7 +66,7 @@ export function* insertions(objects: ObjectTexts): Iterable<Change> {
 function verdictOn(change: PointChange, id: string, current: AttributeTexts | null): Verdict {
   switch (change.op) {
     case 'push_objects':
-      return merged(current, change.objects.get(id) ?? NO_ATTRIBUTES);
+      return pushed(change, id, current);
     case 'push_deletes':
       return deleted(current);
     case 'fast_update':
@@ -74,6 +74,16 @@ function verdictOn(change: PointChange, id: string, current: AttributeTexts | nu
     case 'fast_delete':
       return updated(current, change.remove.get(id) ?? NO_ATTRIBUTES, NO_ATTRIBUTES);
   }
+}
+
+function pushed(
+  { objects, deletes, isWhole = false }: Extract<PointChange, { readonly op: 'push_objects' }>,
+  id: string,
+  current: AttributeTexts | null,
+): Verdict {
+  if (deletes?.has(id)) return deleted(current);
+  const given = objects.get(id) ?? NO_ATTRIBUTES;
+  return isWhole ? replaced(current, given) : merged(current, given);
 }
 
 /** Collects the changes, with pauses for other work. */

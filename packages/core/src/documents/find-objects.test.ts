@@ -194,6 +194,37 @@ describe('filtered lists of objects', () => {
     expect(await refusalOf(read({ sort: 'n' }, { sortedBytesMax: 1_000 }))).toBe('limit_exceeded');
   });
 
+  it('[PG-63] a filter that names ids reads these objects alone, in any order, page by page, and however many there are', async () => {
+    const objects = Object.fromEntries(Array.from({ length: 700 }, (_, n) => [`o${n}`, { n, even: n % 2 === 0 }]));
+    const { store, list, every } = await openWares(objects);
+    let slices = 0;
+    const readJournal = store.readJournal.bind(store);
+    store.readJournal = (...call) => {
+      slices++;
+      return readJournal(...call);
+    };
+    const named = ['o5', 'o699', 'absent', 'o2'];
+    expect(await list({ filter: { '@id': 'o3' } })).toMatchObject({
+      objects: [{ id: 'o3' }],
+      matches: 1,
+      read: 1,
+      next: null,
+    });
+    expect(await every({ filter: { '@id': { in: named } }, limit: 1 })).toEqual(['o2', 'o5', 'o699']);
+    expect(await every({ filter: { '@id': { in: named }, even: true } })).toEqual(['o2']);
+    expect(await every({ filter: { '@id': { in: named } }, sort: 'n', order: 'desc', limit: 2 })).toEqual([
+      'o699',
+      'o5',
+      'o2',
+    ]);
+    expect(await every({ filter: [{ '@id': 'o5' }, { '@id': 'o2' }] })).toEqual([]);
+    expect(await every({ filter: { '@id': { in: [5, null] } } })).toEqual([]);
+    expect(await every({ filter: { '@id': { in: Object.keys(objects) } }, limit: 300 })).toEqual(Object.keys(objects));
+    expect(slices).toBe(0);
+    expect(await every({ filter: { '@id': { prefix: 'o69' } } })).toHaveLength(11);
+    expect(slices).toBeGreaterThan(0);
+  });
+
   it('[LIST-6] while objects change, a page holds none twice and none that does not match, and misses none that stays', async () => {
     for (let seed = 0; seed < 6; seed++) {
       const dice = new Dice(seededRandom(seed));

@@ -67,9 +67,10 @@ const ROWS_CHUNK = 100;
  * Returns a page of the objects that match, as JSON text. It reads the journal in slices with pauses in between, and keeps
  * only the rows of the page. A sorted list reads all objects for every page, because nothing is indexed by attributes; a list
  * in the order of the last change ends when the page is full, or when it has read so much that `next` leads to the rest.
+ * A filter that names ids reads these objects alone.
  */
 export async function findObjects(ports: FindPorts, partition: PartitionKey, call: FindCall): Promise<string> {
-  if (!call.order.isOfJournal) await requireSortable(ports, partition);
+  if (!call.order.isOfJournal && (call.filter?.ids ?? null) === null) await requireSortable(ports, partition);
   const search = new ObjectSearch(ports, call);
   const { state, next } = await search.run(partition);
   const objects = await search.readRows(partition);
@@ -125,8 +126,9 @@ class ObjectSearch {
   }
 
   async run(partition: PartitionKey): Promise<SearchEnd> {
+    const ids = this.#call.filter?.ids ?? null;
     for (let passes = 0; passes < PASSES_MAX; passes++) {
-      const end = await this.#pass(partition);
+      const end = await (ids === null ? this.#pass(partition) : this.#readNamed(partition, [...ids]));
       if (end !== null) return end;
       this.#startOver();
     }
@@ -154,6 +156,20 @@ class ObjectSearch {
       }
       await pace.turn();
     }
+  }
+
+  /** Reads objects by the index. Null: the partition was replaced meanwhile. */
+  async #readNamed(partition: PartitionKey, ids: readonly string[]): Promise<SearchEnd | null> {
+    const { store, pace } = this.#ports;
+    const before = await store.partition(partition);
+    for (let start = 0; start < ids.length; start += SLICE_ENTRIES) {
+      const { state, objects } = await store.readObjects(partition, ids.slice(start, start + SLICE_ENTRIES));
+      if (state.epoch !== before.epoch) return null;
+      for (const { record, seq } of objects.values()) if (record !== null) this.#takeOne(record, seq, before.head);
+      await pace.turn();
+    }
+    this.#isWhole = this.#after === null;
+    return { state: before, next: this.#next(null) };
   }
 
   /**
@@ -187,26 +203,28 @@ class ObjectSearch {
   }
 
   #take({ records, seqs }: JournalSlice, headBefore: number): void {
-    const { order } = this.#call;
-    for (const [index, record] of records.entries()) {
-      const object = new ObjectFields(record, seqs[index] ?? 0, this.#wanted);
-      this.#read++;
-      this.#readUnits += record.length;
-      // What was written since the beginning may have been read before, as it was then.
-      if (object.seq > headBefore) this.#first.remove(object.id);
-      if (!this.#isMatch(object)) continue;
-      this.#matches++;
-      const key = order.keyOf(object);
-      if (this.#isAfter(key)) this.#first.add({ key, units: record.length });
-    }
+    for (const [index, record] of records.entries()) this.#takeOne(record, seqs[index] ?? 0, headBefore);
+  }
+
+  #takeOne(record: string, seq: number, headBefore: number): void {
+    const object = new ObjectFields(record, seq, this.#wanted);
+    this.#read++;
+    this.#readUnits += record.length;
+    // What was written since the beginning may have been read before, as it was then.
+    if (object.seq > headBefore) this.#first.remove(object.id);
+    if (!this.#isMatch(object)) return;
+    this.#matches++;
+    const key = this.#call.order.keyOf(object);
+    if (this.#isAfter(key, seq)) this.#first.add({ key, units: record.length });
   }
 
   #isMatch(object: ObjectFields): boolean {
     return this.#call.filter?.matches(object) !== false;
   }
 
-  #isAfter(key: SortKey): boolean {
-    return this.#after === null || typeof this.#after === 'number' || this.#call.order.compare(key, this.#after) > 0;
+  #isAfter(key: SortKey, seq: number): boolean {
+    if (this.#after === null) return true;
+    return typeof this.#after === 'number' ? seq > this.#after : this.#call.order.compare(key, this.#after) > 0;
   }
 
   /** Whether no more is to be read. The first page without another order counts the matches, as far as it may read. */

@@ -5,10 +5,13 @@ import { fieldOf, type ObjectFields, type WantedAttributes } from './object-fiel
 /** A parsed filter: conditions all of which must hold. */
 export interface ObjectFilter {
   readonly wanted: WantedAttributes;
+  /** The only ids that can match; null: any. */
+  readonly ids: ReadonlySet<string> | null;
   matches(object: ObjectFields): boolean;
 }
 
 interface Condition {
+  readonly ids?: readonly string[];
   readonly wanted: WantedAttributes;
   readonly matches: (object: ObjectFields) => boolean;
 }
@@ -85,8 +88,15 @@ export function parseFilter(text: string | undefined): ObjectFilter | null {
   }
   return {
     wanted: joinWanted(conditions.map(({ wanted }) => wanted)),
+    ids: idsOf(conditions),
     matches: (object) => conditions.every((condition) => condition.matches(object)),
   };
+}
+
+/** All conditions must hold, so the ids of one of them are enough. */
+function idsOf(conditions: readonly Condition[]): ReadonlySet<string> | null {
+  const ids = conditions.find((condition) => condition.ids !== undefined)?.ids;
+  return ids === undefined ? null : new Set(ids);
 }
 
 /** Returns what at least one of them wants. */
@@ -129,8 +139,16 @@ function conditionOf(name: string, operatorName: string, operand: JsonValue): Co
   const field = fieldOf(name);
   return {
     wanted: typeof field === 'string' ? new Set() : new Set([field[0]]),
+    ...(field === '@id' ? idsNamed(operatorName, operand) : {}),
     matches: (object) => operator.test(object.valueOf(field), operand),
   };
+}
+
+/** An operand that is no text is no id, and matches nothing. */
+function idsNamed(operatorName: string, operand: JsonValue): Pick<Condition, 'ids'> {
+  if (operatorName !== 'eq' && operatorName !== 'in') return {};
+  const given = operatorName === 'in' && Array.isArray(operand) ? operand : [operand];
+  return { ids: given.filter((one) => typeof one === 'string') };
 }
 
 /** Looks at the id and the values of all attributes. */

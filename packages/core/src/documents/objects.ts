@@ -7,6 +7,7 @@ import type {
   MoveCall,
   ObjectsCall,
   PartitionWrite,
+  PushCall,
   ReplaceCall,
   SeenState,
   WriteAdmission,
@@ -55,7 +56,7 @@ export class Objects {
     this.#writer = new Writer(store, clock, pace, limits);
   }
 
-  push(call: ObjectsCall, observer?: ChangeObserver, cause: CommitCause = 'push'): Promise<WriteReport> {
+  push(call: PushCall, observer?: ChangeObserver, cause: CommitCause = 'push'): Promise<WriteReport> {
     return this.#write(this.#admission.pushObjects(call), cause, observer);
   }
 

@@ -38,6 +38,46 @@ describe('writes', () => {
     );
   });
 
+  it('[PG-61] push_objects with deletes does both in one commit, and an id in both is refused', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
+    const report = await tidemark.objects.push({
+      ...ada,
+      objects: { 2: { b: 2 }, 4: { a: 1 } },
+      deletes: ['1', 'nope'],
+    });
+    expect(report).toEqual({ source: 'Order', user_id: 'ada', changed: 3, unchanged: 1, seq: 6 });
+    const both = { ...ada, objects: { 3: { a: 2 } }, deletes: ['4', '3'] };
+    expect(await refusalOf(tidemark.objects.push(both))).toBe('invalid_value');
+    expect(await refusalOf(tidemark.objects.push({ ...ada, objects: {}, deletes: '3' }))).toBe('invalid_request');
+    expect(Object.fromEntries(await tidemark.objects.read(ada))).toEqual({
+      2: { a: 1, b: 2 },
+      3: { a: 1 },
+      4: { a: 1 },
+    });
+  });
+
+  it('[PG-61] a push with deletes that a limit refuses changes nothing', async () => {
+    const { tidemark } = await newTidemark({ limits: { objectsPerWriteMax: 3 } });
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1 }, 2: { a: 1 } } });
+    const call = { ...ada, objects: { 3: { a: 1 }, 4: { a: 1 } }, deletes: ['1', '2'] };
+    expect(await refusalOf(tidemark.objects.push(call))).toBe('limit_exceeded');
+    await tidemark.objects.push({ ...call, deletes: ['1'] });
+    expect([...(await tidemark.objects.read(ada)).keys()]).toEqual(['2', '3', '4']);
+  });
+
+  it('[PG-62] push_objects with whole removes the attributes that are not given, and equal objects stay as they are', async () => {
+    const { tidemark } = await newTidemark();
+    await tidemark.objects.push({ ...ada, objects: { 1: { a: 1, b: 1 }, 2: { a: 1 }, 3: { a: 1 } } });
+    const report = await tidemark.objects.push({
+      ...ada,
+      objects: { 1: { a: 1 }, 2: { a: 1 }, 3: {}, 4: { a: 1 } },
+      whole: true,
+    });
+    expect(report).toMatchObject({ changed: 3, unchanged: 1 });
+    expect(Object.fromEntries(await tidemark.objects.read(ada))).toEqual({ 1: { a: 1 }, 2: { a: 1 }, 4: { a: 1 } });
+  });
+
   it('[WRITE-2] a write that changes nothing leaves the head where it is', async () => {
     const { tidemark } = await newTidemark();
     await tidemark.objects.push({ ...ada, objects: { 1: { a: 1, o: { x: 1, y: 2 } } } });

@@ -84,16 +84,31 @@ function pushFact(operation: string, { source, user_id, changed, unchanged, seq 
   return { kind: 'push', user_id, client_id: null, source, operation, changed, unchanged, seq };
 }
 
-type ObjectsGiven = Readonly<Record<'objects' | 'delete_data' | 'data', unknown>>;
+type ObjectsGiven = Readonly<Record<'objects' | 'deletes' | 'delete_data' | 'data', unknown>>;
 
-function dataOf({ objects, delete_data, data }: ObjectsGiven): unknown {
+function dataOf({ objects, deletes, delete_data, data }: ObjectsGiven): unknown {
+  if (deletes !== undefined) return { objects, deletes };
   return objects ?? { delete_data, data };
 }
 
 const ObjectsBody = Type.Object(
-  { ...envelope, ...rebuild, objects: hash('Objects to merge: their attributes are set, other attributes stay.') },
-  { ...closed, title: 'PushObjects', description: 'Objects to add or update.' },
+  {
+    ...envelope,
+    ...rebuild,
+    objects: hash('Objects to merge: their attributes are set, other attributes stay.'),
+    deletes: Type.Optional(
+      Type.Unknown(
+        documentedAs(texts('Ids of objects to delete in the same commit. An id in `objects` is refused.', ['3'])),
+      ),
+    ),
+    whole: Type.Optional(flag('True: `objects` are whole. Their attributes that are not given are removed.')),
+  },
+  { ...closed, title: 'PushObjects', description: 'Objects to add or update, and objects to delete.' },
 );
+function pushedIn({ objects, deletes, whole }: Static<typeof ObjectsBody>) {
+  return { objects, ...(deletes === undefined ? {} : { deletes }), ...(whole === undefined ? {} : { whole }) };
+}
+
 const DeletesBody = Type.Object(
   { ...envelope, ...rebuild, objects: Type.Unknown(documentedAs(texts('Ids of objects.', ['1', '2']))) },
   { ...closed, title: 'PushDeletes', description: 'Objects to delete.' },
@@ -153,7 +168,7 @@ function moveFact({ source, moved, missing, to_seq }: MoveReport): ActivityFact 
 
 export const pushRoutes = [
   push('push_objects', 'Add objects, or update existing ones', ObjectsBody, ({ tidemark, target, observer }, body) =>
-    tidemark.objects.push({ ...target, objects: body.objects }, observer),
+    tidemark.objects.push({ ...target, ...pushedIn(body) }, observer),
   ),
   push('push_deletes', 'Delete objects', DeletesBody, ({ tidemark, target, observer }, body) =>
     tidemark.objects.pushDeletes({ ...target, objects: body.objects }, observer),

@@ -25,7 +25,7 @@ export interface ObjectListOptions extends CallOptions {
   readonly from?: string;
   /** At most 1,000. */
   readonly limit?: number;
-  /** Only objects that match, of all there are. The server reads every object for it. */
+  /** Only objects that match, of all there are. The server reads every object for it, unless `@id` with `eq` or `in` names them. */
   readonly filter?: ObjectFilters;
   /** The path of the attribute that the list is sorted by, `@id` or `@seq`. The server reads every object for each page. */
   readonly sort?: string;

@@ -95,6 +95,23 @@ const pushing: readonly ConformanceCase[] = [
   ]),
 ];
 
+const both: readonly ConformanceCase[] = [
+  pushCase('PG-61', 'push_objects with deletes does both in one commit; an id in both is refused', (target) => [
+    [target.send('push_objects', { objects: { 1: { a: 1 }, 2: { a: 2 } } }), target.report(2, 0, 2)],
+    [target.send('push_objects', { objects: { 2: { b: 2 } }, deletes: ['1', 'absent'] }), target.report(2, 1, 4)],
+    target.holds({ 2: { a: 2, b: 2 } }),
+    [target.send('push_objects', { objects: { 2: { a: 3 } }, deletes: ['2'] }), refused('invalid_value', '/deletes')],
+    [target.send('push_objects', { objects: {}, deletes: {} }), refused('invalid_request', '/deletes')],
+    target.holds({ 2: { a: 2, b: 2 } }),
+  ]),
+  pushCase('PG-62', 'push_objects with whole removes the attributes that are not given', (target) => [
+    [target.send('push_objects', { objects: { 1: { a: 1, b: 1 }, 2: { a: 2 } } }), target.report(2, 0, 2)],
+    [target.send('push_objects', { objects: { 1: { a: 1 }, 2: { a: 2 } }, whole: true }), target.report(1, 1, 3)],
+    target.holds({ 1: { a: 1 }, 2: { a: 2 } }),
+    [target.send('push_objects', { objects: {}, whole: 1 }), refused('invalid_request', '/whole')],
+  ]),
+];
+
 const fast: readonly ConformanceCase[] = [
   pushCase('REST-15', 'fast_insert replaces the object wholesale', (target) => [
     [target.send('fast_insert', { objects: { 1: { a: 1, b: 2 } } }), target.report(1, 0, 1)],
@@ -223,4 +240,4 @@ const targets: readonly ConformanceCase[] = [
   ]),
 ];
 
-export const pushCases = [...pushing, ...fast, ...targets];
+export const pushCases = [...pushing, ...both, ...fast, ...targets];
