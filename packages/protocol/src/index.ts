@@ -30,9 +30,11 @@ export {
   pushServiceOf,
   pushTypeOf,
 } from './device-types.ts';
+export { didYouMean } from './did-you-mean.ts';
 export { retryAfterMs } from './http/retry-after.ts';
 export { canonicalJson, type JsonValue } from './json/canonical-json.ts';
 export { JsonSplitter, SplitError, type SplitProblem } from './json/json-splitter.ts';
+export { JsonProblem, parseCommentedJson } from './json/parse-commented-json.ts';
 export { parseJson, parseMembers, stringOf } from './json/parse-json.ts';
 export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
 export { endOfString, endOfValue, type Members, splitMembers } from './json/scan.ts';

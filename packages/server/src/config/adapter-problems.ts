@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
+import { didYouMean } from '@tidemark/protocol';
 import type { SettingProblem } from './config-problem.ts';
-import { didYouMean } from './did-you-mean.ts';
 import type { Settings } from './schema.ts';
 
 /** Adapters that every server has. */

@@ -1,7 +1,7 @@
+import { didYouMean } from '@tidemark/protocol';
 import type { TObject, TSchema } from '@tidemark/protocol/typebox';
 import { Check } from '@tidemark/protocol/typebox';
 import type { SettingProblem } from './config-problem.ts';
-import { didYouMean } from './did-you-mean.ts';
 import type { SettingValue } from './setting-value.ts';
 
 const SHOWN_UNITS_MAX = 60;

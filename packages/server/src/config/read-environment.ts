@@ -1,5 +1,5 @@
+import { didYouMean } from '@tidemark/protocol';
 import type { SettingProblem } from './config-problem.ts';
-import { didYouMean } from './did-you-mean.ts';
 import { readSecretFile } from './read-secret-file.ts';
 import { type SettingsRead, type SettingValue, valueOfText } from './setting-value.ts';
 import { ENV_PREFIX, FILE_SUFFIX, SETTINGS, type Setting } from './settings.ts';

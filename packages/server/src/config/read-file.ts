@@ -1,8 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
+import { didYouMean, JsonProblem, parseCommentedJson } from '@tidemark/protocol';
 import type { SettingProblem } from './config-problem.ts';
-import { didYouMean } from './did-you-mean.ts';
-import { JsonProblem, parseCommentedJson } from './parse-commented-json.ts';
 import { isOpenToOthers, OPEN_TO_OTHERS } from './read-secret-file.ts';
 import type { SettingsRead, SettingValue } from './setting-value.ts';
 import { SETTINGS } from './settings.ts';

@@ -22,7 +22,7 @@ export function readSecretFile(
 ): { readonly given: readonly SettingValue[]; readonly problems: readonly SettingProblem[] } {
   const file = resolve(folder, path);
   const about = { setting: setting.name, origin: variable };
-  const content = contentOf(file);
+  const content = readSecret(file);
   if (content.problem !== undefined) {
     return { given: [], problems: [{ ...about, detail: `${variable} (${setting.name}): ${path} ${content.problem}` }] };
   }
@@ -30,8 +30,10 @@ export function readSecretFile(
   return { given: [{ setting, value: content.text, origin, subject: variable, folder }], problems: [] };
 }
 
-/** Opens the file once, so that the file that was checked is the file that is read. */
-function contentOf(file: string): { readonly text: string; readonly problem?: never } | { readonly problem: string } {
+/** Returns the text of a file without the line break at its end. Opens the file once, so that the file that was checked is the file that is read. */
+export function readSecret(
+  file: string,
+): { readonly text: string; readonly problem?: never } | { readonly problem: string } {
   try {
     const handle = openSync(file, 'r');
     try {

@@ -1,4 +1,5 @@
-import { errorMessage, parseJson } from '@tidemark/protocol';
+import { parseJson } from './parse-json.ts';
+
 /** The text is not JSON; the message says where. */
 export class JsonProblem extends Error {
   override readonly name = 'JsonProblem';
@@ -13,7 +14,7 @@ export function parseCommentedJson(text: string): unknown {
   try {
     return parseJson(plain) as unknown;
   } catch (error) {
-    throw new JsonProblem(placed(errorMessage(error), plain));
+    throw new JsonProblem(placed(error instanceof Error ? error.message : String(error), plain));
   }
 }
 
