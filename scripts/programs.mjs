@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { isEntry, run, withLock } from './processes.mjs';
@@ -21,6 +21,8 @@ export const PROGRAMS = [
   // The shells that `tidemark completion` writes for, besides bash.
   { names: ['zsh'], debian: 'zsh', variable: 'TIDEMARK_ZSH' },
   { names: ['fish'], debian: 'fish', variable: 'TIDEMARK_FISH' },
+  // `initdb` is beside it.
+  { names: ['postgres'], debian: 'postgresql', variable: 'TIDEMARK_POSTGRES' },
 ];
 
 /**
@@ -55,9 +57,15 @@ install "$@" || { apt-get update -q && install "$@"; }`;
 
 const LOCK = join(tmpdir(), 'tidemark-install-programs');
 
+/** Where Debian keeps its versions of Postgres. */
+const POSTGRES = '/usr/lib/postgresql';
+
 const MACHINE = {
   env: process.env,
-  folders: MORE_FOLDERS,
+  get folders() {
+    const versions = existsSync(POSTGRES) ? readdirSync(POSTGRES) : [];
+    return [...MORE_FOLDERS, ...versions.map((version) => join(POSTGRES, version, 'bin'))];
+  },
   isRoot: process.getuid?.() === 0,
   succeeds: (command, ...args) => spawnSync(command, args, { stdio: 'ignore' }).status === 0,
   run: (command, args) => run(command, args, { stdio: ['ignore', 2, 2] }),

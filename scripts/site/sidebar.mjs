@@ -37,6 +37,7 @@ export const SIDEBAR = [
       ['backend/ruby.md', 'Backend in Ruby'],
       ['backend/source-modules.md', 'Source modules'],
       ['guides/import.md', 'Importing data'],
+      ['guides/postgres.md', 'Connecting Postgres'],
     ],
   },
   {
@@ -70,6 +71,7 @@ export const SIDEBAR = [
       ['operating/configuration.md', 'Settings'],
       ['reference/errors.md', 'Errors'],
       ['reference/limits.md', 'Limits'],
+      ['reference/postgres-types.md', 'Postgres types'],
       ['reference/client.md', 'SDK for devices'],
       ['reference/react.md', 'React hooks'],
       ['reference/tanstack-db.md', 'TanStack DB collections'],

@@ -45,6 +45,13 @@ export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { PING_TARGET } from './kit/ping-target.ts';
+export {
+  type PostgresDatabase,
+  type PostgresServer,
+  type PostgresServerOptions,
+  type PostgresSettings,
+  startPostgres,
+} from './kit/postgres-server.ts';
 export { type PageSizeCall, pullPage, pullPages } from './kit/pull-page.ts';
 export { refusalOf } from './kit/refusal-of.ts';
 export { type SdkApp, startSdkApp } from './kit/sdk-app.ts';

@@ -1,0 +1,191 @@
+import type { Attributes } from '@tidemark/backend';
+import { nameProblem } from '@tidemark/protocol';
+import type { TablePlan } from '../mapping/plan.ts';
+import type { Applied, ApplyPorts, ApplyTerms } from './apply-ports.ts';
+import { attributesOf } from './attributes.ts';
+import type { RowChange, TableChanges } from './batch.ts';
+import { decideRow, parentIds, type RowVerdict } from './decide-row.ts';
+import { readNamed } from './hidden-source.ts';
+import type { Place } from './places.ts';
+import type { RowProblem } from './problems.ts';
+import { type PushTarget, pushRows } from './push-rows.ts';
+import { columnsOf, isWhole, type Row } from './row.ts';
+import type { Waiting } from './waiting-rows.ts';
+
+/** Calls under way at once, each to another partition. */
+const PUSHES_AT_ONCE = 8;
+/** The owner of rows that everybody has; no login and no group has this name. */
+const EVERYBODY = '*';
+
+interface Owned {
+  readonly objects: Map<string, Attributes>;
+  readonly deletes: Set<string>;
+}
+
+/** Applies changes of a table whose rows become objects. */
+export async function applyObjects(
+  ports: ApplyPorts,
+  plan: TablePlan,
+  changes: TableChanges,
+  terms: ApplyTerms,
+): Promise<Applied> {
+  if (changes.size === 0) return { toRead: [], moved: [] };
+  const application = new ObjectsApplication(ports, plan, terms);
+  await (plan.owner.kind === 'shared' ? application.decideShared(changes) : application.decideOwned(changes));
+  await application.push();
+  return application.finish(changes);
+}
+
+/** One application of changes: decides about each row, pushes per owner, then notes where the rows are. */
+class ObjectsApplication {
+  readonly #ports: ApplyPorts;
+  readonly #plan: TablePlan;
+  readonly #columns: readonly string[];
+  readonly #terms: ApplyTerms;
+  readonly #owned = new Map<string, Owned>();
+  readonly #places = new Map<string, Place | null>();
+  readonly #toRead: string[] = [];
+  readonly #moved: string[] = [];
+  readonly #problems: RowProblem[] = [];
+  readonly #waits: Waiting[] = [];
+
+  constructor(ports: ApplyPorts, plan: TablePlan, terms: ApplyTerms) {
+    this.#ports = ports;
+    this.#plan = plan;
+    this.#columns = columnsOf({ kind: 'objects', label: plan.label, plan });
+    this.#terms = terms;
+  }
+
+  async decideShared(changes: TableChanges): Promise<void> {
+    const partial = [...changes].filter(([, change]) => change.kind === 'put' && !this.#isWhole(change.row));
+    const wanted = partial.flatMap(([id, change]) => (change.kind === 'put' && change.isNew ? [] : [id]));
+    const there = await readNamed(this.#ports.client, { source: this.#plan.source, shared: true }, wanted);
+    const unknown = new Set(partial.map(([id]) => id).filter((id) => !there.has(id)));
+    for (const [id, change] of changes) {
+      if (!this.#isStorable(id, change)) continue;
+      if (change.kind === 'delete') this.#of(EVERYBODY).deletes.add(id);
+      else if (unknown.has(id) || (this.#terms.isCopy && !this.#isWhole(change.row))) this.#read(id, undefined);
+      else this.#put(EVERYBODY, id, change.row);
+    }
+  }
+
+  async decideOwned(changes: TableChanges): Promise<void> {
+    const { owner, label } = this.#plan;
+    const places = await this.#ports.placesOf(label).read(changes.keys());
+    const ids = parentIds(this.#plan, changes, places);
+    const parents = owner.kind === 'through' ? await this.#ports.placesOf(owner.parent).read(ids) : new Map();
+    for (const [id, change] of changes) this.#decide(id, change, places.get(id), (parent) => parents.get(parent));
+  }
+
+  #decide(id: string, change: RowChange, before: Place | undefined, parentOf: (id: string) => Place | undefined): void {
+    if (!this.#isStorable(id, change)) return;
+    const whole = change.kind === 'delete' || this.#isWhole(change.row);
+    const asked = this.#terms.isCopy && !whole && change.kind === 'put' ? { ...change, isNew: true } : change;
+    const verdict = decideRow(this.#plan, { before, change: asked, isWhole: whole, parentOf });
+    if (verdict.kind === 'read') this.#read(id, before);
+    else {
+      this.#place(id, before, verdict);
+      if (change.kind === 'put' && verdict.to !== null && !this.#put(verdict.to, id, change.row)) this.#miss(id);
+    }
+  }
+
+  /** Tidemark does not have the row where it belongs. */
+  #miss(id: string): void {
+    const place = this.#places.get(id);
+    if (place !== undefined && place !== null) this.#places.set(id, { ...place, isMissing: true });
+  }
+
+  #place(id: string, before: Place | undefined, verdict: Extract<RowVerdict, { readonly kind: 'change' }>): void {
+    const { from, place, orphanOf } = verdict;
+    if (from !== null) this.#of(from).deletes.add(id);
+    if (!isSamePlace(before, place)) this.#places.set(id, place);
+    const isMoved = before !== undefined && (place === null || before.owner !== place.owner);
+    if (isMoved || (place !== null && this.#isAwaited(id))) this.#moved.push(id);
+    if (orphanOf !== null) this.#waits.push({ kind: 'parent', table: this.#plan.label, name: orphanOf });
+  }
+
+  /** Whether children wait for this row. */
+  #isAwaited(id: string): boolean {
+    return this.#ports.waiting.isParentAwaited(id);
+  }
+
+  /** Pushes what was decided. Nobody should miss a row that moves, so owners who only get some come first. */
+  async push(): Promise<void> {
+    const rank = ({ objects, deletes }: Owned) => (deletes.size === 0 ? 0 : objects.size > 0 ? 1 : 2);
+    for (const wanted of [0, 1, 2]) {
+      const queue = [...this.#owned].filter(([, owned]) => rank(owned) === wanted).values();
+      const worker = async () => {
+        for (const [owner, owned] of queue) await this.#pushTo(owner, owned);
+      };
+      await Promise.all(Array.from({ length: PUSHES_AT_ONCE }, worker));
+    }
+  }
+
+  /** Notes where the rows are, once they are there. */
+  async finish(changes: TableChanges): Promise<Applied> {
+    const { label, owner } = this.#plan;
+    const { waiting, problems } = this.#ports;
+    await waiting.add(this.#waits);
+    if (owner.kind !== 'shared') await this.#ports.placesOf(label).write(this.#places);
+    const open = new Set([...this.#problems.map(({ key }) => key), ...this.#toRead]);
+    const settled = [...changes.keys()].filter((id) => !open.has(id));
+    await problems.settle(label, settled, this.#problems);
+    return { toRead: this.#toRead, moved: this.#moved };
+  }
+
+  async #pushTo(owner: string, owned: Owned): Promise<void> {
+    const { refused, isUserMissing } = await pushRows(this.#ports.client, this.#targetOf(owner), owned);
+    if (isUserMissing && owned.objects.size > 0)
+      this.#waits.push({ kind: 'user', table: this.#plan.label, name: owner });
+    const missing = isUserMissing ? owned.objects.keys() : refused.keys();
+    for (const id of missing) this.#miss(id);
+    for (const [key, reason] of refused) this.#problems.push({ table: this.#plan.label, key, reason });
+  }
+
+  #targetOf(owner: string): PushTarget {
+    const { source, sourceType } = this.#plan;
+    const whose = sourceType === 'user' ? { user: owner } : sourceType === 'group' ? { group: owner } : {};
+    return { source, whose, whole: this.#terms.isCopy };
+  }
+
+  /** False: a value cannot be converted. */
+  #put(owner: string, id: string, row: Row): boolean {
+    try {
+      this.#of(owner).objects.set(id, attributesOf(row, this.#plan.attributes, this.#ports.toJson));
+      return true;
+    } catch (error) {
+      this.#refuse(id, error instanceof Error ? error.message : String(error));
+      return false;
+    }
+  }
+
+  /** A row of a table that is being copied comes with its copy. */
+  #read(id: string, before: Place | undefined): void {
+    if (this.#terms.isCopy || !this.#terms.isUncopied || before !== undefined) this.#toRead.push(id);
+  }
+
+  #isStorable(id: string, { kind }: RowChange): boolean {
+    const problem = nameProblem('object', id);
+    if (problem !== null && kind === 'put') this.#refuse(id, `its key ${problem}`);
+    return problem === null;
+  }
+
+  #refuse(key: string, reason: string): void {
+    this.#problems.push({ table: this.#plan.label, key, reason });
+  }
+
+  #isWhole(row: Row): boolean {
+    return isWhole(row, this.#columns);
+  }
+
+  #of(owner: string): Owned {
+    const owned = this.#owned.get(owner) ?? { objects: new Map(), deletes: new Set() };
+    this.#owned.set(owner, owned);
+    return owned;
+  }
+}
+
+function isSamePlace(before: Place | undefined, after: Place | null): boolean {
+  if (before === undefined || after === null) return before === undefined && after === null;
+  return before.owner === after.owner && before.extra === after.extra && before.isMissing !== true;
+}

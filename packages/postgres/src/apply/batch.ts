@@ -1,0 +1,51 @@
+import { bytesOf, overlaid, type Row } from './row.ts';
+
+/** What a row of a table became. */
+export type RowChange =
+  /** `isNew`: it was inserted, so that nothing of an earlier row of this id counts. */
+  { readonly kind: 'put'; readonly row: Row; readonly isNew: boolean } | { readonly kind: 'delete' };
+
+/** Id → change. */
+export type TableChanges = ReadonlyMap<string, RowChange>;
+
+/** The changes of one or several transactions, the last of each row. */
+export class Batch {
+  readonly #tables = new Map<string, Map<string, RowChange>>();
+  #rows = 0;
+  #bytes = 0;
+
+  /** The number of changes that were added. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  insert(label: string, id: string, row: Row): void {
+    this.#set(label, id, { kind: 'put', row, isNew: true });
+  }
+
+  update(label: string, id: string, row: Row): void {
+    const before = this.#tables.get(label)?.get(id);
+    if (before?.kind === 'put') this.#set(label, id, { ...before, row: overlaid(before.row, row) });
+    else this.#set(label, id, { kind: 'put', row, isNew: before !== undefined });
+  }
+
+  delete(label: string, id: string): void {
+    this.#set(label, id, { kind: 'delete' });
+  }
+
+  changesOf(label: string): TableChanges {
+    return this.#tables.get(label) ?? new Map();
+  }
+
+  #set(label: string, id: string, change: RowChange): void {
+    const table = this.#tables.get(label) ?? new Map<string, RowChange>();
+    this.#tables.set(label, table);
+    table.set(id, change);
+    this.#rows++;
+    this.#bytes += change.kind === 'put' ? bytesOf(change.row) : id.length;
+  }
+}

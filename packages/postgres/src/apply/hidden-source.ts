@@ -1,0 +1,82 @@
+import { type Attributes, type TidemarkClient, TidemarkError } from '@tidemark/backend';
+
+/** The filter is part of an address, whose length is bounded. */
+const FILTER_UNITS_MAX = 4_000;
+const PAGE_OBJECTS = 1_000;
+
+export interface StoredPage {
+  readonly objects: readonly { readonly id: string; readonly attributes: Attributes }[];
+  /** Where the next page begins; null: this is the last one. */
+  readonly next: number | null;
+}
+
+/** Whose objects are read. */
+export type Partition =
+  | { readonly source: string; readonly shared: true }
+  | { readonly source: string; readonly user: string }
+  | { readonly source: string; readonly group: string };
+
+/** Reads the named objects of a partition, as many in each call as an address can hold. */
+export async function readNamed(
+  client: TidemarkClient,
+  partition: Partition,
+  ids: Iterable<string>,
+): Promise<ReadonlyMap<string, Attributes>> {
+  const found = new Map<string, Attributes>();
+  for (const some of portionsOf(ids)) {
+    const filter = { '@id': { in: some } };
+    const { objects } = await client.documents.objects(partition, { filter, limit: PAGE_OBJECTS });
+    for (const { id, attributes } of objects) found.set(id, attributes as Attributes);
+  }
+  return found;
+}
+
+/** One page of all objects of a partition, in the order of their last change. */
+export async function readPage(client: TidemarkClient, partition: Partition, after: number): Promise<StoredPage> {
+  const page = await client.documents.objects(partition, { after, limit: PAGE_OBJECTS });
+  const objects = page.objects.map(({ id, attributes }) => ({ id, attributes: attributes as Attributes }));
+  return { objects, next: page.next === null ? null : Number(page.next) };
+}
+
+function* portionsOf(ids: Iterable<string>): Generator<readonly string[]> {
+  let portion: string[] = [];
+  let units = 0;
+  for (const id of ids) {
+    const idUnits = JSON.stringify(id).length + 1;
+    if (portion.length === PAGE_OBJECTS || (portion.length > 0 && units + idUnits > FILTER_UNITS_MAX)) {
+      yield portion;
+      [portion, units] = [[], 0];
+    }
+    portion.push(id);
+    units += idUnits;
+  }
+  if (portion.length > 0) yield portion;
+}
+
+/**
+ * The source in which a connector keeps what it must know of each row. Its data belongs to groups that have no members, so that
+ * no device reads it.
+ */
+export function hiddenSource(name: string): string {
+  return `tidemark.postgres.${name}`;
+}
+
+/** Declares a source unless there is one. Returns true when it is new. */
+export async function declareSource(
+  client: TidemarkClient,
+  name: string,
+  partitionType: 'app' | 'user' | 'group',
+): Promise<boolean> {
+  const existing = await client.sources.get(name).catch((error: unknown) => {
+    if (error instanceof TidemarkError && error.code === 'source_not_found') return null;
+    throw error;
+  });
+  if (existing === null) {
+    await client.sources.declare({ name, partition_type: partitionType });
+    return true;
+  }
+  if (existing.partition_type === partitionType) return false;
+  throw new Error(
+    `the source "${name}" has the partition type ${existing.partition_type}, and the mapping needs ${partitionType}: choose another source, or delete this one`,
+  );
+}

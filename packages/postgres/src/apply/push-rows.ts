@@ -1,0 +1,86 @@
+import { type Attributes, type TidemarkClient, TidemarkError } from '@tidemark/backend';
+
+/** The changes of one partition. */
+export interface PartitionChanges {
+  readonly objects: ReadonlyMap<string, Attributes>;
+  readonly deletes: ReadonlySet<string>;
+}
+
+export interface PushTarget {
+  readonly source: string;
+  readonly whose: { readonly user: string } | { readonly group: string } | Record<never, never>;
+  /** Whether the objects are whole, so that attributes that are not given are removed. */
+  readonly whole: boolean;
+}
+
+/** What became of a push. */
+export interface PushOutcome {
+  /** Id → why Tidemark does not take it. */
+  readonly refused: ReadonlyMap<string, string>;
+  /** True: there is no such user, so that nothing was stored. */
+  readonly isUserMissing: boolean;
+}
+
+/** Statuses that say that the content of a call is wrong, whenever it is repeated. */
+const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
+const REFUSED_CODES: ReadonlySet<string> = new Set(['invalid_argument', 'object_too_large', 'quota_exceeded']);
+
+/**
+ * Pushes the changes of one partition in one call. When Tidemark refuses it, the objects are pushed in halves, until only those that
+ * it refuses for themselves are left. Failures that pass are thrown.
+ */
+export async function pushRows(
+  client: TidemarkClient,
+  target: PushTarget,
+  { objects, deletes }: PartitionChanges,
+): Promise<PushOutcome> {
+  const options = { ...target.whose, deletes: [...deletes], ...(target.whole ? { whole: true } : {}) };
+  try {
+    await client.push.objects(target.source, objects, options);
+    return { refused: new Map(), isUserMissing: false };
+  } catch (error) {
+    if (!(error instanceof TidemarkError)) throw error;
+    if (error.code === 'user_not_found') return { refused: new Map(), isUserMissing: true };
+    if (!isRefusal(error)) throw error;
+    const ids = [...objects.keys()];
+    if (ids.length === 0) throw error;
+    if (ids.length === 1 || isOfAll(error)) return refuseAll(client, target, { objects, deletes }, error);
+    return pushHalves(client, target, { objects, deletes });
+  }
+}
+
+async function pushHalves(
+  client: TidemarkClient,
+  target: PushTarget,
+  { objects, deletes }: PartitionChanges,
+): Promise<PushOutcome> {
+  const entries = [...objects];
+  const middle = entries.length >> 1;
+  const first = await pushRows(client, target, { objects: new Map(entries.slice(0, middle)), deletes });
+  const second = await pushRows(client, target, { objects: new Map(entries.slice(middle)), deletes: new Set() });
+  return {
+    refused: new Map([...first.refused, ...second.refused]),
+    isUserMissing: first.isUserMissing || second.isUserMissing,
+  };
+}
+
+/** The objects are left out; the deletes are made. */
+async function refuseAll(
+  client: TidemarkClient,
+  target: PushTarget,
+  { objects, deletes }: PartitionChanges,
+  error: TidemarkError,
+): Promise<PushOutcome> {
+  if (deletes.size > 0) await pushRows(client, target, { objects: new Map(), deletes });
+  const refused = new Map([...objects.keys()].map((id) => [id, error.message] as const));
+  return { refused, isUserMissing: false };
+}
+
+function isRefusal({ code, status }: TidemarkError): boolean {
+  return REFUSED_CODES.has(code) || (status !== null && REFUSED.has(status));
+}
+
+/** A flaw outside of the objects, such as an impossible name of a group, is the same for each of them. */
+function isOfAll({ code, errors }: TidemarkError): boolean {
+  return code === 'quota_exceeded' || errors.some(({ pointer }) => /^\/(group|user_id)/.test(pointer));
+}

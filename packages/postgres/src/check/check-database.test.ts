@@ -1,0 +1,218 @@
+import { type PostgresDatabase, type PostgresServer, startPostgres } from '@tidemark/testing/kit';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parseMapping } from '../mapping/parse-mapping.ts';
+import { createSlot } from '../replication/slot.ts';
+import { type DatabaseAddress, parseDatabaseUrl } from '../sql/parse-url.ts';
+import { checkDatabase } from './check-database.ts';
+import { checkServer } from './check-server.ts';
+import type { Finding } from './finding.ts';
+
+const SCHEMA = `
+  CREATE SCHEMA field;
+  CREATE TABLE field.orders (id int PRIMARY KEY, depot text NOT NULL, state text);
+  CREATE TABLE field.lines (id int PRIMARY KEY, order_id int NOT NULL REFERENCES field.orders, item text);
+  CREATE TABLE field.prices (code text PRIMARY KEY, price numeric);`;
+const MAPPING = {
+  tables: {
+    'field.orders': { source: 'orders', owner: { group: 'depot' } },
+    'field.lines': { source: 'lines', owner: { through: ['order_id'], parent: 'field.orders' } },
+    'field.prices': { source: 'prices', owner: 'shared' },
+  },
+};
+const NOTICES = ['notice wal_keep_size', 'notice kept_owners', 'notice kept_owners', 'notice long_key'];
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server.remove());
+
+/** A database, and a login that has no rights in it. */
+async function open(
+  ...statements: readonly string[]
+): Promise<{ readonly database: PostgresDatabase; readonly address: DatabaseAddress }> {
+  const database = await server.createDatabase();
+  const user = `connector_${database.name}`;
+  for (const statement of [SCHEMA, ...statements, `CREATE ROLE ${user} LOGIN PASSWORD 'pass'`])
+    await database.sql.unsafe(statement);
+  return { database, address: { ...parseDatabaseUrl(database.url), user, password: 'pass' } };
+}
+
+function check(address: DatabaseAddress, mapping: object = MAPPING): Promise<readonly Finding[]> {
+  return checkDatabase(address, parseMapping(JSON.stringify(mapping), 'map.jsonc'), 'map.jsonc');
+}
+
+const codes = (found: readonly Finding[]) => found.map(({ level, code }) => `${level} ${code}`);
+
+async function mend({ sql }: PostgresDatabase, found: readonly Finding[]): Promise<void> {
+  for (const statement of found.filter(({ level }) => level === 'error').flatMap((finding) => finding.sql))
+    await sql.unsafe(statement);
+}
+
+/** A database where nothing is missing before the statements run. */
+async function openMended(...statements: readonly string[]) {
+  const opened = await open();
+  await mend(opened.database, await check(opened.address));
+  for (const statement of statements) await opened.database.sql.unsafe(statement);
+  return opened;
+}
+
+describe('checking a database before it is connected', () => {
+  it('[PG-40] finds everything that is missing at once, and the SQL that it prints mends all of it', async () => {
+    const { database, address } = await open(
+      'ALTER TABLE field.prices REPLICA IDENTITY NOTHING',
+      'ALTER TABLE field.lines ENABLE ROW LEVEL SECURITY',
+    );
+    const found = await check(address);
+    expect(found.filter(({ level }) => level === 'error')).toEqual([
+      {
+        code: 'replication_role',
+        level: 'error',
+        message: `the role "${address.user}" may not replicate`,
+        sql: [`ALTER ROLE "${address.user}" REPLICATION`],
+      },
+      {
+        code: 'schema_usage',
+        level: 'error',
+        message: `the role "${address.user}" may not use the schema "field"`,
+        sql: [`GRANT USAGE ON SCHEMA "field" TO "${address.user}"`],
+      },
+      ...['orders', 'lines', 'prices'].map((name) => ({
+        code: 'table_select',
+        level: 'error',
+        message: `the role "${address.user}" may not read the table "field.${name}"`,
+        sql: [`GRANT SELECT ON "field"."${name}" TO "${address.user}"`],
+      })),
+      {
+        code: 'row_security',
+        level: 'error',
+        message: `row-level security of "field.lines" may hide rows from the role "${address.user}", so the copy would lack them`,
+        sql: [`ALTER ROLE "${address.user}" BYPASSRLS`],
+      },
+      {
+        code: 'replica_identity',
+        level: 'error',
+        message: 'changes of "field.prices" do not say which row they are about: its replica identity lacks code',
+        sql: ['ALTER TABLE "field"."prices" REPLICA IDENTITY DEFAULT'],
+      },
+      {
+        code: 'publication',
+        level: 'error',
+        message: 'there is no publication "tidemark", which says whose changes are sent',
+        sql: ['CREATE PUBLICATION "tidemark" FOR TABLE "field"."orders", "field"."lines", "field"."prices"'],
+      },
+    ]);
+    await mend(database, found);
+    expect(codes(await check(address))).toEqual(NOTICES);
+  });
+
+  it('[PG-40] a key that is not the primary key needs an identity by its index', async () => {
+    const { database, address } = await openMended('ALTER TABLE field.lines ADD number text NOT NULL UNIQUE');
+    const tables = { ...MAPPING.tables, 'field.lines': { source: 'lines', key: ['number'], owner: 'shared' } };
+    const found = await check(address, { tables });
+    expect(found[0]?.sql).toEqual(['ALTER TABLE "field"."lines" REPLICA IDENTITY USING INDEX "lines_number_key"']);
+    await mend(database, found);
+    expect((await check(address, { tables })).filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('[PG-40] what is wrong with the mapping is among the findings', async () => {
+    const { address } = await openMended();
+    expect(await check(address, { tables: { 'field.order': { source: 'orders', owner: 'shared' } } })).toContainEqual({
+      code: 'mapping',
+      level: 'error',
+      message:
+        'map.jsonc: tables["field.order"]: the database has no table "field.order": did you mean "field.orders"?',
+      sql: [],
+    });
+  });
+
+  it.each([
+    ['publication_table', 'ALTER PUBLICATION tidemark DROP TABLE field.lines'],
+    ['publication_operations', "ALTER PUBLICATION tidemark SET (publish = 'insert, update')"],
+    ['publication_columns', 'ALTER PUBLICATION tidemark SET TABLE field.orders (id, depot), field.lines, field.prices'],
+    ['publication_rows', 'ALTER PUBLICATION tidemark SET TABLE field.orders WHERE (id > 7), field.lines, field.prices'],
+  ])('[PG-42] %s is found after: %s', async (code, statement) => {
+    const { database, address } = await openMended(statement);
+    const found = await check(address);
+    expect(codes(found)).toEqual([`error ${code}`, ...NOTICES]);
+    await mend(database, found);
+    expect(codes(await check(address))).toEqual(NOTICES);
+  });
+
+  it('[PG-42] a partitioned table must be published under its own name', async () => {
+    const { database, address } = await openMended(
+      'CREATE TABLE field.measures (id int PRIMARY KEY, value int) PARTITION BY RANGE (id)',
+      'CREATE TABLE field.measures_1 PARTITION OF field.measures FOR VALUES FROM (0) TO (9)',
+      'ALTER PUBLICATION tidemark ADD TABLE field.measures',
+    );
+    await database.sql.unsafe(`GRANT SELECT ON field.measures TO ${address.user}`);
+    const mapping = { tables: { ...MAPPING.tables, 'field.measures': { source: 'measures', owner: 'shared' } } };
+    const found = await check(address, mapping);
+    expect(codes(found)).toEqual(['error publication_via_root', ...NOTICES]);
+    await mend(database, found);
+    expect(codes(await check(address, mapping))).toEqual(NOTICES);
+    await database.sql`DROP PUBLICATION tidemark`;
+    await mend(database, await check(address, mapping));
+    expect(codes(await check(address, mapping))).toEqual(NOTICES);
+  });
+
+  it('[PG-41] settings of the server that stop the connector are found, with the SQL that changes them', async () => {
+    const settings = { wal_level: 'replica', max_replication_slots: '1', max_wal_senders: '0' };
+    const other = await startPostgres();
+    onTestFinished(() => other.remove());
+    await other.sql.unsafe(SCHEMA);
+    await other.sql`CREATE PUBLICATION tidemark FOR ALL TABLES`;
+    await createSlot(other.sql, 'someone_else');
+    const address = parseDatabaseUrl(other.url);
+    expect(codes(await check(address))).toEqual(['warning superuser', ...NOTICES]);
+    await other.stop();
+    await other.restart({ max_replication_slots: settings.max_replication_slots });
+    expect((await check(address))[0]).toEqual({
+      code: 'replication_slots',
+      level: 'error',
+      message: 'all 1 replication slots are taken: drop one that nobody uses, or allow more and restart the server',
+      sql: ['ALTER SYSTEM SET max_replication_slots = 6'],
+    });
+    await other.sql`SELECT pg_drop_replication_slot('someone_else')`;
+    await other.stop();
+    await other.restart(settings);
+    const found = await check(address);
+    expect(codes(found).slice(0, 2)).toEqual(['error wal_level', 'error wal_senders']);
+    expect(found.slice(0, 2).flatMap(({ sql }) => sql)).toEqual([
+      "ALTER SYSTEM SET wal_level = 'logical'",
+      'ALTER SYSTEM SET max_wal_senders = 5',
+    ]);
+    for (const { sql } of await check(address))
+      for (const statement of sql) if (statement.includes('keep_size')) await other.sql.unsafe(statement);
+    await other.stop();
+    await other.restart({ wal_level: 'logical', max_wal_senders: '5' });
+    expect(codes(await check(address))).toEqual(['warning superuser', ...NOTICES.slice(1)]);
+  });
+
+  it('[PG-43] a certificate that is not verified is a warning', async () => {
+    const address = { ...parseDatabaseUrl(server.url), host: 'db.example', tls: 'encrypt' as const };
+    expect(await checkServer(server.sql, address, 'tidemark')).toContainEqual({
+      code: 'certificate',
+      level: 'warning',
+      message:
+        'sslmode=require encrypts, and does not make sure that "db.example" is who answers: use sslmode=verify-full',
+      sql: [],
+    });
+  });
+
+  it('[PG-43] a pooler is noticed by backends that change within a session', async () => {
+    const { database, address } = await openMended(
+      'CREATE SCHEMA pooler',
+      'CREATE SEQUENCE pooler.backends',
+      `CREATE FUNCTION pooler.pg_backend_pid() RETURNS int LANGUAGE sql SECURITY DEFINER AS $$ SELECT nextval('pooler.backends')::int $$`,
+    );
+    await database.sql.unsafe(`GRANT USAGE ON SCHEMA pooler TO ${address.user}`);
+    await database.sql.unsafe(`ALTER ROLE ${address.user} SET search_path = pooler, pg_catalog`);
+    expect((await check(address))[0]).toEqual({
+      code: 'pooler',
+      level: 'error',
+      message: 'a pooler is between the connector and the server: use the address of the server itself',
+      sql: [],
+    });
+  });
+});

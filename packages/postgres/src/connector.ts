@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto';
+import type { TidemarkClient } from '@tidemark/backend';
+import type { MappedTable } from './apply/row.ts';
+import { readCatalogue } from './catalogue/read-catalogue.ts';
+import { buildPlan } from './mapping/build-plan.ts';
+import type { Mapping } from './mapping/mapping.ts';
+import { ReplicationConnection } from './replication/replication-connection.ts';
+import type { ConnectorEvents } from './run/connector-events.ts';
+import { type LoadedPlan, type PreparedSession, prepareSession } from './run/open-session.ts';
+import { Session } from './run/session.ts';
+import { openSql, type Sql } from './sql/open-sql.ts';
+import type { DatabaseAddress } from './sql/parse-url.ts';
+import { StateStore, type TablePhase } from './state/connector-state.ts';
+import { systemWorld, type World } from './world.ts';
+
+export interface ConnectorOptions {
+  readonly client: TidemarkClient;
+  /** Names the connector; its slot and its state are found by it. */
+  readonly name: string;
+  readonly address: DatabaseAddress;
+  readonly mapping: Mapping;
+  /** The name of the mapping file, for messages. */
+  readonly mappingFile: string;
+  readonly events?: ConnectorEvents;
+  /** A batch is applied when it has so many rows or bytes, also within a transaction. */
+  readonly batchRowsMax?: number;
+  readonly batchBytesMax?: number;
+  /** How often a heartbeat is written into the log. */
+  readonly heartbeatMs?: number;
+}
+
+const BATCH_ROWS_MAX = 10_000;
+const BATCH_BYTES_MAX = 4_000_000;
+const HEARTBEAT_MS = 10_000;
+/** A chunk that did not see all transactions before it is read again after this. */
+const READ_AGAIN_MS = 50;
+const RETRY_FIRST_MS = 500;
+const RETRY_MAX_MS = 30_000;
+
+/** Keeps Tidemark equal to the tables of a Postgres database. */
+export class Connector {
+  readonly #options: ConnectorOptions;
+  readonly #world: World = systemWorld;
+  readonly #progress = new Progress();
+  readonly #stop = new AbortController();
+  #running: { readonly connection: ReplicationConnection } | null = null;
+  #failures = 0;
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options;
+  }
+
+  /** Runs until `stop`. After a failure it begins again where everything is durable. */
+  async run(): Promise<void> {
+    const { events } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      try {
+        events?.onState?.('connecting');
+        await this.runOnce();
+      } catch (error) {
+        if (this.#stop.signal.aborted) break;
+        events?.onState?.('waiting', error instanceof Error ? error : new Error(String(error)));
+        const pauseMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(this.#failures, 10));
+        this.#failures++;
+        await this.#pause(pauseMs);
+      }
+    }
+    events?.onState?.('stopped');
+  }
+
+  /** Runs until `stop`, or until something fails. */
+  async runOnce(): Promise<void> {
+    const { address, name, client, events = {}, mapping } = this.#options;
+    const { slot, publication } = mapping;
+    const sql = openSql(address, { connections: 2, applicationName: `tidemark ${name}` });
+    const connection = ReplicationConnection.open(address, this.#world);
+    this.#running = { connection };
+    let endHeartbeat: () => void = () => undefined;
+    try {
+      const store = new StateStore(client, name);
+      const onCopied = (table: MappedTable, phase: TablePhase) => this.#report(prepared, table, phase);
+      const setup = { client, name, slot, sql, store, events, onCopied, loadPlan: () => this.#loadPlan(sql) };
+      const prepared: PreparedSession = await prepareSession(setup, await connection.identify());
+      const runId = randomBytes(8).toString('hex');
+      const stream = await connection.start({ slot, publication, from: prepared.position });
+      const session = new Session(stream, prepared.tables, this.#sessionOptions(prepared, store, runId));
+      const beat = () => prepared.reader.beat(`${runId} ${this.#world.nowMs()}`).catch(() => undefined);
+      endHeartbeat = this.#world.every(this.#options.heartbeatMs ?? HEARTBEAT_MS, () => void beat());
+      if (this.#stop.signal.aborted) return;
+      events.onState?.('streaming');
+      await beat();
+      await session.run();
+    } finally {
+      this.#running = null;
+      endHeartbeat();
+      await connection.close();
+      await sql.end();
+    }
+  }
+
+  /** Ends the stream. What is durable is stored, so that the next run goes on there. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running?.connection.close();
+  }
+
+  async #loadPlan(sql: Sql): Promise<LoadedPlan> {
+    const { mapping, mappingFile } = this.#options;
+    const catalogue = await readCatalogue(sql);
+    return { plan: buildPlan(mapping, catalogue, mappingFile), types: catalogue.types };
+  }
+
+  #sessionOptions(prepared: PreparedSession, store: StateStore, runId: string) {
+    const { batchRowsMax = BATCH_ROWS_MAX, batchBytesMax = BATCH_BYTES_MAX, client, events } = this.#options;
+    return {
+      ...{ runId, batchRowsMax, batchBytesMax, client },
+      position: prepared.position,
+      recentXids: prepared.recentXids,
+      nowMs: () => this.#world.nowMs(),
+      pause: () => this.#pause(READ_AGAIN_MS),
+      onLag: (lagMs: number) => events?.onLag?.(lagMs),
+      store: async (position: bigint, recentXids: readonly number[]) => {
+        const state = prepared.stateAt(position, recentXids);
+        await store.write(state);
+        this.#failures = 0;
+        events?.onPosition?.(state.position);
+      },
+    };
+  }
+
+  async #report({ reader }: PreparedSession, table: MappedTable, phase: TablePhase): Promise<void> {
+    const { onProgress } = this.#options.events ?? {};
+    if (onProgress === undefined) return;
+    const estimate = await this.#progress.estimateOf(table.label, () => reader.estimate(table));
+    onProgress({
+      table: table.label,
+      phase: phase.name,
+      ...this.#progress.note(table.label, phase, this.#world.nowMs()),
+      estimate,
+    });
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const { signal } = this.#stop;
+      const cancel = this.#world.after(delayMs, end);
+      signal.addEventListener('abort', end);
+      function end() {
+        cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      }
+    });
+  }
+}
+
+/** How fast tables are copied. */
+class Progress {
+  readonly #begun = new Map<string, { readonly atMs: number; readonly rows: number }>();
+  readonly #estimates = new Map<string, Promise<number>>();
+  readonly #rows = new Map<string, number>();
+
+  note(label: string, phase: TablePhase, nowMs: number): { readonly rows: number; readonly rowsPerS: number } {
+    const rows = phase.name === 'copying' ? phase.rows : (this.#rows.get(label) ?? 0);
+    const begun = this.#begun.get(label) ?? { atMs: nowMs, rows };
+    this.#begun.set(label, begun);
+    this.#rows.set(label, rows);
+    const seconds = (nowMs - begun.atMs) / 1000;
+    return { rows, rowsPerS: seconds > 0 ? Math.round((rows - begun.rows) / seconds) : 0 };
+  }
+
+  estimateOf(label: string, read: () => Promise<number>): Promise<number> {
+    const estimate = this.#estimates.get(label) ?? read().catch(() => 0);
+    this.#estimates.set(label, estimate);
+    return estimate;
+  }
+}

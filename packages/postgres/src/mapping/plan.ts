@@ -1,0 +1,60 @@
+/** A mapping joined with what the catalogue says: everything that copying and streaming need to know of a table. */
+export interface Plan {
+  readonly tables: readonly TablePlan[];
+  readonly members: readonly MembersPlan[];
+  readonly users: readonly UsersPlan[];
+}
+
+/** What tables, tables of members and tables of users have in common. */
+export interface PlannedTable {
+  readonly schema: string;
+  readonly name: string;
+  /** As the mapping file names it: `public.orders`. */
+  readonly label: string;
+  /** The columns that identify a row, in the order in which they make the object id. */
+  readonly key: readonly ColumnPlan[];
+  /**
+   * Whether the connector must keep whose each row is, because an update or delete does not say whose it was: the columns
+   * that say so are not in the replica identity, or the owner is that of a parent.
+   */
+  readonly keepsOwners: boolean;
+}
+
+export interface TablePlan extends PlannedTable {
+  readonly source: string;
+  /** The type of the source; a table with a parent has the type of the parent's source. */
+  readonly sourceType: 'shared' | 'user' | 'group';
+  readonly attributes: readonly AttributePlan[];
+  readonly owner: OwnerPlan;
+  /** Names of the columns that devices may write. */
+  readonly writable: readonly string[];
+}
+
+export interface ColumnPlan {
+  readonly name: string;
+  readonly typeId: number;
+  readonly typeModifier: number;
+}
+
+export interface AttributePlan extends ColumnPlan {
+  readonly attribute: string;
+}
+
+export type OwnerPlan =
+  | { readonly kind: 'shared' }
+  /** The column with the login of the user. */
+  | { readonly kind: 'user'; readonly column: ColumnPlan }
+  /** The column with the name of the group. */
+  | { readonly kind: 'group'; readonly column: ColumnPlan }
+  /** The columns refer to the key of the parent, in the order of its key. The owner of a parent is a user or a group. */
+  | { readonly kind: 'through'; readonly columns: readonly ColumnPlan[]; readonly parent: string };
+
+export interface MembersPlan extends PlannedTable {
+  readonly user: ColumnPlan;
+  readonly group: ColumnPlan;
+}
+
+export interface UsersPlan extends PlannedTable {
+  readonly login: ColumnPlan;
+  readonly attributes: readonly AttributePlan[];
+}

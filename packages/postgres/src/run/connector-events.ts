@@ -1,0 +1,28 @@
+import type { RowProblem } from '../apply/problems.ts';
+import type { TablePhase } from '../state/connector-state.ts';
+import type { HealReason } from './start-reason.ts';
+
+/** How far the copy of a table is. */
+export interface TableProgress {
+  readonly table: string;
+  readonly phase: TablePhase['name'];
+  /** Rows that were copied. */
+  readonly rows: number;
+  /** About how many the table has; 0: not known. */
+  readonly estimate: number;
+  readonly rowsPerS: number;
+}
+
+/** What a connector reports, for terminals, logs, metrics and screens. */
+export interface ConnectorEvents {
+  /** `streaming`: connected; `waiting`: the last attempt failed with `error`. */
+  onState?(state: 'connecting' | 'streaming' | 'waiting' | 'stopped', error?: Error): void;
+  /** Changes may have been missed, so that all tables are compared. */
+  onHeal?(reason: HealReason): void;
+  onProgress?(progress: TableProgress): void;
+  /** How long ago the last heartbeat that has arrived was written. */
+  onLag?(lagMs: number): void;
+  /** Everything up to the position is durable in Tidemark. */
+  onPosition?(position: string): void;
+  onProblem?(problem: RowProblem): void;
+}

@@ -1,0 +1,148 @@
+import type { TidemarkClient } from '@tidemark/backend';
+import type { ToJson } from '../apply/attributes.ts';
+import { declareSource, hiddenSource } from '../apply/hidden-source.ts';
+import { Places } from '../apply/places.ts';
+import { Problems } from '../apply/problems.ts';
+import type { MappedTable } from '../apply/row.ts';
+import { WaitingRows } from '../apply/waiting-rows.ts';
+import { TableReader } from '../copy/table-reader.ts';
+import type { Plan, TablePlan } from '../mapping/plan.ts';
+import { formatLsn, parseLsn } from '../replication/lsn.ts';
+import type { Lsn } from '../replication/message.ts';
+import type { SystemIdentity } from '../replication/replication-connection.ts';
+import { createSlot, dropSlot, readSlot } from '../replication/slot.ts';
+import type { Sql } from '../sql/open-sql.ts';
+import type { ConnectorState, StateStore, TablePhase } from '../state/connector-state.ts';
+import { buildConverter, type Convert } from '../values/build-converter.ts';
+import type { Types } from '../values/type-info.ts';
+import type { ConnectorEvents } from './connector-events.ts';
+import { decideStart, isLost } from './start-reason.ts';
+import { orderedTables, reconcile } from './table-states.ts';
+import { Tables } from './tables.ts';
+
+/** What the mapping and the catalogue say together. */
+export interface LoadedPlan {
+  readonly plan: Plan;
+  readonly types: Types;
+}
+
+export interface SessionSetup {
+  readonly client: TidemarkClient;
+  readonly name: string;
+  readonly slot: string;
+  readonly sql: Sql;
+  readonly store: StateStore;
+  readonly loadPlan: () => Promise<LoadedPlan>;
+  readonly events: ConnectorEvents;
+  readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
+}
+
+export interface PreparedSession {
+  readonly tables: Tables;
+  readonly reader: TableReader;
+  readonly position: Lsn;
+  readonly recentXids: readonly number[];
+  readonly stateAt: (position: Lsn, recentXids: readonly number[]) => ConnectorState;
+}
+
+/** Finds out where to begin: looks at the slot, the database and what is stored, and heals what may have been missed. */
+export async function prepareSession(setup: SessionSetup, identity: SystemIdentity): Promise<PreparedSession> {
+  const { sql, slot: slotName, store, events } = setup;
+  const loaded = await setup.loadPlan();
+  const emptied = await declareSources(setup, loaded.plan);
+  const [stored, slot] = [await store.read(), await readSlot(sql, slotName)];
+  const start = decideStart(stored, identity, slot);
+  if (start.kind === 'heal') events.onHeal?.(start.reason);
+  const begin = await beginOf(setup, start.kind === 'resume' ? stored : null, slot);
+  const heals = start.kind === 'heal';
+  const states = reconcile(stored?.tables ?? {}, orderedTables(loaded.plan), { heals, emptied });
+  const fixed = { version: 1, systemId: identity.systemId, timeline: identity.timeline, slot: slotName } as const;
+  // Also when nothing has changed: what is stored must never be older than what the slot was told.
+  await store.write({ ...fixed, position: formatLsn(begin), tables: states, recentXids: stored?.recentXids ?? [] });
+  const { tables, reader } = await openTables(setup, loaded, states);
+  return {
+    tables,
+    reader,
+    position: begin,
+    recentXids: start.kind === 'resume' ? (stored?.recentXids ?? []) : [],
+    stateAt: (position, recentXids) => ({
+      ...fixed,
+      position: formatLsn(position),
+      tables: tables.takeStates(),
+      recentXids,
+    }),
+  };
+}
+
+/** Where the stream begins. Makes the slot when there is none that can be used. */
+async function beginOf(
+  { sql, slot: name }: SessionSetup,
+  resumed: ConnectorState | null,
+  slot: Awaited<ReturnType<typeof readSlot>>,
+): Promise<Lsn> {
+  if (resumed !== null) return parseLsn(resumed.position);
+  if (slot !== null && !isLost(slot) && slot.confirmedLsn !== null) return slot.confirmedLsn;
+  if (slot !== null) await dropSlot(sql, name);
+  return createSlot(sql, name);
+}
+
+/** Declares what is missing. Returns the labels of the tables whose source was missing. */
+async function declareSources({ client, name }: SessionSetup, plan: Plan): Promise<ReadonlySet<string>> {
+  const isNew = await declareSource(client, hiddenSource(name), 'group');
+  const emptied = new Set<string>(isNew ? orderedTables(plan).map(({ label }) => label) : []);
+  for (const { source, sourceType, label } of plan.tables) {
+    const isMissing = await declareSource(client, source, sourceType === 'shared' ? 'app' : sourceType);
+    if (isMissing) emptied.add(label);
+  }
+  return emptied;
+}
+
+async function openTables(setup: SessionSetup, loaded: LoadedPlan, states: ConnectorState['tables']) {
+  const { client, name, sql, events, loadPlan, onCopied } = setup;
+  const hidden = hiddenSource(name);
+  const problems = new Problems(client, hidden, (problem) => events.onProblem?.(problem));
+  const waiting = new WaitingRows(client, hidden);
+  await problems.load();
+  await waiting.load();
+  const places = new Map<string, Places>();
+  const placesOf = (label: string) => {
+    const known = places.get(label) ?? new Places(client, hidden, label);
+    places.set(label, known);
+    return known;
+  };
+  const converters = new Converters(loaded);
+  const reader = new TableReader(sql, (label) => converters.tableOf(label));
+  const reload = async () => converters.take(await loadPlan());
+  const ports = { client, toJson: converters.toJson, problems, waiting, placesOf };
+  const tables = new Tables({ ports, reader, loadPlan: reload, onCopied }, loaded.plan, { ...states });
+  return { tables, reader };
+}
+
+/** The plan and the types as the catalogue had them last. */
+class Converters {
+  #loaded: LoadedPlan;
+  #converters = new Map<string, Convert>();
+
+  constructor(loaded: LoadedPlan) {
+    this.#loaded = loaded;
+  }
+
+  readonly toJson: ToJson = ({ typeId, typeModifier }, text) => {
+    const key = `${typeId} ${typeModifier}`;
+    const convert = this.#converters.get(key) ?? buildConverter(this.#loaded.types, typeId, typeModifier);
+    this.#converters.set(key, convert);
+    return convert(text);
+  };
+
+  take(loaded: LoadedPlan): Plan {
+    this.#loaded = loaded;
+    this.#converters = new Map();
+    return loaded.plan;
+  }
+
+  tableOf(label: string): TablePlan {
+    const table = this.#loaded.plan.tables.find((one) => one.label === label);
+    if (table === undefined) throw new Error(`the table ${label} is not in the mapping`);
+    return table;
+  }
+}

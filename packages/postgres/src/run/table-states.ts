@@ -1,0 +1,101 @@
+import type { MappedTable } from '../apply/row.ts';
+import type { Plan, TablePlan } from '../mapping/plan.ts';
+import type { TableState } from '../state/connector-state.ts';
+
+/** All tables of a plan, in the order in which they are copied: users, then parents before their children, then members. */
+export function orderedTables(plan: Plan): readonly MappedTable[] {
+  const byLabel = new Map(plan.tables.map((table) => [table.label, table]));
+  const ordered = new Map<string, MappedTable>();
+  const add = (table: TablePlan) => {
+    if (ordered.has(table.label)) return;
+    const parent = table.owner.kind === 'through' ? byLabel.get(table.owner.parent) : undefined;
+    if (parent !== undefined) add(parent);
+    ordered.set(table.label, { kind: 'objects', label: table.label, plan: table });
+  };
+  for (const table of plan.tables) add(table);
+  return [
+    ...plan.users.map((users) => ({ kind: 'users', label: users.label, plan: users }) as const),
+    ...ordered.values(),
+    ...plan.members.map((members) => ({ kind: 'members', label: members.label, plan: members }) as const),
+  ];
+}
+
+/** Changes whenever rows that are stored already have to be copied again. */
+function signatureOf(table: MappedTable): string {
+  const { label: _label, keepsOwners: _keepsOwners, ...plan } = table.plan;
+  const rest = 'writable' in plan ? { ...plan, writable: [] } : plan;
+  return JSON.stringify(rest);
+}
+
+export interface Reconciliation {
+  /** Whether rows may have been missed, so that all tables are copied and looked up again. */
+  readonly heals: boolean;
+  /** Labels of tables whose source was new, so that nothing of them is stored. */
+  readonly emptied: ReadonlySet<string>;
+}
+
+/** What is to be done for each table, from what was stored and what the mapping says now. */
+export function reconcile(
+  stored: Readonly<Record<string, TableState>>,
+  tables: readonly MappedTable[],
+  { heals, emptied }: Reconciliation,
+): Record<string, TableState> {
+  const states: Record<string, TableState> = {};
+  for (const table of tables)
+    states[table.label] = stateAfter(stored[table.label], table, heals, emptied.has(table.label));
+  for (const [label, state] of Object.entries(stored)) {
+    if (states[label] === undefined) states[label] = { ...state, phase: { name: 'removing' } };
+  }
+  return states;
+}
+
+function stateAfter(
+  before: TableState | undefined,
+  table: MappedTable,
+  heals: boolean,
+  isEmptied: boolean,
+): TableState {
+  const fresh = newTableState(table);
+  if (before === undefined) return fresh;
+  const isOther =
+    before.kind !== fresh.kind || before.source !== fresh.source || before.sourceType !== fresh.sourceType;
+  // What it was before is deleted first; then it begins as a new one.
+  if (isOther || before.phase.name === 'removing') return { ...before, phase: { name: 'removing' } };
+  if (heals) return { ...fresh, phase: { name: 'waiting', verifies: true } };
+  if (isEmptied || before.signature !== fresh.signature) {
+    return { ...fresh, phase: { name: 'waiting', verifies: verifiesIn(before) } };
+  }
+  return before;
+}
+
+/** Whether rows that are gone are still to be looked for. */
+export function verifiesIn({ phase }: TableState): boolean {
+  return phase.name === 'verifying' || ('verifies' in phase && phase.verifies);
+}
+
+export function newTableState(table: MappedTable): TableState {
+  return {
+    kind: table.kind,
+    source: table.kind === 'objects' ? table.plan.source : null,
+    sourceType: table.kind === 'objects' ? table.plan.sourceType : null,
+    signature: signatureOf(table),
+    phase: { name: 'waiting', verifies: false },
+  };
+}
+
+/** Enough of a plan to delete what a table has left. */
+export function planOfRemoved(label: string, { source, sourceType }: TableState): TablePlan {
+  const column = { name: '', typeId: 0, typeModifier: -1 };
+  return {
+    schema: '',
+    name: '',
+    label,
+    key: [],
+    keepsOwners: sourceType !== 'shared',
+    source: source ?? '',
+    sourceType: sourceType ?? 'shared',
+    attributes: [],
+    owner: sourceType === 'shared' || sourceType === null ? { kind: 'shared' } : { kind: sourceType, column },
+    writable: [],
+  };
+}

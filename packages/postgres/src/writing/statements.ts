@@ -1,0 +1,107 @@
+import type { JsonValue } from '@tidemark/protocol';
+import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
+import type { TypedColumn, WrittenTable } from './written-table.ts';
+
+export interface Statement {
+  readonly text: string;
+  readonly parameters: readonly (string | null)[];
+}
+
+/** Column → the value that a device has sent. */
+export type Values = ReadonlyMap<TypedColumn, JsonValue>;
+
+/**
+ * Inserts a row. It returns the key as texts `k0`, `k1` …, and as `owner` whose the row has become: triggers and defaults may
+ * have changed what was sent.
+ */
+export function insertStatement(table: WrittenTable, values: Values): Statement {
+  const names = [...values.keys()].map(({ name }) => quoteIdentifier(name)).join(', ');
+  const into = `INSERT INTO ${quoteTable(table)} AS t`;
+  const returning = `RETURNING ${[...keyTexts(table), `${ownerOf(table)} AS owner`].join(', ')}`;
+  if (values.size === 0) return { text: `${into} DEFAULT VALUES ${returning}`, parameters: [] };
+  const selected = [...values.keys()].map(({ name }) => `x.${quoteIdentifier(name)}`).join(', ');
+  return {
+    text: `${into} (${names}) SELECT ${selected} FROM ${recordOf(values, '$1')} ${returning}`,
+    parameters: [recordText(values)],
+  };
+}
+
+/** Changes one row, if it belongs to `owner`. `seen` are values that the columns must still have. It returns a row if it did. */
+export function updateStatement(
+  table: WrittenTable,
+  key: readonly string[],
+  owner: string | null,
+  { values, seen }: { readonly values: Values; readonly seen: Values },
+): Statement {
+  const parameters: (string | null)[] = [recordText(values), recordText(seen)];
+  const settings = [...values.keys()].map(({ name }) => `${quoteIdentifier(name)} = x.${quoteIdentifier(name)}`);
+  const isAsSeen = [...seen.keys()].map(({ name }) => {
+    return `t.${quoteIdentifier(name)} IS NOT DISTINCT FROM s.${quoteIdentifier(name)}`;
+  });
+  const from = [recordOf(values, '$1'), ...(seen.size === 0 ? [] : [recordOf(seen, '$2', 's')])].join(', ');
+  if (seen.size === 0) parameters.pop();
+  const where = [...rowConditions(table, key, owner, parameters), ...isAsSeen].join(' AND ');
+  return {
+    text: `UPDATE ${quoteTable(table)} AS t SET ${settings.join(', ')} FROM ${from} WHERE ${where} RETURNING 1`,
+    parameters,
+  };
+}
+
+export function deleteStatement(table: WrittenTable, key: readonly string[], owner: string | null): Statement {
+  const parameters: (string | null)[] = [];
+  const where = rowConditions(table, key, owner, parameters).join(' AND ');
+  return { text: `DELETE FROM ${quoteTable(table)} AS t WHERE ${where} RETURNING 1`, parameters };
+}
+
+/** Finds one row, if it belongs to `owner`. */
+export function findStatement(table: WrittenTable, key: readonly string[], owner: string | null): Statement {
+  const parameters: (string | null)[] = [];
+  const where = rowConditions(table, key, owner, parameters).join(' AND ');
+  return { text: `SELECT 1 FROM ${quoteTable(table)} AS t WHERE ${where}`, parameters };
+}
+
+function keyTexts({ key }: WrittenTable): readonly string[] {
+  return key.map(({ name }, at) => `t.${quoteIdentifier(name)}::text AS k${at}`);
+}
+
+/** Whose the row `t` is, as text. */
+function ownerOf({ owner }: WrittenTable): string {
+  if (owner.kind === 'shared') return 'NULL';
+  if (owner.kind !== 'through') return `t.${quoteIdentifier(owner.column.name)}::text`;
+  const { columns, parent } = owner;
+  const joined = parent.key.map((name, at) => `p.${quoteIdentifier(name)} = t.${quoteIdentifier(columns[at] ?? '')}`);
+  const column = `p.${quoteIdentifier(parent.ownerColumn)}::text`;
+  return `(SELECT ${column} FROM ${quoteTable(parent)} AS p WHERE ${joined.join(' AND ')})`;
+}
+
+/** Adds to the parameters what the conditions need. */
+function rowConditions(
+  table: WrittenTable,
+  key: readonly string[],
+  owner: string | null,
+  parameters: (string | null)[],
+): readonly string[] {
+  const parameter = (value: string) => `$${parameters.push(value)}::text`;
+  const isRow = table.key.map(({ name, typeName }, at) => {
+    return `t.${quoteIdentifier(name)} = CAST(${parameter(key[at] ?? '')} AS ${typeName})`;
+  });
+  return owner === null ? isRow : [...isRow, `${ownerOf(table)} = ${parameter(owner)}`];
+}
+
+/** The values as a row with the types of the columns: the database converts JSON to each of them. */
+function recordOf(values: Values, parameter: string, alias = 'x'): string {
+  const columns = [...values.keys()].map(({ name, typeName }) => `${quoteIdentifier(name)} ${typeName}`);
+  return `jsonb_to_record(${parameter}::text::jsonb) AS ${alias}(${columns.join(', ')})`;
+}
+
+function recordText(values: Values): string {
+  const members = [...values].map(([{ name, typeName }, value]) => [name, asInput(value, typeName)]);
+  return JSON.stringify(Object.fromEntries(members));
+}
+
+/** Devices have bytes as base64, which Postgres does not read. */
+function asInput(value: JsonValue, typeName: string): JsonValue {
+  if (!/^bytea(\[\])*$/.test(typeName)) return value;
+  if (Array.isArray(value)) return value.map((element: JsonValue) => asInput(element, typeName));
+  return typeof value === 'string' ? `\\x${Buffer.from(value, 'base64').toString('hex')}` : value;
+}

@@ -1,0 +1,9 @@
+export {
+  Link,
+  type Objects,
+  openLink,
+  type Partitions,
+  type Servers,
+  type Tables,
+  useServers,
+} from './postgres/link.ts';
