@@ -50,7 +50,7 @@ describe('help', () => {
   it('[CLI-23] a command loads only what it needs, and the help still lists all commands', async () => {
     const names = async (...args: string[]) => (await newProgram(...args)).program.commands.map((one) => one.name());
     const all = await names();
-    const heavy = ['serve', 'dev', 'config', 'backup', 'restore', 'migrate', 'verify', 'admin', 'doctor'];
+    const heavy = ['serve', 'dev', 'connect', 'config', 'backup', 'restore', 'migrate', 'verify', 'admin', 'doctor'];
     expect(all).toEqual(expect.arrayContaining(heavy));
     const light = all.filter((name) => !heavy.includes(name));
     expect(await names('--url', 'http://x', 'users', 'list')).toEqual(light);

@@ -39,6 +39,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       { name: 'serve', load: async () => (await import('./commands/serve.ts')).addServe },
       { name: 'dev', load: async () => (await import('./commands/serve.ts')).addDev },
       addInit,
+      { name: 'connect', load: async () => (await import('./commands/connect.ts')).addConnect },
       { name: 'config', load: async () => (await import('./commands/config.ts')).addConfig },
     ],
   ],

@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import {
+  checkDatabase,
+  type DatabaseAddress,
+  type Finding,
+  type Mapping,
+  MappingError,
+  openSql,
+  parseDatabaseUrl,
+  parseMapping,
+  readCatalogue,
+  writeMapping,
+} from '@tidemark/postgres';
+import { errorMessage } from '@tidemark/protocol';
+import { readSecret } from '@tidemark/server/config/read-secret-file';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { CliFailure, EXIT, usageFailure } from '../cli-failure.ts';
+import { commandGroup, examples } from '../examples.ts';
+import { runConnector } from '../local/run-connector.ts';
+
+const MAPPING_FILE = 'tidemark-postgres.jsonc';
+const NAME = 'postgres';
+const URL_VARIABLE = 'TIDEMARK_POSTGRES_URL';
+
+interface PostgresOptions {
+  readonly mapping: string;
+  readonly urlEnv: string;
+  readonly name: string;
+  readonly init?: boolean;
+  readonly check?: boolean;
+}
+
+export function addConnect(program: Command, cli: Cli): void {
+  const lines = ['tidemark connect postgres --init', 'tidemark connect postgres --check', 'tidemark connect postgres'];
+  const connect = commandGroup(program, 'connect', 'Connect a database', ...lines);
+  connect
+    .command('postgres')
+    .description('Connect a Postgres database: its rows become objects of sources, until the command is ended')
+    .addHelpText('before', examples(...lines, 'tidemark connect postgres --check --mapping depots.jsonc --json'))
+    .option('--mapping <file>', 'the file that says which tables become which sources', MAPPING_FILE)
+    .option(
+      '--url-env <name>',
+      'the variable with the address of the database; with _FILE, that of a file with it',
+      URL_VARIABLE,
+    )
+    .option('--name <name>', 'the name under which Tidemark keeps how far the connection is', NAME)
+    .option('--init', 'write a first mapping from the tables of the database')
+    .option('--check', 'print everything that is missing in the database, with the SQL that mends it')
+    .action((options: PostgresOptions, self: Command) => connectPostgres(cli, options, self));
+}
+
+async function connectPostgres(cli: Cli, options: PostgresOptions, command: Command): Promise<void> {
+  if (options.init === true && options.check === true) throw usageFailure('say either --init or --check');
+  const address = addressOf(cli, options.urlEnv);
+  const file = resolve(cli.folder, options.mapping);
+  if (options.init === true) return init(cli, address, { file, shown: options.mapping });
+  const mapping = mappingOf(file, options.mapping);
+  if (options.check === true) return check(cli, command, { address, mapping, shown: options.mapping });
+  const { url, print } = cli.session(command);
+  const { name, mapping: mappingFile } = options;
+  const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  await runConnector(cli, { url, token: cli.token(url) ?? '', name, address, mapping, mappingFile, print, stopped });
+}
+
+async function init(
+  cli: Cli,
+  address: DatabaseAddress,
+  { file, shown }: { readonly file: string; readonly shown: string },
+) {
+  if (existsSync(file)) throw usageFailure(`${shown} exists already`, 'name another file with --mapping, or remove it');
+  const catalogue = await reached(async () => {
+    const sql = openSql(address, { connections: 1 });
+    try {
+      return await readCatalogue(sql);
+    } finally {
+      await sql.end();
+    }
+  });
+  // Not over a file that someone has written meanwhile.
+  writeFileSync(file, writeMapping(catalogue), { flag: 'wx' });
+  cli.terminal.say(
+    `Wrote ${shown}. Decide about every "owner" in it, then run: tidemark connect postgres --check --mapping ${shown}`,
+  );
+}
+
+interface CheckedMapping {
+  readonly address: DatabaseAddress;
+  readonly mapping: Mapping;
+  readonly shown: string;
+}
+
+async function check(cli: Cli, command: Command, { address, mapping, shown }: CheckedMapping): Promise<void> {
+  const found = await reached(() => checkDatabase(address, mapping, shown));
+  const print = cli.printer(command);
+  if (print.isJson) print.json(found);
+  else for (const finding of found) cli.terminal.out(linesOf(finding));
+  const errors = found.filter(({ level }) => level === 'error').length;
+  if (errors > 0) throw new CliFailure(`the database cannot be connected yet: ${errors} things are missing`);
+  if (!print.isJson) cli.terminal.say('The database can be connected.');
+}
+
+function linesOf({ level, message, sql }: Finding): string {
+  return [`${level.padEnd('warning'.length)}  ${message}`, ...sql.map((statement) => `    ${statement};`), ''].join(
+    '\n',
+  );
+}
+
+/** The address has a password in it, so it is never a flag: other users of the machine could see it. */
+function addressOf(cli: Cli, variable: string): DatabaseAddress {
+  const text = cli.env[variable] || secretOf(cli, `${variable}_FILE`);
+  if (text === null) {
+    throw usageFailure(
+      'there is no address of a database',
+      `set ${variable} to postgres://user:password@host:5432/database, or ${variable}_FILE to a file with it`,
+    );
+  }
+  try {
+    return parseDatabaseUrl(text);
+  } catch (error) {
+    throw new CliFailure(`${variable}: ${errorMessage(error)}`, { exitCode: EXIT.config });
+  }
+}
+
+function secretOf(cli: Cli, variable: string): string | null {
+  const path = cli.env[variable];
+  if (!path) return null;
+  const read = readSecret(resolve(cli.folder, path));
+  if (read.problem === undefined) return read.text;
+  throw new CliFailure(`${variable}: ${path} ${read.problem}`, { exitCode: EXIT.config });
+}
+
+function mappingOf(file: string, shown: string): Mapping {
+  if (!existsSync(file))
+    throw usageFailure(`there is no mapping ${shown}`, 'write a first one with tidemark connect postgres --init');
+  try {
+    return parseMapping(readFileSync(file, 'utf8'), shown);
+  } catch (error) {
+    if (!(error instanceof MappingError)) throw error;
+    throw new CliFailure(`${shown} is not a valid mapping`, { exitCode: EXIT.config, places: error.problems });
+  }
+}
+
+/** SQLSTATE of a wrong password or an unknown role. */
+const NOT_ALLOWED = ['28P01', '28000'];
+
+async function reached<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const code = (error as { readonly code?: unknown }).code;
+    if (typeof code !== 'string') throw error;
+    const exitCode = NOT_ALLOWED.includes(code) ? EXIT.notAllowed : EXIT.unavailable;
+    throw new CliFailure(`the database cannot be read: ${errorMessage(error)}`, { exitCode, code });
+  }
+}
