@@ -53,6 +53,16 @@ describe('copying and streaming', () => {
     });
   });
 
+  it('[PG-87] devices cannot change a source that the connector has declared', async () => {
+    const link = await openLink(servers(), [PRODUCTS], productMapping);
+    link.start();
+    await link.copied();
+    expect(await link.client.sources.get(link.own('Product'))).toMatchObject({
+      partition_type: 'app',
+      read_only: true,
+    });
+  });
+
   it('[PG-65] a copy of many rows while they are written ends with exactly the rows of the table', async () => {
     const link = await openLink(
       servers(),

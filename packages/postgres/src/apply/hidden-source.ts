@@ -72,7 +72,8 @@ export async function declareSource(
     throw error;
   });
   if (existing === null) {
-    await client.sources.declare({ name, partition_type: partitionType });
+    // What a device changed here would never reach the database.
+    await client.sources.declare({ name, partition_type: partitionType, read_only: true });
     return true;
   }
   if (existing.partition_type === partitionType) return false;
