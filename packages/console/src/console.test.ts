@@ -227,6 +227,11 @@ describe('in a browser', () => {
       });
       observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
     }`);
+    // From here on the devices are asked for and not answered, so their list does not change.
+    await page.route('**/rc/v1/clients?**', () => undefined);
+    const changesSince = () =>
+      page.evaluate('(() => { const { size } = changedElements; changedElements.clear(); return size; })()');
+    await expect.poll(changesSince, PATIENCE).toBe(0);
     const turn = (visibility: 'hidden' | 'visible') =>
       page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`);
