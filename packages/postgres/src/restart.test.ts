@@ -85,7 +85,7 @@ function failingClient({ tidemark }: ReturnType<typeof servers>, calls: number):
 }
 
 describe('restarts and heals', () => {
-  it('[PG-78] a connector that is killed between any two calls goes on and ends with exactly the rows of the tables', async () => {
+  it('[PG-78] a connector that is killed at the 11th, 20th … 56th of its calls goes on and ends with exactly the rows of the tables', async () => {
     const link = await openLink(servers(), TABLES, mapping);
     await fill(link);
     let round = 0;

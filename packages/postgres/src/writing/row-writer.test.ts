@@ -105,8 +105,8 @@ const refusal = (work: Promise<unknown>) =>
     ],
   );
 
-describe('a change of a device', () => {
-  it('[PG-141] becomes one statement with the values in the types of the columns, and the id is the key that the database chose', async () => {
+describe('row writer', () => {
+  it('[PG-141] a change of a device becomes one statement with the values in the types of the columns, and the id is the key that the database chose', async () => {
     const { sql, write } = await scene();
     const attributes = {
       ...{ title: "It's a pump", no: 7, price: '12.30', due: '2026-11-18T07:00:00.000Z', tags: ['a', null, 'c,"d'] },
@@ -127,7 +127,7 @@ describe('a change of a device', () => {
     expect([...(await sql`SELECT id FROM orders`)]).toEqual([]);
   });
 
-  it('[PG-142] that is repeated changes nothing, and gets the same id', async () => {
+  it('[PG-142] a change that is repeated changes nothing, and gets the same id', async () => {
     const { sql, write } = await scene();
     const create = { op: 'create', op_id: 'device:1', attributes: { title: 'Once' } } as const;
     const ids = await Promise.all([write(create), write(create), write(create)]);
@@ -158,7 +158,7 @@ describe('a change of a device', () => {
     ],
     [{ source: 'Unknown', attributes: {} }, 'objects of "Unknown" cannot be changed on devices'],
   ] as const)(
-    '[PG-143] that the database refuses is rejected with the reason, and nothing is changed: %j',
+    '[PG-143] a change that the database refuses is rejected with the reason, and nothing is changed: %j',
     async (call, reason) => {
       const { sql, write } = await scene();
       await sql`INSERT INTO orders (title, number, depot) VALUES ('there', 1, 'north')`;
@@ -168,7 +168,7 @@ describe('a change of a device', () => {
     },
   );
 
-  it('[PG-143] of a row to which others refer is rejected with the name of their table', async () => {
+  it('[PG-143] the deletion of a row to which others refer is rejected with the name of their table', async () => {
     const { sql, write } = await scene();
     const id = await write({ op: 'create', attributes: { title: 'a' } });
     await write({ op: 'create', source: 'Line', attributes: { order: id, line: '1' } });
@@ -179,7 +179,7 @@ describe('a change of a device', () => {
     expect([...(await sql`SELECT title FROM orders`)]).toEqual([{ title: 'a' }]);
   });
 
-  it('[PG-143] that a trigger refuses is rejected with the text of the trigger', async () => {
+  it('[PG-143] a change that a trigger refuses is rejected with the text of the trigger', async () => {
     const { sql, write } = await scene();
     await sql.unsafe(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'Orders are closed on Sundays'; END $$;
@@ -188,7 +188,7 @@ describe('a change of a device', () => {
     expect(await refusal(work)).toEqual(['rejected', 'Orders are closed on Sundays']);
   });
 
-  it('[PG-144] reaches only rows of its own user or group, also through a parent', async () => {
+  it('[PG-144] a device reaches only rows of its own user or group, also through a parent', async () => {
     const { sql, write } = await scene();
     const theirs = await write({ op: 'create', group: 'south', attributes: { title: 'theirs' } });
     await write({ op: 'create', source: 'Line', group: 'south', attributes: { order: theirs, line: 'a/b' } });
@@ -210,7 +210,7 @@ describe('a change of a device', () => {
     ]);
   });
 
-  it('[PG-145] is a conflict when a column no longer has the value that the device saw', async () => {
+  it('[PG-145] an update is a conflict when a column no longer has the value that the device saw', async () => {
     const { sql, write } = await scene();
     const id = await write({ op: 'create', attributes: { title: 'a', price: '1.50', tags: ['x'] } });
     const change = { op: 'update', id, attributes: { price: '2' }, seen: { price: '1.50' } } as const;
@@ -222,7 +222,7 @@ describe('a change of a device', () => {
     expect([...(await sql`SELECT price, tags[1] AS tag FROM orders`)]).toEqual([{ price: '2.00', tag: 'x' }]);
   });
 
-  it('[PG-146] is made in the role of the mapping, and policies see the user and the groups', async () => {
+  it('[PG-146] a change is made in the role of the mapping, and policies see the user and the groups', async () => {
     const role = `writer_${Date.now()}`;
     const { sql, write } = await scene({ role, groupsOf: async (user) => (user === 'ada' ? ['north', 'west'] : []) });
     await sql.unsafe(`CREATE ROLE ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON orders TO ${role};
@@ -247,7 +247,7 @@ describe('a change of a device', () => {
     expect([...(await sql`SELECT count(*)::int AS done FROM tidemark.operations`)]).toEqual([{ done: 2 }]);
   });
 
-  it('[PG-147] is tried again when it met another transaction', async () => {
+  it('[PG-147] a change is tried again when it met another transaction', async () => {
     const { sql, write } = await scene();
     await sql.unsafe(`CREATE SEQUENCE attempts; CREATE FUNCTION meet() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN IF nextval('attempts') < 3 THEN RAISE EXCEPTION 'met' USING ERRCODE = '40001'; END IF; RETURN NEW; END $$;
@@ -256,7 +256,7 @@ describe('a change of a device', () => {
     expect([...(await sql`SELECT title FROM orders`)]).toEqual([{ title: 'a' }]);
   });
 
-  it('[PG-147] is left for later, not rejected, when the connection is lost or the set-up is wrong', async () => {
+  it('[PG-147] a change is left for later, not rejected, when the connection is lost or the set-up is wrong', async () => {
     const { sql, write } = await scene();
     await sql.unsafe(`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$;
@@ -270,7 +270,7 @@ describe('a change of a device', () => {
     expect([...(await sql`SELECT title FROM orders`)]).toEqual([{ title: 'a' }]);
   });
 
-  it('[PG-148] can be made by a function instead of the statements, in the same transaction', async () => {
+  it('[PG-148] a change can be made by a function instead of the statements, in the same transaction', async () => {
     const { sql, write, writer } = await scene({
       hooks: {
         'public.orders': async (own, call) => {
@@ -289,7 +289,7 @@ describe('a change of a device', () => {
     expect(Object.keys(writer.handlers())).toEqual(['Order', 'Line', 'Note']);
   });
 
-  it('[PG-149] gets the id of the device as its key where the database chooses none', async () => {
+  it('[PG-149] a new row gets the id of the device as its key where the database chooses none', async () => {
     const { write } = await scene();
     const id = '5f0c8a7e-0000-4000-8000-00000000000a';
     expect(await write({ op: 'create', source: 'Note', id, attributes: { body: 'a' } })).toBe(id);
