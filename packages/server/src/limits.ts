@@ -234,7 +234,7 @@ export const SOURCES_LABELLED_MAX = 100;
 export const MEMORY_SHARE_MAX = 0.8;
 
 /** The resolution of the event loop delay. Each sample wakes the process, also when it is idle. */
-export const EVENT_LOOP_SAMPLE_MS = 20;
+export const EVENT_LOOP_SAMPLE_MS = 50;
 /** How often the load is measured. */
 export const LOAD_SAMPLE_MS = 500;
 /** The Retry-After of a request refused for overload. */

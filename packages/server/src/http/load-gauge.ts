@@ -40,10 +40,10 @@ export function startLoadGauge(bounds: LoadBounds, options: GaugeOptions = {}): 
   const { meter = processMeter(), everyMs = LOAD_SAMPLE_MS, processes = 1 } = options;
   let overload: string | null = null;
   let lastDelayMs = 0;
+  const rssBytesMax = rssBytesMaxOf(bounds.rssBytesMax, processes);
   const timer = setInterval(() => {
     const load = meter.read();
     // The smaller of two samples counts: a single long pause fills one sample, but not two.
-    const rssBytesMax = rssBytesMaxOf(bounds.rssBytesMax, processes);
     const steady = { ...load, eventLoopDelayMs: Math.min(load.eventLoopDelayMs, lastDelayMs) };
     overload = overloadOf(steady, { ...bounds, rssBytesMax });
     lastDelayMs = load.eventLoopDelayMs;
