@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { TidemarkClient } from '@tidemark/backend';
 import type { MappedTable } from './apply/row.ts';
 import { readCatalogue } from './catalogue/read-catalogue.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { buildPlan } from './mapping/build-plan.ts';
 import type { Mapping } from './mapping/mapping.ts';
 import { ReplicationConnection } from './replication/replication-connection.ts';
@@ -11,7 +12,6 @@ import { Session } from './run/session.ts';
 import { openSql, type Sql } from './sql/open-sql.ts';
 import type { DatabaseAddress } from './sql/parse-url.ts';
 import { StateStore, type TablePhase } from './state/connector-state.ts';
-import { systemWorld, type World } from './world.ts';
 
 export interface ConnectorOptions {
   readonly client: TidemarkClient;
@@ -40,7 +40,7 @@ const RETRY_MAX_MS = 30_000;
 /** Keeps Tidemark equal to the tables of a Postgres database. */
 export class Connector {
   readonly #options: ConnectorOptions;
-  readonly #world: World = systemWorld;
+  readonly #clock: Clock = systemClock;
   readonly #progress = new Progress();
   readonly #stop = new AbortController();
   #running: { readonly connection: ReplicationConnection } | null = null;
@@ -73,7 +73,7 @@ export class Connector {
     const { address, name, client, events = {}, mapping } = this.#options;
     const { slot, publication } = mapping;
     const sql = openSql(address, { connections: 2, applicationName: `tidemark ${name}` });
-    const connection = ReplicationConnection.open(address, this.#world);
+    const connection = ReplicationConnection.open(address, this.#clock);
     this.#running = { connection };
     let endHeartbeat: () => void = () => undefined;
     try {
@@ -84,8 +84,8 @@ export class Connector {
       const runId = randomBytes(8).toString('hex');
       const stream = await connection.start({ slot, publication, from: prepared.position });
       const session = new Session(stream, prepared.tables, this.#sessionOptions(prepared, store, runId));
-      const beat = () => prepared.reader.beat(`${runId} ${this.#world.nowMs()}`).catch(() => undefined);
-      endHeartbeat = this.#world.every(this.#options.heartbeatMs ?? HEARTBEAT_MS, () => void beat());
+      const beat = () => prepared.reader.beat(`${runId} ${this.#clock.nowMs()}`).catch(() => undefined);
+      endHeartbeat = this.#clock.every(this.#options.heartbeatMs ?? HEARTBEAT_MS, () => void beat());
       if (this.#stop.signal.aborted) return;
       events.onState?.('streaming');
       await beat();
@@ -116,7 +116,7 @@ export class Connector {
       ...{ runId, batchRowsMax, batchBytesMax, client },
       position: prepared.position,
       recentXids: prepared.recentXids,
-      nowMs: () => this.#world.nowMs(),
+      nowMs: () => this.#clock.nowMs(),
       pause: () => this.#pause(READ_AGAIN_MS),
       onLag: (lagMs: number) => events?.onLag?.(lagMs),
       store: async (position: bigint, recentXids: readonly number[]) => {
@@ -135,7 +135,7 @@ export class Connector {
     onProgress({
       table: table.label,
       phase: phase.name,
-      ...this.#progress.note(table.label, phase, this.#world.nowMs()),
+      ...this.#progress.note(table.label, phase, this.#clock.nowMs()),
       estimate,
     });
   }
@@ -143,7 +143,7 @@ export class Connector {
   #pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       const { signal } = this.#stop;
-      const cancel = this.#world.after(delayMs, end);
+      const cancel = this.#clock.after(delayMs, end);
       signal.addEventListener('abort', end);
       function end() {
         cancel();

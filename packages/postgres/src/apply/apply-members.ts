@@ -1,8 +1,8 @@
 import { TidemarkError } from '@tidemark/backend';
 import type { MembersPlan } from '../mapping/plan.ts';
 import type { Applied, ApplyPorts } from './apply-ports.ts';
+import type { Assignment } from './assignments.ts';
 import type { RowChange, TableChanges } from './batch.ts';
-import type { Place } from './places.ts';
 import type { RowProblem } from './problems.ts';
 import { columnsOf, isWhole } from './row.ts';
 
@@ -21,31 +21,35 @@ export async function applyMembers(
   changes: TableChanges,
   isMember: IsMember,
 ): Promise<Applied> {
-  const places = await ports.placesOf(plan.label).read(changes.keys());
-  const { newPlaces, joined, left, toRead } = decideMembers(plan, changes, places);
+  const assignments = await ports.assignmentsOf(plan.label).read(changes.keys());
+  const { newAssignments, joined, left, toRead } = decideMembers(plan, changes, assignments);
   const problems = await join(ports, plan, joined);
   for (const { user, group } of left) {
     // Another row may say the same. If that one is gone by now, its own deletion is still to come and is looked up again.
     if (!(await isMember(plan, user, group))) await leave(ports, { user, group });
   }
-  await ports.placesOf(plan.label).write(newPlaces);
+  await ports.assignmentsOf(plan.label).write(newAssignments);
   await ports.problems.settle(plan.label, [], problems);
   return { toRead, moved: [] };
 }
 
 interface MembersDecision {
-  readonly newPlaces: Map<string, Place | null>;
+  readonly newAssignments: Map<string, Assignment | null>;
   /** User → groups. */
   readonly joined: Map<string, Set<string>>;
   readonly left: Member[];
   readonly toRead: string[];
 }
 
-function decideMembers(plan: MembersPlan, changes: TableChanges, places: ReadonlyMap<string, Place>): MembersDecision {
-  const decision: MembersDecision = { newPlaces: new Map(), joined: new Map(), left: [], toRead: [] };
-  const { newPlaces, joined, left, toRead } = decision;
+function decideMembers(
+  plan: MembersPlan,
+  changes: TableChanges,
+  assignments: ReadonlyMap<string, Assignment>,
+): MembersDecision {
+  const decision: MembersDecision = { newAssignments: new Map(), joined: new Map(), left: [], toRead: [] };
+  const { newAssignments, joined, left, toRead } = decision;
   for (const [id, change] of changes) {
-    const before = places.get(id);
+    const before = assignments.get(id);
     const after = memberIn(plan, change);
     if (after === 'unknown') {
       toRead.push(id);
@@ -54,7 +58,7 @@ function decideMembers(plan: MembersPlan, changes: TableChanges, places: Readonl
     const was = memberOf(before);
     if (was !== null && !isSame(was, after)) left.push(was);
     if (after !== null) joined.set(after.user, (joined.get(after.user) ?? new Set()).add(after.group));
-    if (after !== null || before !== undefined) newPlaces.set(id, placeOf(after));
+    if (after !== null || before !== undefined) newAssignments.set(id, assignmentOf(after));
   }
   return decision;
 }
@@ -63,7 +67,7 @@ function isSame(one: Member, other: Member | null): boolean {
   return one.user === other?.user && one.group === other.group;
 }
 
-function placeOf(member: Member | null): Place | null {
+function assignmentOf(member: Member | null): Assignment | null {
   return member === null ? null : { owner: member.user, extra: member.group };
 }
 
@@ -75,9 +79,9 @@ function memberIn(plan: MembersPlan, change: RowChange): Member | null | 'unknow
   return user === null || group === null ? null : { user, group };
 }
 
-function memberOf(place: Place | undefined): Member | null {
-  if (place === undefined || place.owner === null || place.extra === null) return null;
-  return { user: place.owner, group: place.extra };
+function memberOf(assignment: Assignment | undefined): Member | null {
+  if (assignment === undefined || assignment.owner === null || assignment.extra === null) return null;
+  return { user: assignment.owner, group: assignment.extra };
 }
 
 async function join(

@@ -2,11 +2,11 @@ import type { Attributes } from '@tidemark/backend';
 import { nameProblem } from '@tidemark/protocol';
 import type { TablePlan } from '../mapping/plan.ts';
 import type { Applied, ApplyPorts, ApplyTerms } from './apply-ports.ts';
+import type { Assignment } from './assignments.ts';
 import { attributesOf } from './attributes.ts';
 import type { RowChange, TableChanges } from './batch.ts';
 import { decideRow, parentIds, type RowVerdict } from './decide-row.ts';
 import { readNamed } from './hidden-source.ts';
-import type { Place } from './places.ts';
 import type { RowProblem } from './problems.ts';
 import { type PushTarget, pushRows } from './push-rows.ts';
 import { columnsOf, isWhole, type Row } from './row.ts';
@@ -43,7 +43,7 @@ class ObjectsApplication {
   readonly #columns: readonly string[];
   readonly #terms: ApplyTerms;
   readonly #owned = new Map<string, Owned>();
-  readonly #places = new Map<string, Place | null>();
+  readonly #assignments = new Map<string, Assignment | null>();
   readonly #toRead: string[] = [];
   readonly #moved: string[] = [];
   readonly #problems: RowProblem[] = [];
@@ -71,36 +71,41 @@ class ObjectsApplication {
 
   async decideOwned(changes: TableChanges): Promise<void> {
     const { owner, label } = this.#plan;
-    const places = await this.#ports.placesOf(label).read(changes.keys());
-    const ids = parentIds(this.#plan, changes, places);
-    const parents = owner.kind === 'through' ? await this.#ports.placesOf(owner.parent).read(ids) : new Map();
-    for (const [id, change] of changes) this.#decide(id, change, places.get(id), (parent) => parents.get(parent));
+    const assignments = await this.#ports.assignmentsOf(label).read(changes.keys());
+    const ids = parentIds(this.#plan, changes, assignments);
+    const parents = owner.kind === 'through' ? await this.#ports.assignmentsOf(owner.parent).read(ids) : new Map();
+    for (const [id, change] of changes) this.#decide(id, change, assignments.get(id), (parent) => parents.get(parent));
   }
 
-  #decide(id: string, change: RowChange, before: Place | undefined, parentOf: (id: string) => Place | undefined): void {
+  #decide(
+    id: string,
+    change: RowChange,
+    before: Assignment | undefined,
+    parentOf: (id: string) => Assignment | undefined,
+  ): void {
     if (!this.#isStorable(id, change)) return;
     const whole = change.kind === 'delete' || this.#isWhole(change.row);
     const asked = this.#terms.isCopy && !whole && change.kind === 'put' ? { ...change, isNew: true } : change;
     const verdict = decideRow(this.#plan, { before, change: asked, isWhole: whole, parentOf });
     if (verdict.kind === 'read') this.#read(id, before);
     else {
-      this.#place(id, before, verdict);
+      this.#assign(id, before, verdict);
       if (change.kind === 'put' && verdict.to !== null && !this.#put(verdict.to, id, change.row)) this.#miss(id);
     }
   }
 
   /** Tidemark does not have the row where it belongs. */
   #miss(id: string): void {
-    const place = this.#places.get(id);
-    if (place !== undefined && place !== null) this.#places.set(id, { ...place, isMissing: true });
+    const assignment = this.#assignments.get(id);
+    if (assignment !== undefined && assignment !== null) this.#assignments.set(id, { ...assignment, isMissing: true });
   }
 
-  #place(id: string, before: Place | undefined, verdict: Extract<RowVerdict, { readonly kind: 'change' }>): void {
-    const { from, place, orphanOf } = verdict;
+  #assign(id: string, before: Assignment | undefined, verdict: Extract<RowVerdict, { readonly kind: 'change' }>): void {
+    const { from, assignment, orphanOf } = verdict;
     if (from !== null) this.#of(from).deletes.add(id);
-    if (!isSamePlace(before, place)) this.#places.set(id, place);
-    const isMoved = before !== undefined && (place === null || before.owner !== place.owner);
-    if (isMoved || (place !== null && this.#isAwaited(id))) this.#moved.push(id);
+    if (!isSameAssignment(before, assignment)) this.#assignments.set(id, assignment);
+    const isMoved = before !== undefined && (assignment === null || before.owner !== assignment.owner);
+    if (isMoved || (assignment !== null && this.#isAwaited(id))) this.#moved.push(id);
     if (orphanOf !== null) this.#waits.push({ kind: 'parent', table: this.#plan.label, name: orphanOf });
   }
 
@@ -126,7 +131,7 @@ class ObjectsApplication {
     const { label, owner } = this.#plan;
     const { waiting, problems } = this.#ports;
     await waiting.add(this.#waits);
-    if (owner.kind !== 'shared') await this.#ports.placesOf(label).write(this.#places);
+    if (owner.kind !== 'shared') await this.#ports.assignmentsOf(label).write(this.#assignments);
     const open = new Set([...this.#problems.map(({ key }) => key), ...this.#toRead]);
     const settled = [...changes.keys()].filter((id) => !open.has(id));
     await problems.settle(label, settled, this.#problems);
@@ -160,7 +165,7 @@ class ObjectsApplication {
   }
 
   /** A row of a table that is being copied comes with its copy. */
-  #read(id: string, before: Place | undefined): void {
+  #read(id: string, before: Assignment | undefined): void {
     if (this.#terms.isCopy || !this.#terms.isUncopied || before !== undefined) this.#toRead.push(id);
   }
 
@@ -185,7 +190,7 @@ class ObjectsApplication {
   }
 }
 
-function isSamePlace(before: Place | undefined, after: Place | null): boolean {
+function isSameAssignment(before: Assignment | undefined, after: Assignment | null): boolean {
   if (before === undefined || after === null) return before === undefined && after === null;
   return before.owner === after.owner && before.extra === after.extra && before.isMissing !== true;
 }

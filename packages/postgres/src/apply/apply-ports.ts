@@ -1,6 +1,6 @@
 import type { TidemarkClient } from '@tidemark/backend';
+import type { Assignments } from './assignments.ts';
 import type { ToJson } from './attributes.ts';
-import type { Places } from './places.ts';
 import type { Problems } from './problems.ts';
 import type { WaitingRows } from './waiting-rows.ts';
 
@@ -10,8 +10,8 @@ export interface ApplyPorts {
   readonly toJson: ToJson;
   readonly problems: Problems;
   readonly waiting: WaitingRows;
-  /** The places of the rows of a table, by its label. */
-  readonly placesOf: (label: string) => Places;
+  /** The assignments of the rows of a table, by its label. */
+  readonly assignmentsOf: (label: string) => Assignments;
 }
 
 /** How changes are applied. */

@@ -1,18 +1,18 @@
 import type { TablePlan } from '../mapping/plan.ts';
 import { objectId } from '../sql/object-id.ts';
+import type { Assignment } from './assignments.ts';
 import type { RowChange } from './batch.ts';
-import type { Place } from './places.ts';
 import { type Row, textsOf } from './row.ts';
 
 /** Everything that is known when the change of one row is decided. */
 export interface KnownRow {
-  /** Where the row was; undefined: nowhere that is known. */
-  readonly before: Place | undefined;
+  /** The owner before the change; undefined: none is known. */
+  readonly before: Assignment | undefined;
   readonly change: RowChange;
   /** Whether all its columns are known. */
   readonly isWhole: boolean;
   /** Looks up where a parent is. */
-  readonly parentOf: (id: string) => Place | undefined;
+  readonly parentOf: (id: string) => Assignment | undefined;
 }
 
 export type RowVerdict =
@@ -24,8 +24,8 @@ export type RowVerdict =
       readonly to: string | null;
       /** Where it is deleted; null: nowhere. */
       readonly from: string | null;
-      /** Null: it has none any more. */
-      readonly place: Place | null;
+      /** Null: the row has none any more. */
+      readonly assignment: Assignment | null;
       /** The parent that it waits for. */
       readonly orphanOf: string | null;
     };
@@ -33,30 +33,31 @@ export type RowVerdict =
 /** Decides what the change of a row of a user's or a group's table does. */
 export function decideRow(plan: TablePlan, { before, change, isWhole, parentOf }: KnownRow): RowVerdict {
   const from = before?.owner ?? null;
-  if (change.kind === 'delete') return { kind: 'change', to: null, from, place: null, orphanOf: null };
-  const place = placeOf(plan, change.row, before, parentOf);
-  const isThere = before !== undefined && before.isMissing !== true && before.owner === place.owner && !change.isNew;
-  if (!isWhole && !isThere && place.owner !== null) return { kind: 'read' };
+  if (change.kind === 'delete') return { kind: 'change', to: null, from, assignment: null, orphanOf: null };
+  const assignment = assignmentOf(plan, change.row, before, parentOf);
+  const isThere =
+    before !== undefined && before.isMissing !== true && before.owner === assignment.owner && !change.isNew;
+  if (!isWhole && !isThere && assignment.owner !== null) return { kind: 'read' };
   return {
     kind: 'change',
-    to: place.owner,
-    from: from === place.owner ? null : from,
-    place: { owner: place.owner, extra: place.extra },
-    orphanOf: place.orphanOf,
+    to: assignment.owner,
+    from: from === assignment.owner ? null : from,
+    assignment: { owner: assignment.owner, extra: assignment.extra },
+    orphanOf: assignment.orphanOf,
   };
 }
 
-interface FoundPlace extends Place {
+interface FoundAssignment extends Assignment {
   readonly orphanOf: string | null;
 }
 
-function placeOf(
+function assignmentOf(
   { owner }: TablePlan,
   row: Row,
-  before: Place | undefined,
+  before: Assignment | undefined,
   parentOf: KnownRow['parentOf'],
-): FoundPlace {
-  if (owner.kind === 'shared') throw new Error('the rows of a shared table have no places');
+): FoundAssignment {
+  if (owner.kind === 'shared') throw new Error('the rows of a shared table have no assignments');
   if (owner.kind !== 'through') {
     const text = row.get(owner.column.name);
     // An empty text is no name.
@@ -74,14 +75,14 @@ function placeOf(
 export function parentIds(
   { owner }: TablePlan,
   changes: Iterable<readonly [string, RowChange]>,
-  places: ReadonlyMap<string, Place>,
+  assignments: ReadonlyMap<string, Assignment>,
 ): ReadonlySet<string> {
   const ids = new Set<string>();
   if (owner.kind !== 'through') return ids;
   for (const [id, change] of changes) {
     if (change.kind === 'delete') continue;
     const key = textsOf(change.row, owner.columns);
-    const parent = key === null ? places.get(id)?.extra : objectId(key);
+    const parent = key === null ? assignments.get(id)?.extra : objectId(key);
     if (parent !== null && parent !== undefined) ids.add(parent);
   }
   return ids;

@@ -1,8 +1,8 @@
 import { Client } from 'pg';
+import { type Clock, systemClock } from '../clock.ts';
 import { clientConfig } from '../sql/client-config.ts';
 import type { DatabaseAddress } from '../sql/parse-url.ts';
 import { quoteIdentifier, quoteLiteral } from '../sql/quote.ts';
-import { systemWorld, type World } from '../world.ts';
 import { CopyBoth } from './copy-both.ts';
 import { formatLsn, parseLsn } from './lsn.ts';
 import type { Lsn } from './message.ts';
@@ -26,21 +26,21 @@ export interface StartReplication {
 /** A connection that streams the changes of a database. Nothing is connected before the first call. */
 export class ReplicationConnection {
   readonly #client: Client;
-  readonly #world: World;
+  readonly #clock: Clock;
   #connected: Promise<unknown> | null = null;
   #stream: ReplicationStream | null = null;
   #isClosed = false;
 
-  private constructor(client: Client, world: World) {
+  private constructor(client: Client, clock: Clock) {
     this.#client = client;
-    this.#world = world;
+    this.#clock = clock;
     // The command that runs hears of it as well.
     client.on('error', () => undefined);
   }
 
-  static open(address: DatabaseAddress, world: World = systemWorld): ReplicationConnection {
+  static open(address: DatabaseAddress, clock: Clock = systemClock): ReplicationConnection {
     const config = { ...clientConfig(address, 'tidemark'), replication: 'database' };
-    return new ReplicationConnection(new Client(config), world);
+    return new ReplicationConnection(new Client(config), clock);
   }
 
   async identify(): Promise<SystemIdentity> {
@@ -54,7 +54,7 @@ export class ReplicationConnection {
     const options = `proto_version '1', publication_names ${quoteLiteral(quoteIdentifier(publication))}, messages 'true'`;
     const command = `START_REPLICATION SLOT ${quoteIdentifier(slot)} LOGICAL ${formatLsn(from)} (${options})`;
     const duplex = await CopyBoth.start(this.#client, command);
-    this.#stream = new ReplicationStream(duplex, { world: this.#world, senderTimeoutMs: Number(setting) });
+    this.#stream = new ReplicationStream(duplex, { clock: this.#clock, senderTimeoutMs: Number(setting) });
     return this.#stream;
   }
 

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { World } from '../world.ts';
+import type { Clock } from '../clock.ts';
 import { decodeMessage } from './decode-message.ts';
 import { decodeFrame, encodeStatus, type Frame } from './frame.ts';
 import { FrameQueue } from './frame-queue.ts';
@@ -15,7 +15,7 @@ const SILENCE_MS_MIN = 60_000;
 const CLOSE_MS_MAX = 1_000;
 
 export interface ReplicationStreamOptions {
-  readonly world: World;
+  readonly clock: Clock;
   /** The server's `wal_sender_timeout`; 0: it has none. */
   readonly senderTimeoutMs: number;
 }
@@ -28,7 +28,7 @@ export interface ReplicationStreamOptions {
  */
 export class ReplicationStream implements AsyncIterable<Arrival> {
   readonly #duplex: Duplex;
-  readonly #world: World;
+  readonly #clock: Clock;
   readonly #silenceMsMax: number;
   readonly #queue = new FrameQueue();
   #acknowledged: Lsn = 0n;
@@ -37,13 +37,13 @@ export class ReplicationStream implements AsyncIterable<Arrival> {
   #wake: () => void = () => undefined;
   readonly #stopTimer: () => void;
 
-  constructor(duplex: Duplex, { world, senderTimeoutMs }: ReplicationStreamOptions) {
+  constructor(duplex: Duplex, { clock, senderTimeoutMs }: ReplicationStreamOptions) {
     this.#duplex = duplex;
-    this.#world = world;
+    this.#clock = clock;
     this.#silenceMsMax = Math.max(2 * senderTimeoutMs, SILENCE_MS_MIN);
-    this.#heardAtMs = world.nowMs();
+    this.#heardAtMs = clock.nowMs();
     const periodMs = senderTimeoutMs === 0 ? STATUS_PERIOD_MS_MAX : Math.min(senderTimeoutMs / 3, STATUS_PERIOD_MS_MAX);
-    this.#stopTimer = world.every(periodMs, () => this.#tick());
+    this.#stopTimer = clock.every(periodMs, () => this.#tick());
     // Listeners rather than an iterator: only they keep the borders between messages.
     duplex.on('data', (bytes: Buffer) => this.#receive(bytes));
     duplex.on('error', (error) => this.#finish(error));
@@ -90,7 +90,7 @@ export class ReplicationStream implements AsyncIterable<Arrival> {
     this.#finish(null);
     if (this.#duplex.destroyed || this.#duplex.readableEnded) return;
     await new Promise<void>((resolve) => {
-      const stop = this.#world.after(CLOSE_MS_MAX, resolve);
+      const stop = this.#clock.after(CLOSE_MS_MAX, resolve);
       const done = () => {
         stop();
         resolve();
@@ -101,7 +101,7 @@ export class ReplicationStream implements AsyncIterable<Arrival> {
   }
 
   #receive(bytes: Buffer): void {
-    this.#heardAtMs = this.#world.nowMs();
+    this.#heardAtMs = this.#clock.nowMs();
     if (this.#end !== null) return;
     try {
       const frame = decodeFrame(bytes);
@@ -118,7 +118,7 @@ export class ReplicationStream implements AsyncIterable<Arrival> {
   #take(): Frame | null {
     const frame = this.#queue.take();
     if (this.#queue.bytes <= BUFFERED_BYTES_MAX / 2 && this.#duplex.isPaused()) {
-      this.#heardAtMs = this.#world.nowMs();
+      this.#heardAtMs = this.#clock.nowMs();
       this.#duplex.resume();
     }
     return frame;
@@ -131,7 +131,7 @@ export class ReplicationStream implements AsyncIterable<Arrival> {
   }
 
   #tick(): void {
-    const silentMs = this.#world.nowMs() - this.#heardAtMs;
+    const silentMs = this.#clock.nowMs() - this.#heardAtMs;
     // While the buffer is full nothing is read, so nothing can be heard.
     if (!this.#duplex.isPaused() && silentMs > this.#silenceMsMax) {
       const error = new Error(
@@ -145,7 +145,7 @@ export class ReplicationStream implements AsyncIterable<Arrival> {
   #sendStatus(): void {
     if (this.#end !== null || this.#duplex.destroyed) return;
     // A socket that takes nothing more is found by the silence that follows.
-    if (!this.#duplex.writableNeedDrain) this.#duplex.write(encodeStatus(this.#acknowledged, this.#world.nowMs()));
+    if (!this.#duplex.writableNeedDrain) this.#duplex.write(encodeStatus(this.#acknowledged, this.#clock.nowMs()));
   }
 
   #finish(error: Error | null): void {

@@ -1,7 +1,7 @@
 import { type PostgresDatabase, type PostgresServer, startPostgres, TcpProxy } from '@tidemark/testing/kit';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type Clock, systemClock } from '../clock.ts';
 import { parseDatabaseUrl } from '../sql/parse-url.ts';
-import { systemWorld, type World } from '../world.ts';
 import { formatLsn, parseLsn } from './lsn.ts';
 import type { Arrival, Lsn, Message, Relation } from './message.ts';
 import { ReplicationConnection } from './replication-connection.ts';
@@ -25,7 +25,7 @@ interface Opened {
 
 interface ConnectOptions {
   readonly port?: number;
-  readonly world?: World;
+  readonly clock?: Clock;
 }
 
 /** A database with the tables that the statements make, a publication of all of them, and a slot. */
@@ -46,8 +46,8 @@ async function open(...statements: readonly string[]): Promise<Opened> {
   return {
     database,
     slot,
-    async connect({ port = server.port, world = systemWorld } = {}) {
-      const connection = ReplicationConnection.open({ ...parseDatabaseUrl(database.url), port }, world);
+    async connect({ port = server.port, clock = systemClock } = {}) {
+      const connection = ReplicationConnection.open({ ...parseDatabaseUrl(database.url), port }, clock);
       onTestFinished(() => connection.close());
       return connection.start({ slot, publication: PUBLICATION });
     },
@@ -264,7 +264,7 @@ describe('a replication connection', () => {
   it('[PG-10] the server forgets what was acknowledged, and never more', async () => {
     const { database, slot, connect } = await open('CREATE TABLE one (id int PRIMARY KEY)');
     const before = await confirmed(database, slot);
-    const first = await connect({ world: manualWorld().world });
+    const first = await connect({ clock: manualClock().clock });
     for (const id of [1, 2, 3]) await database.sql`INSERT INTO one VALUES (${id})`;
     const ends = (await messagesOf(first, 3)).flatMap((message): Lsn[] =>
       message.type === 'commit' ? [message.endLsn] : [],
@@ -284,8 +284,8 @@ describe('a replication connection', () => {
 
   it('[PG-11] the server hears from a client whose consumer is busy, three times as often as it insists on', async () => {
     const { database, connect } = await open('CREATE TABLE many (id int PRIMARY KEY, filling text)');
-    const time = manualWorld();
-    const stream = await connect({ world: time.world });
+    const time = manualClock();
+    const stream = await connect({ clock: time.clock });
     await database.sql`INSERT INTO many SELECT n, repeat('x', 1000) FROM generate_series(1, 5000) n`;
     await untilSettled(stream);
     for (const passedMs of [10_000, 20_000]) {
@@ -294,7 +294,7 @@ describe('a replication connection', () => {
     }
     await stream.close();
     await database.sql.unsafe(`ALTER ROLE postgres IN DATABASE ${database.name} SET wal_sender_timeout = '15s'`);
-    await untilConnected(() => connect({ world: time.world }));
+    await untilConnected(() => connect({ clock: time.clock }));
     expect(time.periodsMs).toEqual([10_000, 5_000]);
   });
 
@@ -302,8 +302,8 @@ describe('a replication connection', () => {
     const { database, connect } = await open('CREATE TABLE many (id int PRIMARY KEY, filling text)');
     const proxy = await TcpProxy.open(server.port);
     onTestFinished(() => proxy.close());
-    const time = manualWorld();
-    const stream = await connect({ port: proxy.port, world: time.world });
+    const time = manualClock();
+    const stream = await connect({ port: proxy.port, clock: time.clock });
     await database.sql`INSERT INTO many SELECT n, repeat('x', 1000) FROM generate_series(1, 5000) n`;
     await untilSettled(stream);
     time.pass(1_000_000);
@@ -423,14 +423,14 @@ async function untilConnected(connect: () => Promise<ReplicationStream>): Promis
   return stream;
 }
 
-/** A world whose time passes only when it is told to. */
-function manualWorld() {
+/** A clock whose time passes only when a test moves it. */
+function manualClock() {
   const startMs = 1_800_000_000_000;
   let nowMs = startMs;
   const periodsMs: number[] = [];
   const actions = new Set<() => void>();
-  const world: World = {
-    ...systemWorld,
+  const clock: Clock = {
+    ...systemClock,
     nowMs: () => nowMs,
     every: (periodMs, action) => {
       periodsMs.push(periodMs);
@@ -439,7 +439,7 @@ function manualWorld() {
     },
   };
   return {
-    world,
+    clock,
     startMs,
     periodsMs,
     pass(ms: number) {

@@ -1,7 +1,7 @@
 import type { TidemarkClient } from '@tidemark/backend';
+import { Assignments } from '../apply/assignments.ts';
 import type { ToJson } from '../apply/attributes.ts';
 import { declareSource, hiddenSource } from '../apply/hidden-source.ts';
-import { Places } from '../apply/places.ts';
 import { Problems } from '../apply/problems.ts';
 import type { MappedTable } from '../apply/row.ts';
 import { WaitingRows } from '../apply/waiting-rows.ts';
@@ -104,16 +104,16 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, states: Conne
   const waiting = new WaitingRows(client, hidden);
   await problems.load();
   await waiting.load();
-  const places = new Map<string, Places>();
-  const placesOf = (label: string) => {
-    const known = places.get(label) ?? new Places(client, hidden, label);
-    places.set(label, known);
+  const assignments = new Map<string, Assignments>();
+  const assignmentsOf = (label: string) => {
+    const known = assignments.get(label) ?? new Assignments(client, hidden, label);
+    assignments.set(label, known);
     return known;
   };
   const converters = new Converters(loaded);
   const reader = new TableReader(sql, (label) => converters.tableOf(label));
   const reload = async () => converters.take(await loadPlan());
-  const ports = { client, toJson: converters.toJson, problems, waiting, placesOf };
+  const ports = { client, toJson: converters.toJson, problems, waiting, assignmentsOf };
   const tables = new Tables({ ports, reader, loadPlan: reload, onCopied }, loaded.plan, { ...states });
   return { tables, reader };
 }

@@ -200,13 +200,13 @@ export class Tables {
 
   /** Nobody waits any more for what has come. */
   async #settle(table: MappedTable, kind: NamedWork['kind'], names: ReadonlySet<string>): Promise<void> {
-    const { waiting, placesOf } = this.#parts.ports;
+    const { waiting, assignmentsOf } = this.#parts.ports;
     const over: Waiting[] = [];
     if (kind === 'owner') {
       for (const name of names) if (await this.#isUser(name)) over.push({ kind: 'user', table: table.label, name });
     }
     if (kind === 'children' && table.kind === 'objects' && table.plan.owner.kind === 'through') {
-      const parents = await placesOf(table.plan.owner.parent).read(names);
+      const parents = await assignmentsOf(table.plan.owner.parent).read(names);
       for (const name of parents.keys()) over.push({ kind: 'parent', table: table.label, name });
     }
     await waiting.remove(over);
@@ -262,7 +262,7 @@ export class Tables {
       const changes = new Map<string, RowChange>(objects.map(({ id }) => [id, { kind: 'delete' }]));
       const { ports } = this.#parts;
       if (state.kind === 'users')
-        await ports.placesOf(label).write(new Map([...changes.keys()].map((id) => [id, null])));
+        await ports.assignmentsOf(label).write(new Map([...changes.keys()].map((id) => [id, null])));
       else if (state.kind === 'members') await this.#removeMembers(label, changes);
       else await this.#removeObjects(label, state, { changes, heldAt });
     }
@@ -288,9 +288,9 @@ export class Tables {
   }
 
   #storedPage(label: string, { source, sourceType }: TableState, after: number): Promise<StoredPage> {
-    const { client, placesOf } = this.#parts.ports;
+    const { client, assignmentsOf } = this.#parts.ports;
     if (source !== null && sourceType === 'shared') return readPage(client, { source, shared: true }, after);
-    return placesOf(label).page(after);
+    return assignmentsOf(label).page(after);
   }
 
   async #isUser(login: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 /** The clock and the timers as this package sees them. Tests bring their own. */
-export interface World {
+export interface Clock {
   nowMs(): number;
   /** Runs `action` again and again; what it returns ends that. */
   every(periodMs: number, action: () => void): () => void;
@@ -7,7 +7,7 @@ export interface World {
   after(delayMs: number, action: () => void): () => void;
 }
 
-export const systemWorld: World = {
+export const systemClock: Clock = {
   nowMs: () => Date.now(),
   every: (periodMs, action) => {
     const timer = setInterval(action, periodMs);

@@ -1,9 +1,9 @@
 import type { Attributes, TidemarkClient } from '@tidemark/backend';
 import { readNamed, readPage, type StoredPage } from './hidden-source.ts';
 
-/** What is kept of a row: whose it is. For members `owner` is the user and `extra` the group. */
-export interface Place {
-  /** Null: nobody's. */
+/** The owner that was last stored for a row. For members `owner` is the user and `extra` the group. */
+export interface Assignment {
+  /** Null: the row has no owner. */
   readonly owner: string | null;
   /** The object id of the parent, the group of a member, or `made` for a user whom the connector has created. */
   readonly extra: string | null;
@@ -15,13 +15,13 @@ export interface Place {
 const CACHED_MAX = 200_000;
 
 /**
- * Where the rows of one table are. A change says whose the row is, but with the default replica identity not whose it was,
- * and a row with a parent says neither. Kept in Tidemark, so that it is as durable as the data, and the same for all servers.
+ * The owners of the rows of one table. A change says whose the row is, but with the default replica identity not whose it was,
+ * and a row with a parent says neither. It is stored in Tidemark, so that it is as durable as the data, and the same for all servers.
  */
-export class Places {
+export class Assignments {
   readonly #client: TidemarkClient;
   readonly #partition: { readonly source: string; readonly group: string };
-  readonly #cache = new Map<string, Place | null>();
+  readonly #cache = new Map<string, Assignment | null>();
   /** Whether what is not in the cache does not exist; null: not known yet. */
   #isComplete: boolean | null = null;
 
@@ -30,9 +30,9 @@ export class Places {
     this.#partition = { source, group: label };
   }
 
-  async read(ids: Iterable<string>): Promise<ReadonlyMap<string, Place>> {
+  async read(ids: Iterable<string>): Promise<ReadonlyMap<string, Assignment>> {
     this.#isComplete ??= await this.#isEmpty();
-    const found = new Map<string, Place>();
+    const found = new Map<string, Assignment>();
     const unknown: string[] = [];
     for (const id of ids) {
       const cached = this.#cache.has(id) || !this.#isComplete ? this.#cache.get(id) : null;
@@ -42,36 +42,36 @@ export class Places {
     const stored = await readNamed(this.#client, this.#partition, unknown);
     for (const id of unknown) {
       const attributes = stored.get(id);
-      const place = attributes === undefined ? null : placeIn(attributes);
-      this.#remember(id, place);
-      if (place !== null) found.set(id, place);
+      const assignment = attributes === undefined ? null : readAssignment(attributes);
+      this.#remember(id, assignment);
+      if (assignment !== null) found.set(id, assignment);
     }
     return found;
   }
 
-  /** Null deletes a place. */
-  async write(changes: ReadonlyMap<string, Place | null>): Promise<void> {
+  /** Null deletes an assignment. */
+  async write(changes: ReadonlyMap<string, Assignment | null>): Promise<void> {
     if (changes.size === 0) return;
     const objects = new Map<string, Attributes>();
     const deletes: string[] = [];
-    for (const [id, place] of changes) {
-      if (place === null) deletes.push(id);
-      else objects.set(id, attributesOf(place));
+    for (const [id, assignment] of changes) {
+      if (assignment === null) deletes.push(id);
+      else objects.set(id, attributesOf(assignment));
     }
     const { source, group } = this.#partition;
     await this.#client.push.objects(source, objects, { group, deletes, whole: true });
     this.#isComplete ??= false;
-    for (const [id, place] of changes) this.#remember(id, place);
+    for (const [id, assignment] of changes) this.#remember(id, assignment);
   }
 
-  /** One page of all rows that have a place. */
+  /** One page of all rows that have an assignment. */
   page(after: number): Promise<StoredPage> {
     return readPage(this.#client, this.#partition, after);
   }
 
-  #remember(id: string, place: Place | null): void {
+  #remember(id: string, assignment: Assignment | null): void {
     this.#cache.delete(id);
-    this.#cache.set(id, place);
+    this.#cache.set(id, assignment);
     if (this.#cache.size <= CACHED_MAX) return;
     const [oldest] = this.#cache.keys();
     if (oldest !== undefined) this.#cache.delete(oldest);
@@ -84,11 +84,11 @@ export class Places {
   }
 }
 
-function attributesOf({ owner, extra, isMissing = false }: Place): Attributes {
+function attributesOf({ owner, extra, isMissing = false }: Assignment): Attributes {
   return { owner, extra, ...(isMissing ? { missing: true } : {}) };
 }
 
-function placeIn({ owner, extra, missing }: Attributes): Place {
+function readAssignment({ owner, extra, missing }: Attributes): Assignment {
   const text = (value: unknown) => (typeof value === 'string' ? value : null);
   return { owner: text(owner), extra: text(extra), ...(missing === true ? { isMissing: true } : {}) };
 }
