@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'lmdb';
-import { newFolder } from './world.ts';
+import { newFolder } from './fixture.ts';
 
 /** An object and its text, ready to be written. */
 type BareObject = readonly [id: string, text: string];

@@ -1,6 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import type { BenchDevice } from './device-world.ts';
+import type { BenchDevice } from './device-fixture.ts';
 
 /** An answer with what it took on the wire. */
 export interface WireAnswer {

@@ -1,5 +1,5 @@
-import type { BenchDevice } from './device-world.ts';
-import { SOURCE } from './world.ts';
+import type { BenchDevice } from './device-fixture.ts';
+import { SOURCE } from './fixture.ts';
 
 /** Functions of the page. Raw access stores one row per object, in transactions of 1,000. */
 export const PAGE_FUNCTIONS = `(async () => {

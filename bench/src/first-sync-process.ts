@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { memoryStore, openDevice } from '@tidemark/client';
 import { openFileStore } from '@tidemark/client/file-store';
 import { addChecksums, attributesChecksum, type JsonValue } from '@tidemark/protocol';
-import type { BenchDevice } from './device-world.ts';
-import { newFolder } from './world.ts';
+import type { BenchDevice } from './device-fixture.ts';
+import { newFolder } from './fixture.ts';
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 

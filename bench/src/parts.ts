@@ -1,3 +1,4 @@
+import { buildFixture, endFixture } from './fixture.ts';
 import type { Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
 import { browserStart } from './scenarios/browser-start.ts';
@@ -32,7 +33,6 @@ import { start } from './scenarios/start.ts';
 import { twoServers } from './scenarios/two-servers.ts';
 import { valkey } from './scenarios/valkey.ts';
 import { valkeyFleet } from './scenarios/valkey-fleet.ts';
-import { buildWorld, endWorld } from './world.ts';
 
 /** What a part is told about the size of the run. */
 export interface RunSize {
@@ -84,8 +84,8 @@ export const PARTS: Readonly<Record<string, Part>> = {
 async function measureCore({ objects }: RunSize, say: (line: string) => void, measured: (row: Row) => void) {
   measured(await batchWrite(say));
   say(`filling a document with ${objects} objects`);
-  const large = await buildWorld(objects, say);
-  const small = await buildWorld(1_000, say);
+  const large = await buildFixture(objects, say);
+  const small = await buildFixture(1_000, say);
   measured(await pushOne(small, large));
   measured(await pushOneApart(small, large));
   measured(await pageOfTen(small, large));
@@ -95,8 +95,8 @@ async function measureCore({ objects }: RunSize, say: (line: string) => void, me
   measured(await deviceBytes(large));
   measured(await eventLoop(small));
   measured(await opening(large));
-  await endWorld(large);
-  await endWorld(small);
+  await endFixture(large);
+  await endFixture(small);
 }
 
 async function measureDevices({ objects }: RunSize, _say: (line: string) => void, measured: (row: Row) => void) {

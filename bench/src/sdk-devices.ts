@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Device, memoryStore, openDevice } from '@tidemark/client';
-import type { BenchDevice } from './device-world.ts';
+import type { BenchDevice } from './device-fixture.ts';
 
 /** Devices with the SDK, in a process of their own, so that they cost the server's process nothing. */
 export interface SdkDevices {

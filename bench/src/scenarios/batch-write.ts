@@ -1,7 +1,7 @@
 import { bareLmdb } from '../bare-lmdb.ts';
+import { buildFixture, endFixture, objectsFrom, SOURCE } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { buildWorld, endWorld, objectsFrom, SOURCE } from '../world.ts';
 
 const BATCH = 1_000;
 
@@ -15,7 +15,7 @@ const BATCHES = ROUNDS + 1;
  * as text, under keys of the same size and in the same way (`bare-lmdb.ts`), one transaction a batch.
  */
 export async function batchWrite(say: (line: string) => void): Promise<Row> {
-  const world = await buildWorld(0, say);
+  const fixture = await buildFixture(0, say);
   const raw = bareLmdb();
   const batches = Array.from({ length: BATCHES }, (_, batch) => objectsFrom(batch * BATCH, BATCH));
   const texts = batches.map((batch) =>
@@ -23,12 +23,12 @@ export async function batchWrite(say: (line: string) => void): Promise<Row> {
   );
   let ourTurn = 0;
   let rawTurn = 0;
-  const ours = () => world.tidemark.objects.push({ source: SOURCE, objects: batches[ourTurn++] });
+  const ours = () => fixture.tidemark.objects.push({ source: SOURCE, objects: batches[ourTurn++] });
   const bare = () => raw.write(texts[rawTurn++] ?? []);
   const { medianMs } = await compare([ours, bare], { count: ROUNDS, runs: 1 });
   const [oursMs = 0, bareMs = 0] = medianMs;
   await raw.close();
-  await endWorld(world);
+  await endFixture(fixture);
   return {
     name: 'durable batches of 1,000, objects/s',
     measured: perSecond(oursMs),

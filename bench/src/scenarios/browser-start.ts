@@ -1,11 +1,11 @@
 import { launchChromium, type SdkApp, startSdkApp } from '@tidemark/testing/kit';
 import { PAGE_FUNCTIONS, sessionOf } from '../browser-page.ts';
-import { type BenchDevice, type DeviceWorld, makeDevices, openDeviceWorld } from '../device-world.ts';
+import { type BenchDevice, type DeviceFixture, makeDevices, openDeviceFixture } from '../device-fixture.ts';
+import { objectsFrom, SOURCE } from '../fixture.ts';
 import { longestMs, type MainThreadTask, mainThreadTasks, TASK_CATEGORIES } from '../main-thread-tasks.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { taskRow } from '../task-row.ts';
-import { objectsFrom, SOURCE } from '../world.ts';
 
 const OBJECTS = 50_000;
 const BATCH = 10_000;
@@ -26,7 +26,7 @@ interface Round {
 /** Syncing 50,000 objects into IndexedDB and starting with them, in Chromium. */
 export async function browserStart(): Promise<readonly Row[]> {
   const app = await startSdkApp();
-  const { world, furniture: devices } = await openDeviceWorld(
+  const { fixture, prepared: devices } = await openDeviceFixture(
     async (tidemark) => {
       await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
       for (let start = 0; start < OBJECTS; start += BATCH) {
@@ -38,21 +38,26 @@ export async function browserStart(): Promise<readonly Row[]> {
   );
   const browser = await launchChromium();
   const rounds: Round[] = [];
-  for (const device of devices) rounds.push(await measureRound(browser, app, world, device));
+  for (const device of devices) rounds.push(await measureRound(browser, app, fixture, device));
   await browser.close();
-  await world.close();
+  await fixture.close();
   await app.close();
   return rowsOf(rounds);
 }
 
-async function measureRound(browser: Browser, app: SdkApp, world: DeviceWorld, device: BenchDevice): Promise<Round> {
+async function measureRound(
+  browser: Browser,
+  app: SdkApp,
+  fixture: DeviceFixture,
+  device: BenchDevice,
+): Promise<Round> {
   const context = await browser.newContext();
   const page = await context.newPage();
   const load = async () => {
     await page.goto(app.url);
     await page.evaluate(PAGE_FUNCTIONS);
   };
-  const options = JSON.stringify({ url: world.url, session: sessionOf(device) });
+  const options = JSON.stringify({ url: fixture.url, session: sessionOf(device) });
   await load();
   await browser.startTracing(page, { categories: [...TASK_CATEGORIES] });
   await page.evaluate("performance.mark('tab')");

@@ -1,10 +1,10 @@
 import { launchChromium, type SdkApp, startSdkApp } from '@tidemark/testing/kit';
 import { PAGE_FUNCTIONS, sessionOf } from '../browser-page.ts';
-import { type BenchDevice, type DeviceWorld, makeDevices, openDeviceWorld } from '../device-world.ts';
+import { type BenchDevice, type DeviceFixture, makeDevices, openDeviceFixture } from '../device-fixture.ts';
+import { objectsFrom, SOURCE } from '../fixture.ts';
 import { longestMs, mainThreadTasks, TASK_CATEGORIES } from '../main-thread-tasks.ts';
 import type { Row } from '../row.ts';
 import { taskRow } from '../task-row.ts';
-import { objectsFrom, SOURCE } from '../world.ts';
 
 const SIZES = [50_000, 100_000];
 const BATCH = 10_000;
@@ -35,7 +35,7 @@ export async function browserTasks(): Promise<readonly Row[]> {
 }
 
 async function measureSize(browser: Browser, app: SdkApp, objects: number): Promise<readonly Row[]> {
-  const { world, furniture: devices } = await openDeviceWorld(
+  const { fixture, prepared: devices } = await openDeviceFixture(
     async (tidemark) => {
       await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
       for (let from = 0; from < objects; from += BATCH) {
@@ -46,8 +46,8 @@ async function measureSize(browser: Browser, app: SdkApp, objects: number): Prom
     { TIDEMARK_DEVICES_ORIGINS: app.url },
   );
   const measured: Longest[] = [];
-  for (const device of devices) measured.push(...(await measureRound(browser, app, world, device)));
-  await world.close();
+  for (const device of devices) measured.push(...(await measureRound(browser, app, fixture, device)));
+  await fixture.close();
   return STARTS.flatMap((start) => {
     const rounds = measured.filter((round) => round.start === start);
     // The load of the machine makes tasks longer, and never shorter.
@@ -75,7 +75,7 @@ async function measureSize(browser: Browser, app: SdkApp, objects: number): Prom
 async function measureRound(
   browser: Browser,
   app: SdkApp,
-  world: DeviceWorld,
+  fixture: DeviceFixture,
   device: BenchDevice,
 ): Promise<readonly Longest[]> {
   const context = await browser.newContext();
@@ -93,13 +93,13 @@ async function measureRound(
     const trace = await browser.stopTracing();
     return tabs.map(({ name }) => longestMs(mainThreadTasks(trace, name)));
   };
-  const options = { url: world.url, session: sessionOf(device) };
+  const options = { url: fixture.url, session: sessionOf(device) };
   const syncing = await openTab('syncing tab');
   await syncing.page.evaluate(`firstSync(${JSON.stringify(options)})`);
   await syncing.page.close();
   const measured: Longest[] = [];
   for (const start of STARTS) {
-    const script = `startAndSync(${JSON.stringify({ url: world.url, start })})`;
+    const script = `startAndSync(${JSON.stringify({ url: fixture.url, start })})`;
     const first = await openTab('first tab');
     const [atStart = 0] = await traced([first], script);
     const second = await openTab('second tab');

@@ -1,9 +1,9 @@
 import type { Page } from '@tidemark/protocol';
 import { pullPage } from '@tidemark/testing/kit';
-import { SOURCE, type World } from '../world.ts';
+import { type Fixture, SOURCE } from '../fixture.ts';
 
 /** The token of a device that holds everything. That is recorded, and not by the pulls that are measured. */
-export async function caughtUpToken({ tidemark, device }: World): Promise<string> {
+export async function caughtUpToken({ tidemark, device }: Fixture): Promise<string> {
   for (let token: string | null = null; ; ) {
     const { json, noted } = await pullPage(tidemark, device, { source: SOURCE, token });
     await noted;

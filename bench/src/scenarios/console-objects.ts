@@ -1,8 +1,8 @@
 import { launchChromium } from '@tidemark/testing/kit';
-import { openDeviceWorld } from '../device-world.ts';
+import { openDeviceFixture } from '../device-fixture.ts';
+import { objectsFrom } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { objectsFrom } from '../world.ts';
 
 const MANY = 100_000;
 const FEW = 1_000;
@@ -18,7 +18,7 @@ type Page = Awaited<ReturnType<Awaited<ReturnType<typeof launchChromium>>['newPa
 
 /** The screen Data of the console in Chromium, with many objects and with few. */
 export async function consoleObjects(): Promise<readonly Row[]> {
-  const { world } = await openDeviceWorld(
+  const { fixture } = await openDeviceFixture(
     async (tidemark) => {
       for (const [source, count] of Object.entries(SOURCES)) {
         await tidemark.sources.declare({ name: source, partition_type: 'app' });
@@ -35,13 +35,13 @@ export async function consoleObjects(): Promise<readonly Row[]> {
     for (let round = 0; round < ROUNDS; round++) {
       // A new page each time, so that nothing is remembered.
       const page = await browser.newPage();
-      rounds.push(await measureRound(page, world.url));
+      rounds.push(await measureRound(page, fixture.url));
       await page.context().close();
     }
     return rowsOf(rounds);
   } finally {
     await browser.close();
-    await world.close();
+    await fixture.close();
   }
 }
 

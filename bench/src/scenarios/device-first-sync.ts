@@ -1,8 +1,8 @@
-import { makeDevices, openDeviceWorld } from '../device-world.ts';
+import { makeDevices, openDeviceFixture } from '../device-fixture.ts';
 import { type FirstSyncCost, measureFirstSync } from '../first-sync-process.ts';
+import { objectsFrom, SOURCE } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { objectsFrom, SOURCE } from '../world.ts';
 
 const OBJECTS = 100_000;
 const BATCH = 10_000;
@@ -16,7 +16,7 @@ const WAYS = ['bare', 'least', 'memory', 'file'] as const;
  * its lines, with and without what the promises of the SDK take at least, and memory. The runs take turns.
  */
 export async function deviceFirstSync(): Promise<readonly Row[]> {
-  const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
+  const { fixture, prepared: devices } = await openDeviceFixture(async (tidemark) => {
     await tidemark.sources.declare({ name: SOURCE, partition_type: 'app' });
     for (let start = 0; start < OBJECTS; start += BATCH) {
       await tidemark.objects.fastInsert({ source: SOURCE, objects: objectsFrom(start, BATCH) });
@@ -26,11 +26,11 @@ export async function deviceFirstSync(): Promise<readonly Row[]> {
   const costs: Record<(typeof WAYS)[number], FirstSyncCost[]> = { bare: [], least: [], memory: [], file: [] };
   for (const [index, device] of devices.entries()) {
     const way = WAYS[index % WAYS.length] ?? 'bare';
-    const cost = await measureFirstSync({ url: world.url, source: SOURCE, device, way });
+    const cost = await measureFirstSync({ url: fixture.url, source: SOURCE, device, way });
     if (cost.objects !== OBJECTS) throw new Error(`${way}: ${cost.objects} of ${OBJECTS} objects came`);
     costs[way].push(cost);
   }
-  await world.close();
+  await fixture.close();
   const bareMs = median(costs.bare.map(({ cpuMs }) => cpuMs));
   const leastMs = median(costs.least.map(({ cpuMs }) => cpuMs));
   return (['memory', 'file'] as const).flatMap((way) => rowsOf(way, costs[way], { bareMs, leastMs }));

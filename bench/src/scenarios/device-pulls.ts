@@ -1,11 +1,11 @@
 import { startBareHttp } from '../bare-http.ts';
 import { DeviceConnection } from '../bench-device.ts';
 import type { ChildServer } from '../child-server.ts';
-import { makeDevices, openDeviceWorld } from '../device-world.ts';
+import { makeDevices, openDeviceFixture } from '../device-fixture.ts';
+import { idOf, objectsFrom } from '../fixture.ts';
 import { sendLoad } from '../load.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { idOf, objectsFrom } from '../world.ts';
 
 const OBJECTS = 100_000;
 const BATCH = 10_000;
@@ -18,7 +18,7 @@ const CHANGES_US_MAX = 60;
 
 /** CPU of one pull over HTTP: without changes beside node:http alone, and with ten changes beside none. */
 export async function devicePulls(): Promise<readonly Row[]> {
-  const { world, furniture: device } = await openDeviceWorld(async (tidemark) => {
+  const { fixture, prepared: device } = await openDeviceFixture(async (tidemark) => {
     await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
     await tidemark.sources.declare({ name: 'Order' });
     const [first] = await makeDevices(tidemark, 1);
@@ -29,18 +29,18 @@ export async function devicePulls(): Promise<readonly Row[]> {
     }
     return first;
   });
-  const connection = new DeviceConnection(world.url, device);
+  const connection = new DeviceConnection(fixture.url, device);
   const pullOf = (source: string, token: string) => requestText(device.token, connection.pullBody({ [source]: token }));
   const before = { Product: await connection.lastToken('Product'), Order: await connection.lastToken('Order') };
   const changed = Object.fromEntries(
     Array.from({ length: CHANGED }, (_, n) => [idOf((OBJECTS / CHANGED) * n), { price: n + 0.25 }]),
   );
-  await world.push('Product', changed);
-  await world.push('Order', changed, device.user);
+  await fixture.push('Product', changed);
+  await fixture.push('Order', changed, device.user);
   const after = { Product: await connection.lastToken('Product'), Order: await connection.lastToken('Order') };
   const { body } = await connection.pull({ Product: after.Product });
   const bare = await startBareHttp(body.toString());
-  const ours = { server: world.server, port: world.port };
+  const ours = { server: fixture.server, port: fixture.port };
   const quiet = pullOf('Product', after.Product);
   const [none = 0, own = 0, shared = 0, limit = 0] = await cpuUsOf([
     { ...ours, request: quiet },
@@ -50,7 +50,7 @@ export async function devicePulls(): Promise<readonly Row[]> {
   ]);
   connection.close();
   await bare.stop();
-  await world.close();
+  await fixture.close();
   return [bareRow(none, limit), changesRow('own', own, none), changesRow('shared', shared, none)];
 }
 

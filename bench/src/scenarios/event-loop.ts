@@ -2,9 +2,9 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Change, sharedPartition } from '@tidemark/core';
 import { type Database, open } from 'lmdb';
+import { type Fixture, newFolder } from '../fixture.ts';
 import { longestHoldMs, median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { newFolder, type World } from '../world.ts';
 
 const OBJECTS = 100_000;
 const ROUNDS = 5;
@@ -13,7 +13,7 @@ const ROUNDS = 5;
  * How long the event loop is held at a time while a write of 100,000 objects is committed, against the bare library's
  * asynchronous transaction writing the same texts.
  */
-export async function eventLoop({ store }: World): Promise<Row> {
+export async function eventLoop({ store }: Fixture): Promise<Row> {
   const texts = Array.from({ length: OBJECTS }, (_, index) => `"o${index}":{"text":"${'x'.repeat(180)}"}`);
   const changes: Change[] = texts.map((record, index) => ({ id: `o${index}`, record, checksum: index }));
   const folder = newFolder();

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import type { Page } from '@tidemark/protocol';
 import { pullPage } from '@tidemark/testing/kit';
 import { type Database, open } from 'lmdb';
+import { type Fixture, SOURCE } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { SOURCE, type World } from '../world.ts';
 
 const OBJECTS = 100_000;
 const PAGE = 500;
@@ -13,20 +13,20 @@ const PAGE = 500;
  * A first sync of 100,000 objects in pages of 500, against the bare library scanning the same records, each under a key
  * of its own, and joining the same JSON in the same portions.
  */
-export async function firstSync(world: World): Promise<Row> {
+export async function firstSync(fixture: Fixture): Promise<Row> {
   const ours = async () => {
     let token: string | null = null;
     let units = 0;
     for (let pages = 0; pages < OBJECTS / PAGE; pages++) {
-      const { json } = await pullPage(world.tidemark, world.device, { source: SOURCE, token, objectsMax: PAGE });
+      const { json } = await pullPage(fixture.tidemark, fixture.device, { source: SOURCE, token, objectsMax: PAGE });
       units += json.length;
       token = tokenIn(json);
     }
     return units;
   };
-  const root = open({ path: join(world.folder, 'bare.mdb'), overlappingSync: false, encoding: 'string' });
+  const root = open({ path: join(fixture.folder, 'bare.mdb'), overlappingSync: false, encoding: 'string' });
   const records = root as unknown as Database<string, number>;
-  await fill(records, world);
+  await fill(records, fixture);
   const bare = () => rawScan(records);
   const { medianMs } = await compare([ours, bare], { count: 9, runs: 1 });
   await root.close();
@@ -40,7 +40,7 @@ export async function firstSync(world: World): Promise<Row> {
   };
 }
 
-async function fill(records: Database<string, number>, { tidemark, device }: World): Promise<void> {
+async function fill(records: Database<string, number>, { tidemark, device }: Fixture): Promise<void> {
   let token: string | null = null;
   for (let pages = 0, key = 0; pages < OBJECTS / PAGE; pages++) {
     const { json } = await pullPage(tidemark, device, { source: SOURCE, token, objectsMax: PAGE });

@@ -1,7 +1,7 @@
 import { DeviceConnection, placeIn } from '../bench-device.ts';
-import { type DeviceWorld, makeDevices, openDeviceWorld } from '../device-world.ts';
+import { type DeviceFixture, makeDevices, openDeviceFixture } from '../device-fixture.ts';
+import { idOf, objectsFrom } from '../fixture.ts';
 import type { Row } from '../row.ts';
-import { idOf, objectsFrom } from '../world.ts';
 
 const OBJECTS = 100_000;
 const BATCH = 10_000;
@@ -15,26 +15,26 @@ const MEMORY_GROWTH_MAX = 1.1;
 
 /** What ten changed objects of 100,000 cost on the wire, and a thousand devices that all want to know of them. */
 export async function fleetChanges(): Promise<readonly Row[]> {
-  const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
+  const { fixture, prepared: devices } = await openDeviceFixture(async (tidemark) => {
     await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
     for (let start = 0; start < OBJECTS; start += BATCH) {
       await tidemark.objects.fastInsert({ source: 'Product', objects: objectsFrom(start, BATCH) });
     }
     return makeDevices(tidemark, DEVICES);
   });
-  const connections = devices.map((device) => new DeviceConnection(world.url, device));
+  const connections = devices.map((device) => new DeviceConnection(fixture.url, device));
   const [first] = connections;
   if (first === undefined) throw new Error('there is no device');
   const token = await first.lastToken('Product');
-  const rows = [await bytesRow(world, first, token), ...(await fleetRows(world, connections, token))];
+  const rows = [await bytesRow(fixture, first, token), ...(await fleetRows(fixture, connections, token))];
   for (const connection of connections) connection.close();
-  await world.close();
+  await fixture.close();
   return rows;
 }
 
-async function bytesRow(world: DeviceWorld, connection: DeviceConnection, token: string): Promise<Row> {
+async function bytesRow(fixture: DeviceFixture, connection: DeviceConnection, token: string): Promise<Row> {
   const changed = changesOf(0);
-  await world.push('Product', changed);
+  await fixture.push('Product', changed);
   const { wireBytes } = await connection.pull({ Product: token });
   const changedBytes = Buffer.byteLength(JSON.stringify(changed));
   return {
@@ -48,7 +48,7 @@ async function bytesRow(world: DeviceWorld, connection: DeviceConnection, token:
 
 /** After each push all devices pull; all of them must then stand where the server stands. */
 async function fleetRows(
-  world: DeviceWorld,
+  fixture: DeviceFixture,
   connections: readonly DeviceConnection[],
   token: string,
 ): Promise<readonly Row[]> {
@@ -57,11 +57,11 @@ async function fleetRows(
   let tokens = connections.map(() => token);
   let memoryBefore = 0;
   for (let round = 0; round <= ROUNDS; round++) {
-    await world.push('Product', changesOf(round + 1));
+    await fixture.push('Product', changesOf(round + 1));
     tokens = await pullAll(connections, tokens, times);
-    if (round === 0) memoryBefore = await world.server.memoryBytes();
+    if (round === 0) memoryBefore = await fixture.server.memoryBytes();
   }
-  const growth = (await world.server.memoryBytes()) / memoryBefore;
+  const growth = (await fixture.server.memoryBytes()) / memoryBefore;
   const sorted = times.sort((left, right) => left - right);
   const p99Ms = sorted[Math.floor(sorted.length * 0.99)] ?? 0;
   return [

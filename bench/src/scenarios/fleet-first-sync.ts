@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tidemark } from '@tidemark/core';
 import { DeviceConnection } from '../bench-device.ts';
-import { type BenchDevice, makeDevices, openDeviceWorld } from '../device-world.ts';
+import { type BenchDevice, makeDevices, openDeviceFixture } from '../device-fixture.ts';
+import { objectsFrom } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { objectsFrom } from '../world.ts';
 
 const OBJECTS = 100_000;
 const BATCH = 10_000;
@@ -25,40 +25,40 @@ const WARM_UP_TURNS = 2;
  * which makes small pushes cheaper (decision 0042).
  */
 export async function fleetFirstSync(): Promise<readonly Row[]> {
-  const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
+  const { fixture, prepared: devices } = await openDeviceFixture(async (tidemark) => {
     const made = await makeDevices(tidemark, 2);
     await fill(tidemark, made[0]);
     return made;
   });
   const [device] = devices;
   if (device === undefined) throw new Error('there is no device');
-  const connection = new DeviceConnection(world.url, device);
+  const connection = new DeviceConnection(fixture.url, device);
   const bodies = await connection.catchUp('Own');
-  for (const [index, body] of bodies.entries()) writeFileSync(join(world.pagesFolder, String(index)), body);
+  for (const [index, body] of bodies.entries()) writeFileSync(join(fixture.pagesFolder, String(index)), body);
   await warmUp(connection);
   const cpuOf = async (work: () => Promise<unknown>) => {
-    const before = await world.server.cpuMs();
+    const before = await fixture.server.cpuMs();
     await work();
-    return (await world.server.cpuMs()) - before;
+    return (await fixture.server.cpuMs()) - before;
   };
   const pages = () => cpuOf(() => sendPages(connection, bodies.length));
   const stream = () => cpuOf(() => connection.send('GET', '/bare/stream', ''));
   const catchUp = (source: string) => () => cpuOf(() => connection.catchUp(source));
   const snapshot = (source: string) => () =>
     cpuOf(() => connection.send('GET', `/sync/v1/sources/${source}/snapshot`, ''));
-  const gzip = new DeviceConnection(world.url, device, 'gzip');
+  const gzip = new DeviceConnection(fixture.url, device, 'gzip');
   const compressed = (source: string) => () => cpuOf(() => gzip.catchUp(source));
   // A push between two first syncs must cost the next one no more than the pages that it touches.
   let pushed = 0;
   const afterPush = (work: Cost) => async () => {
-    await world.push('Shared', { [`pushed ${pushed++}`]: { n: pushed } });
+    await fixture.push('Shared', { [`pushed ${pushed++}`]: { n: pushed } });
     return work();
   };
   const anew = () => cpuOf(() => sendPages(gzip, bodies.length));
   const costs: Costs = { pages, stream, catchUp, snapshot, compressed, anew, afterPush };
   const rows = [...(await plainRows(costs)), ...(await gzipRows(costs, gzip))];
   for (const one of [connection, gzip]) one.close();
-  await world.close();
+  await fixture.close();
   return rows;
 }
 

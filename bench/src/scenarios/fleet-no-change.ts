@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeviceConnection } from '../bench-device.ts';
-import { makeDevices, openDeviceWorld } from '../device-world.ts';
+import { makeDevices, openDeviceFixture } from '../device-fixture.ts';
+import { objectsFrom } from '../fixture.ts';
 import { sendLoad } from '../load.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { objectsFrom } from '../world.ts';
 
 const SOURCES = ['Product', 'Price', 'Stock', 'Order', 'Visit'];
 const BATCH = 10_000;
@@ -14,7 +14,7 @@ const REQUESTS = 4_000;
 
 /** A pull of five sources that finds nothing new, against a bare route that wants the same token and sends as much. */
 export async function fleetNoChange(objects: number): Promise<Row> {
-  const { world, furniture: device } = await openDeviceWorld(async (tidemark) => {
+  const { fixture, prepared: device } = await openDeviceFixture(async (tidemark) => {
     for (const name of SOURCES) await tidemark.sources.declare({ name, partition_type: 'app' });
     for (let start = 0; start < objects; start += BATCH) {
       const count = Math.min(BATCH, objects - start);
@@ -25,20 +25,20 @@ export async function fleetNoChange(objects: number): Promise<Row> {
     if (first === undefined) throw new Error('there is no device');
     return first;
   });
-  const connection = new DeviceConnection(world.url, device);
+  const connection = new DeviceConnection(fixture.url, device);
   const tokens: Record<string, string> = {};
   for (const source of SOURCES) tokens[source] = await connection.lastToken(source);
   const { body } = await connection.pull(tokens);
-  writeFileSync(join(world.pagesFolder, '0'), body);
+  writeFileSync(join(fixture.pagesFolder, '0'), body);
   const request = (path: string) => requestText(path, device.token, connection.pullBody(tokens));
-  const load = { port: world.port, connections: CONNECTIONS, requests: REQUESTS };
+  const load = { port: fixture.port, connections: CONNECTIONS, requests: REQUESTS };
   const ways = [
     () => sendLoad({ ...load, request: request('/sync/v1/pull') }),
     () => sendLoad({ ...load, request: request('/bare/pages/0') }),
   ];
   const { medianMs } = await compare(ways, { count: 9, runs: 1 });
   connection.close();
-  await world.close();
+  await fixture.close();
   const [ours = 0, bare = 0] = medianMs;
   return {
     name: `pull of 5 sources without news, ${objects.toLocaleString('en')} objects, requests/s`,

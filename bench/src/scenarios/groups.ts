@@ -2,9 +2,9 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type GroupTokens, groupPartition, type Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
+import { endFixture, newFolder, tidemarkOn } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { endWorld, newFolder, tidemarkOn } from '../world.ts';
 
 const SOURCE = 'Visit';
 /** Groups of the users whose devices pull. */
@@ -24,17 +24,17 @@ const CLIENT_ID_UNITS = 22;
  * depends on how many groups there are, and what the store keeps for each device and group.
  */
 export async function groups(): Promise<readonly Row[]> {
-  const small = await openWorld(GROUPS_SMALL);
-  const large = await openWorld(GROUPS_LARGE);
+  const small = await openFixture(GROUPS_SMALL);
+  const large = await openFixture(GROUPS_LARGE);
   try {
     return [...(await pulls(large.tidemark)), await pushes(small.tidemark, large.tidemark), await atRest(large)];
   } finally {
-    await endWorld(small);
-    await endWorld(large);
+    await endFixture(small);
+    await endFixture(large);
   }
 }
 
-async function openWorld(count: number) {
+async function openFixture(count: number) {
   const folder = newFolder();
   const store = await openEmbeddedStore({ folder });
   const tidemark = tidemarkOn(store);
@@ -108,7 +108,7 @@ async function pushes(small: Tidemark, large: Tidemark): Promise<Row> {
 }
 
 /** The bytes on disk, without free pages, of what devices have acknowledged. */
-async function atRest({ store, folder }: Awaited<ReturnType<typeof openWorld>>): Promise<Row> {
+async function atRest({ store, folder }: Awaited<ReturnType<typeof openFixture>>): Promise<Row> {
   const bytesOf = async (name: string) => {
     const copy = join(folder, name);
     await store.backup(copy);

@@ -1,8 +1,8 @@
 import type { Page } from '@tidemark/protocol';
 import { pullPage } from '@tidemark/testing/kit';
+import { buildFixture, endFixture, type Fixture, idOf, SOURCE } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Curve, CurvePoint, Row } from '../row.ts';
-import { buildWorld, endWorld, idOf, SOURCE, type World } from '../world.ts';
 import { caughtUpToken } from './caught-up-token.ts';
 
 const SIZES = [1_000, 10_000, 100_000];
@@ -14,23 +14,23 @@ const EXPONENT_MAX = 0.1;
 interface Subject {
   readonly name: string;
   /** Returns the work that is measured, on a document of any size. */
-  readonly prepare: (world: World) => Promise<() => Promise<unknown>>;
+  readonly prepare: (fixture: Fixture) => Promise<() => Promise<unknown>>;
 }
 
 const SUBJECTS: readonly Subject[] = [
   {
     name: 'pull without changes',
-    async prepare(world) {
-      const { tidemark, device } = world;
-      const token = await caughtUpToken(world);
+    async prepare(fixture) {
+      const { tidemark, device } = fixture;
+      const token = await caughtUpToken(fixture);
       return () => pullPage(tidemark, device, { source: SOURCE, token });
     },
   },
   {
     name: 'pull of 10 changes',
-    async prepare(world) {
-      const { tidemark, objects, device } = world;
-      const token = await caughtUpToken(world);
+    async prepare(fixture) {
+      const { tidemark, objects, device } = fixture;
+      const token = await caughtUpToken(fixture);
       for (let change = 0; change < 10; change++) {
         const id = idOf(Math.floor((objects / 10) * change));
         await tidemark.objects.push({ source: SOURCE, objects: { [id]: { price: change + 0.25 } } });
@@ -46,12 +46,12 @@ const SUBJECTS: readonly Subject[] = [
 /** What syncs cost in documents of growing size, up to `objects`, and the exponent of the growth. */
 export async function growth(objects: number, say: (line: string) => void): Promise<readonly Row[]> {
   const sizes = [...SIZES.filter((size) => size < objects), objects];
-  const worlds: World[] = [];
-  for (const size of sizes) worlds.push(await buildWorld(size, say));
+  const fixtures: Fixture[] = [];
+  for (const size of sizes) fixtures.push(await buildFixture(size, say));
   const rows: Row[] = [];
   for (const { name, prepare } of SUBJECTS) {
     const ways = [];
-    for (const world of worlds) ways.push(await prepare(world));
+    for (const fixture of fixtures) ways.push(await prepare(fixture));
     const costs = await cpuOfEach(ways);
     rows.push(
       growthRow(
@@ -60,7 +60,7 @@ export async function growth(objects: number, say: (line: string) => void): Prom
       ),
     );
   }
-  for (const world of worlds) await endWorld(world);
+  for (const fixture of fixtures) await endFixture(fixture);
   return rows;
 }
 

@@ -1,4 +1,4 @@
-import { type DeviceWorld, makeDevices, openDeviceWorld } from '../device-world.ts';
+import { type DeviceFixture, makeDevices, openDeviceFixture } from '../device-fixture.ts';
 import { startListeners } from '../listeners.ts';
 import type { Row } from '../row.ts';
 
@@ -11,32 +11,32 @@ const HEARD_WITHIN_MS_MAX = 1_000;
 
 /** What devices that only listen cost in memory, and how soon all of them know of a change. */
 export async function listening(): Promise<readonly Row[]> {
-  const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
+  const { fixture, prepared: devices } = await openDeviceFixture(async (tidemark) => {
     await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
     return makeDevices(tidemark, LISTENERS);
   });
   const tokens = devices.map(({ token }) => token);
-  const few = await startListeners({ port: world.port, tokens: tokens.slice(0, FIRST) });
-  const before = await world.server.memoryBytes();
-  const many = await startListeners({ port: world.port, tokens: tokens.slice(FIRST) });
-  const after = await world.server.memoryBytes();
-  const heard = await timesOfHearing(world, [few, many]);
+  const few = await startListeners({ port: fixture.port, tokens: tokens.slice(0, FIRST) });
+  const before = await fixture.server.memoryBytes();
+  const many = await startListeners({ port: fixture.port, tokens: tokens.slice(FIRST) });
+  const after = await fixture.server.memoryBytes();
+  const heard = await timesOfHearing(fixture, [few, many]);
   few.close();
   many.close();
-  await world.close();
+  await fixture.close();
   return [memoryRow((after - before) / (LISTENERS - FIRST)), hearingRow(heard)];
 }
 
 /** Milliseconds after a push began at which each of them knew of it, sorted. */
 async function timesOfHearing(
-  world: DeviceWorld,
+  fixture: DeviceFixture,
   listeners: readonly Awaited<ReturnType<typeof startListeners>>[],
 ): Promise<readonly number[]> {
-  await world.push('Product', { 'the first one': { a: 1 } });
+  await fixture.push('Product', { 'the first one': { a: 1 } });
   await Promise.all(listeners.map((some) => some.heard()));
   const heard = Promise.all(listeners.map((some) => some.heard()));
   const pushedMs = performance.timeOrigin + performance.now();
-  await world.push('Product', { 'the one': { a: 1 } });
+  await fixture.push('Product', { 'the one': { a: 1 } });
   return (await heard)
     .flat()
     .map((atMs) => atMs - pushedMs)

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { startBareBroadcast } from '../bare-broadcast.ts';
 import type { ChildServer } from '../child-server.ts';
-import { type BenchDevice, type DeviceWorld, makeDevices, openDeviceWorld } from '../device-world.ts';
+import { type BenchDevice, type DeviceFixture, makeDevices, openDeviceFixture } from '../device-fixture.ts';
 import { startListeners } from '../listeners.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
@@ -25,39 +25,39 @@ interface Delivery {
 
 /** What a change of shared data costs that devices with the SDK get as it happens, beside a bare broadcast of its bytes. */
 export async function liveDelivery(): Promise<readonly Row[]> {
-  const { world, furniture: devices } = await openDeviceWorld(async (tidemark) => {
+  const { fixture, prepared: devices } = await openDeviceFixture(async (tidemark) => {
     await tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
     const objects = Array.from({ length: OBJECTS }, (_, index) => [`p${index}`, { name: `number ${index}`, price: 1 }]);
     await tidemark.objects.push({ source: 'Product', objects: Object.fromEntries(objects) });
     return makeDevices(tidemark, DEVICES);
   });
-  const { own, bytes } = await deliverByTidemark(world, devices);
+  const { own, bytes } = await deliverByTidemark(fixture, devices);
   const bare = await deliverBare(bytes, devices);
-  await world.close();
+  await fixture.close();
   return [cpuRow(own, bare), halfRow(own, bare)];
 }
 
 async function deliverByTidemark(
-  world: DeviceWorld,
+  fixture: DeviceFixture,
   devices: readonly BenchDevice[],
 ): Promise<{ readonly own: Delivery; readonly bytes: string }> {
-  const sdk = await startSdkDevices({ url: world.url, source: 'Product', devices });
+  const sdk = await startSdkDevices({ url: fixture.url, source: 'Product', devices });
   let price = 1;
   const push: Broadcast = async () => {
     const changed = sdk.changed();
     const sentMs = performance.timeOrigin + performance.now();
-    await world.push('Product', { p7: { price: ++price } });
+    await fixture.push('Product', { p7: { price: ++price } });
     return (await changed).map((atMs) => atMs - sentMs);
   };
-  const own = await measure(push, world.server);
+  const own = await measure(push, fixture.server);
   sdk.close();
-  return { own, bytes: await eventOf(world, devices[0] as BenchDevice) };
+  return { own, bytes: await eventOf(fixture, devices[0] as BenchDevice) };
 }
 
 /** One such event as it comes over the wire. */
-async function eventOf(world: DeviceWorld, { token }: BenchDevice): Promise<string> {
+async function eventOf(fixture: DeviceFixture, { token }: BenchDevice): Promise<string> {
   const headers = { authorization: `Bearer ${token}` };
-  const response = await fetch(`${world.url}/sync/v1/events?pages=*`, { headers });
+  const response = await fetch(`${fixture.url}/sync/v1/events?pages=*`, { headers });
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let text = '';
@@ -66,7 +66,7 @@ async function eventOf(world: DeviceWorld, { token }: BenchDevice): Promise<stri
     text += decoder.decode(value, { stream: true });
     if (!isAsked && text.includes('event: ready')) {
       isAsked = true;
-      await world.push('Product', { p7: { price: 0 } });
+      await fixture.push('Product', { p7: { price: 0 } });
     }
     const event = /event: changed\ndata: .*"page":.*\n\n/.exec(text)?.[0];
     if (event === undefined) continue;

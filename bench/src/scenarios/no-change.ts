@@ -1,14 +1,14 @@
 import { pullPage } from '@tidemark/testing/kit';
+import { type Fixture, SOURCE } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { SOURCE, type World } from '../world.ts';
 import { caughtUpToken } from './caught-up-token.ts';
 
 /** Looking for changes when there are none must cost the same at any size. */
-export async function noChange(small: World, large: World): Promise<Row> {
-  const check = async (world: World) => {
-    const token = await caughtUpToken(world);
-    return () => pullPage(world.tidemark, world.device, { source: SOURCE, token });
+export async function noChange(small: Fixture, large: Fixture): Promise<Row> {
+  const check = async (fixture: Fixture) => {
+    const token = await caughtUpToken(fixture);
+    return () => pullPage(fixture.tidemark, fixture.device, { source: SOURCE, token });
   };
   const { medianMs } = await compare([await check(small), await check(large)], { count: 25, runs: 2_000 });
   const [few = 0, many = 0] = medianMs;

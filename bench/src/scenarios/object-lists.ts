@@ -3,9 +3,9 @@ import { sharedPartition } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, temporaryFolder } from '@tidemark/testing';
+import { objectsFrom, SOURCE, tidemarkOn } from '../fixture.ts';
 import { longestTurnCpuMs, median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { objectsFrom, SOURCE, tidemarkOn } from '../world.ts';
 
 const OBJECTS = 100_000;
 const BATCH = 10_000;

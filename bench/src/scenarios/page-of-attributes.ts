@@ -1,17 +1,17 @@
 import type { Tidemark } from '@tidemark/core';
 import type { Page } from '@tidemark/protocol';
 import { pullPage } from '@tidemark/testing/kit';
+import type { Fixture } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import type { World } from '../world.ts';
 
 const OBJECTS = 500;
 /** Every attribute is edited at least once, so the marks name all of them. */
 const EDITS = 60;
 
 /** A page of one changed attribute of each object: large objects that were edited often, against small ones. */
-export async function pageOfAttributes(world: World): Promise<Row> {
-  const ways = [await pageOf(world, 7), await pageOf(world, 50)];
+export async function pageOfAttributes(fixture: Fixture): Promise<Row> {
+  const ways = [await pageOf(fixture, 7), await pageOf(fixture, 50)];
   const { medianMs } = await compare(ways, { count: 15, runs: 20 });
   const [small = 0, large = 0] = medianMs.map((ms) => (ms * 1_000) / OBJECTS);
   return {
@@ -23,7 +23,7 @@ export async function pageOfAttributes(world: World): Promise<Row> {
   };
 }
 
-async function pageOf({ tidemark, device }: World, attributes: number): Promise<() => Promise<unknown>> {
+async function pageOf({ tidemark, device }: Fixture, attributes: number): Promise<() => Promise<unknown>> {
   const source = `Wide${attributes}`;
   await tidemark.sources.declare({ name: source, partition_type: 'app' });
   await tidemark.objects.fastInsert({ source, objects: objectsWith(attributes) });

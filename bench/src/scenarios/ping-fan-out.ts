@@ -8,9 +8,9 @@ import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { newApnsKey, TEST_ONLY_CERTIFICATE } from '@tidemark/testing';
 import { ApnsService } from '../apns-service.ts';
 import { type BareLoad, sendBare } from '../bare-apns-client.ts';
+import { newFolder, tidemarkOn } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { newFolder, tidemarkOn } from '../world.ts';
 
 const USERS = 100;
 const DEVICES_PER_USER = 100;

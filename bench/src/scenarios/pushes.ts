@@ -3,10 +3,10 @@ import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { bareLmdb } from '../bare-lmdb.ts';
 import type { ChildServer } from '../child-server.ts';
+import { idOf, newFolder, objectsFrom, SOURCE } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { startServerProcess } from '../server-process.ts';
-import { idOf, newFolder, objectsFrom, SOURCE } from '../world.ts';
 
 const PASSWORD = 'only for this benchmark';
 /** The objects that single pushes change. */

@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import { BARE_PATH, startBareProcess } from '../bare-process.ts';
 import type { ChildServer } from '../child-server.ts';
+import { newFolder } from '../fixture.ts';
 import { LoadSender } from '../load.ts';
 import { median, ratePerSecond } from '../measure.ts';
 import type { Row } from '../row.ts';
 import { startServerProcess } from '../server-process.ts';
-import { newFolder } from '../world.ts';
 
 const PASSWORD = 'only for this benchmark';
 const CONNECTIONS = 16;

@@ -3,9 +3,9 @@ import { sharedPartition } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, temporaryFolder } from '@tidemark/testing';
+import { SOURCE, tidemarkOn } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { SOURCE, tidemarkOn } from '../world.ts';
 
 const DEVICES = 100_000;
 const BEHIND = 40;

@@ -2,9 +2,9 @@ import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { textOf } from '@tidemark/server';
+import { buildFixture, endFixture, idOf, objectsFrom, SOURCE } from '../fixture.ts';
 import { median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { buildWorld, endWorld, idOf, objectsFrom, SOURCE } from '../world.ts';
 
 const OBJECTS = 100_000;
 const CHANGED = 100;
@@ -18,7 +18,7 @@ const NS_PER_MS = 1e6;
  * same bytes. CPU time rather than elapsed: both are work of this thread, and the machine is shared.
  */
 export async function refresh(say: (line: string) => void): Promise<readonly Row[]> {
-  const world = await buildWorld(OBJECTS, say);
+  const fixture = await buildFixture(OBJECTS, say);
   const objects = objectsFrom(0, OBJECTS);
   const costs: { readonly parseMs: number; readonly refreshMs: number }[] = [];
   const delay = monitorEventLoopDelay({ resolution: 1 });
@@ -28,12 +28,12 @@ export async function refresh(say: (line: string) => void): Promise<readonly Row
     }
     const bytes = Buffer.from(JSON.stringify(objects));
     const parseMs = await cpuMs(async () => JSON.parse(bytes.toString('utf8')));
-    const since = await world.tidemark.objects.head({ source: SOURCE });
+    const since = await fixture.tidemark.objects.head({ source: SOURCE });
     let changed = 0;
     const refreshMs = await cpuMs(async () => {
       delay.enable();
       const answer = { chunks: textOf(arriving(bytes)) };
-      changed = (await world.tidemark.objects.replaceWithAnswer({ source: SOURCE, answer, since })).changed;
+      changed = (await fixture.tidemark.objects.replaceWithAnswer({ source: SOURCE, answer, since })).changed;
       delay.disable();
     });
     if (changed !== CHANGED) throw new Error(`${changed} objects were written, not ${CHANGED}`);
@@ -41,7 +41,7 @@ export async function refresh(say: (line: string) => void): Promise<readonly Row
     if (round > 0) costs.push({ parseMs, refreshMs });
     else delay.reset();
   }
-  await endWorld(world);
+  await endFixture(fixture);
   return [costRow(costs), delayRow(delay)];
 }
 

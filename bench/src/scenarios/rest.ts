@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { compose, readConfig } from '@tidemark/server';
+import { buildFixture, endFixture, newFolder, objectsFrom, SOURCE } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { buildWorld, endWorld, newFolder, objectsFrom, SOURCE } from '../world.ts';
 import { largeBody } from './large-body.ts';
 import { readSource } from './read-source.ts';
 
@@ -31,15 +31,15 @@ export async function rest(): Promise<readonly Row[]> {
 }
 
 async function push(url: string, headers: Record<string, string>): Promise<Row> {
-  const world = await buildWorld(0, () => {});
+  const fixture = await buildFixture(0, () => {});
   const batches = Array.from({ length: 21 }, (_, batch) => objectsFrom(batch * 1_000, 1_000));
   const bodies = batches.map((objects) => JSON.stringify({ objects }));
   let httpTurn = 0;
   let coreTurn = 0;
   const overHttp = () => post(`${url}/app/v1/Product/push_objects`, bodies[httpTurn++] ?? '{}', headers);
-  const inCore = () => world.tidemark.objects.push({ source: SOURCE, objects: batches[coreTurn++] });
+  const inCore = () => fixture.tidemark.objects.push({ source: SOURCE, objects: batches[coreTurn++] });
   const { medianMs } = await compare([overHttp, inCore], { count: 20, runs: 1 });
-  await endWorld(world);
+  await endFixture(fixture);
   const [http = 0, core = 0] = medianMs;
   return {
     name: 'push 1,000 objects over HTTP',

@@ -5,8 +5,8 @@ import { sharedPartition, userPartition } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey } from '@tidemark/testing';
+import { newFolder, objectsFrom, SOURCE, tidemarkOn } from '../fixture.ts';
 import type { Row } from '../row.ts';
-import { newFolder, objectsFrom, SOURCE, tidemarkOn } from '../world.ts';
 
 const OBJECTS = 50_000;
 const BATCH = 10_000;

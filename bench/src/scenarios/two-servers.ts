@@ -5,11 +5,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import { DeviceConnection } from '../bench-device.ts';
-import { type BenchDevice, makeDevices } from '../device-world.ts';
+import { type BenchDevice, makeDevices } from '../device-fixture.ts';
+import { newFolder, objectsFrom, tidemarkOn } from '../fixture.ts';
 import { LoadSender } from '../load.ts';
 import { median, ratePerSecond } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { newFolder, objectsFrom, tidemarkOn } from '../world.ts';
 
 const SOURCES = ['Product', 'Price', 'Stock', 'Order', 'Visit'];
 const PASSWORD = 'only for this benchmark';
@@ -103,7 +103,7 @@ async function measureRounds(): Promise<{ readonly pulls: readonly Round[]; read
   const senders = [new LoadSender(), new LoadSender()] as const;
   const folders = [newFolder(), newFolder(), newFolder(), newFolder()] as const;
   const side = async (folder: string, workers: number, sender: LoadSender) => {
-    const { device, pushToken } = await furnish(folder);
+    const { device, pushToken } = await prepare(folder);
     const served = await startServer(folder, workers);
     const pull = await pullRequest(`http://127.0.0.1:${served.port}`, device);
     return { served, requests: { pull, push: pushRequest(pushToken) }, sender };
@@ -155,7 +155,7 @@ async function cpuMs(side: Side): Promise<number> {
   return all.reduce((sum, ms) => sum + ms, 0);
 }
 
-async function furnish(folder: string): Promise<{ readonly device: BenchDevice; readonly pushToken: string }> {
+async function prepare(folder: string): Promise<{ readonly device: BenchDevice; readonly pushToken: string }> {
   const store = await openEmbeddedStore({ folder });
   const tidemark = tidemarkOn(store);
   for (const name of SOURCES) await tidemark.sources.declare({ name, partition_type: 'app' });

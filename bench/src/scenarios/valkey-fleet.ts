@@ -1,10 +1,10 @@
 import type { Store, Tidemark } from '@tidemark/core';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
+import { idOf, objectsFrom, tidemarkOn } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import { countRoundTrips } from '../round-trips.ts';
 import type { Row } from '../row.ts';
-import { idOf, objectsFrom, tidemarkOn } from '../world.ts';
 
 /** How large the fleet is: objects spread over partitions, one per user, and devices over the users. */
 export interface FleetSize {
@@ -39,8 +39,8 @@ interface Device {
 export async function valkeyFleet(size: FleetSize, say: (line: string) => void): Promise<readonly Row[]> {
   const [large, small] = [await open(), await open()];
   try {
-    const { objectBytes, deviceBytes } = await furnish(large, size, say);
-    await furnish(small, { objects: SMALL_OBJECTS, partitions: 1, devices: 1 }, () => undefined);
+    const { objectBytes, deviceBytes } = await prepare(large, size, say);
+    await prepare(small, { objects: SMALL_OBJECTS, partitions: 1, devices: 1 }, () => undefined);
     const told = `${count(size.objects)} objects, ${count(size.partitions)} partitions, ${count(size.devices)} devices`;
     say(`measuring pulls with ${told}`);
     return [
@@ -74,7 +74,7 @@ async function open(): Promise<Installation> {
   return { server, store, tidemark: tidemarkOn(store), devices: [], close };
 }
 
-async function furnish(
+async function prepare(
   { server, tidemark, devices }: Installation,
   size: FleetSize,
   say: (line: string) => void,

@@ -3,9 +3,9 @@ import { sharedPartition } from '@tidemark/core';
 import { openValkeyStore } from '@tidemark/store-valkey';
 import { startValkey, type ValkeyServer } from '@tidemark/testing';
 import { Redis } from 'ioredis';
+import { objectsFrom, SOURCE, tidemarkOn } from '../fixture.ts';
 import { compare, median } from '../measure.ts';
 import type { Row } from '../row.ts';
-import { objectsFrom, SOURCE, tidemarkOn } from '../world.ts';
 
 const BATCH = 1_000;
 const ROUNDS = 40;

@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs';
 import type { Tidemark } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 import type { ChildServer } from './child-server.ts';
+import { newFolder, tidemarkOn } from './fixture.ts';
 import { PAGES_VARIABLE, startServerProcess } from './server-process.ts';
-import { newFolder, tidemarkOn } from './world.ts';
 
 /** A whole server with devices. What there is to begin with is made by a library on the same folder. */
-export interface DeviceWorld {
+export interface DeviceFixture {
   readonly url: string;
   readonly port: number;
   /** What lies here is sent by the bare routes. */
@@ -26,18 +26,18 @@ export interface BenchDevice {
 const DEVICES_PER_USER = 100;
 const PASSWORD = 'only for this benchmark';
 
-/** `furnish` works on the store before the server is started. `more` are settings of the server. */
-export async function openDeviceWorld<T>(
-  furnish: (tidemark: Tidemark) => Promise<T>,
+/** `prepare` works on the store before the server is started. `more` are settings of the server. */
+export async function openDeviceFixture<T>(
+  prepare: (tidemark: Tidemark) => Promise<T>,
   more: Readonly<Record<string, string>> = {},
-): Promise<{ readonly world: DeviceWorld; readonly furniture: T }> {
+): Promise<{ readonly fixture: DeviceFixture; readonly prepared: T }> {
   const folder = newFolder();
   const pagesFolder = newFolder();
   const store = await openEmbeddedStore({ folder });
   const tidemark = tidemarkOn(store);
   const user = await tidemark.users.ensure('pusher');
   const { token } = await tidemark.tokens.issue({ user, scopes: ['push'], expiresAtMs: null });
-  const furniture = await furnish(tidemark);
+  const prepared = await prepare(tidemark);
   await store.close();
   const settings = { TIDEMARK_PORT: '0', TIDEMARK_DATA: folder, TIDEMARK_ADMIN_PASSWORD: PASSWORD, ...more };
   const server = await startServerProcess({ ...settings, [PAGES_VARIABLE]: pagesFolder });
@@ -52,8 +52,8 @@ export async function openDeviceWorld<T>(
     await server.stop();
     for (const made of [folder, pagesFolder]) rmSync(made, { recursive: true, force: true });
   };
-  const world = { url: server.url, port: Number(new URL(server.url).port), pagesFolder, push, server, close };
-  return { world, furniture };
+  const fixture = { url: server.url, port: Number(new URL(server.url).port), pagesFolder, push, server, close };
+  return { fixture, prepared };
 }
 
 /** Devices of as few users as that takes, each with a token. */

@@ -7,7 +7,7 @@ import { DEFAULT_LIMITS } from '@tidemark/protocol';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
 
 /** A Tidemark on its own embedded store, with a shared document of so many objects and a registered device. */
-export interface World {
+export interface Fixture {
   readonly tidemark: Tidemark;
   readonly store: Store;
   readonly folder: string;
@@ -41,7 +41,7 @@ export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
 }
 
-export async function buildWorld(objects: number, say: (line: string) => void): Promise<World> {
+export async function buildFixture(objects: number, say: (line: string) => void): Promise<Fixture> {
   const folder = newFolder();
   const store = await openEmbeddedStore({ folder });
   const tidemark = tidemarkOn(store);
@@ -56,7 +56,7 @@ export async function buildWorld(objects: number, say: (line: string) => void): 
   return { tidemark, store, folder, objects, device: { user, client } };
 }
 
-export async function endWorld({ store, folder }: Pick<World, 'store' | 'folder'>): Promise<void> {
+export async function endFixture({ store, folder }: Pick<Fixture, 'store' | 'folder'>): Promise<void> {
   await store.close();
   rmSync(folder, { recursive: true, force: true });
 }
