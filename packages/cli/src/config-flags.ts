@@ -1,4 +1,4 @@
-import { type LoadedConfig, loadConfig } from '@tidemark/server/config/load-config';
+import { type ConfigSources, type LoadedConfig, loadConfig } from '@tidemark/server/config/load-config';
 import type { Flags } from '@tidemark/server/config/read-flags';
 import { SETTINGS, type Setting } from '@tidemark/server/config/settings';
 import { type Command, Option } from 'commander';
@@ -22,9 +22,13 @@ export function withDataFlags(command: Command): Command {
 }
 
 /** Loads the configuration from the flags of this command, the environment and the file. */
-export function configOf(command: Command, { env, folder }: Cli): LoadedConfig {
+export function configOf(
+  command: Command,
+  { env, folder }: Cli,
+  terms: Pick<ConfigSources, 'readsConnectors'> = {},
+): LoadedConfig {
   const { config: file } = command.opts<{ readonly config?: string }>();
-  return loadConfig({ env, folder, flags: flagsOf(command), ...(file === undefined ? {} : { file }) });
+  return loadConfig({ env, folder, flags: flagsOf(command), ...(file === undefined ? {} : { file }), ...terms });
 }
 
 function flagsOf(command: Command): Flags {

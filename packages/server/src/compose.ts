@@ -15,6 +15,7 @@ import { ClusterDevices } from './cluster/cluster-devices.ts';
 import { ClusterMembers } from './cluster/cluster-members.ts';
 import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
+import { Connectors, connectorsPart } from './connectors/connectors.ts';
 import { openEvents } from './events/open-events.ts';
 import { startLoadGauge } from './http/load-gauge.ts';
 import { type HttpLog, httpPart, openHttp } from './http/open-http.ts';
@@ -135,9 +136,10 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
     ...{ log, gauge, metrics, activity },
     addRoutes: (to) => addRoutes(to, config, { context, extraRoutes, gauge, ...scrape }),
   });
+  const connectors = new Connectors(config.connectors, { app, tidemark, log, serverId: id });
   return {
     ...{ address, admin, app, gauge, events, activity, history, cluster, maintenance, scheduledBackups },
-    ...{ backend, ping, queues, modules, tidemark },
+    ...{ backend, ping, queues, modules, tidemark, connectors },
   };
 }
 
@@ -146,7 +148,7 @@ type OpenedServer = Awaited<ReturnType<typeof openServer>>;
 /** The parts of the server in the order in which they start; they drain and stop in reverse order. */
 function partsOf(config: Config, server: OpenedServer): readonly Part[] {
   const { address, app, gauge, events, activity, history, cluster, maintenance, scheduledBackups } = server;
-  const { backend, ping, queues, modules, tidemark } = server;
+  const { backend, ping, queues, modules, tidemark, connectors } = server;
   const { shutdownGraceMs: graceMs } = config;
   return [
     { name: 'load gauge', stop: () => gauge.stop() },
@@ -170,5 +172,6 @@ function partsOf(config: Config, server: OpenedServer): readonly Part[] {
       stop: async () => void (await Promise.all([ping.stop(graceMs), queues.stop(graceMs)])),
     },
     ...(config.isAppWatched ? [modulesPart(modules, tidemark, config.sources)] : []),
+    connectorsPart(connectors),
   ];
 }

@@ -23,7 +23,9 @@ export function addServe(program: Command, cli: Cli): void {
   const command = program
     .command('serve')
     .description('Run the server')
-    .action(async (_options: object, self: Command) => serve(cli, () => configOf(self, cli)));
+    .action(async (_options: object, self: Command) =>
+      serve(cli, () => configOf(self, cli, { readsConnectors: true })),
+    );
   withExamples(
     withConfigFlags(command),
     'tidemark serve',
@@ -41,7 +43,7 @@ export function addDev(program: Command, cli: Cli): void {
     .action(async (_options: object, self: Command) => {
       endWithParent(() => process.kill(process.pid, 'SIGTERM'));
       await serve(cli, () => {
-        const loaded = configOf(self, cli);
+        const loaded = configOf(self, cli, { readsConnectors: true });
         const { appFolder } = loaded.config;
         return { ...loaded, config: { ...loaded.config, appFolder: appFolder ?? cli.folder, isAppWatched: true } };
       });

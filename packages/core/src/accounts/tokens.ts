@@ -80,6 +80,8 @@ export class Tokens {
   readonly #random: Random;
 
   readonly #bearers = new ParsedEntryCache(bearerOf);
+  /** By hash. */
+  readonly #internal = new Map<string, Bearer>();
 
   constructor({ store, clock, random }: TokensPorts) {
     this.#store = store;
@@ -100,6 +102,22 @@ export class Tokens {
       await this.#forgetOlder(record.user, record.client, { hashes: [hash] });
     }
     return { token, ...tokenView(hash, record) };
+  }
+
+  /**
+   * Issues a token for a part of this process that calls the API. It is never stored, so it is valid in this process only,
+   * until `endInternal` or the end of the process. The user is a name for the audit trail; it need not exist.
+   */
+  issueInternal({ user, scopes }: Pick<Bearer, 'user' | 'scopes'>): string {
+    const token = newTokenText(this.#random);
+    const hash = tokenHash(token);
+    const rest = { name: null, client: null, expiresAtMs: null, isByRole: false };
+    this.#internal.set(hash, { tokenId: tokenId(hash), tokenHash: hash, user, scopes, ...rest });
+    return token;
+  }
+
+  endInternal(token: string): void {
+    this.#internal.delete(tokenHash(token));
   }
 
   /**
@@ -138,6 +156,8 @@ export class Tokens {
 
   /** Returns the owner of the token with this hash, or null. */
   async bearerOf(hash: string, nowMs: number): Promise<Bearer | null> {
+    const internal = this.#internal.get(hash);
+    if (internal !== undefined) return internal;
     const entry = await this.#store.readEntry(refs.token(hash));
     if (entry === null) return null;
     const bearer = this.#bearers.of(hash, entry);

@@ -59,7 +59,8 @@ function itemProblem(item: unknown, { word, schema: whole }: Items, subject: str
     const schema = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
     if (schema === undefined) return [unknownAttribute(name, Object.keys(attributes), word, subject)];
     if (Check(schema, value)) return [];
-    return [`${subject} ${name} ${(schema as { readonly rule?: string }).rule}, not ${shorten(value)}`];
+    const { rule, secret } = schema as { readonly rule?: string; readonly secret?: true };
+    return [`${subject} ${name} ${rule}${secret ? '' : `, not ${shorten(value)}`}`];
   });
   const missing = (whole.required as readonly string[]).filter((name) => !(name in item));
   return [...missing.map((name) => `${subject} has no ${name}`), ...problems];

@@ -3,6 +3,7 @@ import { type AdminSignInConfig, adminSignInOf } from './admin-sign-in-settings.
 import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
 import type { QueueSetting } from './queue-settings.ts';
+import type { ConnectorConfig } from './read-connectors.ts';
 import { parseSchedule, type Schedule } from './schedule.ts';
 import { limitName, originsIn, type Settings } from './schema.ts';
 import type { SourceSetting } from './source-settings.ts';
@@ -96,6 +97,8 @@ export interface Config {
   readonly limits: Limits;
   /** In the form of the wire, as `Sources.configure` takes them. */
   readonly sources: readonly SourceSetting[];
+  /** The databases that this server connects when it has their lease. Empty unless they were read. */
+  readonly connectors: readonly ConnectorConfig[];
 }
 
 /** Null: the default number of workers, or no limit per second. */
@@ -137,7 +140,7 @@ export type LogLevel = Settings['log_level'];
 export type LogFormat = Settings['log_format'];
 
 /** Maps the names of the file to those of the code. */
-export function configOf(settings: Settings): Omit<Config, 'settingsInForce'> {
+export function configOf(settings: Settings): Omit<Config, 'connectors' | 'settingsInForce'> {
   return {
     host: settings.host,
     port: settings.port,

@@ -131,6 +131,7 @@ describe('defaults', () => {
       },
       limits: DEFAULT_LIMITS,
       sources: [],
+      connectors: [],
     });
     expect(warnings).toEqual([]);
   });

@@ -4,11 +4,12 @@ import { checkValue } from './check-value.ts';
 import { type Config, configOf } from './config.ts';
 import { ConfigProblem, type SettingProblem } from './config-problem.ts';
 import { configWarnings } from './config-warnings.ts';
+import { type ConnectorConfig, type ConnectorPlaces, connectorVariables, readConnectors } from './read-connectors.ts';
 import { type Environment, readEnvironment } from './read-environment.ts';
 import { CONFIG_FILE, readConfigFile } from './read-file.ts';
 import { type Flags, readFlags } from './read-flags.ts';
 import type { Settings } from './schema.ts';
-import type { SettingValue, SettledValue } from './setting-value.ts';
+import type { SettingsRead, SettingValue, SettledValue } from './setting-value.ts';
 import { SETTINGS, type Setting } from './settings.ts';
 import { shownSettings } from './shown-settings.ts';
 
@@ -22,6 +23,8 @@ export interface ConfigSources {
   readonly folder?: string;
   /** Null: the system has no user ids. */
   readonly userId?: number | null;
+  /** True: the addresses and mappings of connectors are read, too. Only what runs or checks them needs that. */
+  readonly readsConnectors?: boolean;
 }
 
 export interface LoadedConfig {
@@ -38,7 +41,7 @@ export interface LoadedConfig {
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { env, flags = new Map(), folder = process.cwd(), userId = process.getuid?.() ?? null } = sources;
   const file = readConfigFile({ ...fileNamed(sources), folder });
-  const environment = readEnvironment(env, folder);
+  const environment = readEnvironment(env, folder, connectorVariables(givenConnectors(file)?.value));
   const given = [...file.given, ...environment.given, ...readFlags(flags, folder)];
   // Overridden values are checked, too: they would come into force when the stronger value is removed.
   const problems = [...file.problems, ...environment.problems, ...given.flatMap(checkValue)];
@@ -48,8 +51,30 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const settings = nested(values);
   const conflicts = [...settingConflicts(settings), ...adapterProblems(settings)];
   if (conflicts.length > 0) throw new ConfigProblem(conflicts);
+  const connectors = connectorsOf(sources, settings, {
+    env,
+    folder,
+    fileFolder: givenConnectors(file)?.folder ?? folder,
+  });
   const warnings = [...environment.warnings, ...configWarnings(settings, userId)];
-  return { config: { ...configOf(settings), settingsInForce: shownSettings(values, warnings) }, values, warnings };
+  const settingsInForce = shownSettings(values, warnings);
+  return { config: { ...configOf(settings), connectors, settingsInForce }, values, warnings };
+}
+
+/** Only the file has them. */
+function givenConnectors({ given }: SettingsRead): SettingValue | undefined {
+  return given.find(({ setting }) => setting.name === 'connectors');
+}
+
+function connectorsOf(
+  { readsConnectors = false }: ConfigSources,
+  settings: Settings,
+  places: ConnectorPlaces,
+): readonly ConnectorConfig[] {
+  if (!readsConnectors) return [];
+  const { connectors, problems } = readConnectors(settings.connectors, places);
+  if (problems.length > 0) throw new ConfigProblem(problems);
+  return connectors;
 }
 
 function fileNamed({ env, file }: ConfigSources): { readonly path: string; readonly namedBy: string | null } {

@@ -20,11 +20,11 @@ const SERVICE_LINKS = /^TIDEMARK_(?:SERVICE_(?:HOST|PORT)(?:_|$)|PORT_[0-9]+_(?:
 
 /**
  * Reads the settings from the environment. An empty variable counts as unset, as in `TIDEMARK_PORT= npm start` or
- * empty lines of env files.
+ * empty lines of env files. `others` are further variables that are known.
  */
-export function readEnvironment(env: Environment, folder: string): SettingsRead {
+export function readEnvironment(env: Environment, folder: string, others: readonly string[] = []): SettingsRead {
   const readings = SETTINGS.map((setting) => readVariable(setting, env, folder));
-  const unknownNames = unknownVariables(env);
+  const unknownNames = unknownVariables(env, others);
   return {
     given: readings.flatMap(({ given }) => given),
     problems: [
@@ -60,8 +60,8 @@ interface UnknownVariable {
 }
 
 /** A misspelt setting must not be ignored, but a variable that only shares our prefix may belong to another program. */
-function unknownVariables(env: Environment): readonly UnknownVariable[] {
-  const known = knownNames();
+function unknownVariables(env: Environment, others: readonly string[]): readonly UnknownVariable[] {
+  const known = new Set([...knownNames(), ...others]);
   const names = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.has(name) && env[name]);
   return names
     .filter((name) => !SERVICE_LINKS.test(name))

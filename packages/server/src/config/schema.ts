@@ -11,6 +11,7 @@ import {
 import { type Static, type TObject, type TSchema, Type } from '@tidemark/protocol/typebox';
 import { BACKUPS_MAX } from '../limits.ts';
 import { AdminSignInSettings } from './admin-sign-in-settings.ts';
+import { ConnectorSettings } from './connector-settings.ts';
 import { IssuerSettings } from './issuer-settings.ts';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
 import { PingSettings } from './ping-settings.ts';
@@ -453,6 +454,7 @@ export const ConfigSchema = Type.Object(
     ),
     limits: limitSettings(),
     sources: SourceSettings,
+    connectors: ConnectorSettings,
   },
   { additionalProperties: false },
 );
