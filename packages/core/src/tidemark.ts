@@ -201,6 +201,8 @@ export class Tidemark {
 
   readonly #onCommitted = (committed: Committed): void => {
     const { partition, cause, range } = committed;
+    // Devices get nothing of it yet. They pull when the source changes.
+    if (this.sources.lastSeen(partition.source)?.filling === true) return;
     if (range !== undefined) this.freshness.committed(partition, range);
     // Members are told that their own partition changed, where the seqs of the group's mean nothing.
     if (partition.owner.kind === 'group') this.#membershipChanges.note({ partition, cause });

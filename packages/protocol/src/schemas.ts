@@ -64,6 +64,7 @@ export const SourceAttributes = Type.Object(
     adapter: text('Who fills the source: `none`, `backend`, or the name of a source module.', 'backend'),
     conflicts: Conflicts,
     read_only: flag('True: devices cannot change the objects of the source.'),
+    filling: flag('True: the data is not complete yet, and devices get none of it. They are told when it is.'),
     references: References,
     push_notify: PushNotify,
   },

@@ -90,7 +90,8 @@ function PushExamples({ source: { name: source, partition_type } }: { readonly s
 }
 
 function factsOf(source: SourceView) {
-  const { partition_type, adapter, counts, poll_interval, conflicts, read_only, push_notify, sync_type } = source;
+  const { partition_type, adapter, counts, poll_interval, conflicts, read_only, filling, push_notify, sync_type } =
+    source;
   return [
     ['Data belongs to', ownersOf(partition_type)],
     ['Objects', counts.objects?.toLocaleString('en') ?? `counted per ${partition_type}`],
@@ -101,7 +102,7 @@ function factsOf(source: SourceView) {
       conflicts === 'detect' ? 'detected and reported to the device' : 'the last writer wins',
       'When two devices change the same attribute.',
     ],
-    ['Devices', read_only ? 'can only read' : 'can change objects'],
+    ['Devices', filling ? 'get it when it is complete' : read_only ? 'can only read' : 'can change objects'],
     ['Ping after a push', notifyWords(push_notify), 'Whether devices are woken up when their data changes.'],
     ['Sync', sync_type],
     ['Queues', queueWords(source)],

@@ -7,6 +7,13 @@ export const REFRESH_PENDING: PartialError = {
   retry_after_s: REFRESH_RETRY_AFTER_S,
 };
 
+/** What a device is told of a source whose data is not complete yet. It gets none of it. */
+export const SOURCE_FILLING = {
+  code: 'refresh_pending',
+  detail: 'the source is being filled; it is delivered when it is complete',
+  retry_after_s: REFRESH_RETRY_AFTER_S,
+} as const satisfies PartialError;
+
 export interface PullWaitOptions {
   /** How long devices wait for one refresh. Absent: until it ends. */
   readonly pullWaitMs?: number;

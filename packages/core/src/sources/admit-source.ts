@@ -25,6 +25,7 @@ export type SourceSettings = Pick<
   | 'cudQueue'
   | 'conflicts'
   | 'readOnly'
+  | 'filling'
   | 'references'
   | 'pushNotify'
 >;
@@ -105,6 +106,8 @@ function admitSetting(name: string, value: unknown, at: string): Partial<SourceS
       return { conflicts: oneOf(CONFLICTS, value, at) };
     case 'read_only':
       return { readOnly: admitFlag(value, at) };
+    case 'filling':
+      return { filling: admitFlag(value, at) };
     case 'references':
       return { references: admitReferences(value, at) };
     case 'push_notify':

@@ -20,6 +20,8 @@ export interface SourceRecord {
   readonly conflicts: Conflicts;
   /** True: uploads of devices are rejected. */
   readonly readOnly: boolean;
+  /** True: the data is not complete yet, so devices get none of it. */
+  readonly filling: boolean;
   readonly references: References;
   /** Whether a committed push pings the users it concerns, once or until their devices have acknowledged it. */
   readonly pushNotify: PushNotify;
@@ -47,6 +49,7 @@ export const PLAIN_SOURCE: Omit<SourceRecord, 'createdAtMs' | 'updatedAtMs'> = {
   cudQueue: null,
   conflicts: 'last_writer',
   readOnly: false,
+  filling: false,
   references: {},
   pushNotify: false,
   configured: false,

@@ -42,6 +42,7 @@ const plain = {
   adapter: 'none',
   conflicts: 'last_writer',
   read_only: false,
+  filling: false,
   references: {},
   push_notify: false,
   configured: false,

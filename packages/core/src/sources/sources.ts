@@ -341,6 +341,7 @@ function viewOf(name: string, record: SourceRecord): SourceView {
     adapter: record.adapter,
     conflicts: record.conflicts,
     read_only: record.readOnly,
+    filling: record.filling,
     references: record.references,
     push_notify: record.pushNotify,
     configured: record.configured,

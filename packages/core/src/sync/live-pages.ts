@@ -49,7 +49,7 @@ export class LivePages {
   /** Whether pulls deliver pages of the source from this partition. */
   async #isDeliveredFrom({ source: name, owner }: PartitionKey): Promise<boolean> {
     const source = await this.#parts.sources.find(name);
-    if (source === null || source.sync_type === 'bulk_only') return false;
+    if (source === null || source.sync_type === 'bulk_only' || source.filling) return false;
     if (source.partition_type === 'app') return owner.kind === 'shared';
     // Only a pull checks whether the user is still a member of the group.
     if (source.partition_type === 'group') return false;

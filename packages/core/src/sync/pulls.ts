@@ -8,6 +8,7 @@ import type { PullPosition } from '../pages/pull-position.ts';
 import type { PageBounds } from '../pages/read-from-store.ts';
 import { pageBounds, readPage } from '../pages/read-page.ts';
 import { sentPosition } from '../pages/record-tidemark.ts';
+import { SOURCE_FILLING } from '../refresh/pull-wait.ts';
 import { groupPartitionsNamed } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/sources.ts';
@@ -99,11 +100,13 @@ export class Pulls {
     const { sources } = this.#parts;
     const find = (view: SourceView) => findSource(this.#parts, { device, opened, view, presented });
     const known = sources.lastSeen(name);
-    const early = known === null || known.adapter !== NO_ADAPTER ? null : find(known);
+    const isReadEarly = known !== null && known.adapter === NO_ADAPTER && !known.filling;
+    const early = isReadEarly ? find(known) : null;
     // If it turns out not to be needed, its failure must not be an unhandled rejection.
     early?.catch(() => undefined);
     try {
       const view = await sources.view(name);
+      if (view.filling) return { name, waiting: [], error: SOURCE_FILLING };
       return await (early !== null && view === known ? early : find(view));
     } catch (error) {
       return { name, waiting: [], error: partialErrorOf(error) };

@@ -10,6 +10,7 @@ import { cachedPage } from '../pages/shared-pages.ts';
 import type { Clock } from '../ports/clock.ts';
 import { oneOf } from '../ports/owner.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
+import { SOURCE_FILLING } from '../refresh/pull-wait.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
 
 export interface SnapshotsParts extends PageReaderParts {
@@ -69,6 +70,7 @@ export class Snapshots {
     const bounds = pageBounds({ pageObjectsMax: lineObjectsMax, pageUnitsMax }, call);
     const own = await sessions.open(device);
     const source = await sources.view(call.source);
+    if (source.filling) throw fillingRefusal();
     const { partition } = await sources.memberships.partitionOf(source, device.user, call.group);
     const error = await ensureFresh(refresher, partition, source, call.token);
     const reader: Reader = { device, partition, bounds, own, partitionCheckedAtMs: this.#clock.nowMs() };
@@ -155,6 +157,11 @@ export class Snapshots {
     }
     return lines;
   }
+}
+
+function fillingRefusal(): Refusal {
+  const { code, detail, retry_after_s } = SOURCE_FILLING;
+  return new Refusal(code, detail, [], retry_after_s);
 }
 
 function positionOf({ partition, own }: Reader, state: PartitionState, token: string | null): PullPosition {

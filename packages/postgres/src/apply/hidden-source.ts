@@ -61,22 +61,24 @@ export function hiddenSource(name: string): string {
   return `tidemark.postgres.${name}`;
 }
 
-/** Declares a source unless there is one. Returns true when it is new. */
+/** Declares a source unless there is one. `filling`: devices get nothing of a new one before it is complete. */
 export async function declareSource(
   client: TidemarkClient,
   name: string,
-  partitionType: 'app' | 'user' | 'group',
-): Promise<boolean> {
+  { partitionType, filling }: { readonly partitionType: 'app' | 'user' | 'group'; readonly filling: boolean },
+): Promise<{ readonly isNew: boolean; readonly isFilling: boolean; readonly objects: number | null }> {
   const existing = await client.sources.get(name).catch((error: unknown) => {
     if (error instanceof TidemarkError && error.code === 'source_not_found') return null;
     throw error;
   });
   if (existing === null) {
     // What a device changed here would never reach the database.
-    await client.sources.declare({ name, partition_type: partitionType, read_only: true });
-    return true;
+    await client.sources.declare({ name, partition_type: partitionType, read_only: true, filling });
+    return { isNew: true, isFilling: filling, objects: 0 };
   }
-  if (existing.partition_type === partitionType) return false;
+  if (existing.partition_type === partitionType) {
+    return { isNew: false, isFilling: existing.filling, objects: existing.counts.objects };
+  }
   throw new Error(
     `the source "${name}" has the partition type ${existing.partition_type}, and the mapping needs ${partitionType}: choose another source, or delete this one`,
   );

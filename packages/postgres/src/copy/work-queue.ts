@@ -17,6 +17,8 @@ const NAMES_MAX = 10_000;
 
 interface QueuedWork extends NamedWork {
   readonly names: Set<string>;
+  /** Ascends with each work. */
+  readonly number: number;
 }
 
 /** Named work, in the order in which it was asked for. */
@@ -24,6 +26,17 @@ export class WorkQueue {
   #works: QueuedWork[] = [];
   /** The first one is under way, so that nothing is added to it. */
   #isStarted = false;
+  #last = 0;
+
+  /** The number of the last work that was asked for. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Whether this work and all before it are done. */
+  isDone(number: number): boolean {
+    return (this.#works[0]?.number ?? number + 1) > number;
+  }
 
   /** False: there is too much; copy the whole table instead. */
   add({ label, kind, names, heldAt }: NamedWork): boolean {
@@ -65,7 +78,8 @@ export class WorkQueue {
         !(index === 0 && this.#isStarted),
     );
     if (open !== undefined) return open;
-    const work = { label, kind, names: new Set<string>(), heldAt };
+    this.#last++;
+    const work = { label, kind, names: new Set<string>(), heldAt, number: this.#last };
     this.#works.push(work);
     return work;
   }

@@ -16,6 +16,7 @@ import type { ConnectorState, StateStore, TablePhase } from '../state/connector-
 import { buildConverter, type Convert } from '../values/build-converter.ts';
 import type { Types } from '../values/type-info.ts';
 import type { ConnectorEvents } from './connector-events.ts';
+import { declareFilled, FillingSources } from './filling-sources.ts';
 import { decideStart, isLost } from './start-reason.ts';
 import { orderedTables, reconcile } from './table-states.ts';
 import { Tables } from './tables.ts';
@@ -49,8 +50,8 @@ export interface PreparedSession {
 export async function prepareSession(setup: SessionSetup, identity: SystemIdentity): Promise<PreparedSession> {
   const { sql, slot: slotName, store, events } = setup;
   const loaded = await setup.loadPlan();
-  const emptied = await declareSources(setup, loaded.plan);
   const [stored, slot] = [await store.read(), await readSlot(sql, slotName)];
+  const { emptied, filling } = await declareSources(setup, loaded.plan, stored?.tables ?? {});
   const start = decideStart(stored, identity, slot);
   if (start.kind === 'heal') events.onHeal?.(start.reason);
   const begin = await beginOf(setup, start.kind === 'resume' ? stored : null, slot);
@@ -59,7 +60,7 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
   const fixed = { version: 1, systemId: identity.systemId, timeline: identity.timeline, slot: slotName } as const;
   // Also when nothing has changed: what is stored must never be older than what the slot was told.
   await store.write({ ...fixed, position: formatLsn(begin), tables: states, recentXids: stored?.recentXids ?? [] });
-  const { tables, reader } = await openTables(setup, loaded, states);
+  const { tables, reader } = await openTables(setup, loaded, { states, filling });
   return {
     tables,
     reader,
@@ -86,18 +87,36 @@ async function beginOf(
   return createSlot(sql, name);
 }
 
-/** Declares what is missing. Returns the labels of the tables whose source was missing. */
-async function declareSources({ client, name }: SessionSetup, plan: Plan): Promise<ReadonlySet<string>> {
-  const isNew = await declareSource(client, hiddenSource(name), 'group');
-  const emptied = new Set<string>(isNew ? orderedTables(plan).map(({ label }) => label) : []);
-  for (const { source, sourceType, label } of plan.tables) {
-    const isMissing = await declareSource(client, source, sourceType === 'shared' ? 'app' : sourceType);
-    if (isMissing) emptied.add(label);
-  }
-  return emptied;
+interface DeclaredSources {
+  /** The labels of the tables whose source was missing. */
+  readonly emptied: ReadonlySet<string>;
+  /** The sources that devices do not see yet. */
+  readonly filling: FillingSources;
 }
 
-async function openTables(setup: SessionSetup, loaded: LoadedPlan, states: ConnectorState['tables']) {
+/** Declares what is missing. */
+async function declareSources(
+  { client, name }: SessionSetup,
+  plan: Plan,
+  stored: ConnectorState['tables'],
+): Promise<DeclaredSources> {
+  const { isNew } = await declareSource(client, hiddenSource(name), { partitionType: 'group', filling: false });
+  const emptied = new Set<string>(isNew ? orderedTables(plan).map(({ label }) => label) : []);
+  const filling: string[] = [];
+  for (const table of plan.tables) {
+    const declared = await declareFilled(client, table, stored[table.label]?.source === table.source);
+    if (declared.isNew) emptied.add(table.label);
+    if (declared.isFilling) filling.push(table.source);
+  }
+  return { emptied, filling: new FillingSources(client, filling) };
+}
+
+interface OpenedStates {
+  readonly states: ConnectorState['tables'];
+  readonly filling: FillingSources;
+}
+
+async function openTables(setup: SessionSetup, loaded: LoadedPlan, { states, filling }: OpenedStates) {
   const { client, name, sql, events, loadPlan, onCopied } = setup;
   const hidden = hiddenSource(name);
   const problems = new Problems(client, hidden, (problem) => events.onProblem?.(problem));
@@ -114,7 +133,7 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, states: Conne
   const reader = new TableReader(sql, (label) => converters.tableOf(label));
   const reload = async () => converters.take(await loadPlan());
   const ports = { client, toJson: converters.toJson, problems, waiting, assignmentsOf };
-  const tables = new Tables({ ports, reader, loadPlan: reload, onCopied }, loaded.plan, { ...states });
+  const tables = new Tables({ ports, reader, loadPlan: reload, onCopied, filling }, loaded.plan, { ...states });
   return { tables, reader };
 }
 

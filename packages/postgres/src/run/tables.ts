@@ -12,6 +12,7 @@ import { type NamedWork, WorkQueue } from '../copy/work-queue.ts';
 import type { Plan, TablePlan } from '../mapping/plan.ts';
 import type { Lsn, Relation } from '../replication/message.ts';
 import type { TablePhase, TableState } from '../state/connector-state.ts';
+import type { FillingSources } from './filling-sources.ts';
 import { newTableState, orderedTables, planOfRemoved, reconcile, verifiesIn } from './table-states.ts';
 import { ChunkSizes, keysSelection, selectionOf, type WindowRead } from './table-work.ts';
 
@@ -21,6 +22,7 @@ export interface TablesParts {
   /** Reads the catalogue again. */
   readonly loadPlan: () => Promise<Plan>;
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
+  readonly filling: FillingSources;
 }
 
 /** Users who did not exist that are looked up at each heartbeat. */
@@ -136,6 +138,8 @@ export class Tables {
 
   /** Returns the chunk that is to be read next; null: nothing is to be read. Deletes what is left of tables on the way. */
   async next(heldAt: Lsn): Promise<WindowRead | null> {
+    const { filling } = this.#parts;
+    await filling.release({ ordered: this.ordered, phaseOf: (label) => this.#phaseOf(label), queue: this.#queue });
     for (const [label, state] of Object.entries(this.#states)) {
       if (state.phase.name === 'removing') await this.#remove(label, state, heldAt);
     }
@@ -151,8 +155,9 @@ export class Tables {
     return null;
   }
 
-  /** Looks for users whom rows wait for. */
+  /** A heartbeat of this run has come. Looks for users whom rows wait for. */
   async beat(heldAt: Lsn): Promise<void> {
+    this.#parts.filling.caughtUp();
     const logins = [...new Set(this.#waiting('user').map(({ name }) => name))];
     const start = logins.length === 0 ? 0 : this.#lookedUp % logins.length;
     this.#lookedUp = start + LOOKED_UP_MAX;
@@ -266,6 +271,7 @@ export class Tables {
       else if (state.kind === 'members') await this.#removeMembers(label, changes);
       else await this.#removeObjects(label, state, { changes, heldAt });
     }
+    if (state.source !== null) await this.#parts.filling.abandon(state.source, this.#ordered);
     delete this.#states[label];
     const table = this.#ordered.find((one) => one.label === label);
     if (table !== undefined) this.#states[label] = newTableState(table);

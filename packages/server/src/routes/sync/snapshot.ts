@@ -15,7 +15,14 @@ const snapshot = route({
   operationId: 'deviceSnapshot',
   scope: 'device',
   summary: 'All pages of a source in one stream',
-  refusals: ['client_not_found', 'user_not_found', 'group_required', 'not_a_member', ...MEMBERSHIP_REFUSALS],
+  refusals: [
+    'client_not_found',
+    'user_not_found',
+    'group_required',
+    'not_a_member',
+    'refresh_pending',
+    ...MEMBERSHIP_REFUSALS,
+  ],
   params: Type.Object({ name: SourceId }),
   query: Type.Object(
     {

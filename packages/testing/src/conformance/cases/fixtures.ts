@@ -29,6 +29,7 @@ export function sourceView(name: string, changes: Readonly<Record<string, unknow
     adapter: 'none',
     conflicts: 'last_writer',
     read_only: false,
+    filling: false,
     references: {},
     push_notify: false,
     configured: false,
