@@ -235,7 +235,9 @@ async function openReader(folder: string): Promise<Reader> {
   return new Reader(tidemark);
 }
 
-const KILLS = 3;
+/** `npm run test:long` kills more processes and opens more folders. */
+const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
+const KILLS = IS_LONG ? 6 : 2;
 
 /** Two processes that write to the end, beside others that are killed one after the other. */
 class Neighbourhood {
@@ -425,7 +427,7 @@ describe('a process that is killed while all others wait for it', () => {
 });
 
 const NEWCOMERS = 2;
-const NEW_FOLDERS = 12;
+const NEW_FOLDERS = IS_LONG ? 24 : 6;
 const LEAD_MS = 3;
 
 type NewcomerLine = { readonly say: 'open'; readonly epoch: string } | { readonly say: 'closed' | 'failed' };

@@ -9,12 +9,12 @@ import type { GroupHistory } from './step.ts';
 
 /** `npm run test:long` runs thousands of histories where `npm test` runs tens. */
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const IN_MEMORY = IS_LONG ? 5_000 : 25;
-const ON_EMBEDDED = IS_LONG ? 1_000 : 4;
-const ON_VALKEY = IS_LONG ? 1_000 : 6;
+const IN_MEMORY = IS_LONG ? 5_000 : 12;
+const ON_EMBEDDED = IS_LONG ? 1_000 : 2;
+const ON_VALKEY = IS_LONG ? 1_000 : 2;
 /** Histories side by side, each on a store of its own. */
-const EMBEDDED_STORES = 4;
-const VALKEY_STORES = 20;
+const EMBEDDED_STORES = IS_LONG ? 4 : 2;
+const VALKEY_STORES = IS_LONG ? 20 : 4;
 /** Ends a test that hangs. Histories take as long as the machine needs. */
 const TIMEOUT_MS = 3_600_000;
 

@@ -14,12 +14,13 @@ const NO_GRAPHICS = '--disable-gpu';
 const IS_ROOT = process.getuid?.() === 0;
 
 const WHOLE = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+const SHELL_FIRST = ['chromium-headless-shell', ...WHOLE];
 
-const programPath = (names: readonly string[] = WHOLE) => findProgram({ names, variable: 'TIDEMARK_CHROMIUM' });
+const programPath = (names: readonly string[]) => findProgram({ names, variable: 'TIDEMARK_CHROMIUM' });
 
 /** Starts Chromium without a window. */
 export function launchChromium(): Promise<Browser> {
-  return launch(programPath());
+  return launch(programPath(WHOLE));
 }
 
 /**
@@ -27,7 +28,7 @@ export function launchChromium(): Promise<Browser> {
  * notifications.
  */
 export function launchHeadlessShell(): Promise<Browser> {
-  return launch(programPath(['chromium-headless-shell', ...WHOLE]));
+  return launch(programPath(SHELL_FIRST));
 }
 
 async function launch(executablePath: string): Promise<Browser> {
@@ -65,7 +66,7 @@ async function launchOnce(folder: string): Promise<KillableBrowser> {
   ];
   const args = [`--user-data-dir=${folder}`, ...flags, ...(IS_ROOT ? ['--no-sandbox'] : [])];
   const { address, kill } = await startBrowserProcess({
-    program: programPath(),
+    program: programPath(SHELL_FIRST),
     args,
     addressFile: join(folder, 'DevToolsActivePort'),
     addressIn: (text) => /^\d+\n\/.+/.exec(text)?.[0].replace('\n', ''),

@@ -22,7 +22,7 @@ const SEED = Number(process.env.TIDEMARK_TAB_SEED ?? 1);
 const OBJECTS = Number(process.env.TIDEMARK_TAB_OBJECTS ?? 50);
 const launch = process.env.TIDEMARK_TAB_BROWSER === 'firefox' ? launchKillableFirefox : launchKillableChromium;
 /** How often the browser is killed in the middle of changes. */
-const KILLS = 3;
+const KILLS = process.env.TIDEMARK_TAB_STEPS === undefined ? 2 : 6;
 /** Browsers log every request that they could not make, and Chromium every refusal. */
 const EXPECTED = [
   /ERR_INTERNET_DISCONNECTED/,
