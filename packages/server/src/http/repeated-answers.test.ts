@@ -125,6 +125,21 @@ it('[CONN-8] a body that arrives after its head is read whole, whether it is the
   expect(asked.measured).toEqual([200, 200, 200, 200]);
 });
 
+it('[CONN-8] requests with a body in chunks are all handled, and those after them are answered', async () => {
+  const { asked, send, socket } = await openServer();
+  const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+  const start =
+    'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+  for (let count = 0; count < 3; count++) {
+    expect(await send(start + chunk(BODY) + chunk(''))).toContain(`{"body":${BODY},`);
+  }
+  expect(asked).toMatchObject({ handled: [{ a: 'ä' }, { a: 'ä' }, { a: 'ä' }], checks: 0, repeated: 0 });
+  // The first chunk is what was answered before, and the body goes on.
+  const refused = readUntil(socket, '"code":"invalid_json"');
+  socket.write(start + chunk(BODY) + chunk(',{}') + chunk(''));
+  expect(await refused).toContain('HTTP/1.1 400');
+});
+
 it('[CONN-8] an overloaded server refuses an equal request', async () => {
   const { asked, send, socket } = await openServer();
   await send(head(BODY) + BODY);

@@ -4,16 +4,20 @@ import type { Bearer } from '@tidemark/core';
 import type { FastifyReply } from 'fastify';
 import { type AnswerHeaders, beginRequest, type RequestRule, refusalOfRequest } from './every-request.ts';
 import { exchangeOf } from './exchange.ts';
-import { HttpConnection } from './http-connection.ts';
+import { announcedBytes, HttpConnection } from './http-connection.ts';
 import type { RememberedAnswer } from './remembered-answer.ts';
 import type { Repeatable } from './route.ts';
 
-/** Remembers an answer for the connection that it was sent on. Does nothing if the request was too large. */
+/**
+ * Remembers an answer for the connection that it was sent on. Does nothing if the request was too large, or did not announce
+ * its length: an equal one could go on after the bytes that have arrived.
+ */
 export function rememberAnswer(reply: FastifyReply, text: string, repeatable: Repeatable): void {
   const { method, bearer, admission, servedBy, smallBody, headers: requestHeaders, raw } = reply.request;
   const connection = HttpConnection.of(raw.socket);
+  if (connection === undefined || smallBody === null || announcedBytes(raw) !== smallBody.length) return;
   // A caller that expects `100 Continue` gets it from the framework.
-  if (connection === undefined || smallBody === null || requestHeaders.expect !== undefined) return;
+  if (requestHeaders.expect !== undefined) return;
   const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
   const { url = '', httpVersion, rawHeaders } = raw;
   const body = smallBody.toString('latin1');
