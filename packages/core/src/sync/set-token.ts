@@ -64,6 +64,12 @@ export interface ReadSet {
   readonly mark: string;
   /** The token of a device that holds everything at the mark. */
   readonly token: string;
+  readonly sinceMs: number;
+}
+
+/** Devices present the tokens of all groups again after a while, so that their tidemarks are recorded. */
+export function isSetGoodAt(nowMs: number, { sinceMs }: Pick<SetToken, 'sinceMs'>): boolean {
+  return Math.abs(nowMs - sinceMs) < SET_TOKEN_AGE_MS_MAX;
 }
 
 /**
@@ -77,16 +83,13 @@ export async function readSet(
   const terms = termsText(given);
   const nowMs = clock.nowMs();
   const token = presented === null ? null : readSetToken(presented);
-  const isGood = token !== null && token.terms === terms && Math.abs(nowMs - token.sinceMs) < SET_TOKEN_AGE_MS_MAX;
+  const isGood = token !== null && token.terms === terms && isSetGoodAt(nowMs, token);
   if (presented !== null && !isGood) return 'unknown';
   const read = await store.changedSince({ source, owners, mark: token?.mark ?? null });
   if (read === null || (token !== null && read.changed === null)) return presented === null ? null : 'unknown';
-  return {
-    source,
-    changed: read.changed,
-    mark: read.mark,
-    token: setTokenText({ mark: read.mark, terms, sinceMs: token?.sinceMs ?? nowMs }),
-  };
+  const { changed, mark } = read;
+  const sinceMs = token?.sinceMs ?? nowMs;
+  return { source, changed, mark, sinceMs, token: setTokenText({ mark, terms, sinceMs }) };
 }
 
 /** Whether any of the groups got a commit since the set was read. A store that cannot tell counts as true. */

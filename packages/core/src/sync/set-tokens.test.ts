@@ -159,7 +159,11 @@ describe('set tokens', () => {
     await device.pull();
     clock.advance(SET_TOKEN_AGE_MS_MAX - 1);
     expect((await device.ask()).setToken).toBeUndefined();
+    // Notes the visit, so that a pull soon after has nothing to record.
+    const last = await device.ask();
+    expect(await last.isUnchanged?.()).toBe(true);
     clock.advance(1);
+    expect(await last.isUnchanged?.()).toBe(false);
     expect((await device.ask()).setToken).toBeNull();
   });
 

@@ -8,7 +8,7 @@ import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import type { FoundSource } from './find-source.ts';
-import { hasChanged, type ReadSet } from './set-token.ts';
+import { hasChanged, isSetGoodAt, type ReadSet } from './set-token.ts';
 
 export interface UnchangedPullParts {
   readonly store: Store;
@@ -64,10 +64,11 @@ export async function isUnchanged(
 }
 
 async function isSourceUnchanged(
-  { store, sources }: UnchangedPullParts,
+  { store, clock, sources }: UnchangedPullParts,
   { user, client }: DeviceId,
   { view, version, positions, searched, set, covered }: UnchangedSource,
 ): Promise<boolean> {
+  if (set !== null && !isSetGoodAt(clock.nowMs(), set)) return false;
   // Outcomes are read before the states, as in a pull.
   const notes = searched.map((partition) => store.listNotes(partition, client, { kind: 'outcome', limit: 1 }));
   const states = positions.map(({ partition }) => store.partition(partition));
