@@ -10,6 +10,7 @@ export const LONG_TESTS = [
   'sim/src/uploads/',
   'sim/src/devices/',
   'server/src/fuzz.test',
+  'server/src/hardening/login.test',
   'server/src/hardening/stops.test',
   'store-embedded/src/histories.test',
   'store-embedded/src/processes.test',
