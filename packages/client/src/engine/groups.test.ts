@@ -1,6 +1,6 @@
 import type { Device, DeviceStatus } from '@tidemark/client';
 import { groupPartition } from '@tidemark/core';
-import type { PullRequest } from '@tidemark/protocol';
+import type { PullAnswer, PullRequest } from '@tidemark/protocol';
 import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { LocalStore } from '../ports/local-store.ts';
@@ -116,6 +116,29 @@ describe('a source of groups on a device', () => {
     });
     expect(await stateOf(world, 'south')).toEqual({ s: { a: 'mine' }, both: { a: 'south' } });
     expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, heals: 0, error: null });
+  });
+
+  it('[GROUP-31] a device that begins to follow some groups during the first pull of others does not keep those', async () => {
+    const { world, tidemark, push, device, sync } = await setUp([]);
+    await sync();
+    await tidemark.groups.set('ada', ['north', 'south']);
+    await push('north', { n: { a: 1 }, both: { a: 'north' } });
+    await push('south', { s: { a: 1 }, both: { a: 'south' } });
+    let follows: Promise<unknown> | null = null;
+    world.intercept = async ({ path }, go) => {
+      const answer = await go();
+      if (path !== '/pull' || follows !== null) return answer;
+      const { sources } = (await answer.clone().json()) as PullAnswer;
+      // The first answer only says that the groups are others than before.
+      if (!JSON.stringify(sources).includes('"north":')) return answer;
+      follows = device.source('Visit').follow({ groups: ['south'] });
+      await follows;
+      return answer;
+    };
+    await sync();
+    await push('north', { n: { a: 2 } });
+    await sync();
+    expect(seen(device)).toEqual({ s: { a: 1, groups: ['south'] }, both: { a: 'south', groups: ['south'] } });
   });
 
   it('[GROUP-31] objects of a group that is no longer followed are kept for the time that the app names', async () => {

@@ -156,10 +156,12 @@ export class Positions {
     if (row === undefined) return { answered, effects: [], end: 'whole' };
     const isLeft = gone.some((group) => tx.get('sources', [source, group]) !== undefined);
     const changed = new Map(gone.map((group) => [group, dropGroup(tx, source, group)]));
+    const followed = followedGroups(tx, source);
     const effects = pages.map(({ group = '', page }): PositionEffect => {
-      // A group that is new to the device gets its row.
-      if (tx.get('sources', [source, group]) === undefined)
-        tx.put('sources', [source, group], { ...row, ...NEVER_PULLED });
+      const isNew = tx.get('sources', [source, group]) === undefined;
+      // The app has chosen other groups since the request, and nothing would remove what came of this one.
+      if (isNew && followed?.groups.includes(group) === false) return { group, page, effect: { kind: 'ignored' } };
+      if (isNew) tx.put('sources', [source, group], { ...row, ...NEVER_PULLED });
       const effect = this.#parts.applier.apply(tx, askedFor(asked, group), page);
       if (effect.kind === 'complete') changed.set(group, effect.changed);
       return { group, page, effect };
