@@ -70,3 +70,25 @@ it('[TABS-3] a change whose commit ends after the tab has led anew with what the
   const row = { table: 'uploads', key: ['', opId], value };
   expect([committed, await kept.load()]).toEqual([[[[row], [opId]]], [row]]);
 });
+
+it('[TABS-3] a later change of a tab that begins to lead does not go to the server before what the store holds by then', async () => {
+  const replica = new Replica(() => undefined);
+  const writes = new WriteQueue(replica);
+  writes.keepBy(other(() => undefined));
+  const update = (opId: string, order: number, n: number): NewUpload => {
+    const row = { order, source: 'Order', op: 'update', id: 'o', attributes: { n }, state: 'waiting', settled: null };
+    return [opId, row as UploadRow];
+  };
+  const early = writes.write([update('early', writes.takeOrder(), 1)], () => undefined);
+  const others = [update('one', 0, 2), update('two', 1, 3)];
+  writes.applyCommitted(
+    others.map(([opId, row]) => ({ table: 'uploads', key: ['', opId], value: { ...row } as never })),
+    ['one', 'two'],
+  );
+  const late = writes.write([update('late', writes.takeOrder(), 4)], () => undefined);
+  const shown = () => writes.uploads().map(([, { attributes }]) => attributes?.n);
+  expect(shown().at(-1)).toBe(4);
+  writes.keepBy(memoryStore());
+  await Promise.all([early, late]);
+  expect(shown().at(-1)).toBe(4);
+});

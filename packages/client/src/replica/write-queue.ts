@@ -178,7 +178,11 @@ export class WriteQueue {
     let tail = this.#tail;
     for (const { uploads, guard } of batch) {
       guard(tx);
-      for (const [opId, row] of uploads) tail = addUpload(tx, tail, opId, row);
+      for (const [opId, row] of uploads) {
+        const holder = addUpload(tx, tail, opId, row);
+        // A change of before this tab led may have changes of other tabs after it, over which nothing may be merged.
+        tail = row.order > this.#lastOrder ? holder : null;
+      }
     }
     const shown = batch.flatMap(({ uploads }) => uploads);
     const changes = await this.#replica.commit(
