@@ -4,6 +4,7 @@ import { STEP_ROWS } from '../limits.ts';
 import { defaultPlatform } from '../platform/default-platform.ts';
 import type { LocalRow } from '../ports/local-store.ts';
 import type { Replica } from '../replica/replica.ts';
+import type { NewUpload, UploadRow } from '../state/rows.ts';
 import { StateReceiver } from './state-receiver.ts';
 import type { SharedStatus, SnapshotMessage } from './tab-messages.ts';
 
@@ -38,7 +39,7 @@ async function following(pause = () => Promise.resolve()) {
   await follower.takeSnapshotPart(part('first', 0, 1));
   await follower.takeSnapshotPart(end('first', 0));
   const rows = () => replica.reader.snapshot().slice(0, 10);
-  return { replica, rows, follower, calls };
+  return { replica, writes: data.writes, rows, follower, calls };
 }
 
 it('[TABS-3] a tab asks again instead of showing an empty state when another tab begins to lead between two parts of an answer', async () => {
@@ -58,6 +59,29 @@ it('[TABS-3] a tab asks again instead of showing an empty state when it has miss
   follower.takeCommitted({ type: 'committed', term: 'first', seq: 2, writes: [], saved: [] });
   await follower.takeSnapshotPart(end('first', 1, 1));
   expect([rows(), calls]).toEqual([[rowOf(1)], ['ready', 'ask', 'ask']]);
+});
+
+const UPLOAD: NewUpload = ['op', { order: 0, source: 'Order', op: 'update', id: 'o', state: 'waiting' } as UploadRow];
+
+it('[TABS-3] a change that was stored and sent while a tab waited for the state is not sent again', async () => {
+  const { writes, follower } = await following();
+  follower.begin('second');
+  const stored = writes.write([UPLOAD], () => undefined);
+  follower.takeCommitted({ ...commit('second', 1, 2), saved: ['op'] });
+  await follower.takeSnapshotPart(part('second', 0, 3));
+  await follower.takeSnapshotPart(end('second', 0, 2));
+  expect(writes.isEmpty).toBe(true);
+  await stored;
+});
+
+it('[TABS-3] a change that was stored by a commit after one that a tab has missed is not sent again', async () => {
+  const { writes, follower } = await following();
+  const stored = writes.write([UPLOAD], () => undefined);
+  follower.takeCommitted({ ...commit('first', 2, 2), saved: ['op'] });
+  await follower.takeSnapshotPart(part('first', 1, 3));
+  await follower.takeSnapshotPart(end('first', 1, 3));
+  expect(writes.isEmpty).toBe(true);
+  await stored;
 });
 
 it('[TABS-3] a tab shows an empty state when the tab that leads has one', async () => {

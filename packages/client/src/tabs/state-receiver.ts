@@ -121,14 +121,20 @@ export class StateReceiver {
   }
 
   #apply(commit: Committed, seq: number): void {
-    if (commit.seq <= seq) return;
+    const { writes } = this.#parts.data;
     if (commit.seq > seq + 1) {
       this.#reset(commit.term);
+      this.#early.push(commit);
       this.#parts.askForState();
       return;
     }
+    // The state includes the commit. What it has stored may be at the server by now, and gone from the state.
+    if (commit.seq <= seq) {
+      writes.confirm(commit.saved);
+      return;
+    }
     this.#seq = commit.seq;
-    this.#parts.data.writes.applyCommitted(commit.writes, commit.saved);
+    writes.applyCommitted(commit.writes, commit.saved);
   }
 
   #reset(term: string | null): void {
