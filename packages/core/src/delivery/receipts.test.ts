@@ -138,6 +138,22 @@ describe('receipts', () => {
     expect(await receipt()).toMatchObject({ user_id: null, devices: 3, delivered: 1, behind: 2 });
   });
 
+  it('[RECEIPT-3] a page goes on behind the last device of the page before, also when that has caught up meanwhile', async () => {
+    const second = await newDevice('c2');
+    const devices = [await newDevice('c1'), second, await newDevice('c3')];
+    const tokens = new Map<DeviceId, string>();
+    for (const call of [{ user_id: 'ada' }, {}]) {
+      await push('1');
+      for (const device of devices) tokens.set(device, await catchUp(device, tokens.get(device)));
+      await test.tidemark.objects.pushDeletes({ source: 'Product', objects: ['1'] });
+      const { behind_devices, next } = await receipt({ ...call, limit: 2 });
+      expect(behind_devices.map(({ client_id }) => client_id)).toEqual(['c1', 'c2']);
+      await catchUp(second, tokens.get(second));
+      const { behind_devices: rest } = await receipt({ ...call, limit: 2, after: next ?? '' });
+      expect(rest.map(({ client_id }) => client_id)).toEqual(['c3']);
+    }
+  });
+
   it('[RECEIPT-4] a receipt needs a source, a user where data belongs to users, and a seq up to the head', async () => {
     await push('1');
     expect(await refusalOf(receipt({ source: 'Nothing' }))).toBe('source_not_found');

@@ -321,12 +321,13 @@ export class Receipts {
     const marks = found.flatMap((mark) => (mark !== null && isValidUpTo(state, mark.epoch) !== null ? mark : []));
     const behind = marks
       .filter((mark) => !hasAcknowledged(state, mark, seq))
-      .sort((left, right) => acknowledgedSeq(left) - acknowledgedSeq(right) || (left.client < right.client ? -1 : 1));
+      .sort(byAcknowledged);
     const page: Counted['page'] = async (after, limit) => {
-      const from = after === null ? 0 : behind.findIndex(({ client }) => client === after.client) + 1;
-      const some = behind.slice(from, from + limit);
+      // The last device of the page before may have caught up meanwhile.
+      const rest = after === null ? behind : behind.filter((mark) => byAcknowledged(mark, after) > 0);
+      const some = rest.slice(0, limit);
       const last = some.at(-1);
-      const isMore = from + limit < behind.length && last !== undefined;
+      const isMore = limit < rest.length && last !== undefined;
       return { marks: some, next: isMore ? writeCursor({ range: 0, base: last.base, client: last.client }) : null };
     };
     return { devices: clients.length, known: marks.length, behind: behind.length, page };
@@ -403,6 +404,15 @@ export function hasAcknowledged(state: PartitionState, mark: DeviceTidemark | nu
 function isStartingOver(state: PartitionState, mark: DeviceTidemark): boolean {
   return mark.base === null || !hasAcknowledged(state, mark, mark.base);
 }
+
+/** Sorts the devices that are the furthest behind first. */
+function byAcknowledged(left: Acknowledged, right: Acknowledged): number {
+  const difference = acknowledgedSeq(left) - acknowledgedSeq(right);
+  if (difference !== 0 || left.client === right.client) return difference;
+  return left.client < right.client ? -1 : 1;
+}
+
+type Acknowledged = Pick<DeviceTidemark, 'base' | 'client'>;
 
 /** Counts the changes after what the device of this tidemark has acknowledged; if it starts over, the objects. */
 export function missingChanges(state: PartitionState, mark: DeviceTidemark): number {
