@@ -4,8 +4,8 @@ import { partitionName } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
+import { missingChanges } from './delivery-count.ts';
 import { heldEmpty } from './held-empty.ts';
-import { missingChanges } from './receipts.ts';
 
 export interface BehindReaderParts {
   readonly store: Store;

@@ -24,9 +24,9 @@ import { groupIn, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
 import { type KeptOutcome, outcomeOf, readOutcome } from '../uploads/upload-notes.ts';
+import { hasAcknowledged } from './delivery-count.ts';
 import { type ExplainFacts, type Explanation, explain } from './explain.ts';
 import { heldEmpty, type UnmarkedDevice } from './held-empty.ts';
-import { hasAcknowledged } from './receipts.ts';
 
 export interface DeviceDeliveryParts {
   readonly store: Store;

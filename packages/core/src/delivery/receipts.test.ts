@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device-id.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { sharedPartition } from '../ports/owner.ts';
-import type { ReceiptCall } from './receipts.ts';
+import type { ReceiptCall } from './receipt-question.ts';
 
 const PRODUCTS = sharedPartition('Product');
 

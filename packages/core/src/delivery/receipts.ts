@@ -6,21 +6,19 @@ import {
   RECEIPT_WAITS_MAX,
   Refusal,
 } from '@tidemark/protocol';
-import { admitName } from '../admission/admit-name.ts';
-import { admitGroup } from '../admission/admit-write.ts';
 import { readClientRecord } from '../devices/client-record.ts';
 import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { Acknowledgement } from '../pages/record-tidemark.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
-import { groupPartition, partitionName, sharedPartition, userPartition } from '../ports/owner.ts';
-import { acknowledgedSeq } from '../ports/store/notes.ts';
+import { partitionName } from '../ports/owner.ts';
 import type { DeviceTidemark, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
-import { type BehindRange, behindRanges, readCursor, writeCursor } from './behind-ranges.ts';
-import { heldEmpty } from './held-empty.ts';
+import { readCursor } from './behind-ranges.ts';
+import { DeliveryCounter, hasAcknowledged, isStartingOver, missingChanges } from './delivery-count.ts';
+import { type Question, type ReceiptCall, readQuestion } from './receipt-question.ts';
 
 export interface ReceiptsParts {
   readonly store: Store;
@@ -30,18 +28,6 @@ export interface ReceiptsParts {
   readonly wait?: (ms: number) => Promise<void>;
   /** Returns the unsubscribe function. */
   readonly onAcknowledged: (listener: (acknowledgement: Acknowledgement) => void) => () => void;
-}
-
-export interface ReceiptCall {
-  readonly source: unknown;
-  /** Only the devices of this user. Needed unless the source is shared by all users. */
-  readonly user_id?: unknown;
-  /** The group, for a source whose data belongs to groups. Only devices of its members are counted. */
-  readonly group?: unknown;
-  /** The seq that a push answered with. Absent: the head. */
-  readonly seq?: number;
-  readonly after?: string;
-  readonly limit?: number;
 }
 
 /** A device that has not acknowledged the seq. */
@@ -73,14 +59,6 @@ export interface Receipt {
   readonly active_delivered?: boolean;
 }
 
-/** What a receipt is about. `clients` names the devices it is limited to; null: all that follow the partition. */
-interface Question {
-  readonly partition: PartitionKey;
-  readonly user: string | null;
-  readonly group?: string;
-  readonly clients: readonly string[] | null;
-}
-
 /** The head of a partition at some moment. */
 export interface SourceHead {
   readonly partition: PartitionKey;
@@ -101,18 +79,20 @@ const MARKS_PER_READ = 1_000;
 /** Delivery receipts: which devices have acknowledged a seq. Only what a device presented as its token counts. */
 export class Receipts {
   readonly #parts: ReceiptsParts;
+  readonly #counter: DeliveryCounter;
   #waits = 0;
 
   constructor(parts: ReceiptsParts) {
     this.#parts = parts;
+    this.#counter = new DeliveryCounter(parts.store);
   }
 
   async read(call: ReceiptCall): Promise<Receipt> {
-    const question = await this.#questionOf(call);
+    const question = await readQuestion(this.#parts, call);
     const state = await this.#parts.store.partition(question.partition);
     const seq = requireSeq(call.seq ?? state.head, state);
     const limit = requireLimit(call.limit ?? BEHIND_PER_PAGE);
-    const counted = await this.#count(question.partition, question.clients, state, seq);
+    const counted = await this.#counter.count(question.partition, question.clients, state, seq);
     const { marks, next } = await counted.page(readCursor(call.after), limit);
     const oldest = call.after === undefined ? marks[0] : (await counted.page(null, 1)).marks[0];
     return {
@@ -134,7 +114,7 @@ export class Receipts {
    */
   async wait(call: ReceiptCall, { waitMs, isOver }: ReceiptWait): Promise<Receipt> {
     const { clock, store } = this.#parts;
-    const question = await this.#questionOf(call);
+    const question = await readQuestion(this.#parts, call);
     const state = await store.partition(question.partition);
     const seq = requireSeq(call.seq ?? state.head, state);
     if (this.#waits >= RECEIPT_WAITS_MAX) {
@@ -182,9 +162,12 @@ export class Receipts {
     const { source, user, limit, seenWithinMs } = call;
     const view = await this.#parts.sources.view(source);
     if (view.partition_type === 'group') return this.#behindInGroups(view, user, seenWithinMs);
-    const { partition, clients } = await this.#questionOf({ source, ...(user === null ? {} : { user_id: user }) });
+    const { partition, clients } = await readQuestion(this.#parts, {
+      source,
+      ...(user === null ? {} : { user_id: user }),
+    });
     const state = await this.#parts.store.partition(partition);
-    const counted = await this.#count(partition, clients, state, state.head);
+    const counted = await this.#counter.count(partition, clients, state, state.head);
     const { marks, next } = await counted.page(readCursor(call.after ?? undefined), limit);
     const nowMs = clock.nowMs();
     const seen = marks.filter(({ seenAtMs }) => elapsedMs(seenAtMs, nowMs) < seenWithinMs);
@@ -241,103 +224,11 @@ export class Receipts {
     return byMs;
   }
 
-  #count(partition: PartitionKey, clients: readonly string[] | null, state: PartitionState, seq: number) {
-    return clients === null ? this.#countAll(partition, state, seq) : this.#countSome(partition, clients, state, seq);
-  }
-
-  async #questionOf({ source: name, user_id, group }: ReceiptCall): Promise<Question> {
-    const { store, sources } = this.#parts;
-    const source = await sources.view(name);
-    if (source.partition_type === 'group') return this.#groupQuestion(source, user_id, admitGroup(source.name, group));
-    const isShared = source.partition_type === 'app';
-    if (user_id === undefined && !isShared) {
-      const detail = `is needed: the data of ${JSON.stringify(source.name)} belongs to its users`;
-      throw new Refusal('invalid_request', `user_id ${detail}`, [{ pointer: pointer('user_id'), detail }]);
-    }
-    if (user_id === undefined) return { partition: sharedPartition(source.name), user: null, clients: null };
-    const user = admitName('login', user_id, pointer('user_id'));
-    if ((await store.readEntry(refs.user(user))) === null) {
-      throw new Refusal('user_not_found', `there is no user ${JSON.stringify(user)}`);
-    }
-    const [partition = userPartition(source.name, user)] = await sources.memberships.knownPartitionsOf(source, user);
-    return { partition, user, clients: await clientsOf(store, user) };
-  }
-
-  /** Devices of users who have left the group do not count, so the members are listed. */
-  async #groupQuestion(source: SourceView, userId: unknown, group: string): Promise<Question> {
-    const { store, sources } = this.#parts;
-    const partition = groupPartition(source.name, group);
-    const user = userId === undefined ? null : admitName('login', userId, pointer('user_id'));
-    const clients: string[] = [];
-    for (let after: string | undefined; ; ) {
-      const page = { limit: MARKS_PER_READ, ...(after === undefined ? {} : { after }) };
-      const members = await sources.memberships.members(partition, page);
-      for (const member of members) {
-        if (user === null || member === user) clients.push(...(await clientsOf(store, member)));
-      }
-      after = members.at(-1);
-      if (after === undefined || members.length < MARKS_PER_READ) return { partition, user, group, clients };
-    }
-  }
-
-  /** All devices that follow a shared partition: counted by the index, so that only those behind are read. */
-  async #countAll(partition: PartitionKey, state: PartitionState, seq: number): Promise<Counted> {
-    const { store } = this.#parts;
-    const ranges = behindRanges(state, seq);
-    const epochs = new Map<string, number>();
-    let behind = 0;
-    for (const { epoch, from, below } of ranges) {
-      const upper = await store.countAcknowledged(partition, { epoch, below });
-      const lower = from === 0 ? 0 : (await store.countAcknowledged(partition, { epoch, below: from })).below;
-      behind += upper.below - lower;
-      epochs.set(epoch, upper.devices);
-    }
-    const marked = [...epochs.values()].reduce((sum, count) => sum + count, 0);
-    const devices = Math.max(marked, await store.countEntries('client'));
-    // Nothing was ever written, so there is nothing that a device could miss.
-    const known = state.head === 0 ? devices : marked;
-    return { devices, known, behind, page: (after, limit) => listBehind(store, partition, { ranges, after, limit }) };
-  }
-
-  async #countSome(
-    partition: PartitionKey,
-    clients: readonly string[],
-    state: PartitionState,
-    seq: number,
-  ): Promise<Counted> {
-    const times = await this.#parts.store.commitTimes(partition);
-    const found = await Promise.all(
-      clients.map(async (client) => {
-        const [mark, entry] = await Promise.all([
-          this.#parts.store.readTidemark(partition, client),
-          this.#parts.store.readEntry(refs.client(client)),
-        ]);
-        const { lastSyncMs = null, wipe } = entry === null ? {} : readClientRecord(entry.value);
-        // A device that has erased itself holds nothing, whatever it had acknowledged before.
-        if (wipe !== undefined && wipe.confirmedAtMs !== null) return null;
-        return mark ?? heldEmpty({ client, lastSyncMs }, state, times);
-      }),
-    );
-    const marks = found.flatMap((mark) => (mark !== null && isValidUpTo(state, mark.epoch) !== null ? mark : []));
-    const behind = marks
-      .filter((mark) => !hasAcknowledged(state, mark, seq))
-      .sort(byAcknowledged);
-    const page: Counted['page'] = async (after, limit) => {
-      // The last device of the page before may have caught up meanwhile.
-      const rest = after === null ? behind : behind.filter((mark) => byAcknowledged(mark, after) > 0);
-      const some = rest.slice(0, limit);
-      const last = some.at(-1);
-      const isMore = limit < rest.length && last !== undefined;
-      return { marks: some, next: isMore ? writeCursor({ range: 0, base: last.base, client: last.client }) : null };
-    };
-    return { devices: clients.length, known: marks.length, behind: behind.length, page };
-  }
-
   /** Devices that were not seen for long are not waited for. */
   async #isDelivered({ partition, clients }: Question, seq: number): Promise<boolean> {
     const { clock } = this.#parts;
     const state = await this.#parts.store.partition(partition);
-    const counted = await this.#count(partition, clients, state, seq);
+    const counted = await this.#counter.count(partition, clients, state, seq);
     const nowMs = clock.nowMs();
     for (let after: string | null | undefined; after !== null; ) {
       const page = await counted.page(readCursor(after), MARKS_PER_READ);
@@ -381,64 +272,6 @@ export class Receipts {
     );
     return views.flatMap((view) => view ?? []);
   }
-}
-
-interface Counted {
-  readonly devices: number;
-  /** Devices with a tidemark of this epoch of the partition. */
-  readonly known: number;
-  readonly behind: number;
-  readonly page: (
-    after: ReturnType<typeof readCursor>,
-    limit: number,
-  ) => Promise<{ readonly marks: readonly DeviceTidemark[]; readonly next: string | null }>;
-}
-
-/** Whether the device of this tidemark holds every change up to `seq`, in this epoch of the partition. */
-export function hasAcknowledged(state: PartitionState, mark: DeviceTidemark | null, seq: number): boolean {
-  if (mark === null || mark.base === null) return false;
-  const validUpTo = isValidUpTo(state, mark.epoch);
-  return validUpTo !== null && mark.base <= validUpTo && mark.base >= seq;
-}
-
-function isStartingOver(state: PartitionState, mark: DeviceTidemark): boolean {
-  return mark.base === null || !hasAcknowledged(state, mark, mark.base);
-}
-
-/** Sorts the devices that are the furthest behind first. */
-function byAcknowledged(left: Acknowledged, right: Acknowledged): number {
-  const difference = acknowledgedSeq(left) - acknowledgedSeq(right);
-  if (difference !== 0 || left.client === right.client) return difference;
-  return left.client < right.client ? -1 : 1;
-}
-
-type Acknowledged = Pick<DeviceTidemark, 'base' | 'client'>;
-
-/** Counts the changes after what the device of this tidemark has acknowledged; if it starts over, the objects. */
-export function missingChanges(state: PartitionState, mark: DeviceTidemark): number {
-  return isStartingOver(state, mark) ? state.size : state.head - (mark.base ?? 0);
-}
-
-interface BehindList {
-  readonly ranges: readonly BehindRange[];
-  readonly after: ReturnType<typeof readCursor>;
-  readonly limit: number;
-}
-
-async function listBehind(store: Store, partition: PartitionKey, { ranges, after, limit }: BehindList) {
-  const marks: DeviceTidemark[] = [];
-  for (let range = after?.range ?? 0; range < ranges.length; range++) {
-    const { epoch, from, below } = ranges[range] as BehindRange;
-    const start = after !== null && after.range === range ? after : from === 0 ? null : { base: from, client: '' };
-    const left = limit - marks.length;
-    const list = { epoch, below, limit: left, ...(start === null ? {} : { after: start }) };
-    marks.push(...(await store.listAcknowledged(partition, list)));
-    const last = marks.at(-1);
-    if (marks.length >= limit && last !== undefined) {
-      return { marks, next: writeCursor({ range, base: last.base, client: last.client }) };
-    }
-  }
-  return { marks, next: null };
 }
 
 function requireSeq(seq: number, { head }: PartitionState): number {
