@@ -78,14 +78,17 @@ it('[TABS-3] a load that fails when the tab has lost the lead does not end the t
   expect(device.status.getSnapshot()).toMatchObject({ tab: 'leader', error: null });
 });
 
-/** Opens tabs that share one device; `losing` takes the lead from the tab that has it. */
-function sharedTabs(world: DeviceWorld) {
+/** Opens tabs that share one device; `losing` takes the lead from the tab that has it. Messages that are lost reach no tab. */
+function sharedTabs(world: DeviceWorld, isLost: (message: unknown) => boolean = () => false) {
   const { platform } = world;
   const kept = memoryStore();
   const features = tabsInMemory();
   let lose: () => void = () => undefined;
   const tabs: TabFeatures = {
-    ...features,
+    openChannel: (name, onMessage) => {
+      const { post, close } = features.openChannel(name, onMessage);
+      return { post: (message) => isLost(message) || post(message), close };
+    },
     requestLock: (name, hooks, isStolen) => {
       const onHeld = () => {
         lose = hooks.onLost;
@@ -138,4 +141,48 @@ it('[TABS-3] a tab that has lost the lead follows, and never says that the devic
   device.status.subscribe(() => modes.add(device.status.getSnapshot().mode));
   losing();
   expect([[...modes], device.status.getSnapshot().tab]).toEqual([['idle'], 'follower']);
+});
+
+it('[TABS-2] a command that the tab which led has begun for another one is done by the tab that leads next', async () => {
+  const world = await newDeviceWorld();
+  const { open, losing } = sharedTabs(world);
+  const leader = await open();
+  await world.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+  await world.finish(leader.sync());
+  const [next, follower] = [await open(), await open()];
+  let isAsked = false;
+  world.intercept = ({ path }) => {
+    if (path !== '/pull') return undefined;
+    isAsked = true;
+    return new Promise(() => undefined);
+  };
+  const synced = follower.sync();
+  await world.platform.until(() => isAsked);
+  world.intercept = () => undefined;
+  losing();
+  await world.finish(synced);
+  expect([leader, next, follower].map(({ status }) => status.getSnapshot().tab)).toEqual([
+    'follower',
+    'leader',
+    'follower',
+  ]);
+});
+
+it('[TABS-2] a tab that has missed that its change was stored is told so when it sends the change again', async () => {
+  const world = await newDeviceWorld();
+  let isLosing = false;
+  const { open } = sharedTabs(world, (message) => isLosing && (message as { type: string }).type === 'committed');
+  const leader = await open();
+  await world.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+  await world.finish(leader.sync());
+  leader.goOffline();
+  const follower = await open();
+  isLosing = true;
+  const created = follower.source('Order').create({ n: 1 }, { id: 'o' });
+  await world.platform.until(() => leader.source('Order').get('o') !== undefined);
+  await world.finish(leader.source('Order').create({ n: 2 }, { id: 'p' }));
+  isLosing = false;
+  await world.finish(leader.source('Order').create({ n: 3 }, { id: 'q' }));
+  await world.finish(created);
+  expect(leader.uploads.list()).toHaveLength(3);
 });
