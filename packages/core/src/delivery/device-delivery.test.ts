@@ -209,6 +209,15 @@ it('[EXPLAIN-7] a device that was sent everything and has not confirmed it is un
   expect([await verdict('1'), await verdict('2')]).toEqual(['unconfirmed', 'deleted']);
 });
 
+it('[EXPLAIN-7] a device that asks for a page of a start over once more has not stored the page that completed it', async () => {
+  await push({ 1: { a: 1 }, 2: { a: 1 }, 3: { a: 1 } });
+  const { token } = await pull(null, 1);
+  await pull(token, 2);
+  expect(await explained('3')).toMatchObject({ verdict: 'unconfirmed', evidence: { sent: 3 } });
+  await pull(token, 1);
+  expect(await explained('3')).toMatchObject({ verdict: 'starting_over', evidence: { sent: null } });
+});
+
 it('[EXPLAIN-7] a snapshot that was sent to its end is unconfirmed until the device presents its token', async () => {
   await push(Object.fromEntries(Array.from({ length: 25 }, (_, index) => [String(index), { a: 1 }])));
   const pages = await test.tidemark.devices.snapshot(DEVICE, { source: 'Order', token: null, objectsMax: 10 });

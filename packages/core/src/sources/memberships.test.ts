@@ -9,8 +9,13 @@ const unused = async () => {
 const UNUSED = { create: unused, update: unused, delete: unused };
 
 async function setUp() {
-  const teams = { of: 'north' as string | null };
-  const adapter: Adapter = { partition: async () => teams.of, query: async () => ({ objects: {} }), ...UNUSED };
+  /** What the adapter names, after the `first` answers. */
+  const teams = { of: 'north' as string | null, first: [] as string[] };
+  const adapter: Adapter = {
+    partition: async () => teams.first.shift() ?? teams.of,
+    query: async () => ({ objects: {} }),
+    ...UNUSED,
+  };
   const { tidemark, store } = await newTidemark({ adapters: { find: (name) => (name === 'Visit' ? adapter : null) } });
   await tidemark.sources.declare({ name: 'Visit', adapter: 'Visit', poll_interval: -1 });
   const source = await tidemark.sources.view('Visit');
@@ -47,6 +52,29 @@ describe('memberships that an adapter names', () => {
       { kind: 'group', name: 'south' },
       { kind: 'group', name: 'north' },
     ]);
+  });
+
+  it('[ADAPT-13] the partition to which a user has come back is not among those before', async () => {
+    const { teams, ask } = await setUp();
+    for (const team of ['north', 'south', 'north']) {
+      teams.of = team;
+      await ask();
+    }
+    expect(await ask()).toMatchObject({
+      owners: [{ kind: 'group', name: 'north' }],
+      earlier: [
+        { kind: 'group', name: 'south' },
+        { kind: 'user', login: 'ada' },
+      ],
+    });
+  });
+
+  it('[ADAPT-7] an adapter that has named another partition to another call meanwhile is asked again', async () => {
+    const { teams, ask, askBefore } = await setUp();
+    teams.first.push('north', 'south');
+    teams.of = 'west';
+    askBefore(({ writes }) => writes?.some(({ key }) => key.includes('north')) === true);
+    expect((await ask()).owners).toEqual([{ kind: 'group', name: 'west' }]);
   });
 
   it('[ADAPT-12] one that is stored while its source is dropped goes with it', async () => {

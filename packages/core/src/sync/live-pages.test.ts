@@ -71,6 +71,12 @@ describe('live pages', () => {
     expect(await livePage()).not.toBeNull();
   });
 
+  it('[EVENT-12] no page is read of objects of which only some fit on it', async () => {
+    await push({ 0: {} });
+    await push({ 1: { text: 'x'.repeat(LIVE_UNITS_MAX * 0.6) }, 2: { text: 'y'.repeat(LIVE_UNITS_MAX * 0.6) } });
+    expect(await livePage()).toBeNull();
+  });
+
   it('[EVENT-12] no page is read of data that pulls do not deliver from the partition any more', async () => {
     const { tidemark } = test;
     await push({ 1: { a: 1 } });
