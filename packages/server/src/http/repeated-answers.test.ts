@@ -214,3 +214,18 @@ it('[CONN-30] requests that are answered again count against the rate limit of t
   expect(await refusalWith('token_revoked')).toContain('HTTP/1.1 401');
   expect(asked).toMatchObject({ handled: [{ a: 'ä' }], repeated: 2, measured: [200, 200, 200, 429, 401] });
 });
+
+it('[CONN-30] a request whose caller is refused only when it is to be answered again is handled with its own body', async () => {
+  const bearer = { user: 'anna', client: 'phone', tokenId: 'id', tokenHash: 'hash', scopes: ['device'] };
+  const tokens = { hashOf: () => 'hash', bearerOf: async () => bearer };
+  const refusals: Refusal[] = [];
+  // A rate limit may refuse at one moment and admit at the next.
+  const rates = { take: () => refusals.shift() ?? null };
+  const context = { tidemark: { tokens }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
+  const { asked, send } = await openServer({ context });
+  const request = head(BODY, 'authorization: Bearer token\r\n') + BODY;
+  await send(request);
+  refusals.push(new Refusal('rate_limited', 'planted'));
+  await send(request);
+  expect(asked).toMatchObject({ handled: [{ a: 'ä' }, { a: 'ä' }], checks: 1, repeated: 0, measured: [200, 200] });
+});
