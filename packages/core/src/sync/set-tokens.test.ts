@@ -107,6 +107,17 @@ describe('set tokens', () => {
     expect(await device.ask()).toMatchObject({ pages: new Map(), changed: [], more: false });
   });
 
+  it('[GROUP-24] a device gets a set token only when it no longer presents groups that the user has left', async () => {
+    const { tidemark, device } = await setUp();
+    await tidemark.groups.remove('ada', ['south']);
+    device.set = null;
+    const left = await device.ask();
+    expect([left.gone, left.pages.size, left.setToken]).toEqual([['south'], 0, undefined]);
+    device.tokens.delete('south');
+    const { gone, setToken } = await device.ask();
+    expect([gone, setToken]).toEqual([[], expect.any(String)]);
+  });
+
   it('[GROUP-24] a device that does not ask for a set token gets none', async () => {
     const { tidemark, client, device } = await setUp();
     const sources = new Map([['Visit', { groups: new Map(device.tokens) }]]);
