@@ -92,3 +92,24 @@ it('[TABS-3] a later change of a tab that begins to lead does not go to the serv
   await Promise.all([early, late]);
   expect(shown().at(-1)).toBe(4);
 });
+
+it('[TABS-2] a change that is stored after later ones of another tab takes up no update that was made after those', async () => {
+  const replica = new Replica(() => undefined);
+  const writes = new WriteQueue(replica);
+  writes.keepBy(other(() => undefined));
+  const update = (opId: string, order: number, n: number): NewUpload => {
+    return [opId, { ...UPLOAD[1], order, op: 'update', attributes: { n } }];
+  };
+  const unsaved = writes.write([update('mine', writes.takeOrder(), 1)], () => undefined);
+  const [opId, row] = update('theirs', 5, 2);
+  writes.applyCommitted([{ table: 'uploads', key: ['', opId], value: { ...row } as never }], [opId]);
+  writes.keepBy(memoryStore());
+  await unsaved;
+  await writes.write([update('last', writes.takeOrder(), 3)], () => undefined);
+  const shown = writes.uploads().map(([name, { attributes }]) => [name, attributes]);
+  expect(shown).toEqual([
+    ['mine', { n: 1 }],
+    ['theirs', { n: 2 }],
+    ['last', { n: 3 }],
+  ]);
+});
