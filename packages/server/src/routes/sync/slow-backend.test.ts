@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { answerJson, Caller, EventReader, makeUser, openDevice, openFakeBackend } from '@tidemark/testing';
 import { startTestServer, testConfig } from '@tidemark/testing/server';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 
 it('[FRESH-14] [FRESH-15] a pull does not wait for a slow backend, and an event tells the device when its data has arrived', async () => {
   const backendSettings = { ...testConfig('.').backend, secret: 'a secret of the test', pullWaitMs: 1 };
@@ -48,4 +49,30 @@ it('[FRESH-14] [FRESH-15] a pull does not wait for a slow backend, and an event 
     admin.close();
     await server.close();
   }
+});
+
+it('[REST-42] a server that stops ends the connection of a query that the backend has not answered', async () => {
+  // The query would go on for longer than any test.
+  const settings = { ...testConfig('.').backend, secret: 'a secret', pullWaitMs: 1, queryTimeoutMs: 3_600_000 };
+  const server = await startTestServer({ backend: settings });
+  const backend = await openFakeBackend(() => 'a secret');
+  const admin = new Caller(server.url, server.token);
+  onTestFinished(async () => {
+    admin.close();
+    await backend.close();
+  });
+  let asked: (response: ServerResponse) => void = () => undefined;
+  const query = new Promise<ServerResponse>((resolve) => {
+    asked = resolve;
+  });
+  backend.on('query', (_, response) => asked(response));
+  backend.on('authenticate', (_, response) => answerJson(response, { user_id: 'anna' }));
+  await admin.post('/rc/v1/system/appserver', { adapter_url: backend.url });
+  await admin.post('/rc/v1/sources', { name: 'Slow', partition_type: 'app', adapter: 'backend', poll_interval: 0 });
+  await makeUser(server, 'anna');
+  const anna = await openDevice(server, 'anna');
+  await anna.api.post('/sync/v1/pull', { client_id: anna.id, sources: { Slow: {} } });
+  const closed = once(await query, 'close');
+  await server.close();
+  await closed;
 });
