@@ -1,0 +1,64 @@
+import type { TidemarkClient } from '@tidemark/backend';
+import { expect, it } from 'vitest';
+import type { TableChanges } from '../apply/batch.ts';
+import type { MappedTable } from '../apply/row.ts';
+import { Snapshot } from '../copy/snapshot.ts';
+import { type Chunk, MARK_PREFIX } from '../copy/table-reader.ts';
+import type { Message } from '../replication/message.ts';
+import { Session } from './session.ts';
+import { ChunkSizes, type WindowRead } from './table-work.ts';
+import type { Tables } from './tables.ts';
+
+const TABLE = { kind: 'objects', label: 'visit', plan: {} } as unknown as MappedTable;
+
+/** A chunk with one row, as a snapshot saw it. */
+function chunkOf(text: string, snapshot: string): Chunk {
+  const rows = new Map([['1', new Map([['text', text]])]]);
+  return { rows, last: ['1'], isEnd: true, snapshot: Snapshot.parse(snapshot) };
+}
+
+/** What the stream brings of a transaction. */
+function transaction(xid: number, mark?: string): readonly Message[] {
+  const begin = { type: 'begin', commitLsn: 0n, committedAtMs: 0, xid } as const;
+  const commit = { type: 'commit', lsn: 0n, endLsn: BigInt(xid), committedAtMs: 0 } as const;
+  if (mark === undefined) return [begin, commit];
+  const content = new TextEncoder().encode(mark);
+  return [begin, { type: 'message', isTransactional: true, lsn: 0n, prefix: MARK_PREFIX, content }, commit];
+}
+
+it('[PG-84] a chunk that does not see a transaction before its first mark is not applied, and is read again after a pause', async () => {
+  const chunks = [chunkOf('old', '100:102:100'), chunkOf('new', '200:200:')];
+  const applied: unknown[] = [];
+  let pauses = 0;
+  const finish = async () => undefined;
+  const read: WindowRead = { table: TABLE, selection: { kind: 'all' }, last: null, limit: 10, named: null, finish };
+  const tables = {
+    ...{ isChanged: false, heldAt: null, ordered: [], sizes: new ChunkSizes() },
+    next: async () => (chunks.length === 0 ? null : read),
+    reader: { readBetween: async () => chunks.shift() },
+    apply: async (_: MappedTable, changes: TableChanges) => applied.push(...changes.values()),
+  };
+  const messages = [100, [101, 'run 1 low'], [102, 'run 1 high'], [103, 'run 2 low'], [104, 'run 2 high']] as const;
+  const stream = {
+    bufferedBytes: 0,
+    acknowledge: () => undefined,
+    close: async () => undefined,
+    async *[Symbol.asyncIterator]() {
+      for (const one of messages) {
+        const [xid, mark] = typeof one === 'number' ? [one] : one;
+        for (const message of transaction(xid, mark)) yield { type: 'data', lsn: 0n, message } as const;
+      }
+    },
+  };
+  const session = new Session(stream, tables as unknown as Tables, {
+    ...{ runId: 'run', batchRowsMax: 10, batchBytesMax: 1_000, position: 0n, recentXids: [], nowMs: () => 0 },
+    client: {} as unknown as TidemarkClient,
+    pause: async () => {
+      pauses++;
+    },
+    onLag: () => undefined,
+    store: async () => undefined,
+  });
+  await session.run();
+  expect([pauses, applied]).toEqual([1, [{ kind: 'put', row: new Map([['text', 'new']]), isNew: false }]]);
+});
