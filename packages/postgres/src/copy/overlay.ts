@@ -27,7 +27,8 @@ export class Overlay {
 
   update(id: string, row: Row): void {
     const before = this.#changes.get(id);
-    if (before === undefined) this.#changes.set(id, { kind: 'row', row, replaces: this.#isTruncated });
+    // After a truncate there is a change before this one: the insert of the row.
+    if (before === undefined) this.#changes.set(id, { kind: 'row', row, replaces: false });
     else if (before.kind === 'gone') this.insert(id, row);
     else this.#changes.set(id, { ...before, row: overlaid(before.row, row) });
   }
