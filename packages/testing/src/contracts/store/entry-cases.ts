@@ -69,6 +69,18 @@ export const entryCases: readonly StoreCase[] = [
     assert.deepEqual(await write(store, { ...ANN, value: 'd', expect: version }), CONFLICT);
     assert.deepEqual(await write(store, { ...ANN, value: null, expect: 0 }), WRITTEN);
   }),
+  storeCase(
+    '[STORE-41] a list of more entries than one command of an engine takes has each with its value',
+    async ({ store }) => {
+      const names = Array.from({ length: 2_500 }, (_, index) => String(index).padStart(4, '0'));
+      await write(store, ...names.map((name) => ({ kind: 'setting', key: [name], value: `v${name}` }) as const));
+      const listed = await list(store, 'setting', []);
+      assert.deepEqual(
+        listed.map(({ key, value }) => [key, value]),
+        names.map((name) => [[name], `v${name}`]),
+      );
+    },
+  ),
   storeCase('[STORE-41] entries are ordered by key, part by part, in the order of their bytes', async ({ store }) => {
     const names = ['a', 'A', 'a b', 'ab', 'é', 'z', '\u{1F600}', '\uFF5E', '10', '9', '~', 'a\u00e9', 'a~'];
     const keys = names.flatMap((login) => names.map((client) => [login, client]));
