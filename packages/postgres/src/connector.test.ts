@@ -53,7 +53,7 @@ describe('copying and streaming', () => {
     });
   });
 
-  it('[PG-87] devices cannot change a source that the connector has declared', async () => {
+  it('[PG-87] devices cannot change a source whose mapping lets them write nothing', async () => {
     const link = await openLink(servers(), [PRODUCTS], productMapping);
     link.start();
     await link.copied();

@@ -22,6 +22,8 @@ export interface ConnectorOptions {
   /** The name of the mapping file, for messages. */
   readonly mappingFile: string;
   readonly events?: ConnectorEvents;
+  /** The name under which Tidemark reaches what makes the changes of devices. Absent: devices can change nothing. */
+  readonly adapter?: string;
   /** A batch is applied when it has so many rows or bytes, also within a transaction. */
   readonly batchRowsMax?: number;
   readonly batchBytesMax?: number;
@@ -34,6 +36,8 @@ const BATCH_BYTES_MAX = 4_000_000;
 const HEARTBEAT_MS = 10_000;
 /** A chunk that did not see all transactions before it is read again after this. */
 const READ_AGAIN_MS = 50;
+/** How often it is looked whether Tidemark has the rows that devices have created. */
+const LOOK_MS = 100;
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 30_000;
 
@@ -70,29 +74,34 @@ export class Connector {
 
   /** Runs until `stop`, or until something fails. */
   async runOnce(): Promise<void> {
-    const { address, name, client, events = {}, mapping } = this.#options;
+    const { address, name, client, events = {}, mapping, adapter = null } = this.#options;
     const { slot, publication } = mapping;
     const sql = openSql(address, { connections: 2, applicationName: `tidemark ${name}` });
     const connection = ReplicationConnection.open(address, this.#clock);
     this.#running = { connection };
-    let endHeartbeat: () => void = () => undefined;
+    const timers: (() => void)[] = [];
     try {
       const store = new StateStore(client, name);
       const onCopied = (table: MappedTable, phase: TablePhase) => this.#report(prepared, table, phase);
-      const setup = { client, name, slot, sql, store, events, onCopied, loadPlan: () => this.#loadPlan(sql) };
+      const loadPlan = () => this.#loadPlan(sql);
+      const setup = { client, name, slot, sql, store, events, onCopied, adapter, loadPlan };
       const prepared: PreparedSession = await prepareSession(setup, await connection.identify());
       const runId = randomBytes(8).toString('hex');
       const stream = await connection.start({ slot, publication, from: prepared.position });
       const session = new Session(stream, prepared.tables, this.#sessionOptions(prepared, store, runId));
       const beat = () => prepared.reader.beat(`${runId} ${this.#clock.nowMs()}`).catch(() => undefined);
-      endHeartbeat = this.#clock.every(this.#options.heartbeatMs ?? HEARTBEAT_MS, () => void beat());
+      timers.push(this.#clock.every(this.#options.heartbeatMs ?? HEARTBEAT_MS, () => void beat()));
+      // Rows that devices have created wait for Tidemark, which tells nobody when it has them.
+      const look = () =>
+        prepared.tables.created.isEmpty ? undefined : prepared.reader.beat('created').catch(() => undefined);
+      timers.push(this.#clock.every(LOOK_MS, () => void look()));
       if (this.#stop.signal.aborted) return;
       events.onState?.('streaming');
       await beat();
       await session.run();
     } finally {
       this.#running = null;
-      endHeartbeat();
+      for (const end of timers) end();
       await connection.close();
       await sql.end();
     }

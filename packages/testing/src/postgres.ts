@@ -7,3 +7,4 @@ export {
   type Tables,
   useServers,
 } from './postgres/link.ts';
+export { openWrittenLink, WrittenLink, type WrittenLinkOptions } from './postgres/written-link.ts';

@@ -11,7 +11,14 @@ import { objectsAnswer } from './objects-answer.ts';
 import { PROBLEMS, problemAnswer, problemBody } from './problem-answer.ts';
 import { CallFlaw, type CallName, isCallName, type ReadCall, readBody, readCall } from './read-call.ts';
 import { SignatureAlarm, SignatureError, signatureDetail } from './signature-alarm.ts';
-import type { Authenticate, CallContext, SourceHandlers, UploadCall } from './source-handlers.ts';
+import {
+  type Authenticate,
+  type CallContext,
+  type ChangeDone,
+  type SourceHandlers,
+  UNCHANGED,
+  type UploadCall,
+} from './source-handlers.ts';
 import { Conflict, Rejected } from './verdicts.ts';
 import { readSignedHeaders, SignatureKeys, type SignatureProblem, type SignedHeaders } from './verify-signature.ts';
 
@@ -128,6 +135,7 @@ class CallHandler {
       const objects = await (read.name === 'query'
         ? handlers.query?.(read.call, context)
         : handlers.search?.(read.call, context));
+      if (objects === UNCHANGED) return new Response(null, { status: 204 });
       return await objectsAnswer(given(objects), (error) => this.#report(error, read.name, source));
     } catch (error) {
       if (error instanceof Rejected) return problemAnswer('rejected', error.message);
@@ -224,13 +232,15 @@ async function effectOf(read: UploadRead, handlers: SourceHandlers, context: Cal
     }
     case 'update':
       if (handlers.update === undefined) throw cannot();
-      await handlers.update(read.call, context);
-      return '{}';
+      return doneText(await handlers.update(read.call, context));
     default:
       if (handlers.delete === undefined) throw cannot();
-      await handlers.delete(read.call, context);
-      return '{}';
+      return doneText(await handlers.delete(read.call, context));
   }
+}
+
+function doneText(done: ChangeDone | void): string {
+  return done?.pushed === true ? '{"pushed":true}' : '{}';
 }
 
 /** A query that forgot to return is a mistake; taken for an empty answer it would empty all devices. */

@@ -1,6 +1,14 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
 import type { Attributes } from '../push/objects.ts';
-import type { AuthenticateCall, CreateCall, QueryCall, SearchCall, UpdateCall, UploadCall } from './source-handlers.ts';
+import type {
+  AuthenticateCall,
+  CreateCall,
+  DeleteCall,
+  QueryCall,
+  SearchCall,
+  UpdateCall,
+  UploadCall,
+} from './source-handlers.ts';
 
 export type CallName = 'authenticate' | 'query' | 'create' | 'update' | 'delete' | 'search';
 
@@ -11,7 +19,7 @@ export type ReadCall =
   | { readonly name: 'search'; readonly call: SearchCall }
   | { readonly name: 'create'; readonly call: CreateCall }
   | { readonly name: 'update'; readonly call: UpdateCall }
-  | { readonly name: 'delete'; readonly call: UploadCall };
+  | { readonly name: 'delete'; readonly call: DeleteCall };
 
 const CALL_NAMES: ReadonlySet<string> = new Set(['authenticate', 'query', 'create', 'update', 'delete', 'search']);
 
@@ -43,9 +51,17 @@ export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
     case 'search':
       return { name, call: { ...target(fields), params: (fields.get('params') ?? null) as JsonValue } };
     case 'delete':
-      return { name, call: upload(fields) };
+      return { name, call: { ...upload(fields), ...seen(fields) } };
     case 'update':
-      return { name, call: { ...upload(fields), attributes: attributes(fields), removed: names(fields, 'removed') } };
+      return {
+        name,
+        call: {
+          ...upload(fields),
+          attributes: attributes(fields),
+          removed: names(fields, 'removed'),
+          ...seen(fields),
+        },
+      };
     default:
       return { name, call: { ...upload(fields), attributes: attributes(fields) } };
   }
@@ -100,10 +116,14 @@ function names(fields: Fields, name: string): readonly string[] {
   throw new CallFlaw(`has a ${name} that is no list of texts`);
 }
 
-function attributes(fields: Fields): Attributes {
-  const value = fields.get('attributes');
+function seen(fields: Fields): { readonly seen?: Attributes } {
+  return (fields.get('seen') ?? null) === null ? {} : { seen: attributes(fields, 'seen') };
+}
+
+function attributes(fields: Fields, name = 'attributes'): Attributes {
+  const value = fields.get(name);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Attributes;
-  throw new CallFlaw('has no attributes');
+  throw new CallFlaw(name === 'attributes' ? 'has no attributes' : `has a ${name} that is no object of attributes`);
 }
 
 /** Returns the bytes of a body, or null when there are more than allowed. */

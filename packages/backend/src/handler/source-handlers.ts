@@ -43,14 +43,29 @@ export interface CreateCall<A = Attributes> extends UploadCall {
   readonly attributes: A;
 }
 
+export interface DeleteCall<A = Attributes> extends UploadCall {
+  /**
+   * The values that the device saw, if the source detects conflicts: of the attributes that it changes, or of the whole object that it
+   * deletes. An attribute that is missing had no value.
+   */
+  readonly seen?: Partial<A>;
+}
+
 /** Holds only the attributes that changed. The value null is stored, it does not remove the attribute. */
-export interface UpdateCall<A = Attributes> extends UploadCall {
+export interface UpdateCall<A = Attributes> extends DeleteCall<A> {
   readonly attributes: Partial<A>;
   /** The names of the attributes to remove. */
   readonly removed: readonly string[];
 }
 
-export type DeleteCall = UploadCall;
+/** What a handler may return for a change that it has made. */
+export interface ChangeDone {
+  /** True: the backend pushes the object by itself. Tidemark writes the outcome and nothing else, so that it never undoes a later push. */
+  readonly pushed?: boolean;
+}
+
+/** Returned by `query`: what is stored stays, because the backend pushes every change by itself. */
+export const UNCHANGED: unique symbol = Symbol('unchanged');
 
 export interface CallContext {
   /** Aborted when Tidemark no longer waits for the answer, if the runtime supports it. */
@@ -67,11 +82,11 @@ type Answer<T> = T | Promise<T>;
  */
 export interface SourceHandlers<A = Attributes> {
   /** Returns all objects of the user, or all objects of a shared source. Large answers are best returned as an iterable. */
-  query?(call: QueryCall, context: CallContext): Answer<ObjectsGiven<A>>;
+  query?(call: QueryCall, context: CallContext): Answer<ObjectsGiven<A> | typeof UNCHANGED>;
   /** Returns the backend's id for the object, which may be the given one. */
   create?(call: CreateCall<A>, context: CallContext): Answer<{ readonly id: string | number }>;
-  update?(call: UpdateCall<A>, context: CallContext): Answer<void>;
-  delete?(call: DeleteCall, context: CallContext): Answer<void>;
+  update?(call: UpdateCall<A>, context: CallContext): Answer<void> | Answer<ChangeDone>;
+  delete?(call: DeleteCall<A>, context: CallContext): Answer<void> | Answer<ChangeDone>;
   search?(call: SearchCall, context: CallContext): Answer<ObjectsGiven<A>>;
 }
 

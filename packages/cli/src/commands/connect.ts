@@ -1,16 +1,18 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import {
   checkDatabase,
   type DatabaseAddress,
   type Finding,
+  loadWriteHooks,
   type Mapping,
   MappingError,
   openSql,
   parseDatabaseUrl,
   parseMapping,
   readCatalogue,
+  type WriteHook,
   writeMapping,
 } from '@tidemark/postgres';
 import { errorMessage } from '@tidemark/protocol';
@@ -19,16 +21,18 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure, EXIT, usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples } from '../examples.ts';
-import { runConnector } from '../local/run-connector.ts';
+import { type ListenAddress, runConnector } from '../local/run-connector.ts';
 
 const MAPPING_FILE = 'tidemark-postgres.jsonc';
 const NAME = 'postgres';
 const URL_VARIABLE = 'TIDEMARK_POSTGRES_URL';
+const SECRET_VARIABLE = 'TIDEMARK_BACKEND_SECRET';
 
 interface PostgresOptions {
   readonly mapping: string;
   readonly urlEnv: string;
   readonly name: string;
+  readonly listen?: string;
   readonly init?: boolean;
   readonly check?: boolean;
 }
@@ -47,6 +51,7 @@ export function addConnect(program: Command, cli: Cli): void {
       URL_VARIABLE,
     )
     .option('--name <name>', 'the name under which Tidemark keeps how far the connection is', NAME)
+    .option('--listen <address>', 'where Tidemark reaches it with what devices change, such as 127.0.0.1:9300')
     .option('--init', 'write a first mapping from the tables of the database')
     .option('--check', 'print everything that is missing in the database, with the SQL that mends it')
     .action((options: PostgresOptions, self: Command) => connectPostgres(cli, options, self));
@@ -61,8 +66,31 @@ async function connectPostgres(cli: Cli, options: PostgresOptions, command: Comm
   if (options.check === true) return check(cli, command, { address, mapping, shown: options.mapping });
   const { url, print } = cli.session(command);
   const { name, mapping: mappingFile } = options;
+  const listen = options.listen === undefined ? null : listenAddress(options.listen);
+  const secret = cli.env[SECRET_VARIABLE] || secretOf(cli, `${SECRET_VARIABLE}_FILE`);
+  const hooks = listen === null ? {} : await loadHooks(file, mapping);
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-  await runConnector(cli, { url, token: cli.token(url) ?? '', name, address, mapping, mappingFile, print, stopped });
+  const token = cli.token(url) ?? '';
+  const writing = listen === null ? null : { listen, secret, hooks };
+  await runConnector(cli, { url, token, name, address, mapping, mappingFile, print, stopped, writing });
+}
+
+/** Without a host, only this machine reaches it. */
+function listenAddress(text: string): ListenAddress {
+  const match = /^(?:(?<host>[^:]+|\[[^\]]+\]):)?(?<port>\d{1,5})$/.exec(text);
+  const port = Number(match?.groups?.port);
+  if (match === null || port > 65_535) {
+    throw usageFailure(`--listen: "${text}" is no address`, 'write host and port, such as 127.0.0.1:9300');
+  }
+  return { host: match.groups?.host?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port };
+}
+
+async function loadHooks(file: string, mapping: Mapping): Promise<Readonly<Record<string, WriteHook>>> {
+  try {
+    return await loadWriteHooks(mapping, dirname(file));
+  } catch (error) {
+    throw new CliFailure(errorMessage(error), { exitCode: EXIT.config });
+  }
 }
 
 async function init(

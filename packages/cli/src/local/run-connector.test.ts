@@ -29,7 +29,7 @@ it('[PG-86] the command line runs a connector, prints its progress and its probl
       ...{ publication: 'tidemark', slot: 'tidemark_cli', members: {}, users: {} },
       tables: { 'public.wares': { source: 'Ware', owner: 'shared' } },
     },
-    ...{ mappingFile: 'mapping.jsonc', print: new Printer(terminal, false) },
+    ...{ mappingFile: 'mapping.jsonc', print: new Printer(terminal, false), writing: null },
   });
   await expect.poll(() => printed.join(''), { timeout: 60_000 }).toContain('public.wares: ready, 2 rows');
   stop();

@@ -1,13 +1,35 @@
-import { TidemarkClient } from '@tidemark/backend';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createHandler, TidemarkClient } from '@tidemark/backend';
+import { nodeListener } from '@tidemark/backend/node';
 import {
   Connector,
   type ConnectorEvents,
   type DatabaseAddress,
   type HealReason,
   type Mapping,
+  RowBackend,
+  type RowBackendOptions,
+  systemClock,
+  type WriteHook,
 } from '@tidemark/postgres';
 import { errorMessage } from '@tidemark/protocol';
 import type { Cli, Session } from '../cli.ts';
+import { usageFailure } from '../cli-failure.ts';
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** How the changes of devices come back. */
+export interface ConnectorWriting {
+  readonly listen: ListenAddress;
+  /** The secret by which Tidemark signs its calls; null: it is asked for it. */
+  readonly secret: string | null;
+  readonly hooks: Readonly<Record<string, WriteHook>>;
+}
 
 export interface ConnectorRun {
   readonly url: string;
@@ -17,6 +39,8 @@ export interface ConnectorRun {
   readonly mapping: Mapping;
   readonly mappingFile: string;
   readonly print: Session['print'];
+  /** Null: devices can change nothing. */
+  readonly writing: ConnectorWriting | null;
   /** The connector ends when it is resolved. */
   readonly stopped: Promise<unknown>;
 }
@@ -53,6 +77,62 @@ export async function runConnector(cli: Cli, run: ConnectorRun): Promise<void> {
       tell('problem', { ...problem }, `${table}: the row "${key}" cannot be stored: ${reason}`);
     },
   };
-  const connector = new Connector({ client, name, address, mapping, mappingFile, events });
-  await Promise.all([connector.run(), run.stopped.then(() => connector.stop())]);
+  const setUp = { client, name, address, mapping, mappingFile };
+  const backend = run.writing === null ? null : await openBackend(run.writing, setUp, tell);
+  if (backend === null && Object.values(mapping.tables).some(isWritten)) {
+    tell('read_only', {}, 'Devices can change nothing: that needs --listen.');
+  }
+  const onPosition = (position: string) => backend?.rows.notePosition(position);
+  const adapter = backend === null ? {} : { adapter: 'backend' };
+  const connector = new Connector({ ...setUp, ...adapter, events: { ...events, onPosition } });
+  try {
+    await Promise.all([connector.run(), run.stopped.then(() => connector.stop())]);
+  } finally {
+    await backend?.close();
+  }
+}
+
+type Tell = (event: string, facts: Readonly<Record<string, unknown>>, line: string) => void;
+
+function isWritten({ writable = [], devices = {} }: Mapping['tables'][string]): boolean {
+  return writable.length > 0 || Object.values(devices).some((is) => is !== false);
+}
+
+/** Listens for the calls with which Tidemark passes on what devices change. */
+async function openBackend(
+  { listen: { host, port }, secret, hooks }: ConnectorWriting,
+  setUp: Omit<RowBackendOptions, 'clock'>,
+  tell: Tell,
+) {
+  const { client } = setUp;
+  const known = secret ?? (await client.system.backendSecret()).secret;
+  if (known === null) {
+    const why = 'the secret by which Tidemark signs its calls is in the configuration of the server';
+    throw usageFailure(why, 'set TIDEMARK_BACKEND_SECRET, or TIDEMARK_BACKEND_SECRET_FILE, to the same here');
+  }
+  const onError = (error: unknown) => {
+    const reason = errorMessage(error);
+    tell('upload_failed', { error: reason }, `a change of a device could not be made yet: ${reason}`);
+  };
+  const rows = new RowBackend({ ...setUp, hooks, clock: systemClock, onError });
+  // The table of operations remembers what was done, also after a restart.
+  const operations = { recall: () => undefined, keep: () => undefined };
+  const handler = createHandler({ secret: known, sources: rows.handlers(), operations, onError });
+  const server = createServer(nodeListener(handler));
+  server.listen(port, host);
+  await once(server, 'listening').catch(async (error: unknown) => {
+    await rows.close();
+    throw usageFailure(`--listen: ${errorMessage(error)}`, 'choose another port');
+  });
+  const at = server.address() as AddressInfo;
+  const url = `http://${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`;
+  tell('listening', { url }, `Tidemark reaches it at ${url}; set that once: tidemark appserver set ${url}`);
+  return {
+    rows,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await rows.close();
+    },
+  };
 }

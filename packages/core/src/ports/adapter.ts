@@ -6,11 +6,11 @@ import { type JsonValue, Refusal } from '@tidemark/protocol';
  * is reported as a failure of the adapter. An adapter bounds the time of every call and the memory for answers itself.
  */
 export interface Adapter {
-  query(call: QueryCall): Promise<ObjectsAnswer>;
+  query(call: QueryCall): Promise<QueryAnswer>;
   /** Returns the backend's id for the object. */
   create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string>;
-  update(call: UpdateCall): Promise<void>;
-  delete(call: UploadCall): Promise<void>;
+  update(call: UpdateCall): Promise<void> | Promise<ChangeAnswer>;
+  delete(call: DeleteCall): Promise<void> | Promise<ChangeAnswer>;
   search?(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer>;
   /**
    * Names the one group whose data of the source the user reads; null for the user's own data, or in a source of groups for
@@ -41,6 +41,19 @@ export type LoginAnswer =
   /** The backend does not support logins, and answered with this status. */
   | { readonly kind: 'not_handled'; readonly status: number };
 
+/** What an adapter says of a change that it has made. */
+export interface ChangeAnswer {
+  /** True: the adapter pushes the object itself. Only the outcome is written here, so that it never undoes a later push. */
+  readonly isPushed: boolean;
+}
+
+export type QueryAnswer = ObjectsAnswer | Unchanged;
+
+/** The objects that are stored stay, because the adapter pushes every change by itself. */
+export interface Unchanged {
+  readonly isUnchanged: true;
+}
+
 /** A hash of hashes: as a value, or as JSON text that is still arriving. */
 export type ObjectsAnswer = { readonly objects: unknown } | ArrivingAnswer;
 
@@ -67,11 +80,19 @@ export interface PersonalCall {
   readonly partition?: string;
 }
 
-export interface UpdateCall extends UploadCall {
+export interface UpdateCall extends DeleteCall {
   /** The changed attributes. */
   readonly attributes: JsonValue;
   /** The attributes to remove from the object. */
   readonly removed: readonly string[];
+}
+
+export interface DeleteCall extends UploadCall {
+  /**
+   * The values that the device saw: of the attributes that an update changes, or of the whole object that is deleted. Given where the
+   * source detects conflicts. An attribute that is missing had no value.
+   */
+  readonly seen?: JsonValue;
 }
 
 export interface UploadCall extends PersonalCall {

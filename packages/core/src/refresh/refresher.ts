@@ -313,7 +313,8 @@ export class Refresher {
       const atMs = clock.nowMs();
       const since = await head(call);
       try {
-        await replace({ ...call, answer: await adapter.query(query), since, fence: lease.fence });
+        const answer = await adapter.query(query);
+        if (!('isUnchanged' in answer)) await replace({ ...call, answer, since, fence: lease.fence });
         return atMs;
       } catch (error) {
         const isStale = error instanceof Refusal && error.code === 'refresh_stale';

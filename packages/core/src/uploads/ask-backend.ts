@@ -1,5 +1,6 @@
 import { errorMessage, type JsonValue, type PartialError, parseJson, Refusal } from '@tidemark/protocol';
-import { type Adapter, AdapterRefusal, LoggedFailure, type UploadCall } from '../ports/adapter.ts';
+import type { ObjectRecord } from '../journal/record.ts';
+import { type Adapter, AdapterRefusal, type ChangeAnswer, type DeleteCall, LoggedFailure } from '../ports/adapter.ts';
 import { groupOf } from '../ports/owner.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import type { UploadTarget } from './upload-target.ts';
@@ -16,41 +17,61 @@ export interface BackendTrouble {
   readonly isLogged: boolean;
 }
 
-/** What the backend says to an upload. `agreed`: it has done it, and calls the object `id`. */
+/** What the backend says to an upload. `agreed`: it has done it, calls the object `id`, and perhaps pushes it by itself. */
 export type BackendVerdict =
-  | { readonly kind: 'agreed'; readonly id: string }
+  | { readonly kind: 'agreed'; readonly id: string; readonly isPushed: boolean }
   | { readonly kind: 'conflict' | 'rejected'; readonly error: PartialError }
   | BackendTrouble;
 
 const MS_PER_S = 1_000;
 
-/** Asks the backend, with the same op id at every attempt. Without one there is nobody to disagree. */
+/**
+ * Asks the backend, with the same op id at every attempt. Without one there is nobody to disagree. `stored` is the object as it was
+ * when the upload was decided here: then nobody else had changed what the device saw.
+ */
 export async function askBackend(
-  { adapter, source, partition, client, user }: UploadTarget,
+  { adapter, source, partition, client, user, conflicts }: UploadTarget,
   upload: AdmittedUpload,
+  stored: ObjectRecord | null,
 ): Promise<BackendVerdict> {
-  if (adapter === null) return { kind: 'agreed', id: upload.id };
+  if (adapter === null) return { kind: 'agreed', id: upload.id, isPushed: false };
   // Devices choose their op ids themselves, so two devices may choose the same one.
   const opId = `${client}:${upload.opId}`;
   const group = groupOf(partition);
   const call = { source, user, ...(group === null ? {} : { partition: group }), opId, id: upload.id };
+  const seen = conflicts === 'detect' && stored !== null ? { seen: seenIn(upload, stored) } : {};
   try {
-    return { kind: 'agreed', id: await perform(adapter, call, upload) };
+    return { kind: 'agreed', ...(await perform(adapter, { ...call, ...seen }, upload)) };
   } catch (error) {
     return verdictOf(error);
   }
 }
 
-async function perform(adapter: Adapter, call: UploadCall, upload: AdmittedUpload): Promise<string> {
-  const { op, attributes: texts, removed } = upload;
-  if (op === 'delete') {
-    await adapter.delete(call);
-    return call.id;
-  }
+type Agreement = Pick<Extract<BackendVerdict, { readonly kind: 'agreed' }>, 'id' | 'isPushed'>;
+
+async function perform(
+  adapter: Adapter,
+  { seen, ...call }: DeleteCall,
+  { op, attributes: texts, removed }: AdmittedUpload,
+): Promise<Agreement> {
+  const saw = seen === undefined ? {} : { seen };
+  const { id } = call;
+  if (op === 'delete') return { id, isPushed: isPushed(await adapter.delete({ ...call, ...saw })) };
   const attributes = parseJson(texts.text) as JsonValue;
-  if (op === 'create') return adapter.create({ ...call, attributes });
-  await adapter.update({ ...call, attributes, removed });
-  return call.id;
+  if (op === 'create') return { id: await adapter.create({ ...call, attributes }), isPushed: false };
+  return { id, isPushed: isPushed(await adapter.update({ ...call, ...saw, attributes, removed })) };
+}
+
+function isPushed(answer: ChangeAnswer | void): boolean {
+  return answer?.isPushed === true;
+}
+
+/** The values of what the upload touches. */
+function seenIn({ op, attributes, removed }: AdmittedUpload, stored: ObjectRecord): JsonValue {
+  const all = parseJson(stored.attributes.text) as Record<string, JsonValue>;
+  if (op === 'delete') return all;
+  const touched = new Set([...attributes.keys(), ...removed]);
+  return Object.fromEntries(Object.entries(all).filter(([name]) => touched.has(name)));
 }
 
 function verdictOf(error: unknown): BackendVerdict {

@@ -7,6 +7,7 @@ import {
   UPLOADS_AT_ONCE_MAX,
   type Upload,
 } from '@tidemark/protocol';
+import { liveRecord } from '../documents/effect.ts';
 import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Note } from '../ports/store.ts';
@@ -16,7 +17,7 @@ import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from 
 import { readUploadJob } from './upload-job.ts';
 import { type KeptOutcome, outcomeRefs, readOutcome, uploadWrite } from './upload-notes.ts';
 import { roundsOf, type UploadLane } from './upload-order.ts';
-import { commitPlan, planAgreed, planRefused, retryOnConflict } from './upload-plan.ts';
+import { commitPlan, planAgreed, planPushed, planRefused, retryOnConflict } from './upload-plan.ts';
 import { UploadQueue, type UploadQueuePorts } from './upload-queue.ts';
 import { commitRefusal } from './upload-quota.ts';
 import type { UploadTarget } from './upload-target.ts';
@@ -144,7 +145,8 @@ export class BackendUploads {
     const local = await decideLocally(this.#ports, target, prepared, job);
     if (local.kind === 'done') return local;
     const startMs = this.#ports.clock.nowMs();
-    const verdict = await askBackend(target, local.upload.admitted);
+    const { admitted, id } = local.upload;
+    const verdict = await askBackend(target, admitted, liveRecord(local.read?.objects.get(id)));
     if (verdict.kind !== 'trouble') {
       return { kind: 'done', outcome: await this.#writeAnswer(target, local, verdict) };
     }
@@ -168,7 +170,11 @@ export class BackendUploads {
         const plan = planRefused(upload, outcome, clock.nowMs());
         return (await commitRefusal(this.#ports, target, plan, { job, note: upload.note })) ? outcome : null;
       }
-      const { id } = answer;
+      const { id, isPushed } = answer;
+      if (isPushed) {
+        const plan = planPushed(target, upload, clock.nowMs());
+        return (await commitPlan(this.#ports, target, plan)) ? { status: 'applied', id } : null;
+      }
       const read = isRetry || readBefore === null ? await store.readObjects(target.partition, [id]) : readBefore;
       const { outcome, plan } = planAgreed(target, upload, { id, read, nowMs: clock.nowMs() });
       return (await commitPlan(this.#ports, target, plan)) ? outcome : null;

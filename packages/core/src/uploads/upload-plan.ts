@@ -144,6 +144,19 @@ export function planAgreed(
   return { outcome, plan };
 }
 
+/** What is written once a backend has made a change that it pushes by itself: the push brings the object, perhaps it has already. */
+export function planPushed(
+  target: UploadTarget,
+  prepared: PreparedUpload & { readonly refusal: null },
+  nowMs: number,
+): UploadPlan {
+  const outcome: KeptOutcome = { status: 'applied', id: prepared.id };
+  return {
+    changes: [],
+    writes: [...finalWrites(prepared, outcome, nowMs), ...footprintWrites(target, prepared, nowMs)],
+  };
+}
+
 /** What is written when an upload to a backend is not applied. */
 export function planRefused(prepared: PreparedUpload, outcome: KeptOutcome, nowMs: number): UploadPlan {
   return { changes: [], writes: finalWrites(prepared, outcome, nowMs) };

@@ -37,6 +37,11 @@ export class Batch {
     this.#set(label, id, { kind: 'delete' });
   }
 
+  /** Leaves the change of a row out. */
+  remove(label: string, id: string): void {
+    this.#tables.get(label)?.delete(id);
+  }
+
   changesOf(label: string): TableChanges {
     return this.#tables.get(label) ?? new Map();
   }

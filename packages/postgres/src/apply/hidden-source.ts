@@ -1,4 +1,4 @@
-import { type Attributes, type TidemarkClient, TidemarkError } from '@tidemark/backend';
+import { type Attributes, type SourceChanges, type TidemarkClient, TidemarkError } from '@tidemark/backend';
 
 /** The filter is part of an address, whose length is bounded. */
 const FILTER_UNITS_MAX = 4_000;
@@ -61,25 +61,45 @@ export function hiddenSource(name: string): string {
   return `tidemark.postgres.${name}`;
 }
 
-/** Declares a source unless there is one. `filling`: devices get nothing of a new one before it is complete. */
+/** What a connector decides about a source, besides its type. */
+export type SourceSettings = Pick<
+  SourceChanges,
+  'read_only' | 'adapter' | 'poll_interval' | 'references' | 'conflicts'
+>;
+
+/** What a device changed here would never reach the database. */
+export const READ_ONLY: SourceSettings = { read_only: true, adapter: 'none' };
+
+/** What a connector says of a source that it feeds. */
+export interface FedSource {
+  readonly partitionType: 'app' | 'user' | 'group';
+  /** Devices get nothing of a new one before it is complete. */
+  readonly filling: boolean;
+  /** Absent: devices can change nothing. */
+  readonly settings?: SourceSettings;
+}
+
+/** Declares a source, or sets what differs. */
 export async function declareSource(
   client: TidemarkClient,
   name: string,
-  { partitionType, filling }: { readonly partitionType: 'app' | 'user' | 'group'; readonly filling: boolean },
+  { partitionType, filling, settings = READ_ONLY }: FedSource,
 ): Promise<{ readonly isNew: boolean; readonly isFilling: boolean; readonly objects: number | null }> {
   const existing = await client.sources.get(name).catch((error: unknown) => {
     if (error instanceof TidemarkError && error.code === 'source_not_found') return null;
     throw error;
   });
   if (existing === null) {
-    // What a device changed here would never reach the database.
-    await client.sources.declare({ name, partition_type: partitionType, read_only: true, filling });
+    await client.sources.declare({ name, partition_type: partitionType, ...settings, filling });
     return { isNew: true, isFilling: filling, objects: 0 };
   }
-  if (existing.partition_type === partitionType) {
-    return { isNew: false, isFilling: existing.filling, objects: existing.counts.objects };
+  if (existing.partition_type !== partitionType) {
+    throw new Error(
+      `the source "${name}" has the partition type ${existing.partition_type}, and the mapping needs ${partitionType}: choose another source, or delete this one`,
+    );
   }
-  throw new Error(
-    `the source "${name}" has the partition type ${existing.partition_type}, and the mapping needs ${partitionType}: choose another source, or delete this one`,
-  );
+  const now = existing as unknown as Readonly<Record<string, unknown>>;
+  const isSame = Object.entries(settings).every(([key, value]) => JSON.stringify(now[key]) === JSON.stringify(value));
+  if (!isSame) await client.sources.update(name, settings);
+  return { isNew: false, isFilling: existing.filling, objects: existing.counts.objects };
 }

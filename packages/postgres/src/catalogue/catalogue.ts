@@ -36,6 +36,8 @@ export interface CatalogueColumn {
   /** As `CREATE TABLE` writes it. */
   readonly typeName: string;
   readonly isNullable: boolean;
+  /** Whether the database chooses a value when none is given. */
+  readonly hasDefault: boolean;
   /** The database calculates it, and does not send it in the stream. */
   readonly isGenerated: boolean;
   /** Whether large values are stored out of line. */

@@ -1,5 +1,6 @@
 import { columnsOf, type MappedTable, type Row, textsOf } from '../apply/row.ts';
 import type { MembersPlan, TablePlan } from '../mapping/plan.ts';
+import { HEARTBEAT_PREFIX } from '../replication/heartbeat.ts';
 import { objectId } from '../sql/object-id.ts';
 import type { Sql } from '../sql/open-sql.ts';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
@@ -25,7 +26,6 @@ export interface ChunkRequest {
 }
 
 export const MARK_PREFIX = 'tidemark';
-export const HEARTBEAT_PREFIX = 'tidemark.heartbeat';
 
 /** Reads tables in chunks, and writes marks into the log. */
 export class TableReader {

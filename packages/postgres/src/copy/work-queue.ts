@@ -51,7 +51,9 @@ export class WorkQueue {
   }
 
   get heldAt(): Lsn | null {
-    return this.#works[0]?.heldAt ?? null;
+    return this.#works.reduce<Lsn | null>((least, { heldAt }) => {
+      return least === null || heldAt < least ? heldAt : least;
+    }, null);
   }
 
   start(): void {
@@ -74,6 +76,7 @@ export class WorkQueue {
       (work, index) =>
         work.label === label &&
         work.kind === kind &&
+        work.heldAt <= heldAt &&
         work.names.size < NAMES_PER_WORK[kind] &&
         !(index === 0 && this.#isStarted),
     );

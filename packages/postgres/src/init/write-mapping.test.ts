@@ -7,6 +7,8 @@ import { MappingError } from '../mapping/mapping-problems.ts';
 import { parseMapping } from '../mapping/parse-mapping.ts';
 import { writeMapping } from './write-mapping.ts';
 
+const NOTHING = { create: false, delete: false };
+
 describe('a first mapping', () => {
   it('[PG-50] has every table with comments, publishes nothing by itself, and is valid once the owners are decided', async () => {
     const server = await startPostgres();
@@ -25,20 +27,34 @@ describe('a first mapping', () => {
       publication: 'tidemark',
       slot: 'tidemark',
       tables: {
-        'other.orders': { source: 'other_orders', owner: 'choose', columns: { note: 'note' }, writable: [] },
+        'other.orders': {
+          source: 'other_orders',
+          owner: 'choose',
+          columns: { note: 'note' },
+          writable: [],
+          devices: NOTHING,
+        },
         'public.lines': {
           source: 'lines',
           owner: 'choose',
           columns: { order_id: 'order_id', item: 'item' },
           writable: [],
+          devices: NOTHING,
         },
         'public.orders': {
           source: 'public_orders',
           owner: 'choose',
           columns: { depot: 'depot', assigned_to: 'assigned_to', total: 'total' },
           writable: [],
+          devices: NOTHING,
         },
-        'public.two\nlines // */': { source: 'two\nlines // */', owner: 'choose', columns: {}, writable: [] },
+        'public.two\nlines // */': {
+          source: 'two\nlines // */',
+          owner: 'choose',
+          columns: {},
+          writable: [],
+          devices: NOTHING,
+        },
       },
       members: {},
       users: {},
@@ -57,8 +73,9 @@ describe('a first mapping', () => {
         "assigned_to": "assigned_to", // text
         "total": "total", // numeric(12,2)
       },
-      // The columns that devices may write.
+      // The columns that devices may change, and whether they may create and delete rows.
       "writable": [],
+      "devices": { "create": false, "delete": false },
     },
     // The key is id.
 `);

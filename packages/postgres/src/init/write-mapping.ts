@@ -69,8 +69,9 @@ function tableLines(table: CatalogueTable, source: string): readonly string[] {
     '      "columns": {',
     ...sent.map(({ name, typeName }) => `        ${json(name)}: ${json(name)}, // ${comment(typeName)}`),
     '      },',
-    '      // The columns that devices may write.',
+    '      // The columns that devices may change, and whether they may create and delete rows.',
     '      "writable": [],',
+    '      "devices": { "create": false, "delete": false },',
     '    },',
   ];
 }

@@ -67,10 +67,38 @@ describe('a mapping joined with the catalogue', () => {
       primaryKey: ['id'],
       uniqueIndexes: [{ name: 'line_notes_pkey', columns: ['id'] }],
       columns: [
-        { ...column('id', 'uuid'), typeName: 'uuid', isNullable: false, isGenerated: false, isToastable: false },
-        { ...column('order_id', 'int8'), typeName: 'bigint', isNullable: true, isGenerated: false, isToastable: false },
-        { ...column('line', 'int2'), typeName: 'smallint', isNullable: true, isGenerated: false, isToastable: false },
-        { ...column('body', 'text'), typeName: 'text', isNullable: true, isGenerated: false, isToastable: true },
+        {
+          ...column('id', 'uuid'),
+          typeName: 'uuid',
+          isNullable: false,
+          hasDefault: false,
+          isGenerated: false,
+          isToastable: false,
+        },
+        {
+          ...column('order_id', 'int8'),
+          typeName: 'bigint',
+          isNullable: true,
+          hasDefault: false,
+          isGenerated: false,
+          isToastable: false,
+        },
+        {
+          ...column('line', 'int2'),
+          typeName: 'smallint',
+          isNullable: true,
+          hasDefault: false,
+          isGenerated: false,
+          isToastable: false,
+        },
+        {
+          ...column('body', 'text'),
+          typeName: 'text',
+          isNullable: true,
+          hasDefault: false,
+          isGenerated: false,
+          isToastable: true,
+        },
       ],
       foreignKeys: [
         { columns: ['order_id', 'line'], parent: 'public.order_lines', parentColumns: ['order_id', 'line'] },
@@ -112,7 +140,14 @@ describe('a mapping joined with the catalogue', () => {
         { ...column('due', 'timestamptz', 3), attribute: 'due' },
       ],
       owner: { kind: 'group', column: column('depot', 'text') },
-      writable: ['state'],
+      writing: {
+        columns: ['state'],
+        createColumns: null,
+        mayDelete: false,
+        mayHandOver: false,
+        conflicts: null,
+        references: {},
+      },
     });
     expect(lines).toEqual({
       schema: 'public',
@@ -124,7 +159,7 @@ describe('a mapping joined with the catalogue', () => {
       sourceType: 'group',
       attributes: [{ ...column('item', 'text'), attribute: 'article' }],
       owner: { kind: 'through', columns: [column('order_id', 'int8')], parent: 'public.orders' },
-      writable: [],
+      writing: null,
     });
     expect([tasks?.key, tasks?.keepsOwners, tasks?.sourceType, tasks?.attributes]).toEqual([
       [column('login', 'text'), column('id', 'uuid')],
@@ -199,6 +234,36 @@ describe('a mapping joined with the catalogue', () => {
     [
       withOrders({ columns: { state: 'x' }, writable: ['due'] }),
       'tables["public.orders"].writable: devices cannot write "due", because "columns" does not send it to them',
+    ],
+    [
+      {
+        tables: {
+          'public.orders': orders,
+          'public.line_notes': {
+            ...through(['order_id'], 'public.orders'),
+            columns: { order_id: 'order' },
+            devices: { create: ['order_id', 'body'] },
+          },
+        },
+      },
+      'tables["public.line_notes"].devices.create: devices cannot write "body", because "columns" does not send it to them',
+    ],
+    [
+      withOrders({ devices: { create: true } }),
+      'tables["public.orders"].devices.create: devices could create no row, because "id" must not be null and has no default: name it here, or give it a default',
+    ],
+    [
+      withOrders({ writable: ['stat'] }),
+      'tables["public.orders"].writable: the table "public.orders" has no column "stat"',
+    ],
+    [
+      {
+        tables: {
+          'public.orders': orders,
+          'public.line_notes': { ...through(['order_id'], 'public.orders'), devices: { create: true } },
+        },
+      },
+      'tables["public.line_notes"].devices.create: devices must give "order_id" to a new row, because it says whose the row is: name it here',
     ],
     [
       withOrders({ key: ['depot'] }),

@@ -12,6 +12,7 @@ import type {
   TablePlan,
   UsersPlan,
 } from './plan.ts';
+import { planWriting } from './plan-writing.ts';
 
 /** Joins a mapping with the catalogue. Throws a `MappingError` with everything that does not fit. */
 export function buildPlan(mapping: Mapping, catalogue: Catalogue, file: string): Plan {
@@ -66,7 +67,10 @@ class Planner {
       sourceType: this.#sourceType(mapped),
       attributes,
       owner,
-      writable: this.#writable(table, mapped.writable ?? [], attributes, path),
+      writing: planWriting(
+        { problems: this.#problems, mapping: this.#mapping, tables: this.#tables },
+        { table, mapped, attributes, path },
+      ),
     };
   }
 
@@ -156,23 +160,6 @@ class Planner {
     const names = table.primaryKey.length > 0 ? table.primaryKey : columns.map(({ name }) => name);
     const key = names.flatMap((name) => table.columns.filter((column) => column.name === name).map(columnPlan));
     return planned(table, key, !columns.every(({ name }) => table.identityColumns.includes(name)));
-  }
-
-  #writable(
-    table: CatalogueTable,
-    names: readonly string[],
-    attributes: readonly AttributePlan[],
-    path: Path,
-  ): readonly string[] {
-    this.#columns(table, names, [...path, 'writable']);
-    for (const name of names) {
-      if (attributes.some((attribute) => attribute.name === name)) continue;
-      this.#problems.add(
-        [...path, 'writable'],
-        `devices cannot write "${name}", because "columns" does not send it to them`,
-      );
-    }
-    return names;
   }
 
   #attributes(table: CatalogueTable, names: Readonly<Record<string, string>>, path: Path): readonly AttributePlan[] {

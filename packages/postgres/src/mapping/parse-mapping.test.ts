@@ -23,7 +23,8 @@ describe('the mapping file', () => {
       "tables": {
         "public.orders": {
           "source": "orders", "key": ["id"], "columns": { "state": "status", },
-          "owner": { "group": "depot" }, "writable": ["state"],
+          "owner": { "group": "depot" }, "writable": ["state"], "conflicts": "detect",
+          "devices": { "create": ["due"], "delete": true, "handOver": false },
         },
         "public.lines": { "source": "lines", "owner": { "through": "order_id", "parent": "public.orders" } },
         "public.prices": { "source": "prices", "owner": "shared" },
@@ -41,6 +42,8 @@ describe('the mapping file', () => {
           columns: { state: 'status' },
           owner: { group: 'depot' },
           writable: ['state'],
+          conflicts: 'detect',
+          devices: { create: ['due'], delete: true, handOver: false },
         },
         'public.lines': { source: 'lines', owner: { through: ['order_id'], parent: 'public.orders' } },
         'public.prices': { source: 'prices', owner: 'shared' },
@@ -54,7 +57,7 @@ describe('the mapping file', () => {
     ['{ "tables": { }', 'map.jsonc: is not JSON: there is a mistake at line 1, column 16'],
     [[], 'map.jsonc: expected an object, got a list'],
     [{ table: {} }, 'map.jsonc: table: is unknown: did you mean "tables"?'],
-    [{ zebra: {} }, 'map.jsonc: zebra: is unknown: it may have tables, members, users, publication, slot'],
+    [{ zebra: {} }, 'map.jsonc: zebra: is unknown: it may have tables, members, users, publication, slot, writing'],
     [
       { slot: 'My Slot' },
       'map.jsonc: slot: the name of a slot has up to 63 lower-case letters, digits and underscores',
@@ -74,6 +77,23 @@ describe('the mapping file', () => {
       withTable({ writeable: [] }),
       'map.jsonc: tables["public.orders"].writeable: is unknown: did you mean "writable"?',
     ],
+    [
+      withTable({ devices: { create: 'yes' } }),
+      'map.jsonc: tables["public.orders"].devices.create: expected true, false or a list of columns, got "yes"',
+    ],
+    [
+      withTable({ devices: { delete: ['a'] } }),
+      'map.jsonc: tables["public.orders"].devices.delete: expected true or false, got a list',
+    ],
+    [
+      withTable({ devices: { remove: true } }),
+      'map.jsonc: tables["public.orders"].devices.remove: is unknown: it may have create, delete, handOver',
+    ],
+    [
+      withTable({ conflicts: 'merge' }),
+      'map.jsonc: tables["public.orders"].conflicts: expected "last_writer" or "detect", got "merge"',
+    ],
+    [{ writing: { role: '' } }, 'map.jsonc: writing.role: expected a role of the database as text, got ""'],
     [withTable({ owner: 'all' }), expect.stringContaining('.owner: expected "shared", { "user": "column" }')],
     [
       withTable({ owner: { user: 'a', group: 'b' } }),

@@ -1,9 +1,19 @@
 import { didYouMean, errorMessage, parseCommentedJson } from '@tidemark/protocol';
-import type { Mapping, MembersMapping, OwnerMapping, TableMapping, UsersMapping } from './mapping.ts';
+import type {
+  DevicesMapping,
+  Mapping,
+  MembersMapping,
+  OwnerMapping,
+  TableMapping,
+  UsersMapping,
+  WritingMapping,
+} from './mapping.ts';
 import { MappingProblems } from './mapping-problems.ts';
 
 /** What `--init` writes where a person has to decide. */
 export const UNDECIDED = 'choose';
+
+const TABLE_MEMBERS = ['source', 'key', 'columns', 'owner', 'writable', 'devices', 'conflicts'];
 
 const OWNER_FORMS = `"shared", { "user": "column" }, { "group": "column" } or { "through": ["column"], "parent": "schema.table" }`;
 
@@ -36,10 +46,11 @@ class MappingReader {
   }
 
   mapping(value: unknown): Mapping {
-    const members = this.#object(value, [], ['tables', 'members', 'users', 'publication', 'slot']);
+    const members = this.#object(value, [], ['tables', 'members', 'users', 'publication', 'slot', 'writing']);
     return {
       publication: this.#name(members, 'publication', 'tidemark'),
       slot: this.#slot(members),
+      ...(members.writing === undefined ? {} : { writing: this.#writing(members.writing) }),
       tables: this.#each(members, 'tables', (table, path) => this.#table(table, path)),
       members: this.#each(members, 'members', (table, path) => this.#members(table, path)),
       users: this.#each(members, 'users', (table, path) => this.#users(table, path)),
@@ -47,7 +58,7 @@ class MappingReader {
   }
 
   #table(value: unknown, path: Path): TableMapping {
-    const members = this.#object(value, path, ['source', 'key', 'columns', 'owner', 'writable']);
+    const members = this.#object(value, path, TABLE_MEMBERS);
     const source = this.#text(members.source, [...path, 'source'], 'the name of the source');
     return {
       source,
@@ -55,7 +66,43 @@ class MappingReader {
       ...(members.columns === undefined ? {} : { columns: this.#attributes(members.columns, [...path, 'columns']) }),
       owner: this.#owner(members.owner, [...path, 'owner']),
       ...(members.writable === undefined ? {} : { writable: this.#list(members.writable, [...path, 'writable'], 0) }),
+      ...(members.devices === undefined ? {} : { devices: this.#devices(members.devices, [...path, 'devices']) }),
+      ...(members.conflicts === undefined ? {} : { conflicts: this.#conflicts(members.conflicts, path) }),
     };
+  }
+
+  #devices(value: unknown, path: Path): DevicesMapping {
+    const members = this.#object(value, path, ['create', 'delete', 'handOver']);
+    const { create } = members;
+    return {
+      ...(Array.isArray(create) ? { create: this.#list(create, [...path, 'create'], 0) } : {}),
+      ...this.#flags(Array.isArray(create) ? { ...members, create: undefined } : members, path),
+    };
+  }
+
+  #flags(members: Members, path: Path): Readonly<Record<string, boolean>> {
+    const given = ['create', 'delete', 'handOver'].filter((name) => members[name] !== undefined);
+    return Object.fromEntries(
+      given.map((name) => {
+        if (typeof members[name] === 'boolean') return [name, members[name]];
+        const expected = name === 'create' ? 'true, false or a list of columns' : 'true or false';
+        this.#problems.add([...path, name], `expected ${expected}, got ${shown(members[name])}`);
+        return [name, false];
+      }),
+    );
+  }
+
+  #conflicts(value: unknown, path: Path): 'last_writer' | 'detect' {
+    if (value === 'last_writer' || value === 'detect') return value;
+    this.#problems.add([...path, 'conflicts'], `expected "last_writer" or "detect", got ${shown(value)}`);
+    return 'last_writer';
+  }
+
+  #writing(value: unknown): WritingMapping {
+    const members = this.#object(value, ['writing'], ['role', 'hooks']);
+    const text = (name: string, what: string) =>
+      members[name] === undefined ? {} : { [name]: this.#text(members[name], ['writing', name], what) };
+    return { ...text('role', 'a role of the database'), ...text('hooks', 'the path of a module') };
   }
 
   #owner(value: unknown, path: Path): OwnerMapping {

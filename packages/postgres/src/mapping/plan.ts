@@ -26,8 +26,22 @@ export interface TablePlan extends PlannedTable {
   readonly sourceType: 'shared' | 'user' | 'group';
   readonly attributes: readonly AttributePlan[];
   readonly owner: OwnerPlan;
-  /** Names of the columns that devices may write. */
-  readonly writable: readonly string[];
+  /** What devices may change; null: nothing. */
+  readonly writing: WritingPlan | null;
+}
+
+export interface WritingPlan {
+  /** Names of the columns that devices may change. */
+  readonly columns: readonly string[];
+  /** Names of the columns that a new row may be given; null: devices create none. */
+  readonly createColumns: readonly string[] | null;
+  readonly mayDelete: boolean;
+  /** Whether a change may give a row to anybody. */
+  readonly mayHandOver: boolean;
+  /** Null: the source decides. */
+  readonly conflicts: 'last_writer' | 'detect' | null;
+  /** Attribute → the source whose objects it names, so that ids that devices have made up are replaced. */
+  readonly references: Readonly<Record<string, string>>;
 }
 
 export interface ColumnPlan {

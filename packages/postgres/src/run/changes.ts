@@ -24,11 +24,18 @@ export interface ChangeSink {
   delete(id: string): void;
 }
 
-export function batchSink(batch: Batch, label: string): ChangeSink {
+/** Leaves out the rows that are held back: they are read from the table later. */
+export function batchSink(batch: Batch, label: string, isHeld: (id: string) => boolean): ChangeSink {
   return {
-    insert: (id, row) => batch.insert(label, id, row),
-    update: (id, row) => batch.update(label, id, row),
-    delete: (id) => batch.delete(label, id),
+    insert: (id, row) => {
+      if (!isHeld(id)) batch.insert(label, id, row);
+    },
+    update: (id, row) => {
+      if (!isHeld(id)) batch.update(label, id, row);
+    },
+    delete: (id) => {
+      if (!isHeld(id)) batch.delete(label, id);
+    },
   };
 }
 

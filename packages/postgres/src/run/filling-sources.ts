@@ -1,5 +1,5 @@
 import type { TidemarkClient } from '@tidemark/backend';
-import { declareSource } from '../apply/hidden-source.ts';
+import { declareSource, type SourceSettings } from '../apply/hidden-source.ts';
 import type { MappedTable } from '../apply/row.ts';
 import type { WorkQueue } from '../copy/work-queue.ts';
 import type { TablePlan } from '../mapping/plan.ts';
@@ -87,10 +87,11 @@ export interface DeclaredSource {
 export async function declareFilled(
   client: TidemarkClient,
   { source, sourceType }: Pick<TablePlan, 'source' | 'sourceType'>,
-  isKnown: boolean,
+  { isKnown, settings }: { readonly isKnown: boolean; readonly settings: SourceSettings },
 ): Promise<DeclaredSource> {
   const partitionType = sourceType === 'shared' ? 'app' : sourceType;
-  const { isNew, isFilling, objects } = await declareSource(client, source, { partitionType, filling: true });
+  const fed = { partitionType, filling: true, settings } as const;
+  const { isNew, isFilling, objects } = await declareSource(client, source, fed);
   if (isNew || isFilling) return { isNew, isFilling: true };
   // How many objects the sources of users and groups have is not counted.
   if (isKnown || (objects ?? 0) > 0) return { isNew, isFilling };

@@ -1,12 +1,12 @@
 import type { TidemarkClient } from '@tidemark/backend';
 import { Assignments } from '../apply/assignments.ts';
 import type { ToJson } from '../apply/attributes.ts';
-import { declareSource, hiddenSource } from '../apply/hidden-source.ts';
+import { declareSource, hiddenSource, READ_ONLY, type SourceSettings } from '../apply/hidden-source.ts';
 import { Problems } from '../apply/problems.ts';
 import type { MappedTable } from '../apply/row.ts';
 import { WaitingRows } from '../apply/waiting-rows.ts';
 import { TableReader } from '../copy/table-reader.ts';
-import type { Plan, TablePlan } from '../mapping/plan.ts';
+import type { Plan, TablePlan, WritingPlan } from '../mapping/plan.ts';
 import { formatLsn, parseLsn } from '../replication/lsn.ts';
 import type { Lsn } from '../replication/message.ts';
 import type { SystemIdentity } from '../replication/replication-connection.ts';
@@ -15,6 +15,7 @@ import type { Sql } from '../sql/open-sql.ts';
 import type { ConnectorState, StateStore, TablePhase } from '../state/connector-state.ts';
 import { buildConverter, type Convert } from '../values/build-converter.ts';
 import type { Types } from '../values/type-info.ts';
+import { recentOperations } from '../writing/operations.ts';
 import type { ConnectorEvents } from './connector-events.ts';
 import { declareFilled, FillingSources } from './filling-sources.ts';
 import { decideStart, isLost } from './start-reason.ts';
@@ -36,6 +37,8 @@ export interface SessionSetup {
   readonly loadPlan: () => Promise<LoadedPlan>;
   readonly events: ConnectorEvents;
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
+  /** The adapter that makes what devices change; null: there is none, so that they can change nothing. */
+  readonly adapter: string | null;
 }
 
 export interface PreparedSession {
@@ -96,7 +99,7 @@ interface DeclaredSources {
 
 /** Declares what is missing. */
 async function declareSources(
-  { client, name }: SessionSetup,
+  { client, name, adapter }: SessionSetup,
   plan: Plan,
   stored: ConnectorState['tables'],
 ): Promise<DeclaredSources> {
@@ -104,11 +107,22 @@ async function declareSources(
   const emptied = new Set<string>(isNew ? orderedTables(plan).map(({ label }) => label) : []);
   const filling: string[] = [];
   for (const table of plan.tables) {
-    const declared = await declareFilled(client, table, stored[table.label]?.source === table.source);
+    const declared = await declareFilled(client, table, {
+      isKnown: stored[table.label]?.source === table.source,
+      settings: writingSettings(table.writing, adapter),
+    });
     if (declared.isNew) emptied.add(table.label);
     if (declared.isFilling) filling.push(table.source);
   }
   return { emptied, filling: new FillingSources(client, filling) };
+}
+
+/** How a source is declared, by what devices may change. Nothing is ever queried, because the stream brings all changes. */
+function writingSettings(writing: WritingPlan | null, adapter: string | null): SourceSettings {
+  if (writing === null || adapter === null) return READ_ONLY;
+  const { references, conflicts } = writing;
+  const more = conflicts === null ? {} : { conflicts };
+  return { read_only: false, adapter, poll_interval: -1, references, ...more };
 }
 
 interface OpenedStates {
@@ -133,7 +147,9 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, { states, fil
   const reader = new TableReader(sql, (label) => converters.tableOf(label));
   const reload = async () => converters.take(await loadPlan());
   const ports = { client, toJson: converters.toJson, problems, waiting, assignmentsOf };
-  const tables = new Tables({ ports, reader, loadPlan: reload, onCopied, filling }, loaded.plan, { ...states });
+  const recent = (opIds: readonly string[]) => recentOperations(sql, opIds).catch(() => new Set<string>());
+  const parts = { ports, reader, loadPlan: reload, onCopied, filling, recentOperations: recent };
+  const tables = new Tables(parts, loaded.plan, { ...states });
   return { tables, reader };
 }
 

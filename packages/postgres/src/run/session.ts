@@ -4,8 +4,10 @@ import { Batch, type RowChange, type TableChanges } from '../apply/batch.ts';
 import { bytesOf, type MappedTable } from '../apply/row.ts';
 import { Overlay } from '../copy/overlay.ts';
 import { RecentTransactions } from '../copy/recent-transactions.ts';
-import { type Chunk, HEARTBEAT_PREFIX, MARK_PREFIX } from '../copy/table-reader.ts';
+import { type Chunk, MARK_PREFIX } from '../copy/table-reader.ts';
+import { HEARTBEAT_PREFIX } from '../replication/heartbeat.ts';
 import type { Arrival, Lsn, Message } from '../replication/message.ts';
+import { CREATED_PREFIX, readCreatedMessage } from '../writing/operations.ts';
 import { batchSink, passChange, type RowMessage, type StreamedTable, streamedTable } from './changes.ts';
 import type { WindowRead } from './table-work.ts';
 import type { Tables } from './tables.ts';
@@ -121,7 +123,7 @@ export class Session {
     const { label } = streamed.table;
     const overlay = this.#overlayOf(label);
     const isKnown = passChange(streamed, message, [
-      batchSink(this.#batch, label),
+      batchSink(this.#batch, label, (id) => this.#tables.created.isHeld(label, id)),
       ...(overlay === null ? [] : [overlay]),
     ]);
     if (!isKnown) await this.#tables.reportUnnamed(label);
@@ -141,11 +143,18 @@ export class Session {
 
   async #readMark(prefix: string, content: string, lsn: Lsn): Promise<void> {
     if (prefix === HEARTBEAT_PREFIX) return this.#heartbeat(content, lsn);
+    if (prefix === CREATED_PREFIX) return this.#hold(content);
     const window = this.#window;
     if (prefix !== MARK_PREFIX || window === null) return;
     if (content === this.#mark(window.number, 'low')) {
       window.opened = { overlay: new Overlay(), xids: this.#recent.list() };
     } else if (content === this.#mark(window.number, 'high')) this.#phase = 'last_of_window';
+  }
+
+  /** The row came before it, in the same transaction. */
+  async #hold(content: string): Promise<void> {
+    const row = { ...readCreatedMessage(content), heldAt: this.#position.stored };
+    if (await this.#tables.created.add(row)) this.#batch.remove(row.table, row.id);
   }
 
   /** Arrives between transactions, and lets an idle database forget its log. */
@@ -155,6 +164,7 @@ export class Session {
     await this.#applyBatch();
     if (lsn > this.#position.received) this.#position.received = lsn;
     await this.#flush();
+    await this.#tables.readCreated();
     if (runId !== this.#options.runId) return;
     this.#options.onLag(Math.max(0, this.#options.nowMs() - Number(sentAtMs)));
     await this.#tables.beat(this.#position.stored);

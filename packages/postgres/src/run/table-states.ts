@@ -23,7 +23,7 @@ export function orderedTables(plan: Plan): readonly MappedTable[] {
 /** Changes whenever rows that are stored already have to be copied again. */
 function signatureOf(table: MappedTable): string {
   const { label: _label, keepsOwners: _keepsOwners, ...plan } = table.plan;
-  const rest = 'writable' in plan ? { ...plan, writable: [] } : plan;
+  const rest = 'writing' in plan ? { ...plan, writing: null } : plan;
   return JSON.stringify(rest);
 }
 
@@ -96,6 +96,6 @@ export function planOfRemoved(label: string, { source, sourceType }: TableState)
     sourceType: sourceType ?? 'shared',
     attributes: [],
     owner: sourceType === 'shared' || sourceType === null ? { kind: 'shared' } : { kind: sourceType, column },
-    writable: [],
+    writing: null,
   };
 }

@@ -12,6 +12,7 @@ import { type NamedWork, WorkQueue } from '../copy/work-queue.ts';
 import type { Plan, TablePlan } from '../mapping/plan.ts';
 import type { Lsn, Relation } from '../replication/message.ts';
 import type { TablePhase, TableState } from '../state/connector-state.ts';
+import { CreatedRows } from './created-rows.ts';
 import type { FillingSources } from './filling-sources.ts';
 import { newTableState, orderedTables, planOfRemoved, reconcile, verifiesIn } from './table-states.ts';
 import { ChunkSizes, keysSelection, selectionOf, type WindowRead } from './table-work.ts';
@@ -23,6 +24,8 @@ export interface TablesParts {
   readonly loadPlan: () => Promise<Plan>;
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
   readonly filling: FillingSources;
+  /** Of these operations of devices, those whose answer Tidemark may still have to write down. */
+  readonly recentOperations: (opIds: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
 /** Users who did not exist that are looked up at each heartbeat. */
@@ -31,6 +34,7 @@ const LOOKED_UP_MAX = 100;
 /** The tables of the mapping: where each stands, what is to be read next, and how changes of its rows are applied. */
 export class Tables {
   readonly sizes = new ChunkSizes();
+  readonly created: CreatedRows;
   readonly #parts: TablesParts;
   readonly #queue = new WorkQueue();
   /** The columns as the stream described them last. */
@@ -46,6 +50,11 @@ export class Tables {
     this.#parts = parts;
     this.#ordered = orderedTables(plan);
     this.#states = states;
+    this.created = new CreatedRows({
+      ports: parts.ports,
+      planOf: (label) => this.#objectsPlan(label),
+      recentOperations: parts.recentOperations,
+    });
   }
 
   /** All tables whose changes count, parents before children. */
@@ -59,7 +68,8 @@ export class Tables {
 
   /** No later position than this may be stored; null: any. */
   get heldAt(): Lsn | null {
-    return this.#queue.heldAt;
+    const [one, other] = [this.#queue.heldAt, this.created.heldAt];
+    return one === null || (other !== null && other < one) ? other : one;
   }
 
   /** Whether the states differ from what was stored. */
@@ -164,6 +174,13 @@ export class Tables {
     const existing: string[] = [];
     for (const login of logins.slice(start, start + LOOKED_UP_MAX)) if (await this.#isUser(login)) existing.push(login);
     await this.#wakeRowsOf(new Set(existing), heldAt);
+  }
+
+  /** Reads the rows that devices have created, once Tidemark has them. */
+  async readCreated(): Promise<void> {
+    for (const { table: label, id, heldAt } of await this.created.take()) {
+      this.#ask({ label, kind: 'keys', names: new Set([id]), heldAt });
+    }
   }
 
   async #wakeRowsOf(logins: ReadonlySet<string>, heldAt: Lsn): Promise<void> {
@@ -314,9 +331,14 @@ export class Tables {
   }
 
   #planOf(label: string): TablePlan {
-    const table = this.#ordered.find((one) => one.label === label);
-    if (table?.kind !== 'objects') throw new Error(`the table ${label} is not in the mapping`);
-    return table.plan;
+    const plan = this.#objectsPlan(label);
+    if (plan === null) throw new Error(`the table ${label} is not in the mapping`);
+    return plan;
+  }
+
+  #objectsPlan(label: string): TablePlan | null {
+    const table = this.find(label);
+    return table?.kind === 'objects' ? table.plan : null;
   }
 
   #state(label: string): TableState {

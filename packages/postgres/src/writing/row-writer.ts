@@ -5,25 +5,25 @@ import {
   type CreateCall,
   type DeleteCall,
   Rejected,
-  type SourceHandlers,
   type UpdateCall,
   type UploadCall,
 } from '@tidemark/backend';
-import type { JsonValue } from '@tidemark/protocol';
-
+import { errorMessage, type JsonValue } from '@tidemark/protocol';
 import { keyOf, objectId } from '../sql/object-id.ts';
 import type { Sql, TransactionSql } from '../sql/open-sql.ts';
 import { quoteIdentifier } from '../sql/quote.ts';
+import { announceCreated, beginOperation, endOperation } from './operations.ts';
 import { isWorthRepeating, sqlVerdict } from './sql-verdict.ts';
 import {
   deleteStatement,
   findStatement,
   insertStatement,
+  type Row,
   type Statement,
   updateStatement,
   type Values,
 } from './statements.ts';
-import { ownerText, type TypedColumn, type WrittenTable } from './written-table.ts';
+import { ownerKind, ownerText, type TypedColumn, type WrittenTable } from './written-table.ts';
 
 export interface RowWriterOptions {
   readonly sql: Sql;
@@ -36,10 +36,10 @@ export interface RowWriterOptions {
   readonly hooks?: Readonly<Record<string, WriteHook>>;
 }
 
-/** What a device wants. `seen` are the values of the changed attributes as the device saw them, if the source detects conflicts. */
+/** What a device wants. `seen` are the values as the device saw them, if the source detects conflicts. */
 export type RowCall =
   | ({ readonly op: 'create' } & CreateCall)
-  | ({ readonly op: 'update'; readonly seen?: Attributes } & UpdateCall)
+  | ({ readonly op: 'update' } & UpdateCall)
   | ({ readonly op: 'delete' } & DeleteCall);
 
 /** Runs in the transaction of the change. It returns the id of the object; throw `Rejected` or `Conflict` to refuse. */
@@ -61,16 +61,6 @@ export class RowWriter {
     this.#tables = new Map(options.tables.map((table) => [table.source, table]));
   }
 
-  /** The handlers of all written sources, as a backend has them. */
-  handlers(): Readonly<Record<string, SourceHandlers>> {
-    const handlers: SourceHandlers = {
-      create: async (call) => ({ id: await this.write({ op: 'create', ...call }) }),
-      update: async (call) => void (await this.write({ op: 'update', ...call })),
-      delete: async (call) => void (await this.write({ op: 'delete', ...call })),
-    };
-    return Object.fromEntries([...this.#tables.keys()].map((source) => [source, handlers]));
-  }
-
   /** Returns the id of the object. Rejects with `Rejected` or `Conflict` for good, with anything else for now. */
   async write(call: RowCall): Promise<string> {
     const table = this.#tables.get(call.source);
@@ -86,17 +76,33 @@ export class RowWriter {
   }
 
   async #once(table: WrittenTable, call: RowCall): Promise<string> {
+    requireAllowed(table, call);
     const groups = (await this.#options.groupsOf?.(call.user_id)) ?? (call.group === undefined ? [] : [call.group]);
     const hook = this.#options.hooks?.[table.label];
     return this.#options.sql.begin(async (sql) => {
-      const known = await beginOperation(sql, call.op_id);
-      if (known !== null) return known;
-      await this.#become(sql, call, groups);
-      const id = await (hook === undefined ? this.#perform(sql, table, call) : hook(sql, call));
+      const known = await unjudged(beginOperation(sql, call.op_id));
+      if (known !== null) {
+        await this.#announce(sql, table, call, { id: known, isRepeated: true });
+        return known;
+      }
+      await unjudged(this.#become(sql, call, groups));
+      const id = await (hook === undefined ? this.#perform(sql, table, call, groups) : hook(sql, call));
       if (this.#options.role !== undefined) await sql.unsafe('RESET ROLE');
-      await sql`UPDATE tidemark.operations SET object_id = ${id} WHERE op_id = ${call.op_id}`;
+      await unjudged(endOperation(sql, call.op_id, id));
+      await this.#announce(sql, table, call, { id, isRepeated: false });
       return id;
-    }) as Promise<string>;
+    });
+  }
+
+  async #announce(
+    sql: TransactionSql,
+    table: WrittenTable,
+    call: RowCall,
+    { id, isRepeated }: { readonly id: string; readonly isRepeated: boolean },
+  ): Promise<void> {
+    if (call.op !== 'create') return;
+    const owner = ownerText(table, { user: call.user_id, group: call.group ?? null });
+    await unjudged(announceCreated(sql, { opId: call.op_id, table: table.label, id, owner, isRepeated }));
   }
 
   /** Everything in this transaction that follows is done in the name of the user. */
@@ -107,28 +113,26 @@ export class RowWriter {
     if (role !== undefined) await sql.unsafe(`SET LOCAL ROLE ${quoteIdentifier(role)}`);
   }
 
-  async #perform(sql: TransactionSql, table: WrittenTable, call: RowCall): Promise<string> {
+  async #perform(sql: TransactionSql, table: WrittenTable, call: RowCall, groups: readonly string[]): Promise<string> {
     if (call.op === 'create') return this.#insert(sql, table, call);
-    const key = keyOf(call.id, table.key.length);
     const owner = ownerText(table, { user: call.user_id, group: call.group ?? null });
+    const row: Row = { key: keyOf(call.id, table.key.length), owner, seen: seenValues(table, call.seen) };
     if (call.op === 'delete') {
-      const deleted = await run(sql, deleteStatement(table, key, owner));
-      if (deleted.length === 0) await this.#requireGone(sql, table, key, owner);
+      const deleted = await run(sql, deleteStatement(table, row));
+      if (deleted.length === 0) await this.#explainNotDeleted(sql, table, row);
       return call.id;
     }
-    const values = given(table, call.attributes, call.removed);
+    const values = given(table, call.attributes, { removed: call.removed, isNew: false });
     if (values.size === 0) return call.id;
-    const seen = call.seen === undefined ? new Map<TypedColumn, JsonValue>() : given(table, call.seen, []);
-    const updated = await run(sql, updateStatement(table, key, owner, { values, seen }));
-    if (updated.length > 0) return call.id;
-    const isThere = seen.size > 0 && (await run(sql, findStatement(table, key, owner))).length > 0;
-    if (isThere) throw new Conflict('somebody else has changed it in the database meanwhile');
-    throw new Rejected('it is not there any more, or this user may not change it');
+    const [updated] = await run(sql, updateStatement(table, row, values));
+    if (updated === undefined) throw await this.#notUpdated(sql, table, row);
+    requireOwner(table, updated.owner ?? null, { owner, groups });
+    return call.id;
   }
 
   async #insert(sql: TransactionSql, table: WrittenTable, call: CreateCall): Promise<string> {
     const owner = ownerText(table, { user: call.user_id, group: call.group ?? null });
-    const values = new Map(given(table, call.attributes, []));
+    const values = new Map(given(table, call.attributes, { removed: [], isNew: true }));
     const isGiven = (column: string) => [...values.keys()].some(({ name }) => name === column);
     const chosen = chosenKey(table, call.id);
     if (chosen !== null && !isGiven(chosen.column.name)) values.set(chosen.column, chosen.value);
@@ -143,21 +147,54 @@ export class RowWriter {
     return objectId(table.key.map((_, at) => row[`k${at}`] ?? ''));
   }
 
-  /** A row that is there although it was deleted is one that the user may not delete. */
-  async #requireGone(sql: TransactionSql, table: WrittenTable, key: readonly string[], owner: string | null) {
+  /** A row that is there although it was deleted has changed, or is one that the user may not delete. */
+  async #explainNotDeleted(sql: TransactionSql, table: WrittenTable, row: Row): Promise<void> {
+    const left = await this.#find(sql, table, row);
+    if (left === undefined) return;
+    throw left.is_as_seen === 'true' ? new Rejected('this user may not delete it') : changedMeanwhile();
+  }
+
+  async #notUpdated(sql: TransactionSql, table: WrittenTable, row: Row): Promise<Error> {
+    const left = await this.#find(sql, table, row);
+    if (left !== undefined && left.is_as_seen !== 'true') return changedMeanwhile();
+    return new Rejected('it is not there any more, or this user may not change it');
+  }
+
+  /** Finds the row also where policies hide it from the user, whose it is. */
+  async #find(sql: TransactionSql, table: WrittenTable, row: Row): Promise<ReturnedRow | undefined> {
     if (this.#options.role !== undefined) await sql.unsafe('RESET ROLE');
-    const left = await run(sql, findStatement(table, key, owner));
-    if (left.length > 0) throw new Rejected('this user may not delete it');
+    const [found] = await run(sql, findStatement(table, row));
+    return found;
   }
 }
 
-/** Returns the id of the object if the operation was done before. Another call of the same operation is waited for. */
-async function beginOperation(sql: TransactionSql, opId: string): Promise<string | null> {
-  const begun = await sql`INSERT INTO tidemark.operations (op_id, object_id) VALUES (${opId}, '')
-    ON CONFLICT (op_id) DO NOTHING RETURNING 1`;
-  if (begun.length > 0) return null;
-  const [done] = await sql<{ object_id: string }>`SELECT object_id FROM tidemark.operations WHERE op_id = ${opId}`;
-  return done?.object_id ?? null;
+function changedMeanwhile(): Conflict {
+  return new Conflict('somebody else has changed it in the database meanwhile');
+}
+
+/** A failure of the bookkeeping says nothing about the change: it must be tried again, never rejected. */
+async function unjudged<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw new Error(`the change could not be written down: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+function requireAllowed({ source, mayCreate, mayDelete }: WrittenTable, { op }: RowCall): void {
+  if (op === 'create' && !mayCreate) throw new Rejected(`objects of "${source}" cannot be created on devices`);
+  if (op === 'delete' && !mayDelete) throw new Rejected(`objects of "${source}" cannot be deleted on devices`);
+}
+
+/** A change may move a row to another group of the user, and to others only where the mapping says so. */
+function requireOwner(
+  table: WrittenTable,
+  now: string | null,
+  { owner, groups }: { readonly owner: string | null; readonly groups: readonly string[] },
+): void {
+  if (owner === null || now === owner || table.mayHandOver) return;
+  if (ownerKind(table) === 'group' && now !== null && groups.includes(now)) return;
+  throw new Rejected('it would belong to somebody else');
 }
 
 type ReturnedRow = Readonly<Record<string, string | null>>;
@@ -167,16 +204,26 @@ async function run(sql: TransactionSql, { text, parameters }: Statement): Promis
 }
 
 /** The columns that attributes stand for. What devices may not write is refused, not dropped. */
-function given(table: WrittenTable, attributes: Attributes | Partial<Attributes>, removed: readonly string[]): Values {
+function given(
+  table: WrittenTable,
+  attributes: Attributes | Partial<Attributes>,
+  { removed, isNew }: { readonly removed: readonly string[]; readonly isNew: boolean },
+): Values {
   const values = new Map<TypedColumn, JsonValue>();
   const set = (attribute: string, value: JsonValue) => {
     const column = table.columns.find((one) => one.attribute === attribute);
-    if (column === undefined) throw new Rejected(`"${attribute}" cannot be changed on devices`);
+    const mayWrite = isNew ? column?.inCreate : column?.inUpdate;
+    if (column === undefined || mayWrite !== true) throw new Rejected(`"${attribute}" cannot be changed on devices`);
     values.set(column, value);
   };
   for (const [attribute, value] of Object.entries(attributes)) set(attribute, value ?? null);
   for (const attribute of removed) set(attribute, null);
   return values;
+}
+
+function seenValues({ columns }: WrittenTable, seen: Partial<Attributes> = {}): Values {
+  const known = columns.filter(({ attribute }) => seen[attribute] !== undefined);
+  return new Map(known.map((column) => [column, seen[column.attribute] ?? null]));
 }
 
 /** The key that the device chooses, where the database chooses none. */

@@ -6,7 +6,8 @@ import type { WrittenTable } from './written-table.ts';
 const AGAIN = new Set(['40001', '40P01', '55P03']);
 
 export function isWorthRepeating(error: unknown): boolean {
-  return error instanceof DatabaseError && AGAIN.has(error.code ?? '');
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return cause instanceof DatabaseError && AGAIN.has(cause.code ?? '');
 }
 
 /**

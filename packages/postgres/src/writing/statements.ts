@@ -26,38 +26,53 @@ export function insertStatement(table: WrittenTable, values: Values): Statement 
   };
 }
 
-/** Changes one row, if it belongs to `owner`. `seen` are values that the columns must still have. It returns a row if it did. */
-export function updateStatement(
-  table: WrittenTable,
-  key: readonly string[],
-  owner: string | null,
-  { values, seen }: { readonly values: Values; readonly seen: Values },
-): Statement {
-  const parameters: (string | null)[] = [recordText(values), recordText(seen)];
-  const settings = [...values.keys()].map(({ name }) => `${quoteIdentifier(name)} = x.${quoteIdentifier(name)}`);
-  const isAsSeen = [...seen.keys()].map(({ name }) => {
-    return `t.${quoteIdentifier(name)} IS NOT DISTINCT FROM s.${quoteIdentifier(name)}`;
-  });
-  const from = [recordOf(values, '$1'), ...(seen.size === 0 ? [] : [recordOf(seen, '$2', 's')])].join(', ');
-  if (seen.size === 0) parameters.pop();
-  const where = [...rowConditions(table, key, owner, parameters), ...isAsSeen].join(' AND ');
-  return {
-    text: `UPDATE ${quoteTable(table)} AS t SET ${settings.join(', ')} FROM ${from} WHERE ${where} RETURNING 1`,
-    parameters,
-  };
+/** Which row, whose it must be (null: anybody's), and the values that its columns must still have. */
+export interface Row {
+  readonly key: readonly string[];
+  readonly owner: string | null;
+  readonly seen: Values;
 }
 
-export function deleteStatement(table: WrittenTable, key: readonly string[], owner: string | null): Statement {
+/** Changes one row. If it did, it returns as `owner` whose the row has become. */
+export function updateStatement(table: WrittenTable, row: Row, values: Values): Statement {
+  const parameters: (string | null)[] = [recordText(values)];
+  const settings = [...values.keys()].map(({ name }) => `${quoteIdentifier(name)} = x.${quoteIdentifier(name)}`);
+  const seen = seenCondition(row, parameters);
+  const where = [...rowConditions(table, row, parameters), ...seen].join(' AND ');
+  const set = `UPDATE ${quoteTable(table)} AS t SET ${settings.join(', ')} FROM ${recordOf(values, '$1')}`;
+  return { text: `${set} WHERE ${where} RETURNING ${ownerOf(table)} AS owner`, parameters };
+}
+
+/** Deletes one row. It returns a row if it did. */
+export function deleteStatement(table: WrittenTable, row: Row): Statement {
   const parameters: (string | null)[] = [];
-  const where = rowConditions(table, key, owner, parameters).join(' AND ');
+  const seen = seenCondition(row, parameters);
+  const where = [...rowConditions(table, row, parameters), ...seen].join(' AND ');
   return { text: `DELETE FROM ${quoteTable(table)} AS t WHERE ${where} RETURNING 1`, parameters };
 }
 
-/** Finds one row, if it belongs to `owner`. */
-export function findStatement(table: WrittenTable, key: readonly string[], owner: string | null): Statement {
+/** Finds one row, and says as `is_as_seen` whether it is as the device saw it. */
+export function findStatement(table: WrittenTable, row: Row): Statement {
   const parameters: (string | null)[] = [];
-  const where = rowConditions(table, key, owner, parameters).join(' AND ');
-  return { text: `SELECT 1 FROM ${quoteTable(table)} AS t WHERE ${where}`, parameters };
+  const seen = ['true', ...seenCondition(row, parameters)].join(' AND ');
+  const where = rowConditions(table, row, parameters).join(' AND ');
+  return { text: `SELECT (${seen})::text AS is_as_seen FROM ${quoteTable(table)} AS t WHERE ${where}`, parameters };
+}
+
+function seenCondition({ seen }: Row, parameters: (string | null)[]): readonly string[] {
+  if (seen.size === 0) return [];
+  const values = recordOf(seen, `$${parameters.push(recordText(seen))}`, 's');
+  const isSame = [...seen.keys()].map(({ name, typeName }) => {
+    const [now, then] = ['t', 's'].map((alias) => comparable(`${alias}.${quoteIdentifier(name)}`, typeName));
+    return `${now} IS NOT DISTINCT FROM ${then}`;
+  });
+  return [`(SELECT ${isSame.join(' AND ')} FROM ${values})`];
+}
+
+/** Some types have no equality. */
+function comparable(value: string, typeName: string): string {
+  if (/^json(\[\])*$/.test(typeName)) return `${value}::text::jsonb`;
+  return /^(?:xml|point|polygon|path|box|line|lseg|circle)\b/.test(typeName) ? `${value}::text` : value;
 }
 
 function keyTexts({ key }: WrittenTable): readonly string[] {
@@ -75,12 +90,7 @@ function ownerOf({ owner }: WrittenTable): string {
 }
 
 /** Adds to the parameters what the conditions need. */
-function rowConditions(
-  table: WrittenTable,
-  key: readonly string[],
-  owner: string | null,
-  parameters: (string | null)[],
-): readonly string[] {
+function rowConditions(table: WrittenTable, { key, owner }: Row, parameters: (string | null)[]): readonly string[] {
   const parameter = (value: string) => `$${parameters.push(value)}::text`;
   const isRow = table.key.map(({ name, typeName }, at) => {
     return `t.${quoteIdentifier(name)} = CAST(${parameter(key[at] ?? '')} AS ${typeName})`;

@@ -6,9 +6,13 @@ export interface WrittenTable {
   readonly label: string;
   readonly source: string;
   readonly key: readonly KeyColumn[];
-  /** The columns that devices may write. */
+  /** The columns that devices have, also those that they may not write. */
   readonly columns: readonly WrittenColumn[];
   readonly owner: WrittenOwner;
+  readonly mayCreate: boolean;
+  readonly mayDelete: boolean;
+  /** Whether an update may give the row to anybody. */
+  readonly mayHandOver: boolean;
 }
 
 export interface TypedColumn {
@@ -24,6 +28,9 @@ export interface KeyColumn extends TypedColumn {
 
 export interface WrittenColumn extends TypedColumn {
   readonly attribute: string;
+  /** Whether devices may give it to a row that is there, and to a new one. */
+  readonly inUpdate: boolean;
+  readonly inCreate: boolean;
 }
 
 export type WrittenOwner =
@@ -50,8 +57,12 @@ export interface Uploader {
 }
 
 /** The text that the owner's column must have; null: the data is everybody's. */
-export function ownerText({ owner }: WrittenTable, { user, group }: Uploader): string | null {
-  if (owner.kind === 'shared') return null;
-  const kind = owner.kind === 'through' ? owner.parent.ownerKind : owner.kind;
+export function ownerText(table: WrittenTable, { user, group }: Uploader): string | null {
+  const kind = ownerKind(table);
+  if (kind === 'shared') return null;
   return kind === 'user' ? user : (group ?? '');
+}
+
+export function ownerKind({ owner }: WrittenTable): 'shared' | 'user' | 'group' {
+  return owner.kind === 'through' ? owner.parent.ownerKind : owner.kind;
 }

@@ -25,6 +25,11 @@ export interface ChangeCall extends PersonalSourceCall {
   readonly id: string;
 }
 
+/** `seen` are the values that the device saw, if the source detects conflicts: of what it changes, or of the object that it deletes. */
+export interface SeenChangeCall extends ChangeCall {
+  readonly seen?: Attributes;
+}
+
 /**
  * A source with its functions: attributes as in the configuration, and the calls that Tidemark may make. Without a
  * function the call is not supported: uploads of that kind are rejected, searches are not available.
@@ -38,9 +43,9 @@ export interface SourceDefinition extends Partial<Omit<SourceSetting, 'name' | '
   readonly create?: (call: ChangeCall & { readonly attributes: Attributes }) => string | Promise<string>;
   /** `attributes` are the changed ones, `removed` the names of those to remove. */
   readonly update?: (
-    call: ChangeCall & { readonly attributes: Attributes; readonly removed: readonly string[] },
+    call: SeenChangeCall & { readonly attributes: Attributes; readonly removed: readonly string[] },
   ) => void | Promise<void>;
-  readonly delete?: (call: ChangeCall) => void | Promise<void>;
+  readonly delete?: (call: SeenChangeCall) => void | Promise<void>;
   /**
    * Returns the name of the partition for the data of a user. Users with the same name share one query and one copy.
    * Null: the user's own partition, or with the `partition_type` `group` no group. It is called whenever a device

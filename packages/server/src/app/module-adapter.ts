@@ -51,14 +51,14 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
       if (typeof given === 'string' && nameProblem('object', given) === null) return given;
       throw new Refusal('backend_error', 'create must return the id of the object');
     },
-    async update({ user, partition = null, opId, id, attributes, removed }) {
+    async update({ user, partition = null, opId, id, attributes, removed, seen }) {
       const update = known(definition.update, 'updated');
-      const call = { user, partition, op_id: opId, id, attributes: attributes as Attributes, removed };
+      const call = { user, partition, op_id: opId, id, attributes: attributes as Attributes, removed, ...seenOf(seen) };
       await within('update', () => update(call));
     },
-    async delete({ user, partition = null, opId, id }) {
+    async delete({ user, partition = null, opId, id, seen }) {
       const remove = known(definition.delete, 'deleted');
-      await within('delete', () => remove({ user, partition, op_id: opId, id }));
+      await within('delete', () => remove({ user, partition, op_id: opId, id, ...seenOf(seen) }));
     },
     ...(search === undefined
       ? {}
@@ -79,6 +79,10 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
             within<readonly string[]>('groups', async () => groupsOf(user)),
         }),
   };
+}
+
+function seenOf(seen: JsonValue | undefined): { readonly seen?: Attributes } {
+  return seen === undefined ? {} : { seen: seen as Attributes };
 }
 
 /** Any error but a refusal is a bug in the module: it is logged with its stack, and reported to others without it. */

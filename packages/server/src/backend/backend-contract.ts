@@ -1,4 +1,4 @@
-import { attributes, closed, nullableText, objects, text, texts } from '@tidemark/protocol/annotated';
+import { attributes, closed, flag, nullableText, objects, text, texts } from '@tidemark/protocol/annotated';
 import { PartitionType } from '@tidemark/protocol/schemas';
 import { type TSchema, Type } from '@tidemark/protocol/typebox';
 
@@ -13,7 +13,17 @@ const OpId = text(
 );
 const ObjectId = text("The backend's id of the object.", '17');
 const Objects = objects('A hash of hashes: object id → attributes.');
-const Done = Type.Object({}, { title: 'Done', description: 'Its members are ignored.' });
+const Done = Type.Object(
+  {
+    pushed: Type.Optional(
+      flag('True: the backend pushes the object by itself, so Tidemark writes the outcome and nothing else.'),
+    ),
+  },
+  { title: 'Done', description: 'The change is made.' },
+);
+const Seen = Type.Optional(
+  attributes('The values that the device saw, if the source detects conflicts.', { price: 9.5 }),
+);
 
 export interface BackendCallContract {
   readonly summary: string;
@@ -63,7 +73,8 @@ export const BACKEND_CALLS = {
   },
   query: {
     summary: 'Return all objects of a source, or of a source and user or group',
-    description: 'The answer replaces the data: what is missing in it is deleted.',
+    description:
+      'The answer replaces the data: what is missing in it is deleted. 204 without a body leaves the data as it is, for backends that push every change.',
     request: Type.Object(
       {
         source: Source,
@@ -108,6 +119,7 @@ export const BACKEND_CALLS = {
         id: ObjectId,
         attributes: attributes('The changed attributes.', { price: 10 }),
         removed: Type.Optional(texts('The attributes to remove from the object. Absent: none.', ['note'])),
+        seen: Seen,
       },
       { ...closed, title: 'UpdateRequest', description: 'An object to change.' },
     ),
@@ -118,7 +130,7 @@ export const BACKEND_CALLS = {
     summary: 'Delete an object',
     description: AT_LEAST_ONCE,
     request: Type.Object(
-      { source: Source, user_id: ActingUser, group: Group, op_id: OpId, id: ObjectId },
+      { source: Source, user_id: ActingUser, group: Group, op_id: OpId, id: ObjectId, seen: Seen },
       { ...closed, title: 'DeleteRequest', description: 'An object to delete.' },
     ),
     answer: Done,

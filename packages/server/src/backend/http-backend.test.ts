@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { AdapterRefusal, LoggedFailure, type ObjectsAnswer } from '@tidemark/core';
+import { AdapterRefusal, LoggedFailure, type QueryAnswer } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import {
   answerJson,
@@ -97,7 +97,8 @@ function manualTimer(): Timers & { fire(): void } {
   };
 }
 
-async function textOf(answer: ObjectsAnswer): Promise<string> {
+async function textOf(answer: QueryAnswer): Promise<string> {
+  if ('isUnchanged' in answer) return 'unchanged';
   if (!('chunks' in answer)) throw new Error('not a text');
   let text = '';
   for await (const chunk of answer.chunks) text += chunk;

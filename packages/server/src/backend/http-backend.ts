@@ -2,13 +2,16 @@ import {
   type Adapter,
   AdapterRefusal,
   type Authenticator,
+  type ChangeAnswer,
   type Clock,
+  type DeleteCall,
   type Log,
   type LogFields,
   LoggedFailure,
   type LoginAnswer,
   type ObjectsAnswer,
   type PersonalCall,
+  type QueryAnswer,
   type QueryCall,
   type Random,
   type UpdateCall,
@@ -72,6 +75,8 @@ export interface BackendHealth extends BreakerView {
 const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const ID_BYTES = 16;
 const MS_PER_S = 1_000;
+/** To a query: the backend pushes every change by itself, so nothing is to be replaced. */
+const NO_CONTENT = 204;
 const SEVERITY = { closed: 0, trying: 1, open: 2 } as const;
 
 /** The backend of a customer, called by `POST {adapter_url}/<call>`. docs/backend/contract.md is the contract. */
@@ -136,16 +141,20 @@ export class HttpBackend implements Adapter, Authenticator {
     return answer;
   }
 
-  query({ source, user, partition: group }: QueryCall): Promise<ObjectsAnswer> {
+  async query({ source, user, partition: group }: QueryCall): Promise<QueryAnswer> {
     const partition = group === undefined ? (user === null ? 'app' : 'user') : 'group';
     const body = { source, user_id: user, partition, ...(group === undefined ? {} : { group }) };
-    return this.#objects('query', body, this.#parts.queryTimeoutMs);
+    const posted = await this.#post('query', body, this.#parts.queryTimeoutMs);
+    if (posted.exchange.status !== NO_CONTENT) return this.#objects(posted);
+    posted.exchange.release();
+    this.#end(posted, null);
+    return { isUnchanged: true };
   }
 
-  search(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer> {
+  async search(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer> {
     const { source, user, partition: group, params } = call;
     const body = { source, user_id: user, ...(group === undefined ? {} : { group }), params };
-    return this.#objects('search', body, this.#parts.timeoutMs);
+    return this.#objects(await this.#post('search', body, this.#parts.timeoutMs));
   }
 
   async create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string> {
@@ -155,20 +164,19 @@ export class HttpBackend implements Adapter, Authenticator {
     });
   }
 
-  async update(call: UpdateCall): Promise<void> {
+  async update(call: UpdateCall): Promise<ChangeAnswer> {
     const { attributes, removed } = call;
     // Absent unless something is removed, for backends that refuse members they do not know.
-    const body = { ...uploadOf(call), attributes, ...(removed.length === 0 ? {} : { removed }) };
-    await this.#exchange('update', body, () => undefined);
+    const body = { ...uploadOf(call), attributes, ...(removed.length === 0 ? {} : { removed }), ...seenOf(call) };
+    return this.#exchange('update', body, changeAnswer);
   }
 
-  async delete(call: UploadCall): Promise<void> {
-    await this.#exchange('delete', uploadOf(call), () => undefined);
+  async delete(call: DeleteCall): Promise<ChangeAnswer> {
+    return this.#exchange('delete', { ...uploadOf(call), ...seenOf(call) }, changeAnswer);
   }
 
   /** Returns an answer that is read as it arrives. The result of the call is known when it has been read. */
-  async #objects(call: BackendCall, body: CallBody, deadlineMs: number): Promise<ObjectsAnswer> {
-    const posted = await this.#post(call, body, deadlineMs);
+  async #objects(posted: Posted): Promise<ObjectsAnswer> {
     const { exchange } = posted;
     try {
       if (!isSuccess(exchange.status)) throw await this.#refusalOf(posted);
@@ -398,6 +406,14 @@ function wordsOf(
 
 function uploadOf({ source, user, partition: group, opId, id }: UploadCall) {
   return { source, user_id: user, ...(group === undefined ? {} : { group }), op_id: opId, id };
+}
+
+function seenOf({ seen }: DeleteCall) {
+  return seen === undefined ? {} : { seen };
+}
+
+function changeAnswer({ answer }: AnswerRead): ChangeAnswer {
+  return { isPushed: answer.pushed === true };
 }
 
 function requireJson({ headers }: Exchange): void {

@@ -1,4 +1,4 @@
-import { type Adapter, AdapterRefusal, type ObjectsAnswer } from '@tidemark/core';
+import { type Adapter, AdapterRefusal, type QueryAnswer } from '@tidemark/core';
 import { type JsonValue, parseJson, Refusal } from '@tidemark/protocol';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -115,8 +115,9 @@ async function queried(adapter: Adapter): Promise<unknown> {
   return objectsOf(await adapter.query({ source: 'Stock', user: null }));
 }
 
-async function objectsOf(answer: ObjectsAnswer): Promise<unknown> {
+async function objectsOf(answer: QueryAnswer): Promise<unknown> {
   if ('objects' in answer) return answer.objects;
+  if ('isUnchanged' in answer) throw new Error('the adapter has no objects');
   let text = '';
   for await (const chunk of answer.chunks) text += chunk;
   return parseJson(text);

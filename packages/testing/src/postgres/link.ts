@@ -55,6 +55,8 @@ export class Link {
   readonly progress: TableProgress[] = [];
   readonly problems: RowProblem[] = [];
   readonly heals: string[] = [];
+  /** Called with every position that is stored. */
+  onPosition: (position: string) => void = () => undefined;
   readonly #own: (name: string) => string;
   #mapping: Tables;
   #connector: Connector | null = null;
@@ -85,6 +87,7 @@ export class Link {
       onProgress: (progress) => this.progress.push(progress),
       onProblem: (problem) => this.problems.push(problem),
       onHeal: (reason) => this.heals.push(reason),
+      onPosition: (position) => this.onPosition(position),
     };
     this.#connector = new Connector({
       ...{ client: this.client, name: this.name, address: parseDatabaseUrl(this.database.url), events },
