@@ -22,6 +22,7 @@ const EVERY_ATTRIBUTE: SourceAttributes = {
   cud_queue: 's',
   conflicts: 'detect',
   read_only: false,
+  filling: true,
   push_notify: true,
   references: { order: 'Order', part: 'Part' },
 };
@@ -258,7 +259,7 @@ const ROWS: readonly Row[] = [
     args: [
       ...['sources', 'declare', 'P', '--partition-type', 'user', '--adapter', 'backend', '--poll-interval', '60'],
       ...['--sync-type', 'incremental', '--queue', 'q', '--query-queue', 'r', '--cud-queue', 's'],
-      ...['--conflicts', 'detect', '--read-only', 'false', '--push-notify', 'true'],
+      ...['--conflicts', 'detect', '--read-only', 'false', '--filling', 'true', '--push-notify', 'true'],
       ...['--reference', 'order=Order', 'part=Part'],
     ],
     call: 'POST /rc/v1/sources',

@@ -76,7 +76,7 @@ export class Connector {
   async runOnce(): Promise<void> {
     const { address, name, client, events = {}, mapping, adapter = null } = this.#options;
     const { slot, publication } = mapping;
-    const sql = openSql(address, { connections: 2, applicationName: `tidemark ${name}` });
+    const sql = openSql(address, { connections: 2, applicationName: `tidemark ${name}`, lookup: 'catalogue' });
     const connection = ReplicationConnection.open(address, this.#clock);
     this.#running = { connection };
     const timers: (() => void)[] = [];

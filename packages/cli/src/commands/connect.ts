@@ -100,7 +100,7 @@ async function init(
 ) {
   if (existsSync(file)) throw usageFailure(`${shown} exists already`, 'name another file with --mapping, or remove it');
   const catalogue = await reached(async () => {
-    const sql = openSql(address, { connections: 1 });
+    const sql = openSql(address, { connections: 1, lookup: 'catalogue' });
     try {
       return await readCatalogue(sql);
     } finally {

@@ -15,6 +15,7 @@ interface SourceOptions {
   readonly cudQueue?: string;
   readonly conflicts?: string;
   readonly readOnly?: string;
+  readonly filling?: string;
   readonly reference?: readonly string[];
   readonly pushNotify?: string;
 }
@@ -152,6 +153,7 @@ function withAttributes(command: Command): Command {
       ]),
     )
     .addOption(new Option('--read-only <yes>', 'true: devices cannot change the data').choices(['true', 'false']))
+    .addOption(new Option('--filling <yes>', 'true: devices get none of the data yet').choices(['true', 'false']))
     .option('--reference <attribute=Source...>', 'an attribute that holds ids of another source; empty for none')
     .addOption(
       new Option('--push-notify <yes>', 'whether a push pings the devices, once or until they have the change').choices(
@@ -169,6 +171,7 @@ function attributesOf(options: SourceOptions): object {
     cud_queue: queueOf(options.cudQueue),
     conflicts: options.conflicts,
     read_only: flagOf(options.readOnly),
+    filling: flagOf(options.filling),
     references: referencesOf(options.reference),
     push_notify: options.pushNotify === 'until_delivered' ? options.pushNotify : flagOf(options.pushNotify),
   };

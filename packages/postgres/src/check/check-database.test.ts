@@ -2,6 +2,7 @@ import { type PostgresDatabase, type PostgresServer, startPostgres } from '@tide
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseMapping } from '../mapping/parse-mapping.ts';
 import { createSlot } from '../replication/slot.ts';
+import { openSql } from '../sql/open-sql.ts';
 import { type DatabaseAddress, parseDatabaseUrl } from '../sql/parse-url.ts';
 import { checkDatabase } from './check-database.ts';
 import { checkServer } from './check-server.ts';
@@ -201,14 +202,14 @@ describe('checking a database before it is connected', () => {
   });
 
   it('[PG-43] a pooler is noticed by backends that change within a session', async () => {
-    const { database, address } = await openMended(
-      'CREATE SCHEMA pooler',
-      'CREATE SEQUENCE pooler.backends',
-      `CREATE FUNCTION pooler.pg_backend_pid() RETURNS int LANGUAGE sql SECURITY DEFINER AS $$ SELECT nextval('pooler.backends')::int $$`,
-    );
-    await database.sql.unsafe(`GRANT USAGE ON SCHEMA pooler TO ${address.user}`);
-    await database.sql.unsafe(`ALTER ROLE ${address.user} SET search_path = pooler, pg_catalog`);
-    expect((await check(address))[0]).toEqual({
+    // As a pooler does, it takes another connection for each statement.
+    const backends = [1, 2].map(() => openSql(parseDatabaseUrl(server.url), { connections: 1 }));
+    onTestFinished(async () => void (await Promise.all(backends.map((backend) => backend.end()))));
+    let statements = 0;
+    const next = () => backends[statements++ % 2] ?? server.sql;
+    const pooled = new Proxy(server.sql, { apply: (_, self, given) => Reflect.apply(next(), self, given) });
+    const found = await checkServer(pooled, parseDatabaseUrl(server.url), 'tidemark');
+    expect(found.find(({ code }) => code === 'pooler')).toEqual({
       code: 'pooler',
       level: 'error',
       message: 'a pooler is between the connector and the server: use the address of the server itself',

@@ -4,10 +4,11 @@ import { buildPlan } from '../mapping/build-plan.ts';
 import type { Mapping } from '../mapping/mapping.ts';
 import { MappingError } from '../mapping/mapping-problems.ts';
 import type { Plan } from '../mapping/plan.ts';
+import { ReplicationConnection } from '../replication/replication-connection.ts';
 import { openSql } from '../sql/open-sql.ts';
 import type { DatabaseAddress } from '../sql/parse-url.ts';
 import { checkPublication } from './check-publication.ts';
-import { checkServer } from './check-server.ts';
+import { checkServer, POOLER } from './check-server.ts';
 import { checkTables } from './check-tables.ts';
 import type { Finding } from './finding.ts';
 
@@ -19,8 +20,10 @@ export async function checkDatabase(
   mapping: Mapping,
   file: string,
 ): Promise<readonly Finding[]> {
-  const sql = openSql(address, { connections: 2 });
+  const sql = openSql(address, { connections: 2, lookup: 'catalogue' });
   try {
+    const inBetween = await findPooler(address);
+    if (inBetween !== null) return [inBetween];
     const catalogue = await readCatalogue(sql);
     const { plan, problems } = planOf(mapping, catalogue, file);
     const found = [
@@ -32,6 +35,22 @@ export async function checkDatabase(
     return found.sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level));
   } finally {
     await sql.end();
+  }
+}
+
+/**
+ * A pooler that does not pass replication ends the connection when it starts, because it does not know a parameter that the
+ * server knows. Null: there is none, or the connection fails for another reason, which the other checks find.
+ */
+async function findPooler(address: DatabaseAddress): Promise<Finding | null> {
+  const connection = ReplicationConnection.open(address);
+  try {
+    await connection.identify();
+    return null;
+  } catch (error) {
+    return /unsupported startup parameter/.test(String(error)) ? POOLER : null;
+  } finally {
+    await connection.close();
   }
 }
 

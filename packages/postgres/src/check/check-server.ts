@@ -108,7 +108,7 @@ async function poolerFindings(sql: Sql): Promise<readonly Finding[]> {
     pids.add(Number(row?.pid));
   }
   if (pids.size === 1) return [];
-  return [error('pooler', 'a pooler is between the connector and the server: use the address of the server itself')];
+  return [POOLER];
 }
 
 const RELOAD = 'SELECT pg_reload_conf()';
@@ -116,3 +116,8 @@ const RELOAD = 'SELECT pg_reload_conf()';
 function error(code: string, message: string, ...sql: readonly string[]): Finding {
   return { code, level: 'error', message, sql };
 }
+
+export const POOLER: Finding = error(
+  'pooler',
+  'a pooler is between the connector and the server: use the address of the server itself',
+);

@@ -27,11 +27,17 @@ export interface ChunkRequest {
 
 export const MARK_PREFIX = 'tidemark';
 
+/** A type as statements name it, with the schema in which its operators are. */
+interface KeyType {
+  readonly name: string;
+  readonly schema: string;
+}
+
 /** Reads tables in chunks, and writes marks into the log. */
 export class TableReader {
   readonly #sql: Sql;
   readonly #tableOf: (label: string) => TablePlan;
-  readonly #typeNames = new Map<number, string>();
+  readonly #types = new Map<number, KeyType>();
 
   constructor(sql: Sql, tableOf: (label: string) => TablePlan) {
     this.#sql = sql;
@@ -40,7 +46,7 @@ export class TableReader {
 
   /** Writes a mark before and one after a chunk, so that the stream brings them in this order. */
   async readBetween(request: ChunkRequest, marks: { readonly low: string; readonly high: string }): Promise<Chunk> {
-    await this.#loadTypeNames(request.table);
+    await this.#loadTypes(request.table);
     await this.#mark(marks.low);
     const chunk = await this.#read(request);
     await this.#mark(marks.high);
@@ -69,10 +75,12 @@ export class TableReader {
   }
 
   async #read({ table, selection, last, limit }: ChunkRequest): Promise<Chunk> {
-    const typeName = (typeId: number) => this.#typeNames.get(typeId) ?? 'text';
+    const typeName = (typeId: number) => this.#types.get(typeId)?.name ?? 'text';
     const { text, parameters } = chunkQuery(table, { selection, last, limit, typeName, tableOf: this.#tableOf });
-    const [snapshots, found] = await this.#sql.begin('isolation level repeatable read read only', (tx) =>
+    const path = this.#searchPath(table);
+    const [, snapshots, found] = await this.#sql.begin('isolation level repeatable read read only', (tx) =>
       Promise.all([
+        tx.unsafe(`SET LOCAL search_path = ${path}`),
         tx`SELECT pg_current_snapshot()::text AS text`,
         // As the server writes values, which is how the stream has them, too.
         tx.texts(text, parameters),
@@ -90,12 +98,20 @@ export class TableReader {
     return { rows, last: lastKey, isEnd: found.length < limit, snapshot };
   }
 
-  async #loadTypeNames(table: MappedTable): Promise<void> {
+  /** Operators of a type from an extension, such as `citext`, are where it is. Those of Postgres still come first. */
+  #searchPath(table: MappedTable): string {
+    const schemas = [...typeIdsOf(table, this.#tableOf)].map((id) => this.#types.get(id)?.schema ?? 'pg_catalog');
+    return [...new Set(['pg_catalog', ...schemas]), 'pg_temp'].map(quoteIdentifier).join(', ');
+  }
+
+  async #loadTypes(table: MappedTable): Promise<void> {
     for (const id of typeIdsOf(table, this.#tableOf)) {
-      if (this.#typeNames.has(id)) continue;
+      if (this.#types.has(id)) continue;
       // Without a length: "character" alone would mean one character.
-      const [row] = await this.#sql`SELECT format_type(${id}::oid, -1) AS name`;
-      this.#typeNames.set(id, String(row?.name));
+      const [row] = await this.#sql`
+        SELECT format_type(${id}::oid, -1) AS name, n.nspname AS schema
+        FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = ${id}::oid`;
+      this.#types.set(id, { name: String(row?.name), schema: String(row?.schema) });
     }
   }
 }

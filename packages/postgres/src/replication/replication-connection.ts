@@ -39,7 +39,7 @@ export class ReplicationConnection {
   }
 
   static open(address: DatabaseAddress, clock: Clock = systemClock): ReplicationConnection {
-    const config = { ...clientConfig(address, 'tidemark'), replication: 'database' };
+    const config = { ...clientConfig(address, 'tidemark', 'catalogue'), replication: 'database' };
     return new ReplicationConnection(new Client(config), clock);
   }
 

@@ -36,7 +36,14 @@ const PARSED: CustomTypesConfig = { getTypeParser: (typeId: number) => PARSERS.g
 /** Values of SELECT as the server writes them. */
 export const TEXTS: CustomTypesConfig = { getTypeParser: () => asText };
 
-export function clientConfig(address: DatabaseAddress, applicationName: string): ClientConfig {
+/** Where names without a schema are looked up: `role`: as the role and the database say; `catalogue`: only among those of Postgres. */
+export type NameLookup = 'role' | 'catalogue';
+
+export function clientConfig(
+  address: DatabaseAddress,
+  applicationName: string,
+  lookup: NameLookup = 'role',
+): ClientConfig {
   const { host, port, database, user, password } = address;
   return {
     host,
@@ -50,7 +57,7 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: applicationName,
-    options: SESSION_OPTIONS,
+    options: lookup === 'role' ? SESSION_OPTIONS : `${SESSION_OPTIONS} -c search_path=pg_catalog,pg_temp`,
     types: PARSED,
   };
 }

@@ -1,5 +1,5 @@
 import type { QueryConfig, QueryResult } from 'pg';
-import { clientConfig, TEXTS } from './client-config.ts';
+import { clientConfig, type NameLookup, TEXTS } from './client-config.ts';
 import type { DatabaseAddress } from './parse-url.ts';
 import { type Lease, SqlPool } from './sql-pool.ts';
 
@@ -31,14 +31,19 @@ export interface OpenSqlOptions {
   readonly connections?: number;
   /** What the server shows in `pg_stat_activity`. */
   readonly applicationName?: string;
+  /**
+   * `catalogue`: a function or table of a user that has the name of one of Postgres is never taken for it. Triggers of the
+   * database may need the `search_path` of the role, so it is not for statements that write. Default: `role`.
+   */
+  readonly lookup?: NameLookup;
 }
 
 /** Opens a pool of connections. Nothing is connected before the first statement. */
 export function openSql(
   address: DatabaseAddress,
-  { connections = 4, applicationName = 'tidemark' }: OpenSqlOptions = {},
+  { connections = 4, applicationName = 'tidemark', lookup = 'role' }: OpenSqlOptions = {},
 ): Sql {
-  const pool = new SqlPool(clientConfig(address, applicationName), connections);
+  const pool = new SqlPool(clientConfig(address, applicationName, lookup), connections);
   return Object.assign(
     statements((query) => pool.run((lease) => runAlone(lease, query))),
     {

@@ -224,8 +224,11 @@ function runTool(command: string, args: readonly string[]): Promise<void> {
 }
 
 function asServerUser() {
+  // Builds that are not the system's bring their libraries.
+  const libraries = join(dirname(dirname(serverPath())), 'lib');
+  const own = libraries.startsWith('/usr/') ? {} : { LD_LIBRARY_PATH: libraries };
   // The folder of the caller may be closed to that user.
-  return { ...serverUser(), cwd: tmpdir(), env: { ...process.env, LC_ALL: 'C' } };
+  return { ...serverUser(), cwd: tmpdir(), env: { ...process.env, LC_ALL: 'C', ...own } };
 }
 
 /** The user that servers run as: Postgres refuses to run as root. Null: as the present one. */
