@@ -6,7 +6,7 @@ describe('PostgreSQL servers of tests', () => {
     const server = await startPostgres({ settings: { max_replication_slots: '3' } });
     onTestFinished(() => server.remove());
     const { name, url, sql } = await server.createDatabase();
-    expect([name, new URL(url).pathname, new URL(url).port]).toEqual(['test_1', '/test_1', String(server.port)]);
+    expect([new URL(url).pathname, new URL(url).port]).toEqual([`/${name}`, String(server.port)]);
     await sql`CREATE TABLE kept AS SELECT 1 AS id`;
     await server.kill();
     await server.restart({ max_replication_slots: '4' });
@@ -26,5 +26,23 @@ describe('PostgreSQL servers of tests', () => {
       servers.map(async ({ sql }) => (await sql`SELECT system_identifier AS id FROM pg_control_system()`)[0]?.id),
     );
     expect([ids[0] === ids[1], ids[0] === ids[2]]).toEqual([true, false]);
+  });
+
+  it('[PG-1] a standby follows its server, and takes writes with a new timeline when it is promoted', async () => {
+    const server = await startPostgres();
+    onTestFinished(() => server.remove());
+    await server.sql`CREATE TABLE kept (id int)`;
+    const standby = await server.startStandby();
+    onTestFinished(() => standby.remove());
+    await server.sql`INSERT INTO kept VALUES (1)`;
+    await expect.poll(async () => (await standby.sql`SELECT id FROM kept`).length).toBe(1);
+    await server.kill();
+    await standby.promote();
+    await standby.sql`INSERT INTO kept VALUES (2)`;
+    const [log] = await standby.sql`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`;
+    expect([[...(await standby.sql`SELECT id FROM kept ORDER BY id`)], log?.timeline]).toEqual([
+      [{ id: 1 }, { id: 2 }],
+      '00000002',
+    ]);
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Sql } from '@tidemark/postgres';
 import { findProgram } from './find-program.ts';
-import { temporaryFolder } from './temporary-folder.ts';
+import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 import { freePort } from './valkey-server.ts';
 
 /** A PostgreSQL server on a free loopback port, with logical replication and a temporary folder. */
@@ -25,6 +25,10 @@ export interface PostgresServer {
   kill(): Promise<void>;
   /** Starts it again with the same port and folder, and other settings when there are any. */
   restart(settings?: PostgresSettings): Promise<void>;
+  /** Starts a server that follows this one: a copy of it that takes over with `promote`. It has the slots of no other. */
+  startStandby(): Promise<PostgresServer>;
+  /** Makes a standby a server of its own, with a new timeline. Resolves when it takes writes. */
+  promote(): Promise<void>;
   /** Kills it and removes its folder. */
   remove(): Promise<void>;
 }
@@ -47,6 +51,7 @@ export interface PostgresServerOptions {
 }
 
 const PASSWORD = 'only-for-tests';
+const READY = /database system is ready to accept (read-only )?connections/;
 const START_ATTEMPTS_MAX = 5;
 const RESTART_ATTEMPTS_MAX = 200;
 const RESTART_PAUSE_MS = 50;
@@ -62,13 +67,27 @@ const DEFAULTS: PostgresSettings = {
 };
 
 export async function startPostgres({ settings = {}, isNewSystem = false }: PostgresServerOptions = {}) {
-  const folder = await temporaryFolder();
-  const owner = serverUser();
-  if (owner !== null) await chown(folder.path, owner.uid, owner.gid);
+  const folder = await ownedFolder();
   const data = join(folder.path, 'data');
   if (isNewSystem) await initialise(data);
   else await runTool('cp', ['-a', await template(), data]);
-  let all: PostgresSettings = { ...DEFAULTS, ...settings };
+  return serve(folder, { ...DEFAULTS, ...settings });
+}
+
+/** A folder that the server's user may write. */
+async function ownedFolder(): Promise<TemporaryFolder> {
+  const folder = await temporaryFolder();
+  const owner = serverUser();
+  if (owner !== null) await chown(folder.path, owner.uid, owner.gid);
+  return folder;
+}
+
+let databases = 0;
+
+/** Starts a server on the folder `data` inside of `folder`. */
+async function serve(folder: TemporaryFolder, settings: PostgresSettings): Promise<PostgresServer> {
+  const data = join(folder.path, 'data');
+  let all = settings;
   const { port, child } = await startAnywhere(data, all);
   let running = child;
   const clients: Sql[] = [];
@@ -79,7 +98,6 @@ export async function startPostgres({ settings = {}, isNewSystem = false }: Post
     clients.push(sql);
     return sql;
   };
-  let databases = 0;
   const server: PostgresServer = {
     port,
     url: addressOf(port, 'postgres'),
@@ -96,6 +114,14 @@ export async function startPostgres({ settings = {}, isNewSystem = false }: Post
       all = { ...all, ...changed };
       running = await startAgain(data, port, all);
     },
+    async startStandby() {
+      const copy = await ownedFolder();
+      await backUp(server.url, join(copy.path, 'data'));
+      return serve(copy, all);
+    },
+    async promote() {
+      await server.sql`SELECT pg_promote()`;
+    },
     async remove() {
       await Promise.all(clients.map((sql) => sql.end()));
       await endProcess(running, 'SIGQUIT');
@@ -103,6 +129,12 @@ export async function startPostgres({ settings = {}, isNewSystem = false }: Post
     },
   };
   return server;
+}
+
+/** Copies a running server, so that the copy follows it. */
+function backUp(url: string, data: string): Promise<void> {
+  const program = join(dirname(serverPath()), 'pg_basebackup');
+  return runTool(program, ['--no-sync', '--checkpoint=fast', '--write-recovery-conf', '-d', url, '-D', data]);
 }
 
 function addressOf(port: number, database: string): string {
@@ -192,7 +224,7 @@ function startAt(data: string, port: number, settings: PostgresSettings): Promis
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       said = (said + text).slice(-10_000);
-      if (said.includes('database system is ready to accept connections')) resolve(child);
+      if (READY.test(said)) resolve(child);
     });
   });
 }
