@@ -4,6 +4,7 @@
  */
 export const LONG_TESTS = [
   '.long.test.',
+  'console/src/accessibility.test',
   'sim/src/histories/',
   'sim/src/groups/',
   'sim/src/sdk/',

@@ -7,6 +7,7 @@ import { openFakeBackend, openLibrary, type Page, useBrowser } from '@tidemark/t
 import {
   ADMIN_PASSWORD,
   callsTo,
+  consoleOf,
   HOSTILE,
   heading,
   PATIENCE,
@@ -154,6 +155,7 @@ async function runShell(command: string, token: string): Promise<void> {
 
 describe('in a browser', () => {
   const browser = useBrowser();
+  const openConsole = consoleOf(browser, () => server);
 
   it('[CONSOLE-7] an administrator signs in, creates a source and a user, and sees them', async () => {
     const page = await browser.openPage(`${server.url}/`);
@@ -253,9 +255,8 @@ describe('in a browser', () => {
     await post('/rc/v1/sources', { name: HOSTILE });
     const attributes = { login: HOSTILE, password: 'sea-urchin-4410', [HOSTILE]: HOSTILE, constructor: 'c', long };
     await post('/rc/v1/users', { attributes });
-    const page = await browser.openPage(`${server.url}/console/sources`);
+    const page = await openConsole('sources');
     page.on('dialog', () => expect.unreachable('a name was run as a script'));
-    await signIn(page);
     await page.getByRole('link', { name: HOSTILE }).click();
     await heading(page, HOSTILE);
     await page.goto(`${server.url}/console/users/${encodeURIComponent(HOSTILE)}`);
@@ -296,8 +297,7 @@ describe('in a browser', () => {
 
   it('[CONSOLE-11] a user is deleted only after the login was typed', async () => {
     await post('/rc/v1/users', { attributes: { login: 'zoe', password: 'sea-urchin-4410' } });
-    const page = await browser.openPage(`${server.url}/console/users/zoe`);
-    await signIn(page);
+    const page = await openConsole('users/zoe');
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     const act = page.getByRole('button', { name: 'Delete user' });
     expect(await act.isDisabled()).toBe(true);
@@ -318,8 +318,7 @@ describe('in a browser', () => {
     await post('/rc/v1/users/ida/groups', { groups: ['mates', 'pilots'] });
     await post('/app/v1/Berth/push_objects', { group: 'pilots', objects: { s7: { length: 30 } } });
     await post('/app/v1/Tide/push_objects', { objects: { '017': { height: 3 } } });
-    const page = await browser.openPage(`${server.url}/console/devices/${device}`);
-    await signIn(page);
+    const page = await openConsole(`devices/${device}`);
     const sources = page.getByRole('table', { name: 'Sources of the device' });
     await sources.getByRole('row', { name: /Tide behind 66 percent 2 of 3/ }).waitFor();
     await page.getByLabel('Source', { exact: true }).selectOption('Tide');
@@ -362,8 +361,7 @@ describe('in a browser', () => {
     await post('/rc/v1/sources', { name: 'Wave', partition_type: 'app' });
     await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 1 } } });
     await newDevice('wanda', 'Wave');
-    const page = await browser.openPage(`${server.url}/console/sources/Wave`);
-    await signIn(page);
+    const page = await openConsole('sources/Wave');
     await page.getByRole('img', { name: /^Pushes: / }).waitFor();
     await page.getByText('No push yet. Each push is shown').waitFor();
     await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 2 } } });
@@ -379,8 +377,7 @@ describe('in a browser', () => {
     const { token } = await post('/sync/v1/login', { login: 'pia', password });
     const phone = { device_type: 'android', device_pin: 'an-address', device_app_id: 'org.example' };
     const { client_id } = await post('/sync/v1/clients', phone, token);
-    const page = await browser.openPage(`${server.url}/console/pings`);
-    await signIn(page);
+    const page = await openConsole('pings');
     await page.getByRole('button', { name: 'New ping' }).click();
     await page.getByLabel(/^All users/).check({ force: true });
     await page.getByRole('button', { name: 'Show as curl' }).click();
@@ -409,8 +406,7 @@ describe('in a browser', () => {
   it('[CONSOLE-13] the activity shows a push as it happens, and leads to all of its request', async () => {
     await post('/rc/v1/sources', { name: HOSTILE_SOURCE, partition_type: 'app' });
     const query = `source=${encodeURIComponent(HOSTILE_SOURCE)}`;
-    const page = await browser.openPage(`${server.url}/console/activity?kinds=push&${query}`);
-    await signIn(page);
+    const page = await openConsole(`activity?kinds=push&${query}`);
     await page.getByText('Nothing has happened yet.').waitFor();
     await post(`/app/v1/${encodeURIComponent(HOSTILE_SOURCE)}/push_objects`, { objects: { 1: { a: 1 } } });
     await page.getByRole('link', { name: HOSTILE_SOURCE }).waitFor();
@@ -426,8 +422,7 @@ describe('in a browser', () => {
   it('[CONSOLE-80] a change by hand is in the audit trail with the values before and after', async () => {
     await post('/rc/v1/sources', { name: 'Sail', partition_type: 'app' });
     await post('/app/v1/Sail/push_objects', { objects: { 1: { area: 12 } } });
-    const page = await browser.openPage(`${server.url}/console/audit?action=objects.&about=Sail`);
-    await signIn(page);
+    const page = await openConsole('audit?action=objects.&about=Sail');
     await page.getByText('No entry matches.').waitFor();
     await page.evaluate(async () => {
       const headers = { 'content-type': 'application/json', 'x-tidemark-console': '1' };
@@ -445,10 +440,9 @@ describe('in a browser', () => {
   });
 
   it('[CONSOLE-81] a server that is gone is one banner, and everything is read again when it is back', async () => {
-    const page = await browser.openPage(`${server.url}/console/system`, {
+    const page = await openConsole('system', {
       expectedErrors: [/ERR_INTERNET_DISCONNECTED/],
     });
-    await signIn(page);
     await page.getByText('Apache-2.0').waitFor();
     await page.context().setOffline(true);
     await page.getByRole('link', { name: 'Overview' }).click();
@@ -464,8 +458,7 @@ describe('in a browser', () => {
   it('[CONSOLE-14] objects are added, edited after a review of the difference, filtered and deleted', async () => {
     await post('/rc/v1/sources', { name: 'Boat', partition_type: 'app' });
     await post('/app/v1/Boat/push_objects', { objects: { b1: { name: 'Ada', seats: 4 }, b2: { name: HOSTILE } } });
-    const page = await browser.openPage(`${server.url}/console/data?source=Boat`, { expectedErrors: REFUSED });
-    await signIn(page);
+    const page = await openConsole('data?source=Boat', { expectedErrors: REFUSED });
     const grid = page.getByRole('grid', { name: 'Objects' });
     await grid.getByText(HOSTILE).waitFor();
     await grid.getByRole('button', { name: 'b1', exact: true }).click();
@@ -504,8 +497,7 @@ describe('in a browser', () => {
 
   it('[CONSOLE-15] a CSV is imported after a preview', async () => {
     await post('/rc/v1/sources', { name: 'Harbour', partition_type: 'app' });
-    const page = await browser.openPage(`${server.url}/console/data?source=Harbour`);
-    await signIn(page);
+    const page = await openConsole('data?source=Harbour');
     await page.getByRole('heading', { name: 'No objects yet' }).waitFor();
     await page.getByRole('button', { name: 'Import' }).click();
     await page.getByLabel('Or paste it here').fill('no,name,secret\n1,Kiel,x\n2,Bremen,y\n');
@@ -521,10 +513,10 @@ describe('in a browser', () => {
     await post('/rc/v1/sources', { name: 'Sea', partition_type: 'app' });
     const objects = Object.fromEntries(Array.from({ length: 100_000 }, (_, id) => [`o${id}`, { n: id }]));
     await post('/app/v1/Sea/push_objects', { objects });
-    const page = await browser.openPage(`${server.url}/console/data?source=Sea`);
+    const page = await openConsole('');
     const fetched: string[] = [];
     page.on('request', (request) => fetched.push(request.url()));
-    await signIn(page);
+    await page.goto(`${server.url}/console/data?source=Sea`);
     const grid = page.getByRole('grid', { name: 'Objects' });
     await grid.getByText('o0', { exact: true }).waitFor();
     expect(fetched.filter((url) => url.includes('/objects?')).length).toBeLessThanOrEqual(2);
@@ -608,8 +600,7 @@ describe('in a browser', () => {
     const password = 'sea-urchin-4410';
     await post('/rc/v1/users', { attributes: { login: 'walter', password } });
     const { token, client_id } = await post('/sync/v1/login', { login: 'walter', password });
-    const page = await browser.openPage(`${server.url}/console/devices/${client_id}`);
-    await signIn(page);
+    const page = await openConsole(`devices/${client_id}`);
     await page.getByRole('button', { name: 'Wipe', exact: true }).click();
     expect(await page.getByRole('button', { name: 'Wipe device' }).isDisabled()).toBe(true);
     await page.getByLabel(/to confirm/).fill(client_id);
@@ -621,8 +612,7 @@ describe('in a browser', () => {
   });
 
   it('[CONSOLE-21] the settings in force are shown with their origin, and secrets are not', async () => {
-    const page = await browser.openPage(`${server.url}/console/system`);
-    await signIn(page);
+    const page = await openConsole('system');
     const settings = page.getByRole('table', { name: 'Settings' });
     await settings.getByRole('row', { name: /^data .*TIDEMARK_DATA/ }).waitFor();
     await page.getByLabel('Find', { exact: true }).fill('admin_password');
@@ -631,8 +621,7 @@ describe('in a browser', () => {
   });
 
   it('[CONSOLE-23] a backup is made, downloaded, verified, and deleted after its name was typed', async () => {
-    const page = await browser.openPage(`${server.url}/console/system`);
-    await signIn(page);
+    const page = await openConsole('system');
     await page.getByText('No backups yet').waitFor();
     await page.getByRole('button', { name: 'Make a backup' }).click();
     await page.getByRole('button', { name: 'Make backup' }).click();
@@ -691,8 +680,7 @@ describe('in a browser', () => {
     await post('/rc/v1/users', { attributes: { login: 'otto', password } });
     const device = { device_platform: 'web', device_app_id: 'Pier app', device_app_version: '2.9' };
     const { token, client_id } = await post('/sync/v1/login', { login: 'otto', password, device });
-    const page = await browser.openPage(`${server.url}/console/devices?show=online`);
-    await signIn(page);
+    const page = await openConsole('devices?show=online');
     // The devices of other tests are not connected.
     await page.getByRole('heading', { name: 'No such device' }).waitFor();
     await page.getByLabel('Show').selectOption('All devices');
@@ -724,8 +712,7 @@ describe('in a browser', () => {
     const buoy = (n: number) => ({ depth: n, name: `Buoy ${n}`, port: 'kiel', isLit: n % 2 === 0 });
     const objects = Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`b${n}`, buoy(n)]));
     await post('/app/v1/Buoy/push_objects', { objects });
-    const page = await browser.openPage(`${server.url}/console/data?source=Buoy`);
-    await signIn(page);
+    const page = await openConsole('data?source=Buoy');
     const grid = page.getByRole('grid', { name: 'Objects' });
     const cell = (row: number, column: number) =>
       grid.getByRole('row').nth(row).getByRole('gridcell').nth(column).textContent();
@@ -781,8 +768,7 @@ describe('in a browser', () => {
     await post('/rc/v1/sources', { name: 'Beacon', partition_type: 'app' });
     // A field of one line would cut these texts off, or join their lines.
     await post('/app/v1/Beacon/push_objects', { objects: { b1: { depth: 'x'.repeat(201), name: 'two\nlines' } } });
-    const page = await browser.openPage(`${server.url}/console/data?source=Beacon`);
-    await signIn(page);
+    const page = await openConsole('data?source=Beacon');
     await page.getByRole('row', { name: /b1/ }).hover();
     expect(await page.getByRole('button', { name: /^Edit .* of b1$/ }).count()).toBe(0);
     await page.getByRole('gridcell', { name: /^x/ }).dblclick();
@@ -867,8 +853,7 @@ describe('in a browser', () => {
   });
 
   it('[CONSOLE-30] the QR code of an invite holds the code alone when there is no public_url', async () => {
-    const page = await browser.openPage(`${server.url}/console/users/admin`);
-    await signIn(page);
+    const page = await openConsole('users/admin');
     await page.getByRole('button', { name: 'Invite a device' }).click();
     await page.getByRole('button', { name: 'Make invite' }).click();
     await page.getByText(/set public_url in the configuration/).waitFor();
@@ -881,8 +866,7 @@ describe('in a browser', () => {
     await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
     await post('/rc/v1/sources', { name: 'Depot', partition_type: 'group' });
     await post('/app/v1/Depot/push_objects', { group: 'south', objects: { s1: { name: 'South quay' } } });
-    const page = await browser.openPage(`${server.url}/console/groups`);
-    await signIn(page);
+    const page = await openConsole('groups');
     await heading(page, 'Groups');
     await page.getByRole('button', { name: 'Add member' }).click();
     await page.getByLabel('Group', { exact: true }).fill('harbour');
@@ -930,16 +914,16 @@ async function readQrCode(page: Page, name: string): Promise<string> {
   const picture = await page.getByRole('img', { name }).screenshot();
   // The content security policy of the console does not let its own pages read pictures.
   const blank = await page.context().newPage();
-  const { data, width, height } = (await blank.evaluate(`(async () => {
+  const { reds, width, height } = (await blank.evaluate(`(async () => {
     const file = await (await fetch('data:image/png;base64,${picture.toString('base64')}')).blob();
     const bitmap = await createImageBitmap(file);
     const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
     canvas.drawImage(bitmap, 0, 0);
     const { data, width, height } = canvas.getImageData(0, 0, bitmap.width, bitmap.height);
-    return { data: [...data], width, height };
-  })()`)) as { readonly data: number[]; readonly width: number; readonly height: number };
+    return { reds: [...data].filter((_, at) => at % 4 === 0), width, height };
+  })()`)) as { readonly reds: number[]; readonly width: number; readonly height: number };
   await blank.close();
-  return (
-    jsQR.default(new Uint8ClampedArray(data), width, height, { inversionAttempts: 'dontInvert' })?.data ?? 'unreadable'
-  );
+  // The code is drawn in grey: the three colours of a pixel are equal.
+  const data = new Uint8ClampedArray(reds.flatMap((red) => [red, red, red, 255]));
+  return jsQR.default(data, width, height, { inversionAttempts: 'dontInvert' })?.data ?? 'unreadable';
 }

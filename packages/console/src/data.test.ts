@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Page, useBrowser } from '@tidemark/testing';
 import {
   callsTo,
+  consoleOf,
   HOSTILE,
   heading,
   PATIENCE,
@@ -52,6 +53,7 @@ const OUT_OF_REACH = `(() => {
 
 describe('in a browser', () => {
   const browser = useBrowser();
+  const openConsole = consoleOf(browser, () => server);
 
   it('[CONSOLE-40] at phone width every cell of every table can be reached, and no screen is wider than the phone', async () => {
     const name = `narrow-${'n'.repeat(60)}`;
@@ -92,8 +94,7 @@ describe('in a browser', () => {
   it('[CONSOLE-41] objects are saved as CSV or JSON, and a stat as CSV', async () => {
     await post('/rc/v1/sources', { name: 'Crate', partition_type: 'app' });
     await post('/app/v1/Crate/push_objects', { objects: { c1: { name: HOSTILE }, c2: { name: '=1+1' } } });
-    const page = await browser.openPage(`${server.url}/console/data?source=Crate`);
-    await signIn(page);
+    const page = await openConsole('data?source=Crate');
     await page.getByRole('grid', { name: 'Objects' }).getByText(HOSTILE).waitFor();
     const exportAs = async (format: RegExp) => {
       await page.getByRole('button', { name: 'Export' }).click();
@@ -114,12 +115,11 @@ describe('in a browser', () => {
   it('[CONSOLE-42] an import shows what is new, changed and unchanged before anything is sent', async () => {
     await post('/rc/v1/sources', { name: 'Dock', partition_type: 'app' });
     await post('/app/v1/Dock/push_objects', { objects: { 1: { name: 'Kiel', berths: 4 }, 2: { name: 'Bremen' } } });
-    const page = await browser.openPage(`${server.url}/console/data?source=Dock`);
+    const page = await openConsole('data?source=Dock');
     const pushes: string[] = [];
     page.on('request', (request) => {
       if (request.url().endsWith('/push_objects')) pushes.push(request.postData() ?? '');
     });
-    await signIn(page);
     await page.getByRole('button', { name: 'Import' }).click();
     const hostile = HOSTILE.replaceAll('"', '""');
     await page.getByLabel('Or paste it here').fill(`secret,no,name\nx,1,Kiel II\ny,2,Bremen\nz,"${hostile}",New\n`);
@@ -169,8 +169,7 @@ describe('in a browser', () => {
 
   it('[CONSOLE-44] closing the dialog stops an import after the batch under way, says what was imported, and can continue', async () => {
     await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
-    const page = await browser.openPage(`${server.url}/console/data?source=Pier`);
-    await signIn(page);
+    const page = await openConsole('data?source=Pier');
     await page.getByRole('button', { name: 'Import' }).click();
     const dialog = page.getByRole('dialog');
     const objects = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`o${index}`, { n: index }]));
@@ -212,8 +211,7 @@ describe('in a browser', () => {
       '/rc/v1/store/md': 'of the server',
     };
     for (const [path, data] of Object.entries(documents)) await post(path, { data });
-    const page = await browser.openPage(`${server.url}/console/data?source=Log`);
-    await signIn(page);
+    const page = await openConsole('data?source=Log');
     const open = async (kind: string, whose: string | null, doc: string) => {
       await page.getByLabel('Documents of').selectOption(kind);
       if (whose !== null) {
@@ -245,8 +243,7 @@ describe('in a browser', () => {
   it('[CONSOLE-46] the first of many documents are shown, and the others are found by a part of their name', async () => {
     const doc = (index: number) => `doc-${String(index).padStart(3, '0')}`;
     for (let index = 0; index < 230; index += 1) await post(`/rc/v1/store/${doc(index)}`, { data: 'of many' });
-    const page = await browser.openPage(`${server.url}/console/data?of=server`);
-    await signIn(page);
+    const page = await openConsole('data?of=server');
     const shown = page.getByRole('table', { name: 'Documents' }).getByRole('button', { name: /^doc-/ });
     await page.getByText(/documents; the first 100 are shown\.$/).waitFor();
     expect(await page.getByRole('button', { name: doc(229), exact: true }).count()).toBe(0);
@@ -294,8 +291,7 @@ describe('in a browser', () => {
     await post('/app/v1/Diary/push_objects', { user_id: 'petra', objects: { e1: { title: 'First entry' } } });
     await post('/app/v1/Quay/push_objects', { group: 'pilots', objects: { q1: { title: 'Berth of the pilots' } } });
     await post('/rc/v1/store/harbour-rules', { data: 'Slow down' });
-    const page = await browser.openPage(`${server.url}/console/`);
-    await signIn(page);
+    const page = await openConsole('');
     await heading(page, 'Overview');
     const find = async (typed: string, option: RegExp) => {
       await page.keyboard.press('Control+k');

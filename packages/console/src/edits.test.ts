@@ -1,5 +1,5 @@
 import { useBrowser } from '@tidemark/testing';
-import { callsTo, PATIENCE, REFUSED, signIn, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { callsTo, consoleOf, PATIENCE, REFUSED, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 let server: TestServer;
@@ -12,13 +12,8 @@ afterAll(() => server.close());
 
 const { post, objectsOf } = callsTo(() => server);
 describe('in a browser', () => {
-  const browser = useBrowser();
-
-  async function open(path: string) {
-    const page = await browser.openPage(`${server.url}/console/${path}`, { expectedErrors: REFUSED });
-    await signIn(page);
-    return page;
-  }
+  const openConsole = consoleOf(useBrowser(), () => server);
+  const open = (path: string) => openConsole(path, { expectedErrors: REFUSED });
 
   it('[CONSOLE-120] a cell of an object that somebody has deleted or changed meanwhile is not saved, and not undone', async () => {
     await post('/rc/v1/sources', { name: 'Ship', partition_type: 'app' });

@@ -1,5 +1,5 @@
 import { useBrowser } from '@tidemark/testing';
-import { callsTo, PATIENCE, signIn, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { callsTo, consoleOf, PATIENCE, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const PASSWORD = 'sea-urchin-4410';
@@ -32,6 +32,7 @@ async function syncedDevice(login: string, source: string): Promise<string> {
 
 describe('in a browser', () => {
   const browser = useBrowser();
+  const openConsole = consoleOf(browser, () => server);
 
   it('[CONSOLE-93] receipts, activity, audit and tokens name devices as people know them, with the id in the hint', async () => {
     await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
@@ -39,8 +40,7 @@ describe('in a browser', () => {
     await post('/rc/v1/users', { attributes: { login: 'ada', password: PASSWORD } });
     const id = await syncedDevice('ada', 'Pier');
     await post('/app/v1/Pier/push_objects', { objects: { 2: { name: 'Bremen' } } });
-    const page = await browser.openPage(`${server.url}/console/sources/Pier`);
-    await signIn(page);
+    const page = await openConsole('sources/Pier');
     const device = page.getByRole('main').getByRole('link', { name: SHOWN, exact: true }).first();
     await page.getByRole('table', { name: 'Devices behind' }).getByText(id).waitFor();
     expect(await device.getAttribute('title')).toBe(`${SHOWN} · ${id}`);
@@ -59,10 +59,8 @@ describe('in a browser', () => {
     await post('/rc/v1/users', { attributes: { login, password: PASSWORD } });
     await post('/sync/v1/login', { login, password: PASSWORD, device: FIREFOX });
     await post('/app/v1/Quay/push_objects', { user_id: login, objects: { 1: { name: 'Kiel' } } });
-    const page = await browser.openPage(`${server.url}/console/devices?text=maximiliane`, {
-      viewport: { width: 1280, height: 800 },
-    });
-    await signIn(page);
+    const page = await openConsole('devices?text=maximiliane');
+    expect(page.viewportSize()?.width).toBe(1_280);
     const widths = () =>
       page.evaluate(`[...document.querySelectorAll('.card.flush, button.sentence')].map(
         (one) => one.scrollWidth <= one.clientWidth)`) as Promise<boolean[]>;
@@ -80,8 +78,7 @@ describe('in a browser', () => {
     await post('/rc/v1/users', { attributes: { login: 'gina', password: PASSWORD } });
     await post('/rc/v1/users/gina/groups', { groups: ['pilots'] });
     await post('/app/v1/Crew/push_objects', { group: 'pilots', objects: { c1: { name: 'Kiel' } } });
-    const page = await browser.openPage(`${server.url}/console/data?source=Crew`);
-    await signIn(page);
+    const page = await openConsole('data?source=Crew');
     await page.getByRole('button', { name: 'pilots', exact: true }).click();
     await page.getByRole('grid', { name: 'Objects' }).getByText('c1', { exact: true }).waitFor();
     expect(new URL(page.url()).search).toBe('?source=Crew&group=pilots');
@@ -89,8 +86,7 @@ describe('in a browser', () => {
 
   it('[CONSOLE-94] named tokens come first, sessions are a choice away, and both are found by a text', async () => {
     await post('/rc/v1/tokens', { name: 'erp', scopes: ['push'] });
-    const page = await browser.openPage(`${server.url}/console/tokens`);
-    await signIn(page);
+    const page = await openConsole('tokens');
     const table = page.getByRole('table', { name: 'Tokens' });
     await table.getByText('erp').waitFor();
     expect(await table.getByText('login', { exact: true }).count()).toBe(0);
@@ -110,8 +106,7 @@ describe('in a browser', () => {
   it('[CONSOLE-95] the last day shows what succeeded, and a list of failures that is empty offers it', async () => {
     await post('/rc/v1/users', { attributes: { login: 'bob', password: PASSWORD } });
     await post('/sync/v1/login', { login: 'bob', password: PASSWORD });
-    const page = await browser.openPage(`${server.url}/console/activity?user=bob`);
-    await signIn(page);
+    const page = await openConsole('activity?user=bob');
     await page.getByText('Last day', { exact: true }).click();
     const lines = page.getByRole('table', { name: 'Activity' });
     await lines.getByText('login', { exact: true }).first().waitFor();
@@ -125,8 +120,7 @@ describe('in a browser', () => {
   it('[CONSOLE-96] a device that has signed in and not pulled yet is behind by a dash that says why', async () => {
     await post('/rc/v1/users', { attributes: { login: 'cleo', password: PASSWORD } });
     const { client_id } = await post('/sync/v1/login', { login: 'cleo', password: PASSWORD, device: FIREFOX });
-    const page = await browser.openPage(`${server.url}/console/devices?text=cleo`);
-    await signIn(page);
+    const page = await openConsole('devices?text=cleo');
     const row = page.getByRole('row', { name: String(client_id) });
     await row.getByTitle('Nothing is known yet: the device has not pulled.').waitFor();
     expect(await row.getByText('never').count()).toBe(0);
@@ -142,8 +136,7 @@ describe('in a browser', () => {
     await post('/app/v1/Buoy/push_objects', { objects });
     await post('/rc/v1/sources', { name: 'Lamp', partition_type: 'app' });
     await post('/app/v1/Lamp/push_objects', { objects: { l1: { name: 'Lamp 1' } } });
-    const page = await browser.openPage(`${server.url}/console/data?source=Buoy`);
-    await signIn(page);
+    const page = await openConsole('data?source=Buoy');
     const grid = page.getByRole('grid', { name: 'Objects' });
     const firstId = () => grid.getByRole('row').nth(1).getByRole('gridcell').nth(0).textContent();
     await grid.getByText('b1', { exact: true }).waitFor();
@@ -173,8 +166,7 @@ describe('in a browser', () => {
     await post('/rc/v1/users', { attributes: { login: 'dora', password: PASSWORD } });
     const device = { device_name: 'Crane 4' };
     const { client_id } = await post('/sync/v1/login', { login: 'dora', password: PASSWORD, device });
-    const page = await browser.openPage(`${server.url}/console/`);
-    await signIn(page);
+    const page = await openConsole('');
     await page.getByRole('button', { name: 'Find' }).click();
     const field = page.getByRole('combobox', { name: /Screen, action/ });
     for (const text of ['crane', String(client_id)]) {
@@ -196,8 +188,7 @@ describe('in a browser', () => {
 
   it('[CONSOLE-99] the users stay while the server does not answer, and a screen that was not read says so', async () => {
     // The screen of a group brings the code of that of all groups, and reads other data.
-    const page = await browser.openPage(`${server.url}/console/groups/north`, { expectedErrors: [/ERR_|Failed to/] });
-    await signIn(page);
+    const page = await openConsole('groups/north', { expectedErrors: [/ERR_|Failed to/] });
     await page.getByText('Nobody is in this group').waitFor();
     await page.getByRole('link', { name: 'Users' }).click();
     const table = page.getByRole('table', { name: 'Users' });

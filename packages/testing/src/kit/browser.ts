@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { beforeAll, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { collectErrors, launchChromium, launchHeadlessShell } from './chromium.ts';
 import { PATIENCE_MS } from './patience.ts';
 
@@ -18,6 +18,11 @@ export interface TestBrowser {
    * that nobody caught, or broke its Content Security Policy, which Chromium logs as an error as well.
    */
   openPage(url: string, options?: PageOptions): Promise<Page>;
+  /**
+   * Opens the address in one page that all tests of the file share, with its cookies: a page that has run an app before shows
+   * it again for a third of the CPU time. A test that fails ends the page.
+   */
+  openSharedPage(url: string, options?: Pick<PageOptions, 'expectedErrors'>): Promise<Page>;
 }
 
 /**
@@ -36,9 +41,15 @@ async function sharedBrowser(): Promise<Browser> {
 /** Runs Chromium without a window for the tests of this file or `describe` block. */
 export function useBrowser(): TestBrowser {
   let browser: Browser;
+  let kept: Page | null = null;
+  const closeKept = async () => {
+    await kept?.context().close();
+    kept = null;
+  };
   beforeAll(async () => {
     browser = await sharedBrowser();
   });
+  afterAll(closeKept);
   const browserFor = ({ permissions }: BrowserContextOptions) =>
     permissions?.includes('notifications') ? wholeBrowser() : browser;
   return {
@@ -48,6 +59,12 @@ export function useBrowser(): TestBrowser {
       limitScripts(page);
       await page.goto(url);
       return page;
+    },
+    async openSharedPage(url, { expectedErrors = [] } = {}) {
+      kept ??= await newPage(browser);
+      leaveBehindNothing(kept, expectedErrors, closeKept);
+      await kept.goto(url);
+      return kept;
     },
   };
 }
@@ -60,11 +77,22 @@ async function wholeBrowser(): Promise<Browser> {
 }
 
 async function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
+  const context = await newContext(browser, options);
+  onTestFinished(() => context.close());
+  return context;
+}
+
+async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   // Without a graphics card, a page that moves all the time keeps a core busy.
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-  onTestFinished(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
   return context;
+}
+
+async function newPage(browser: Browser): Promise<Page> {
+  const page = await (await newContext(browser)).newPage();
+  limitScripts(page);
+  return page;
 }
 
 function failOnErrors(page: Page, expected: readonly RegExp[]): void {
@@ -72,9 +100,28 @@ function failOnErrors(page: Page, expected: readonly RegExp[]): void {
   collectErrors(page, errors);
   onTestFinished(async () => {
     await page.close();
-    const unexpected = errors.filter((error) => !expected.some((pattern) => pattern.test(error)));
-    if (unexpected.length > 0) throw new Error(`errors in the page ${page.url()}:\n${unexpected.join('\n')}`);
+    throwUnexpected(page, errors, expected);
   });
+}
+
+/** What tests listen to in the page that they share. */
+const LISTENED = ['console', 'pageerror', 'request', 'response', 'dialog'] as const;
+
+/** Ends what a test has changed of the page that it shares with others. Fails the test as `failOnErrors` does. */
+function leaveBehindNothing(page: Page, expected: readonly RegExp[], close: () => Promise<void>): void {
+  const errors: string[] = [];
+  collectErrors(page, errors);
+  onTestFinished(async ({ task }) => {
+    for (const event of LISTENED) page.removeAllListeners(event);
+    if (task.result?.state === 'fail') await close();
+    else await page.unrouteAll({ behavior: 'ignoreErrors' });
+    throwUnexpected(page, errors, expected);
+  });
+}
+
+function throwUnexpected(page: Page, errors: readonly string[], expected: readonly RegExp[]): void {
+  const unexpected = errors.filter((error) => !expected.some((pattern) => pattern.test(error)));
+  if (unexpected.length > 0) throw new Error(`errors in the page ${page.url()}:\n${unexpected.join('\n')}`);
 }
 
 const SHOWN_SCRIPT_UNITS_MAX = 200;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Page } from './browser.ts';
+import type { Page, PageOptions, TestBrowser } from './browser.ts';
 import { PATIENCE_MS } from './patience.ts';
 import { ADMIN_PASSWORD, type TestServer } from './test-server.ts';
 
@@ -49,6 +49,17 @@ export function callsTo(server: () => TestServer): ServerCalls {
 export async function signIn(page: Page, password = ADMIN_PASSWORD): Promise<void> {
   await page.getByLabel('Password').fill(password);
   await page.keyboard.press('Enter');
+}
+
+/** Returns what opens a screen of a console for the administrator, in the page that the tests of a file share. */
+export function consoleOf(browser: TestBrowser, server: () => TestServer) {
+  const signedIn = new WeakSet<Page>();
+  return async (path: string, options: Pick<PageOptions, 'expectedErrors'> = {}): Promise<Page> => {
+    const page = await browser.openSharedPage(`${server().url}/console/${path}`, options);
+    if (!signedIn.has(page)) await signIn(page);
+    signedIn.add(page);
+    return page;
+  };
 }
 
 export const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
