@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { chartsOf } from './charts.ts';
 import { compareCheckouts } from './checkouts.ts';
 import { PARTS, type RunSize } from './parts.ts';
+import { runPeers } from './peers/run-peers.ts';
 import { performancePage } from './performance-page.ts';
 import { comparisonOf, type Results, readResults, rowsOf, saveResults } from './results.ts';
 import { type Row, verdictOf } from './row.ts';
@@ -31,12 +32,17 @@ const HELP = `Examples
   npm run bench -- --compare OLD NEW   compares the results of two runs
   npm run bench -- --against FOLDER    compares the CPU time of requests with a server of another checkout,
                                        which must be built
+  npm run bench -- peers               Tidemark beside other servers, which it installs; peers --help says more
 
 Ratios compare two things measured in the same run; absolute times mean little on a shared machine.
 The exit code is 1 when a bound is broken that is not known to be missed.
 `;
 
+/** What follows `peers` are the options of that command. */
+const isOfPeers = process.argv[2] === 'peers';
+
 const { values, positionals } = parseArgs({
+  args: isOfPeers ? [] : process.argv.slice(2),
   allowPositionals: true,
   options: {
     objects: { type: 'string' },
@@ -167,4 +173,4 @@ function machine(): string {
   return `${cpus().length} cores, ${arch()}, Node.js ${process.versions.node}, load ${load}`;
 }
 
-process.exitCode = await main();
+process.exitCode = isOfPeers ? await runPeers(process.argv.slice(3)) : await main();

@@ -13,7 +13,7 @@ export function pageOf({ day, machine, objects, peers, rows }: PeerResult): stri
   const names = peers.map(({ name }) => name);
   return `# Measured beside other servers
 
-This page is written by \`npm run bench:peers -- --write docs/explanation/peers.md\`, which installs servers that
+This page is written by \`npm run bench -- peers --write docs/explanation/peers.md\`, which installs servers that
 npm has and that start without Docker, fills them with the same ${objects.toLocaleString('en')} objects, and measures them in turns on the same
 machine. Run it yourself: on another machine the times differ, and values that are close may change places.
 

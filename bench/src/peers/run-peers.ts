@@ -12,11 +12,11 @@ import { rxdbPeer } from './rxdb-peer.ts';
 import { tidemarkPeer } from './tidemark-peer.ts';
 
 const HELP = `Examples
-  npm run bench:peers                           Tidemark beside the servers that npm has
-  npm run bench:peers -- --objects 20000        a smaller data set than 100,000
-  npm run bench:peers -- --write docs/explanation/peers.md
+  npm run bench -- peers                        Tidemark beside the servers that npm has
+  npm run bench -- peers --objects 20000        a smaller data set than 100,000
+  npm run bench -- peers --write docs/explanation/peers.md
                                                 writes the page of the documentation
-  npm run bench:peers -- --json                 for machines
+  npm run bench -- peers --json                 for machines
 
 All servers run on this machine at the same time and are measured in turns. Times are CPU time of the server.
 It needs Linux, which counts the CPU time of a process in nanoseconds.
@@ -25,16 +25,16 @@ It needs Linux, which counts the CPU time of a process in nanoseconds.
 const OBJECTS_DEFAULT = '100000';
 const OBJECTS_MIN = 2_000;
 
-const { values } = parseArgs({
-  options: {
-    objects: { type: 'string', default: OBJECTS_DEFAULT },
-    write: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
-});
+const OPTIONS = {
+  objects: { type: 'string', default: OBJECTS_DEFAULT },
+  write: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
 
-async function main(): Promise<number> {
+/** Measures Tidemark beside other servers. Returns the exit code. */
+export async function runPeers(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
   if (values.help) {
     process.stdout.write(HELP);
     return 0;
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
     return 2;
   }
   if (platform() !== 'linux') {
-    process.stderr.write('bench:peers reads the CPU time of the servers from /proc, which only Linux has\n');
+    process.stderr.write('npm run bench -- peers reads the CPU time of the servers from /proc, which only Linux has\n');
     return 2;
   }
   await installPeers();
@@ -71,5 +71,3 @@ async function main(): Promise<number> {
 function described({ name, setUp, durability }: Peer) {
   return { name, setUp, durability };
 }
-
-process.exitCode = await main();
