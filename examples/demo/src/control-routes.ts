@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TidemarkClient } from '@tidemark/backend';
-import type { Backend } from '@tidemark/example-field-service';
+import type { ConnectedData } from './demo-data.ts';
 import { Observer } from './observer.ts';
 import type { TidemarkServer } from './tidemark-server.ts';
 import type { Routes } from './web-server.ts';
@@ -10,13 +10,14 @@ import type { Routes } from './web-server.ts';
 export interface ControlParts {
   readonly server: TidemarkServer;
   readonly tidemark: TidemarkClient;
-  readonly backend: Backend;
+  readonly data: ConnectedData;
   /** What the page needs to open its devices. */
   readonly session: {
     readonly instance: string;
     readonly url: string;
     readonly password: string;
     readonly adminPassword: string;
+    readonly command: string | null;
   };
 }
 
@@ -26,7 +27,7 @@ const PING_LOOKS_MAX = 50;
 const PING_LOOK_MS = 100;
 
 /** What the page asks of the demo itself. Devices use none of this: they talk to Tidemark. */
-export function controlRoutes({ server, tidemark, backend, session }: ControlParts): Routes {
+export function controlRoutes({ server, tidemark, data, session }: ControlParts): Routes {
   return {
     'GET /demo/session': async (_request, response) => json(response, session),
 
@@ -37,8 +38,7 @@ export function controlRoutes({ server, tidemark, backend, session }: ControlPar
 
     'POST /demo/restart': async (_request, response) => {
       await server.restart();
-      // What the backend could not tell a dead server is told now instead of at its next attempt.
-      void backend.pusher.drain();
+      data.resume();
       json(response, { state: server.state });
     },
 
@@ -51,7 +51,7 @@ export function controlRoutes({ server, tidemark, backend, session }: ControlPar
       const { searchParams } = new URL(request.url ?? '', session.url);
       response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
       const clients = searchParams.getAll('client').slice(0, CLIENTS_MAX);
-      const observer = new Observer({ server, tidemark, database: backend.database }, clients, (state) =>
+      const observer = new Observer({ server, tidemark, data }, clients, (state) =>
         response.write(`data: ${JSON.stringify({ instance: session.instance, ...state })}\n\n`),
       );
       await once(response, 'close');

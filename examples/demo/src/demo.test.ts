@@ -1,15 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { TidemarkClient } from '@tidemark/backend';
 import { type Page, useBrowser as startBrowser } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startDemoProcess } from './demo-process.ts';
 
-// As `npm run demo` starts it: what was built, in a process of its own.
-const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Chromium logs every request that a dead server does not answer; one that stops answers 503 until its last connection has ended. */
 const DEAD_SERVER = [
@@ -20,34 +18,10 @@ let child: ChildProcess;
 let url: string;
 const browser = startBrowser();
 
-interface Started {
-  readonly child: ChildProcess;
-  /** What it has said; resolves when it is ready or has ended. */
-  readonly said: Promise<string>;
-}
-
-function start(port: string): Started {
-  const started = spawn(process.execPath, [MAIN], {
-    env: { ...process.env, DEMO_PORT: port },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const said = new Promise<string>((resolve) => {
-    let text = '';
-    for (const stream of [started.stdout, started.stderr]) {
-      stream.setEncoding('utf8').on('data', (piece: string) => {
-        text += piece;
-        if (text.includes('The demo is at')) resolve(text);
-      });
-    }
-    started.once('close', () => resolve(text));
-  });
-  return { child: started, said };
-}
-
 let said: string;
 
 beforeAll(async () => {
-  const started = start('0');
+  const started = startDemoProcess('0');
   child = started.child;
   said = await started.said;
   [url = said] = /http:\S+/.exec(said) ?? [];
@@ -243,7 +217,7 @@ it('[DEMO-8] the demo prints how to log in to the console, and its page opens th
 
 it('[DEMO-5] a port that is taken ends the demo with a hint', async () => {
   const { port } = new URL(url);
-  const second = start(port);
+  const second = startDemoProcess(port);
   expect(await second.said).toContain(`port ${port} is taken; choose another one: DEMO_PORT=`);
   expect(second.child.exitCode).toBe(1);
 });
@@ -258,7 +232,7 @@ it('[DEMO-6] an open page says that the demo has ended, and begins anew when it 
   await page.getByText('The demo has ended').waitFor();
   await order(page, 'Crew North', 3).getByText('not sent').waitFor();
   if (child.exitCode === null) await once(child, 'exit');
-  const second = start(new URL(url).port);
+  const second = startDemoProcess(new URL(url).port);
   child = second.child;
   await second.said;
   await device(page, 'Crew North').getByText('Bearing, probably.').waitFor();

@@ -10,16 +10,19 @@ const folder = mkdtempSync(join(tmpdir(), 'tidemark-demo-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 const port = Number(process.env.DEMO_PORT ?? PORT_DEFAULT);
-const demo = await startDemo({ folder, port }).catch((error: NodeJS.ErrnoException) => {
+const isOnPostgres = process.argv.includes('--postgres');
+const demo = await startDemo({ folder, port, isOnPostgres }).catch((error: NodeJS.ErrnoException) => {
   const isTaken = error.code === 'EADDRINUSE';
-  const hint = `port ${port} is taken; choose another one: DEMO_PORT=${port + 1} npm run demo`;
+  const hint = `port ${port} is taken; choose another one: DEMO_PORT=${port + 1} npm run ${isOnPostgres ? 'demo:postgres' : 'demo'}`;
   console.error(`demo: ${isTaken ? hint : error.stack}`);
   process.exit(1);
 });
 console.log(
   `The demo is at ${demo.url}
 The console is at ${demo.tidemarkUrl}/console/ (log in as admin with ${demo.adminPassword})
-Tidemark is at ${demo.tidemarkUrl}, the backend at ${demo.backendUrl}. Ctrl-C ends all.`,
+Tidemark is at ${demo.tidemarkUrl}, ${demo.about}. Ctrl-C ends all.${
+    demo.command === null ? '' : `\n\nChange rows in another terminal, and see it in the page:\n${demo.command}`
+  }`,
 );
 
 let isStopping = false;

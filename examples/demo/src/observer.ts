@@ -1,5 +1,6 @@
 import type { TidemarkClient } from '@tidemark/backend';
-import type { Backend, Row } from '@tidemark/example-field-service';
+import type { Row } from '@tidemark/example-field-service';
+import type { ConnectedData } from './demo-data.ts';
 import type { ServerState, TidemarkServer } from './tidemark-server.ts';
 
 /** How far a device is: the seq it has acknowledged and the newest one, summed over its sources. */
@@ -12,20 +13,19 @@ export interface DemoState {
   readonly server: ServerState;
   /** By client id. A device that Tidemark could not be asked about is missing. */
   readonly levels: Readonly<Record<string, Level>>;
-  /** The work orders in the backend's database. */
+  /** The work orders in the database. */
   readonly orders: readonly Row[];
 }
 
 interface Observed {
   readonly server: TidemarkServer;
   readonly tidemark: TidemarkClient;
-  readonly database: Backend['database'];
+  readonly data: ConnectedData;
 }
 
 const LOOK_MS = 400;
-const ORDERS = 'SELECT id, technician, title, status, priority, notes, hours FROM work_orders ORDER BY id';
 
-/** Looks at Tidemark and at the backend's database for one open page, and tells it what is new. */
+/** Looks at Tidemark and at the database for one open page, and tells it what is new. */
 export class Observer {
   readonly #observed: Observed;
   readonly #clients: readonly string[];
@@ -33,6 +33,8 @@ export class Observer {
   readonly #unsubscribe: () => void;
   readonly #stopping = new AbortController();
   #levels: DemoState['levels'] = {};
+  /** Null: not read yet. */
+  #orders: DemoState['orders'] | null = null;
   #last = '';
   #timer: NodeJS.Timeout | undefined;
 
@@ -41,7 +43,6 @@ export class Observer {
     this.#clients = clients;
     this.#tell = tell;
     this.#unsubscribe = observed.server.onChange(() => this.#report());
-    this.#report();
     void this.#look();
   }
 
@@ -57,6 +58,8 @@ export class Observer {
       const levels = await Promise.all(this.#clients.map((id) => this.#levelOf(id))).catch(() => []);
       if (levels.length > 0) this.#levels = Object.fromEntries(levels);
     }
+    // A database that cannot be read at this moment is read again soon.
+    this.#orders = await this.#observed.data.orders().catch(() => this.#orders);
     if (this.#stopping.signal.aborted) return;
     this.#report();
     this.#timer = setTimeout(() => void this.#look(), LOOK_MS);
@@ -70,8 +73,8 @@ export class Observer {
   }
 
   #report(): void {
-    const { server, database } = this.#observed;
-    const state = { server: server.state, levels: this.#levels, orders: database.all(ORDERS) };
+    if (this.#orders === null) return;
+    const state = { server: this.#observed.server.state, levels: this.#levels, orders: this.#orders };
     const text = JSON.stringify(state);
     if (text === this.#last) return;
     this.#last = text;

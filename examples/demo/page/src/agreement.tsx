@@ -7,10 +7,12 @@ interface AgreementProps {
   readonly seats: readonly Seat[];
   /** Null: not known yet. */
   readonly orders: readonly BackendOrder[] | null;
+  /** What has the work orders. */
+  readonly keeper: 'backend' | 'database';
 }
 
-/** Says whether all devices show what the backend's database has, attribute by attribute, and nobody has to decide anything. */
-export function Agreement({ seats, orders }: AgreementProps) {
+/** Says whether all devices show what the database has, attribute by attribute, and nobody has to decide anything. */
+export function Agreement({ seats, orders, keeper }: AgreementProps) {
   useChanges(seats);
   const differing = seats.filter((seat) => orders === null || shownBy(seat) !== expectedOf(seat, orders));
   const undecided = seats.filter(({ device }) => device.problems.list().length > 0);
@@ -20,7 +22,7 @@ export function Agreement({ seats, orders }: AgreementProps) {
     differing.length > 0 ? `Not the same yet: ${namesOf(differing)}` : `To be resolved: ${namesOf(undecided)}`;
   return (
     <p className="agreement" role="status" data-agreed={isAgreed}>
-      {isAgreed ? 'All devices and the backend agree' : open}
+      {isAgreed ? `All devices and the ${keeper} agree` : open}
     </p>
   );
 }

@@ -44,10 +44,16 @@ export function App({ session, seats }: AppProps) {
           <img src={icon} alt="" width="36" height="36" />
           <div>
             <h1>Tidemark</h1>
-            <p>Three devices, one server, one backend. Break something.</p>
+            <p>
+              Three devices, one server, {session.command === null ? 'one backend' : 'one database'}. Break something.
+            </p>
           </div>
         </div>
-        <Agreement seats={seats} orders={state?.orders ?? null} />
+        <Agreement
+          seats={seats}
+          orders={state?.orders ?? null}
+          keeper={session.command === null ? 'backend' : 'database'}
+        />
         <ServerControl state={server} />
       </header>
       <Tour seats={seats} server={server} onOrder={chooseOrder} />
@@ -65,7 +71,7 @@ export function App({ session, seats }: AppProps) {
           </TidemarkProvider>
         ))}
       </main>
-      <BackendTable orders={state?.orders ?? []} />
+      <BackendTable orders={state?.orders ?? []} command={session.command} />
       <footer className="foot">
         Each device has its own IndexedDB database and its own connection to Tidemark. Look at them in{' '}
         <a href={`${session.url}/console/`} target="_blank" rel="noreferrer">

@@ -1,11 +1,21 @@
 import type { BackendOrder } from './demo-server.ts';
 import { CREWS } from './types.ts';
 
-/** The backend's own database, read from SQLite: what all devices should show in the end. */
-export function BackendTable({ orders }: { readonly orders: readonly BackendOrder[] }) {
+interface BackendTableProps {
+  readonly orders: readonly BackendOrder[];
+  readonly command: string | null;
+}
+
+/** The backend's own database, read from SQLite, or the one on Postgres: what all devices should show in the end. */
+export function BackendTable({ orders, command }: BackendTableProps) {
   return (
     <section className="backend" aria-label="Backend">
-      <h2>The backend’s database</h2>
+      <h2>{command === null ? 'The backend’s database' : 'The database on Postgres'}</h2>
+      {command !== null && (
+        <p className="command">
+          Change rows in a terminal: <code>{command}</code>
+        </p>
+      )}
       <div className="table">
         <table>
           <thead>

@@ -10,6 +10,8 @@ export interface Session {
   readonly password: string;
   /** The password of `admin` in the console. */
   readonly adminPassword: string;
+  /** A line for a terminal that changes rows of the database; null: a backend has the database. */
+  readonly command: string | null;
 }
 
 export interface Level {
@@ -17,9 +19,9 @@ export interface Level {
   readonly head: number;
 }
 
-/** A work order in the backend's database. */
+/** A work order in the database. Postgres gives large numbers as text. */
 export interface BackendOrder {
-  readonly id: number;
+  readonly id: number | string;
   readonly technician: string;
   readonly title: string;
   readonly status: string;

@@ -1,6 +1,6 @@
 import { useMutation } from '@tidemark/react';
 import type { Seat } from './devices.ts';
-import { CREWS, type WorkOrder } from './types.ts';
+import { CREWS, depotOf, type WorkOrder } from './types.ts';
 
 interface NewOrderProps {
   readonly seat: Seat;
@@ -8,13 +8,15 @@ interface NewOrderProps {
 }
 
 /** Makes a work order, also offline. It has a temporary id until the backend has given it a number. */
-export function NewOrder({ seat: { name, isDispatcher }, onOrder }: NewOrderProps) {
+export function NewOrder({ seat: { login, name, isDispatcher }, onOrder }: NewOrderProps) {
   const add = useMutation(async (device, form: FormData) => {
     const title = String(form.get('title')).trim();
     if (title === '') return;
     // A crew makes orders for itself; the backend decides about status and the rest.
-    const attributes = isDispatcher ? { title, technician: String(form.get('technician')) } : { title };
-    const { id } = await device.source<Partial<WorkOrder>>('WorkOrder').create(attributes);
+    const technician = isDispatcher ? String(form.get('technician')) : login;
+    const attributes = isDispatcher ? { title, technician } : { title };
+    const options = { group: depotOf(technician) };
+    const { id } = await device.source<Partial<WorkOrder>>('WorkOrder').create(attributes, options);
     onOrder(id);
   });
   return (

@@ -31,5 +31,10 @@ export const CREWS: Readonly<Record<string, string>> = {
   'crew-valley': 'Valley',
 };
 
+/** The depot of a crew, whose orders are a group of their own where the data belongs to groups. */
+export function depotOf(crew: string): string {
+  return crew.replace('crew-', '');
+}
+
 export const STATUS_NAMES = { open: 'Open', in_progress: 'In progress', done: 'Done' } as const;
 export const PRIORITY_NAMES = { low: 'Low', normal: 'Normal', high: 'High' } as const;
