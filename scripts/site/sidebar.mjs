@@ -38,6 +38,7 @@ export const SIDEBAR = [
       ['backend/source-modules.md', 'Source modules'],
       ['guides/import.md', 'Importing data'],
       ['guides/postgres.md', 'Connecting Postgres'],
+      ['guides/managed-postgres.md', 'Managed Postgres'],
     ],
   },
   {

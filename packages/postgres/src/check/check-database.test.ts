@@ -216,4 +216,15 @@ describe('checking a database before it is connected', () => {
       sql: [],
     });
   });
+
+  it('[PG-332] a role that may replicate as a member of rds_replication is taken for one that may, and the grant is what mends it', async () => {
+    const { database, address } = await openMended();
+    const { sql } = database;
+    await sql.unsafe(`ALTER ROLE ${address.user} NOREPLICATION; CREATE ROLE rds_replication`);
+    onTestFinished(async () => void (await sql.unsafe('DROP ROLE rds_replication')));
+    const found = (await check(address)).filter(({ code }) => code === 'replication_role');
+    expect(found.flatMap((finding) => finding.sql)).toEqual([`GRANT rds_replication TO "${address.user}"`]);
+    await mend(database, found);
+    expect(codes(await check(address))).toEqual(NOTICES);
+  });
 });

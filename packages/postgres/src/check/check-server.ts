@@ -20,6 +20,8 @@ interface Facts {
   readonly login: string;
   readonly is_superuser: boolean;
   readonly may_replicate: boolean;
+  /** Whether there is the role whose members may replicate on Amazon RDS; nobody has the attribute there. */
+  readonly has_rds_role: boolean;
   readonly has_slot: boolean;
 }
 
@@ -31,9 +33,11 @@ export async function checkServer(sql: Sql, address: DatabaseAddress, slot: stri
       current_setting('max_wal_senders')::int AS senders_max, (SELECT count(*)::int FROM pg_stat_replication) AS senders,
       (SELECT setting::int FROM pg_settings WHERE name = 'max_slot_wal_keep_size') AS keep_mb,
       current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS in_recovery, current_user AS login,
-      rolsuper AS is_superuser, rolreplication OR rolsuper AS may_replicate,
+      rolsuper AS is_superuser, rolreplication OR rolsuper OR COALESCE(pg_has_role(rds.oid, 'MEMBER'), false) AS may_replicate,
+      rds.oid IS NOT NULL AS has_rds_role,
       EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = ${slot}) AS has_slot
-    FROM pg_roles WHERE rolname = current_user`;
+    FROM pg_roles LEFT JOIN (SELECT oid FROM pg_roles WHERE rolname = 'rds_replication') AS rds ON true
+    WHERE rolname = current_user`;
   if (facts === undefined) throw new Error('the server does not say who is logged in');
   return [
     ...settingFindings(facts),
@@ -82,10 +86,12 @@ function capacityFindings({ slots, slots_max, senders, senders_max, has_slot }: 
   return found;
 }
 
-function loginFindings({ login, is_superuser, may_replicate }: Facts): readonly Finding[] {
+function loginFindings({ login, is_superuser, may_replicate, has_rds_role }: Facts): readonly Finding[] {
   if (!may_replicate) {
     const message = `the role "${login}" may not replicate`;
-    return [error('replication_role', message, `ALTER ROLE ${quoteIdentifier(login)} REPLICATION`)];
+    const role = quoteIdentifier(login);
+    const grant = has_rds_role ? `GRANT rds_replication TO ${role}` : `ALTER ROLE ${role} REPLICATION`;
+    return [error('replication_role', message, grant)];
   }
   if (!is_superuser) return [];
   const message = `the role "${login}" is a superuser: the connector needs only REPLICATION and SELECT, so give it a role of its own`;
