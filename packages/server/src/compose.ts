@@ -136,7 +136,7 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
     ...{ log, gauge, metrics, activity },
     addRoutes: (to) => addRoutes(to, config, { context, extraRoutes, gauge, ...scrape }),
   });
-  const connectors = new Connectors(config.connectors, { app, tidemark, log, serverId: id });
+  const connectors = new Connectors(config.connectors, { app, tidemark, log, adapters: core.adapters, serverId: id });
   return {
     ...{ address, admin, app, gauge, events, activity, history, cluster, maintenance, scheduledBackups },
     ...{ backend, ping, queues, modules, tidemark, connectors },

@@ -35,6 +35,8 @@ export interface OpenedCore {
   readonly tidemark: Tidemark;
   readonly backend: HttpBackend;
   readonly modules: SourceModules;
+  /** The adapters that are no source modules. Connectors add theirs when they start. */
+  readonly adapters: Map<string, Adapter>;
 }
 
 /** Opens the core and its adapters. The core finds adapters by name, so the backend, which needs the core, is added last. */
@@ -68,7 +70,7 @@ export async function openCore(
     metrics.backendCalled(call, outcome, tookMs / 1_000);
   const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark, onCall });
   named.set(BACKEND, backend);
-  return { tidemark, backend, modules };
+  return { tidemark, backend, modules, adapters: named };
 }
 
 /** Prepares the store at the first start, and applies the configured administrator and sources at every start. */

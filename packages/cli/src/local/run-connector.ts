@@ -101,7 +101,7 @@ function isWritten({ writable = [], devices = {} }: Mapping['tables'][string]): 
 /** Listens for the calls with which Tidemark passes on what devices change. */
 async function openBackend(
   { listen: { host, port }, secret, hooks }: ConnectorWriting,
-  setUp: Omit<RowBackendOptions, 'clock'>,
+  setUp: Omit<RowBackendOptions, 'clock' | 'isAlone'>,
   tell: Tell,
 ) {
   const { client } = setUp;
@@ -114,7 +114,7 @@ async function openBackend(
     const reason = errorMessage(error);
     tell('upload_failed', { error: reason }, `a change of a device could not be made yet: ${reason}`);
   };
-  const rows = new RowBackend({ ...setUp, hooks, clock: systemClock, onError });
+  const rows = new RowBackend({ ...setUp, hooks, isAlone: true, clock: systemClock, onError });
   // The table of operations remembers what was done, also after a restart.
   const operations = { recall: () => undefined, keep: () => undefined };
   const handler = createHandler({ secret: known, sources: rows.handlers(), operations, onError });

@@ -59,6 +59,54 @@ async function openMended(...statements: readonly string[]) {
 }
 
 describe('checking a database before it is connected', () => {
+  it('[PG-250] it finds everything that changes of devices need, and each statement mends it', async () => {
+    const { database, address } = await openMended(
+      'CREATE TABLE field.tasks (id serial PRIMARY KEY, depot text, title text)',
+      'ALTER PUBLICATION tidemark ADD TABLE field.tasks',
+    );
+    const role = `writer_${database.name}`;
+    onTestFinished(async () => void (await database.sql.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`)));
+    const tasks = {
+      ...{ source: 'tasks', owner: { group: 'depot' }, writable: ['title'] },
+      devices: { create: true, delete: true },
+    };
+    const mapping = { tables: { ...MAPPING.tables, 'field.tasks': tasks }, writing: { role } };
+    await database.sql.unsafe(`GRANT SELECT ON field.tasks TO ${address.user}`);
+    const found = await check(address, mapping);
+    expect(codes(found).filter((code) => code.startsWith('error'))).toEqual([
+      'error operations_table',
+      'error writing_role',
+    ]);
+    await mend(database, found);
+    const then = await check(address, mapping);
+    const errors = then.filter(({ level }) => level === 'error');
+    expect(errors.map(({ code, sql }) => [code, sql])).toEqual([
+      ['writing_schema', [`GRANT USAGE ON SCHEMA "field" TO "${role}"`]],
+      [
+        'table_write',
+        [
+          `GRANT SELECT ON "field"."tasks" TO "${role}"`,
+          `GRANT UPDATE ("title") ON "field"."tasks" TO "${role}"`,
+          `GRANT INSERT ("title") ON "field"."tasks" TO "${role}"`,
+          `GRANT INSERT ("depot") ON "field"."tasks" TO "${role}"`,
+          `GRANT DELETE ON "field"."tasks" TO "${role}"`,
+        ],
+      ],
+      ['sequence_usage', [`GRANT USAGE ON SEQUENCE field.tasks_id_seq TO "${role}"`]],
+    ]);
+    await mend(database, then);
+    await database.sql.unsafe(
+      `REVOKE ${role} FROM ${address.user}; REVOKE INSERT ON tidemark.operations FROM ${address.user}`,
+    );
+    const last = await check(address, mapping);
+    expect(codes(last).filter((code) => code.startsWith('error'))).toEqual([
+      'error operations_grants',
+      'error writing_member',
+    ]);
+    await mend(database, last);
+    expect(codes(await check(address, mapping)).filter((code) => code.startsWith('error'))).toEqual([]);
+  });
+
   it('[PG-40] finds everything that is missing at once, and the SQL that it prints mends all of it', async () => {
     const { database, address } = await open(
       'ALTER TABLE field.prices REPLICA IDENTITY NOTHING',

@@ -10,6 +10,7 @@ import type { DatabaseAddress } from '../sql/parse-url.ts';
 import { checkPublication } from './check-publication.ts';
 import { checkServer, POOLER } from './check-server.ts';
 import { checkTables } from './check-tables.ts';
+import { checkWriting } from './check-writing.ts';
 import type { Finding } from './finding.ts';
 
 const ORDER = ['error', 'warning', 'notice'];
@@ -30,6 +31,7 @@ export async function checkDatabase(
       ...(await checkServer(sql, address, mapping.slot)),
       ...problems,
       ...(plan === null ? [] : await checkTables(sql, plan, catalogue)),
+      ...(plan === null ? [] : await checkWriting(sql, plan, mapping)),
       ...(plan === null ? [] : await checkPublication(sql, mapping.publication, plan, catalogue)),
     ];
     return found.sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level));

@@ -7,6 +7,7 @@ import { HEARTBEAT_PREFIX } from '../replication/heartbeat.ts';
 import { parseLsn } from '../replication/lsn.ts';
 import { openSql, type Sql } from '../sql/open-sql.ts';
 import type { DatabaseAddress } from '../sql/parse-url.ts';
+import { StateStore } from '../state/connector-state.ts';
 import { forgetOperations } from './operations.ts';
 import { type RowCall, RowWriter, type WriteHook } from './row-writer.ts';
 import { StreamPosition } from './stream-position.ts';
@@ -22,6 +23,8 @@ export interface RowBackendOptions {
   readonly mappingFile: string;
   /** Functions that replace the statements of tables, by the label of the table. */
   readonly hooks?: Readonly<Record<string, WriteHook>>;
+  /** True: the stream is applied in this process, and `notePosition` is called with every position. */
+  readonly isAlone?: boolean;
   readonly clock: Clock;
   /** Called when old operations could not be deleted; that is tried again. */
   readonly onError?: (error: unknown) => void;
@@ -40,10 +43,12 @@ export class RowBackend {
   #writer: Promise<RowWriter> | null = null;
 
   constructor(options: RowBackendOptions) {
-    const { address, name, clock, onError = () => undefined } = options;
+    const { address, name, client, clock, onError = () => undefined } = options;
     this.#options = options;
     this.#sql = openSql(address, { connections: CONNECTIONS, applicationName: `tidemark ${name} uploads` });
-    this.#position = new StreamPosition(clock);
+    const state = new StateStore(client, name);
+    const read = async () => parseLsn((await state.read())?.position ?? '0/0');
+    this.#position = new StreamPosition(clock, options.isAlone === true ? null : read);
     this.#endForgetting = clock.every(FORGET_MS, () => void forgetOperations(this.#sql).catch(onError));
   }
 

@@ -80,6 +80,7 @@ export class RowWriter {
     const groups = (await this.#options.groupsOf?.(call.user_id)) ?? (call.group === undefined ? [] : [call.group]);
     const hook = this.#options.hooks?.[table.label];
     return this.#options.sql.begin(async (sql) => {
+      await unjudged(boundTime(sql));
       const known = await unjudged(beginOperation(sql, call.op_id));
       if (known !== null) {
         await this.#announce(sql, table, call, { id: known, isRepeated: true });
@@ -170,6 +171,11 @@ export class RowWriter {
 
 function changedMeanwhile(): Conflict {
   return new Conflict('somebody else has changed it in the database meanwhile');
+}
+
+/** A change that waits for others longer than this is tried again later, so that it holds up no other. */
+async function boundTime(sql: TransactionSql): Promise<void> {
+  await sql`SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '8s', true)`;
 }
 
 /** A failure of the bookkeeping says nothing about the change: it must be tried again, never rejected. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { relative, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import type { DatabaseAddress, Mapping } from '@tidemark/postgres';
 // The package as a whole loads the driver, which a server without connectors does not need.
 import { MappingError } from '@tidemark/postgres/mapping/mapping-problems';
@@ -20,6 +20,8 @@ export interface ConnectorConfig {
   readonly mapping: Mapping;
   /** The mapping file as messages name it. */
   readonly mappingFile: string;
+  /** The folder of the mapping file, where its modules are. Absent: the working folder. */
+  readonly mappingFolder?: string;
 }
 
 /** Where variables and relative paths are looked up. */
@@ -36,6 +38,9 @@ export interface ConnectorsRead {
   readonly problems: readonly SettingProblem[];
 }
 
+/** Sources name connectors as their adapter, and these are others. */
+const RESERVED: ReadonlySet<string> = new Set(['backend', 'none']);
+
 /** Reads the addresses and mappings of the connectors. Returns everything that is wrong with them. */
 export function readConnectors(settings: readonly ConnectorSetting[], places: ConnectorPlaces): ConnectorsRead {
   const connectors: ConnectorConfig[] = [];
@@ -45,9 +50,20 @@ export function readConnectors(settings: readonly ConnectorSetting[], places: Co
     details.push(...[...address.problems, ...mapping.problems].map((detail) => `connector ${setting.name}: ${detail}`));
     if (address.value === undefined || mapping.value === undefined) continue;
     const { name, kind, mapping: path = MAPPING_FILE } = setting;
-    connectors.push({ name, kind, address: address.value, mapping: mapping.value, mappingFile: path });
+    connectors.push({
+      name,
+      kind,
+      address: address.value,
+      mapping: mapping.value,
+      mappingFile: path,
+      mappingFolder: dirname(resolve(places.fileFolder, path)),
+    });
   }
   details.push(...conflicts(connectors));
+  for (const { name } of connectors) {
+    if (RESERVED.has(name))
+      details.push(`connector ${name}: sources use this name for something else; choose another one`);
+  }
   const problems = details.map((detail) => ({ setting: 'connectors', origin: 'connectors', detail }));
   return { connectors, problems };
 }

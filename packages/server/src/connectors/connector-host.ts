@@ -1,9 +1,10 @@
-import { type Log, ServerLease, type Tidemark } from '@tidemark/core';
+import { type Adapter, type Log, ServerLease, type Tidemark } from '@tidemark/core';
 import type { Connector, ConnectorEvents } from '@tidemark/postgres';
 import { errorMessage } from '@tidemark/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { ConnectorConfig } from '../config/read-connectors.ts';
 import { steadyClock } from '../primitives/system-ports.ts';
+import { ConnectorWriting } from './connector-writing.ts';
 import { inProcessClient } from './in-process-client.ts';
 
 /** When the server that runs a connector dies, another one takes over after this time. */
@@ -14,6 +15,8 @@ export interface ConnectorHostParts {
   readonly app: Pick<FastifyInstance, 'inject'>;
   readonly tidemark: Pick<Tidemark, 'store' | 'tokens'>;
   readonly log: Log;
+  /** What sources name as their adapter, by name. */
+  readonly adapters: Map<string, Adapter>;
   /** The id of this server. */
   readonly serverId: string;
 }
@@ -29,6 +32,7 @@ export class ConnectorHost {
   readonly config: ConnectorConfig;
   readonly #parts: ConnectorHostParts;
   readonly #lease: ServerLease;
+  readonly #writing: ConnectorWriting;
   #timer: NodeJS.Timeout | null = null;
   #run: Run | null = null;
   #step: Promise<void> | null = null;
@@ -38,11 +42,13 @@ export class ConnectorHost {
     const { tidemark, serverId } = parts;
     this.config = config;
     this.#parts = parts;
+    this.#writing = new ConnectorWriting(config, parts);
     const terms = { name: `connector:${config.name}`, serverId, leaseMs: LEASE_MS };
     this.#lease = new ServerLease({ store: tidemark.store, clock: steadyClock }, terms);
   }
 
   start(): void {
+    this.#writing.start();
     this.#timer = setInterval(() => this.#check(), RENEW_EVERY_MS);
     this.#timer.unref();
     this.#check();
@@ -54,6 +60,7 @@ export class ConnectorHost {
     if (this.#timer !== null) clearInterval(this.#timer);
     await this.#step;
     await this.#end();
+    await this.#writing.stop();
     await this.#lease.release().catch((error: unknown) => this.#warn('connector_lease_failed', error));
   }
 
@@ -82,7 +89,8 @@ export class ConnectorHost {
     const { name, address, mapping, mappingFile } = this.config;
     const token = tidemark.tokens.issueInternal({ user: `connector ${name}`, scopes: ['admin', 'push'] });
     const client = inProcessClient({ app, token, mayCall: () => this.#lease.isHeld });
-    const connector = new Connector({ client, name, address, mapping, mappingFile, events: this.#events() });
+    const setUp = { client, name, address, mapping, mappingFile };
+    const connector = new Connector({ ...setUp, adapter: name, events: this.#events() });
     log.info('connector_started', { connector: name });
     const run = () => connector.run().catch((error: unknown) => this.#warn('connector_failed', error));
     const ended = run().finally(() => {
@@ -109,6 +117,7 @@ export class ConnectorHost {
         if (error === undefined) log.info('connector_state', { connector, state });
         else this.#warn('connector_waits', error);
       },
+      onPosition: (position) => this.#writing.notePosition(position),
       onHeal: (reason) => log.warn('connector_compares_all', { connector, reason }),
     };
   }

@@ -1,4 +1,5 @@
 import { TidemarkClient } from '@tidemark/backend';
+import { openDevice } from '@tidemark/client';
 import { parseDatabaseUrl } from '@tidemark/postgres';
 import { startPostgres } from '@tidemark/testing/kit';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
@@ -57,4 +58,35 @@ it('[PG-203] a server runs the connectors of its configuration, through the same
   expect(await new TidemarkClient(server).tokens.list()).not.toContainEqual(
     expect.objectContaining({ user: 'connector field' }),
   );
+});
+
+it('[PG-249] every server of a cluster makes what devices change, under the name of the connector', async () => {
+  const { database, config } = await makeDatabase('Written');
+  await database.sql.unsafe(`
+    CREATE SCHEMA tidemark;
+    CREATE TABLE tidemark.operations (op_id text PRIMARY KEY, object_id text NOT NULL, at timestamptz NOT NULL DEFAULT now());
+    ALTER TABLE products ADD CHECK (name <> 'forbidden')`);
+  const table = { source: 'Written', owner: 'shared', writable: ['name'], devices: { delete: true } } as const;
+  const mapping = { ...config.mapping, tables: { 'public.products': table } };
+  const server = await startServer([{ ...config, mapping }]);
+  await expect.poll(() => productsOf(server, 'Written'), WAIT).toEqual({ 1: { name: 'rope' } });
+  const client = new TidemarkClient(server);
+  expect(await client.sources.get('Written')).toMatchObject({ adapter: 'field', read_only: false, poll_interval: -1 });
+  await client.users.create({ login: 'ada', password: 'kelp-forest-9341' });
+  const device = await openDevice({ url: server.url });
+  onTestFinished(() => device.close());
+  await device.signIn({ login: 'ada', password: 'kelp-forest-9341' });
+  await device.sync();
+  const products = device.source('Written');
+  await products.update('1', { name: 'line' });
+  await expect.poll(() => database.sql`SELECT name FROM products`, WAIT).toEqual([{ name: 'line' }]);
+  await expect.poll(() => productsOf(server, 'Written'), WAIT).toEqual({ 1: { name: 'line' } });
+  await products.update('1', { name: 'forbidden' });
+  const reasons = () => device.problems.list().map(({ error }) => error.detail);
+  await expect.poll(reasons, WAIT).toEqual(['it breaks a rule of the database (rule products_name_check)']);
+  await client.sources.refresh('Written', 'ada');
+  await device.sync();
+  expect(products.list()).toMatchObject([{ id: '1', attributes: { name: 'line' } }]);
+  await products.delete('1');
+  await expect.poll(() => productsOf(server, 'Written'), WAIT).toEqual({});
 });
