@@ -1,25 +1,15 @@
-import { type Adapter, type Log, ServerLease, type Tidemark } from '@tidemark/core';
+import { ServerLease } from '@tidemark/core';
 import type { Connector, ConnectorEvents } from '@tidemark/postgres';
 import { errorMessage } from '@tidemark/protocol';
-import type { FastifyInstance } from 'fastify';
 import type { ConnectorConfig } from '../config/read-connectors.ts';
 import { steadyClock } from '../primitives/system-ports.ts';
+import type { ConnectorHostParts } from './connector-host-parts.ts';
 import { ConnectorWriting } from './connector-writing.ts';
 import { inProcessClient } from './in-process-client.ts';
 
 /** When the server that runs a connector dies, another one takes over after this time. */
 const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
-
-export interface ConnectorHostParts {
-  readonly app: Pick<FastifyInstance, 'inject'>;
-  readonly tidemark: Pick<Tidemark, 'store' | 'tokens'>;
-  readonly log: Log;
-  /** What sources name as their adapter, by name. */
-  readonly adapters: Map<string, Adapter>;
-  /** The id of this server. */
-  readonly serverId: string;
-}
 
 /** A connector that runs in this server. */
 interface Run {

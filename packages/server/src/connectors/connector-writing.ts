@@ -2,7 +2,7 @@ import type { Log } from '@tidemark/core';
 import type { RowBackend } from '@tidemark/postgres';
 import { errorMessage } from '@tidemark/protocol';
 import type { ConnectorConfig } from '../config/read-connectors.ts';
-import type { ConnectorHostParts } from './connector-host.ts';
+import type { ConnectorHostParts } from './connector-host-parts.ts';
 import { inProcessClient } from './in-process-client.ts';
 import { rowAdapter } from './row-adapter.ts';
 

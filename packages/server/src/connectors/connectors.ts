@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConnectorConfig } from '../config/read-connectors.ts';
 import type { Part } from '../lifecycle.ts';
-import { ConnectorHost, type ConnectorHostParts } from './connector-host.ts';
+import { ConnectorHost } from './connector-host.ts';
+import type { ConnectorHostParts } from './connector-host-parts.ts';
 
 /** The connectors of the configuration. */
 export class Connectors {
