@@ -23,6 +23,7 @@ export const PROGRAMS = [
   { names: ['fish'], debian: 'fish', variable: 'TIDEMARK_FISH' },
   // `initdb` is beside it.
   { names: ['postgres'], debian: 'postgresql', variable: 'TIDEMARK_POSTGRES' },
+  { names: ['pgbouncer'], debian: 'pgbouncer', variable: 'TIDEMARK_PGBOUNCER' },
 ];
 
 /**

@@ -44,6 +44,7 @@ export { findProgram } from './kit/find-program.ts';
 export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
+export { startPgBouncer } from './kit/pgbouncer.ts';
 export { PING_TARGET } from './kit/ping-target.ts';
 export {
   type PostgresDatabase,

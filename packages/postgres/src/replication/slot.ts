@@ -9,6 +9,8 @@ export interface Slot {
   readonly name: string;
   readonly plugin: string;
   readonly database: string;
+  /** False: it sends the changes of another database of the server. */
+  readonly isOfThisDatabase: boolean;
   readonly isActive: boolean;
   /** From here on the server keeps its log for the slot; null: it keeps nothing any more. */
   readonly restartLsn: Lsn | null;
@@ -30,6 +32,7 @@ interface SlotRow {
   readonly slot_name: string;
   readonly plugin: string;
   readonly database: string;
+  readonly is_here: boolean;
   readonly active: boolean;
   readonly restart_lsn: string | null;
   readonly confirmed_flush_lsn: string | null;
@@ -43,7 +46,7 @@ interface SlotRow {
 export async function readSlot(sql: Sql, name: string): Promise<Slot | null> {
   // Columns of newer versions are looked up by name in JSON, where they are null in older ones.
   const [row] = await sql<SlotRow>`
-    SELECT s.slot_name, s.plugin, s.database, s.active, s.restart_lsn, s.confirmed_flush_lsn, s.wal_status, s.safe_wal_size,
+    SELECT s.slot_name, s.plugin, s.database, s.database = current_database() AS is_here, s.active, s.restart_lsn, s.confirmed_flush_lsn, s.wal_status, s.safe_wal_size,
       pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, s.restart_lsn) AS retained,
       to_jsonb(s) ->> 'invalidation_reason' AS invalidation_reason, to_jsonb(s) ->> 'failover' AS failover
     FROM pg_replication_slots s WHERE s.slot_name = ${name}`;
@@ -54,6 +57,7 @@ export async function readSlot(sql: Sql, name: string): Promise<Slot | null> {
     name: row.slot_name,
     plugin: row.plugin,
     database: row.database,
+    isOfThisDatabase: row.is_here,
     isActive: row.active,
     restartLsn: lsn(row.restart_lsn),
     confirmedLsn: lsn(row.confirmed_flush_lsn),

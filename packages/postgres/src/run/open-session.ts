@@ -10,7 +10,7 @@ import type { Plan, TablePlan, WritingPlan } from '../mapping/plan.ts';
 import { formatLsn, parseLsn } from '../replication/lsn.ts';
 import type { Lsn } from '../replication/message.ts';
 import type { SystemIdentity } from '../replication/replication-connection.ts';
-import { createSlot, dropSlot, readSlot } from '../replication/slot.ts';
+import { createSlot, dropSlot, readSlot, type Slot } from '../replication/slot.ts';
 import type { Sql } from '../sql/open-sql.ts';
 import type { ConnectorState, StateStore, TablePhase } from '../state/connector-state.ts';
 import { buildConverter, type Convert } from '../values/build-converter.ts';
@@ -56,6 +56,7 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
   const [stored, slot] = [await store.read(), await readSlot(sql, slotName)];
   const { emptied, filling } = await declareSources(setup, loaded.plan, stored?.tables ?? {});
   const start = decideStart(stored, identity, slot);
+  if (start.kind === 'first' && slot?.isOfThisDatabase === false) throw foreignSlot(slot);
   if (start.kind === 'heal') events.onHeal?.(start.reason);
   const begin = await beginOf(setup, start.kind === 'resume' ? stored : null, slot);
   const heals = start.kind === 'heal';
@@ -78,6 +79,12 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
   };
 }
 
+function foreignSlot({ name, database }: Slot): Error {
+  return new Error(
+    `the replication slot "${name}" belongs to the database "${database}" of the same server: name another "slot" in the mapping`,
+  );
+}
+
 /** Where the stream begins. Makes the slot when there is none that can be used. */
 async function beginOf(
   { sql, slot: name }: SessionSetup,
@@ -85,7 +92,7 @@ async function beginOf(
   slot: Awaited<ReturnType<typeof readSlot>>,
 ): Promise<Lsn> {
   if (resumed !== null) return parseLsn(resumed.position);
-  if (slot !== null && !isLost(slot) && slot.confirmedLsn !== null) return slot.confirmedLsn;
+  if (slot?.isOfThisDatabase === true && !isLost(slot) && slot.confirmedLsn !== null) return slot.confirmedLsn;
   if (slot !== null) await dropSlot(sql, name);
   return createSlot(sql, name);
 }

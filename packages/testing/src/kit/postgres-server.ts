@@ -27,6 +27,8 @@ export interface PostgresServer {
   restart(settings?: PostgresSettings): Promise<void>;
   /** Starts a server that follows this one: a copy of it that takes over with `promote`. It has the slots of no other. */
   startStandby(): Promise<PostgresServer>;
+  /** Starts a server of its own on a copy of the files as they are now; this one is stopped for the moment. */
+  startCopy(): Promise<PostgresServer>;
   /** Makes a standby a server of its own, with a new timeline. Resolves when it takes writes. */
   promote(): Promise<void>;
   /** Kills it and removes its folder. */
@@ -48,6 +50,8 @@ export interface PostgresServerOptions {
   readonly settings?: PostgresSettings;
   /** Whether it gets a system identifier of its own. All others are copies of one folder and share theirs. */
   readonly isNewSystem?: boolean;
+  /** Files in its folder, by name, such as a certificate with its key. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 const PASSWORD = 'only-for-tests';
@@ -66,11 +70,16 @@ const DEFAULTS: PostgresSettings = {
   autovacuum_naptime: '10min',
 };
 
-export async function startPostgres({ settings = {}, isNewSystem = false }: PostgresServerOptions = {}) {
+export async function startPostgres({ settings = {}, isNewSystem = false, files = {} }: PostgresServerOptions = {}) {
   const folder = await ownedFolder();
   const data = join(folder.path, 'data');
   if (isNewSystem) await initialise(data);
   else await runTool('cp', ['-a', await template(), data]);
+  const owner = serverUser();
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(data, name), text, { mode: 0o600 });
+    if (owner !== null) await chown(join(data, name), owner.uid, owner.gid);
+  }
   return serve(folder, { ...DEFAULTS, ...settings });
 }
 
@@ -117,6 +126,14 @@ async function serve(folder: TemporaryFolder, settings: PostgresSettings): Promi
     async startStandby() {
       const copy = await ownedFolder();
       await backUp(server.url, join(copy.path, 'data'));
+      return serve(copy, all);
+    },
+    async startCopy() {
+      const copy = await ownedFolder();
+      await server.stop();
+      await runTool('cp', ['-a', data, join(copy.path, 'data')]);
+      await rm(join(copy.path, 'data', 'postmaster.pid'), { force: true });
+      await server.restart();
       return serve(copy, all);
     },
     async promote() {
@@ -264,7 +281,7 @@ function asServerUser() {
 }
 
 /** The user that servers run as: Postgres refuses to run as root. Null: as the present one. */
-function serverUser(): { readonly uid: number; readonly gid: number } | null {
+export function serverUser(): { readonly uid: number; readonly gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const users = readFileSync('/etc/passwd', 'utf8').split('\n');
   const line = ['postgres', 'nobody'].map((name) => users.find((user) => user.startsWith(`${name}:`))).find(Boolean);
