@@ -30,6 +30,5 @@ it('[PG-287] a transaction of a million changes, half a gigabyte of them, is app
   };
   await expect.poll(rounds, { timeout: 500_000, interval: 20 }).toEqual([1_000, new Set([1_000])]);
   await changing;
-  console.info(`heap: ${Math.round(before / 1e6)} MB before, ${Math.round(peak / 1e6)} MB at most`);
   expect(peak - before).toBeLessThan(HEAP_BYTES_MAX);
 });
