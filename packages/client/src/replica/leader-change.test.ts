@@ -76,8 +76,8 @@ it('[TABS-3] a later change of a tab that begins to lead does not go to the serv
   const writes = new WriteQueue(replica);
   writes.keepBy(other(() => undefined));
   const update = (opId: string, order: number, n: number): NewUpload => {
-    const row = { order, source: 'Order', op: 'update', id: 'o', attributes: { n }, state: 'waiting', settled: null };
-    return [opId, row as UploadRow];
+    const row = { order, source: 'Order', op: 'update', id: 'o', attributes: { n }, seen: null } as const;
+    return [opId, { ...row, state: 'waiting', settled: null, madeAtMs: 0 }];
   };
   const early = writes.write([update('early', writes.takeOrder(), 1)], () => undefined);
   const others = [update('one', 0, 2), update('two', 1, 3)];
