@@ -4,6 +4,7 @@ import type { Cli } from './cli.ts';
 import { addBackups } from './commands/backups.ts';
 import { addClients } from './commands/clients.ts';
 import { addCompletion } from './commands/completion.ts';
+import { addConnectors } from './commands/connectors.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
 import { addExplain } from './commands/explain.ts';
@@ -59,7 +60,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       addReadState,
     ],
   ],
-  ['Administration:', [addStats, addTail, addPings, addJobs, addTokens, addSystem, addBackups]],
+  ['Administration:', [addStats, addTail, addPings, addJobs, addConnectors, addTokens, addSystem, addBackups]],
   ['Device:', [addDevice]],
   [
     'Data folder:',

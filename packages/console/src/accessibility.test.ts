@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { TidemarkClient } from '@tidemark/backend';
+import type { ConnectorReport } from '@tidemark/protocol';
 import { answerJson, openFakeBackend, openLibrary, type Page, useBrowser as startBrowser } from '@tidemark/testing';
 import {
   callsTo,
@@ -38,6 +40,7 @@ const DIALOGS = [
   'Drop source',
   'Edit source',
   'Find',
+  'Forget the connector',
   'Import objects',
   'Invite a device',
   'Make a backup',
@@ -68,6 +71,24 @@ const DIALOGS = [
   'What the next pull of fetched brings',
   'Wipe device',
 ];
+
+/** A connector with something in every part of its screen. */
+const CONNECTOR: ConnectorReport = {
+  ...{ kind: 'postgres', state: 'waiting', runs_in: 'process', server: 'here', fresh_at: null, lag_ms: null },
+  ...{ position: '0/1', rows_total: 7, rows_per_s: 1 },
+  slot: {
+    ...{ name: 'tidemark', active: false, wal_status: 'extended', invalidation_reason: null },
+    ...{ retained_bytes: 1_000, safe_bytes: 10, failover: false },
+  },
+  tables: [
+    { table: 'public.a', source: NAME, phase: 'copying', rows: 1, estimate: 4, percent: 25, rows_per_s: 1 },
+    { table: 'public.b', source: null, phase: 'ready', rows: 4, estimate: 4, percent: 100, rows_per_s: 0 },
+  ],
+  error: { at: '2030-01-31T12:00:00.000Z', message: 'connect ECONNREFUSED 127.0.0.1:5432' },
+  healed: { at: '2030-01-31T12:00:00.000Z', reason: 'slot_lost' },
+  problems: { count: 1, samples: [{ table: 'public.a', key: '1', reason: 'its key is too long' }] },
+  waiting: { count: 1, samples: [{ kind: 'user', table: 'public.a', name: 'ada' }] },
+};
 
 const browser = startBrowser();
 
@@ -110,7 +131,14 @@ async function startFilled(): Promise<Filled> {
   const pings = async () => (await read('/rc/v1/pings')) as unknown as readonly { ping_id: string; failed: number }[];
   await expect.poll(async () => (await pings())[0]?.failed, PATIENCE).toBe(1);
   const [ping] = await pings();
-  const more = ['sources/fetched', `devices/${client_id}?source=fetched&object=1`, `pings/${ping?.ping_id}`];
+  await new TidemarkClient(server).connectors.report(NAME, CONNECTOR);
+  const more = [
+    'connectors',
+    `connectors/${NAME}`,
+    'sources/fetched',
+    `devices/${client_id}?source=fetched&object=1`,
+    `pings/${ping?.ping_id}`,
+  ];
   return { server, screens: [...screensOf(NAME, device), ...more] };
 }
 

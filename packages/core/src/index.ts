@@ -5,6 +5,8 @@ export type { Bearer, IssuedToken, TokenView } from './accounts/tokens.ts';
 export type { Identity } from './accounts/user-record.ts';
 export type { UserView } from './accounts/users.ts';
 export type { SeenState, WriteCall } from './admission/admit-write.ts';
+export { CONNECTOR_LAG_MS_MAX, durationText } from './connectors/connector-faults.ts';
+export type { ConnectorView } from './connectors/connector-reports.ts';
 export type { ReceiptCall } from './delivery/receipt-question.ts';
 export type { BehindDevice, Receipt } from './delivery/receipts.ts';
 export { lastSyncMsOf } from './devices/client-record.ts';

@@ -6,6 +6,7 @@ import { Tokens } from './accounts/tokens.ts';
 import { readUserRecord } from './accounts/user-record.ts';
 import { Users } from './accounts/users.ts';
 import { WriteAdmission } from './admission/admit-write.ts';
+import { ConnectorReports } from './connectors/connector-reports.ts';
 import { CoreEvents } from './core-events.ts';
 import { DeviceDelivery } from './delivery/device-delivery.ts';
 import { Freshness } from './delivery/freshness.ts';
@@ -95,6 +96,7 @@ export class Tidemark {
   readonly tokens: Tokens;
   readonly system: System;
   readonly audit: Audit;
+  readonly connectors: ConnectorReports;
   readonly stats: Stats;
   readonly devices: Devices;
   readonly receipts: Receipts;
@@ -130,6 +132,7 @@ export class Tidemark {
     const { statsRetentionS: retentionS, activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
     this.stats = new Stats({ ...ports, ...(retentionS === undefined ? {} : { retentionS }) });
     this.audit = new Audit(ports);
+    this.connectors = new ConnectorReports(ports);
     this.system = new System({ ...ports, users, clients, sources, tokens });
     this.freshness = new Freshness({ clock: parts.steadyClock ?? clock, windowMs });
     const count = (metric: string, tookMs: number) => this.stats.record(metric, tookMs, clock.nowMs());
@@ -166,7 +169,7 @@ export class Tidemark {
       objects: this.objects,
       devices: deviceDocuments(this),
     });
-    this.delivery = new DeviceDelivery({ ...ports, clients, sources, cache });
+    this.delivery = new DeviceDelivery({ ...ports, clients, sources, connectors: this.connectors, cache });
     this.receipts = new Receipts({ ...ports, sources, onAcknowledged: (hear) => events.on('acknowledged', hear) });
     this.listings = new Listings({ ...ports, sources, readUser: readUserRecord });
   }

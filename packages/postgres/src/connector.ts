@@ -89,7 +89,7 @@ export class Connector {
       const runId = randomBytes(8).toString('hex');
       const stream = await connection.start({ slot, publication, from: prepared.position });
       const session = new Session(stream, prepared.tables, this.#sessionOptions(prepared, store, runId));
-      const beat = () => prepared.reader.beat(`${runId} ${this.#clock.nowMs()}`).catch(() => undefined);
+      const beat = () => this.#beat(prepared, runId);
       timers.push(this.#clock.every(this.#options.heartbeatMs ?? HEARTBEAT_MS, () => void beat()));
       // Rows that devices have created wait for Tidemark, which tells nobody when it has them.
       const look = () =>
@@ -119,6 +119,13 @@ export class Connector {
     return { plan: buildPlan(mapping, catalogue, mappingFile), types: catalogue.types };
   }
 
+  /** One that cannot be written never arrives, which shows as lag. */
+  async #beat({ reader }: PreparedSession, runId: string): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    this.#options.events?.onBeat?.(nowMs);
+    await reader.beat(`${runId} ${nowMs}`).catch(() => undefined);
+  }
+
   #sessionOptions(prepared: PreparedSession, store: StateStore, runId: string) {
     const { batchRowsMax = BATCH_ROWS_MAX, batchBytesMax = BATCH_BYTES_MAX, client, events } = this.#options;
     return {
@@ -128,6 +135,7 @@ export class Connector {
       nowMs: () => this.#clock.nowMs(),
       pause: () => this.#pause(READ_AGAIN_MS),
       onLag: (lagMs: number) => events?.onLag?.(lagMs),
+      onRows: (rows: number) => events?.onRows?.(rows),
       store: async (position: bigint, recentXids: readonly number[]) => {
         const state = prepared.stateAt(position, recentXids);
         await store.write(state);

@@ -16,6 +16,7 @@ export type {
 } from './mapping/mapping.ts';
 export { MappingError } from './mapping/mapping-problems.ts';
 export { parseMapping } from './mapping/parse-mapping.ts';
+export { Reporter, type ReporterOptions } from './report/reporter.ts';
 export type { ConnectorEvents, TableProgress } from './run/connector-events.ts';
 export type { HealReason } from './run/start-reason.ts';
 export { openSql, type Sql, type TransactionSql } from './sql/open-sql.ts';

@@ -3,6 +3,7 @@ export type { ActivityEvent, ActivityHistoryPage, ActivityKind } from './activit
 export type * from './admin/audit.ts';
 export type * from './admin/backups.ts';
 export type * from './admin/clients.ts';
+export type * from './admin/connectors.ts';
 export type * from './admin/deleted.ts';
 export type * from './admin/delivery.ts';
 export type * from './admin/jobs.ts';

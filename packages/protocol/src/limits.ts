@@ -260,3 +260,5 @@ export const PING_REPEAT_FIRST_MS = 60_000;
 export const PING_REPEAT_SEEN_MS = 604_800_000;
 /** Devices, each counted once for every partition it follows, of which a server measures the freshness. */
 export const FRESHNESS_DEVICES_MAX = 50_000;
+/** Connectors whose last report is kept. */
+export const CONNECTORS_MAX = 100;

@@ -36,6 +36,8 @@ import { readVersion } from './version.ts';
 /** A server that answers requests. */
 export interface Running extends AdminInfo {
   readonly url: string;
+  /** Takes other connectors; those that are the same go on. */
+  configureConnectors(connectors: Config['connectors']): Promise<void>;
   /** Takes no new requests, lets those under way finish within the grace period, then cuts them off. */
   close(): Promise<void>;
 }
@@ -68,7 +70,8 @@ export async function compose(
     throw error;
   });
   const close = await startParts([{ name: 'store', stop: () => store.close() }, ...partsOf(config, server)]);
-  return { url: server.address.url, ...server.admin, close };
+  const configureConnectors = (connectors: Config['connectors']) => server.connectors.configure(connectors);
+  return { url: server.address.url, ...server.admin, configureConnectors, close };
 }
 
 interface ServerInput extends Engines, Required<ComposeOptions> {}
@@ -114,19 +117,18 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
     listeners: () => liveDevices.count(),
   });
 
+  const connectors = new Connectors(config.connectors, {
+    inject: (call) => app.inject(call),
+    adapters: core.adapters,
+    tidemark,
+    log,
+    serverId: id,
+  });
+
   const context = openRouteContext(config, {
-    ...{
-      tidemark,
-      jobs,
-      pings,
-      results,
-      webPushKey,
-      limiter,
-      signIns: new SignInLimits(steadyClock),
-      rates,
-      providers,
-    },
-    ...{ events, liveDevices, activity, history, cluster, metrics, backend, backups, scheduledBackups },
+    ...{ tidemark, jobs, pings, results, webPushKey, limiter, rates, providers },
+    signIns: new SignInLimits(steadyClock),
+    ...{ events, liveDevices, activity, history, cluster, metrics, backend, backups, scheduledBackups, connectors },
     nowMs: clock.nowMs,
   });
   const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
@@ -136,7 +138,6 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
     ...{ log, gauge, metrics, activity },
     addRoutes: (to) => addRoutes(to, config, { context, extraRoutes, gauge, ...scrape }),
   });
-  const connectors = new Connectors(config.connectors, { app, tidemark, log, adapters: core.adapters, serverId: id });
   return {
     ...{ address, admin, app, gauge, events, activity, history, cluster, maintenance, scheduledBackups },
     ...{ backend, ping, queues, modules, tidemark, connectors },

@@ -2,6 +2,7 @@ import { PushCalls } from '../push/push-calls.ts';
 import { type CallOptions, type ClientOptions, Transport } from '../transport/transport.ts';
 import { ActivityCalls } from './calls/activity.ts';
 import { BackupCalls } from './calls/backups.ts';
+import { ConnectorCalls } from './calls/connectors.ts';
 import { DocumentCalls } from './calls/documents.ts';
 import { GroupCalls } from './calls/groups.ts';
 import { JobCalls } from './calls/jobs.ts';
@@ -16,6 +17,7 @@ import { ClientCalls, UserCalls } from './calls/users.ts';
 export class TidemarkClient {
   readonly system: SystemCalls;
   readonly backups: BackupCalls;
+  readonly connectors: ConnectorCalls;
   readonly users: UserCalls;
   readonly groups: GroupCalls;
   readonly sources: SourceCalls;
@@ -33,6 +35,7 @@ export class TidemarkClient {
     const api = new Transport(options);
     this.system = new SystemCalls(api);
     this.backups = new BackupCalls(api);
+    this.connectors = new ConnectorCalls(api);
     this.users = new UserCalls(api);
     this.groups = new GroupCalls(api);
     this.sources = new SourceCalls(api);

@@ -36,6 +36,7 @@ export function addDoctor(program: Command, cli: Cli): void {
 async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promise<readonly Check[]> {
   // Loaded on demand: the help must not wait for the dependencies of the push services.
   const { checkPush } = await import('../local/check-push.ts');
+  const { checkConnectors } = await import('../local/check-connectors.ts');
   const { checks, config } = checkConfig(cli, command);
   return [
     checkNode(),
@@ -43,6 +44,7 @@ async function examine(cli: Cli, command: Command, isPushAsked: boolean): Promis
     ...(config === null ? [] : await folderChecks(config.dataFolder)),
     ...(config === null ? [] : await checkListenQueue(config.listenBacklog)),
     ...(config === null ? [] : await checkPush(config.ping, isPushAsked)),
+    ...(config === null ? [] : await checkConnectors(config.connectors)),
     ...(await checkServer(cli, command)),
   ];
 }
@@ -53,7 +55,7 @@ function checkConfig(
 ): { readonly checks: readonly Check[]; readonly config: Config | null } {
   const name = 'configuration';
   try {
-    const { config, warnings } = configOf(command, cli);
+    const { config, warnings } = configOf(command, cli, { readsConnectors: true });
     const warned = warnings.map(({ detail }): Check => ({ name, status: 'warning', detail }));
     const valid: Check = { name, status: 'ok', detail: 'is valid' };
     return { checks: warned.length === 0 ? [valid] : warned, config };

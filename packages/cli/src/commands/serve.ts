@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { errorMessage } from '@tidemark/protocol';
 import type { Config } from '@tidemark/server/config/config';
 import type { LoadedConfig } from '@tidemark/server/config/load-config';
 import type { ServerLog } from '@tidemark/server/open-log';
@@ -61,8 +62,9 @@ async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
   for (const { setting, detail } of loaded.warnings) log.warn('config_warning', { setting, detail });
   endWithChannel();
   if (config.workers > 1) return superviseWorkers(cli, config, log);
-  await reloadOnHangUp(loaded, load, log);
+  const reload = await reloadOnHangUp(loaded, load, log);
   const running = await start(config, log);
+  reload.apply(running);
   const stopped = untilSignal(running, log);
   tellReady(cli, running);
   await stopped;
@@ -89,9 +91,10 @@ async function serveAsWorker(cli: Cli, load: () => LoadedConfig, worker: number)
   const { channelOf, WorkerChannel } = await import('@tidemark/server/workers/worker-channel');
   const log = await openServerLog(cli, config, worker);
   const channel = new WorkerChannel(channelOf(process));
-  await reloadOnHangUp(loaded, load, log);
+  const reload = await reloadOnHangUp(loaded, load, log);
   try {
     const running = await start(config, log, channel);
+    reload.apply(running);
     const stopped = untilSignal(running, log);
     channel.ready(running);
     await stopped;
@@ -159,12 +162,26 @@ function tellReady({ terminal }: Cli, ready: WorkerReady): void {
 }
 
 /** Handles SIGHUP, which ends a process by default, by reloading the configuration. */
-async function reloadOnHangUp(loaded: LoadedConfig, load: () => LoadedConfig, log: ServerLog): Promise<void> {
+async function reloadOnHangUp(
+  loaded: LoadedConfig,
+  load: () => LoadedConfig,
+  log: ServerLog,
+): Promise<{ readonly apply: (running: Running) => void }> {
   const { reloadConfig } = await import('@tidemark/server/config/reload-config');
   let current = loaded;
+  let running: Running | null = null;
   process.on('SIGHUP', () => {
-    current = reloadConfig(current, load, log);
+    current = reloadConfig(current, load, log, (connectors) => {
+      running?.configureConnectors(connectors).catch((error: unknown) => {
+        log.error('connectors_not_reloaded', { detail: errorMessage(error) });
+      });
+    });
   });
+  return {
+    apply: (started) => {
+      running = started;
+    },
+  };
 }
 
 /** A program that starts the server with an IPC channel may be killed without a word; the server then ends as well. */

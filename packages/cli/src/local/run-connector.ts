@@ -9,6 +9,7 @@ import {
   type DatabaseAddress,
   type HealReason,
   type Mapping,
+  Reporter,
   RowBackend,
   type RowBackendOptions,
   systemClock,
@@ -83,11 +84,15 @@ export async function runConnector(cli: Cli, run: ConnectorRun): Promise<void> {
     tell('read_only', {}, 'Devices can change nothing: that needs --listen.');
   }
   const onPosition = (position: string) => backend?.rows.notePosition(position);
+  const watched = { ...events, onPosition };
+  const reporter = new Reporter({ client, name, address, slot: mapping.slot, runsIn: 'process', events: watched });
   const adapter = backend === null ? {} : { adapter: 'backend' };
-  const connector = new Connector({ ...setUp, ...adapter, events: { ...events, onPosition } });
+  const connector = new Connector({ ...setUp, ...adapter, events: reporter.events });
+  reporter.start();
   try {
     await Promise.all([connector.run(), run.stopped.then(() => connector.stop())]);
   } finally {
+    await reporter.stop();
     await backend?.close();
   }
 }

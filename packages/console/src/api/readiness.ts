@@ -10,6 +10,10 @@ export interface Readiness {
   readonly status: string;
   readonly durability?: string;
   readonly checks?: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+  readonly connectors?: readonly {
+    readonly name: string;
+    readonly faults: readonly { readonly code: string; readonly message: string }[];
+  }[];
   readonly backend?: Breaker & { readonly calls?: Readonly<Record<string, Breaker>> };
 }
 

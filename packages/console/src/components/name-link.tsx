@@ -6,6 +6,7 @@ const PATHS = {
   group: (group: string) => ({ to: '/groups/$group', params: { group } }),
   device: (id: string) => ({ to: '/devices/$id', params: { id } }),
   queue: (queue: string) => ({ to: '/jobs/$queue', params: { queue } }),
+  connector: (name: string) => ({ to: '/connectors/$name', params: { name } }),
   ping: (id: string) => ({ to: '/pings/$id', params: { id } }),
 } as const;
 

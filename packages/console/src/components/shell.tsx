@@ -36,6 +36,7 @@ const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = 
       { to: '/pings', title: 'Pings', icon: 'pings' },
       { to: '/jobs', title: 'Jobs', icon: 'jobs' },
       { to: '/backend', title: 'Backend', icon: 'backend' },
+      { to: '/connectors', title: 'Connectors', icon: 'connectors' },
     ],
   ],
   [

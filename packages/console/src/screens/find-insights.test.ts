@@ -72,3 +72,19 @@ it('[CONSOLE-25] a backend that fails, dead jobs, paused queues and devices behi
     '1 device is behind in “Order”',
   ]);
 });
+
+it('[PG-214] each fault of a connector is a problem, with its reason', () => {
+  const faults = [{ code: 'behind', message: 'it is 34 h behind' }];
+  const connectors = [
+    { name: 'field', faults },
+    { name: 'other', faults: [] },
+  ];
+  expect(findInsights({ ...NOTHING, ready: { status: 'ready', connectors } }, NOW_MS)).toEqual([
+    {
+      title: 'The connector “field” is behind',
+      remedy: 'It is 34 h behind.',
+      to: '/connectors',
+      at: 'Connectors',
+    },
+  ]);
+});

@@ -31,6 +31,15 @@ const LOW_DISK_GB = 1;
 /** A source that was declared just now has not been queried yet. */
 const YOUNG_MS = 600_000;
 
+const CONNECTOR_FAULTS: Readonly<Record<string, string>> = {
+  behind: 'is behind',
+  silent: 'is silent',
+  not_connected: 'is not connected',
+  slot_lost: 'has lost its replication slot',
+  slot_in_danger: 'will soon lose its replication slot',
+  rows_refused: 'has rows that cannot be stored',
+};
+
 const SYSTEM = { to: '/system', at: 'System' };
 const JOBS = { to: '/jobs', at: 'Jobs' };
 
@@ -40,6 +49,7 @@ export function findInsights(known: Known, nowMs: number): readonly Insight[] {
     ...checkInsights(known),
     ...settingInsights(known),
     ...backendInsights(known, nowMs),
+    ...connectorInsights(known),
     ...jobInsights(known),
     ...deviceInsights(known, nowMs),
   ];
@@ -107,6 +117,18 @@ function backendInsights({ ready, sources = [], queried, failing }: Known, nowMs
       at: 'Backend',
     })),
   ];
+}
+
+function connectorInsights({ ready }: Known): readonly Insight[] {
+  const { connectors = [] } = ready ?? {};
+  return connectors.flatMap(({ name, faults }) =>
+    faults.map(({ code, message }) => ({
+      title: `The connector “${name}” ${CONNECTOR_FAULTS[code] ?? 'has a fault'}`,
+      remedy: `${message.charAt(0).toUpperCase()}${message.slice(1)}.`,
+      to: '/connectors',
+      at: 'Connectors',
+    })),
+  );
 }
 
 function jobInsights({ queues = [] }: Known): readonly Insight[] {

@@ -1,6 +1,7 @@
 import { type Page, RECEIPT_ACTIVE_MS, type Upload } from '@tidemark/protocol';
 import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
+import { reasonOfDelay } from '../connectors/connector-reports.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { userPartition } from '../ports/owner.ts';
 import { type ExplainFacts, explain } from './explain.ts';
@@ -94,6 +95,7 @@ const FACTS: ExplainFacts = {
   wipe: null,
   upload: null,
   refresh: null,
+  connector: null,
   lastContactMs: 1,
   isAway: false,
 };
@@ -304,4 +306,35 @@ it('[EXPLAIN-3] the next page and the state are read without side effects, and a
 it('[EXPLAIN-3] an unknown device or source is refused', async () => {
   expect(await refusalOf(test.tidemark.delivery.explain('nobody', 'Order', '1'))).toBe('client_not_found');
   expect(await refusalOf(test.tidemark.delivery.pending('c1', 'Nothing'))).toBe('source_not_found');
+});
+
+const BEHIND = { name: 'field', reason: 'it is 5 min behind' };
+
+it('[PG-213] an object that a device lacks, or holds as Tidemark has it, is explained by the connector that is behind', () => {
+  const { verdict, sentence } = explain({ ...FACTS, connector: BEHIND });
+  expect([verdict, sentence]).toEqual([
+    'connector_behind',
+    'What the database says about object "1" of "Order" may not be here yet: of the connector "field", it is 5 min behind.',
+  ]);
+  expect(explain({ ...FACTS, connector: BEHIND, isInEarlierPartition: true }).verdict).toBe('other_partition');
+});
+
+it('[PG-213] a connector delays a source while it is behind or not connected, and while the table is not ready', async () => {
+  const { tidemark, clock } = await newTidemark();
+  const table = { table: 'public.orders', source: 'Order', rows: 1, estimate: 4, percent: 25, rows_per_s: 1 };
+  const none = { count: 0, samples: [] };
+  const report = {
+    ...({ kind: 'postgres', state: 'streaming', runs_in: 'server', server: null, fresh_at: null, lag_ms: 0 } as const),
+    ...{ position: null, rows_total: 0, rows_per_s: 0, slot: null, error: null, healed: null },
+    ...{ problems: none, waiting: none, tables: [{ ...table, phase: 'copying' as const }] },
+  };
+  await tidemark.connectors.report('field', report);
+  const delay = async (source: string) => reasonOfDelay(await tidemark.connectors.list(), source);
+  const name = 'field';
+  expect(await delay('Order')).toEqual({ name, reason: 'the table public.orders is not ready: copying (25 %)' });
+  await tidemark.connectors.report('field', { ...report, tables: [{ ...table, phase: 'ready' }] });
+  expect(await delay('Order')).toBeNull();
+  clock.advance(61_000);
+  expect(await delay('Order')).toEqual({ name, reason: 'it has not reported for 61 s; does it run?' });
+  expect(await delay('Product')).toBeNull();
 });

@@ -8,6 +8,7 @@ import {
 } from '@tidemark/protocol';
 import { admitName } from '../admission/admit-name.ts';
 import { admitGroup } from '../admission/admit-write.ts';
+import { type ConnectorReports, reasonOfDelay } from '../connectors/connector-reports.ts';
 import type { Clients, ClientView } from '../devices/clients.ts';
 import { refs } from '../entries/refs.ts';
 import type { PageCache } from '../pages/page-cache.ts';
@@ -34,6 +35,7 @@ export interface DeviceDeliveryParts {
   readonly limits: Limits;
   readonly clients: Pick<Clients, 'get'>;
   readonly sources: Sources;
+  readonly connectors: Pick<ConnectorReports, 'list'>;
   readonly cache: PageCache;
 }
 
@@ -144,6 +146,7 @@ export class DeviceDelivery {
       store.listNotes(partition, id, { kind: 'outcome', limit: OUTCOMES_WAITING_MAX }),
       Promise.all(earlier.map((one) => store.readObjects(one, [object]))),
     ]);
+    const connector = reasonOfDelay(await this.#parts.connectors.list(), source.name);
     const device = unmarked(client);
     const mark = stored ?? heldEmpty(device, read.state, times);
     const seenMs = Math.max(mark?.seenAtMs ?? 0, device.lastSyncMs ?? Date.parse(client.created_at));
@@ -155,6 +158,7 @@ export class DeviceDelivery {
       ...{ upload: lastUpload(notes, object), foreignGroup, group },
       wipe: wipe === null ? null : { orderedAt: wipe.ordered_at, confirmedAt: wipe.confirmed_at },
       lastContactMs: seenMs,
+      connector,
       isAway: elapsedMs(seenMs, clock.nowMs()) >= RECEIPT_ACTIVE_MS,
     };
   }

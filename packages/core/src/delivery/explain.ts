@@ -27,6 +27,8 @@ export interface ExplainFacts {
   readonly upload: { readonly status: string; readonly error: PartialError | null } | null;
   /** The refreshes of the partition from its backend; null: the source has none. */
   readonly refresh: { readonly atMs: number | null; readonly trouble: PartialError | null } | null;
+  /** Why the connector that fills the source from a database has not brought everything; null: it has, or there is none. */
+  readonly connector: { readonly name: string; readonly reason: string } | null;
   /** When the device was last here; before its first pull, when it signed in first. */
   readonly lastContactMs: number;
   readonly isAway: boolean;
@@ -49,6 +51,7 @@ export type Verdict =
   | 'other_partition'
   | 'refresh_failing'
   | 'not_in_backend'
+  | 'connector_behind'
   | 'trimmed_or_never_existed'
   | 'never_existed';
 
@@ -130,7 +133,15 @@ function momentOf(ms: number | null | undefined): string | null {
   return ms === null || ms === undefined ? null : isoTime(ms);
 }
 
+/** What Tidemark says about the object, which may be less than what the database says. */
+const UP_TO_DATE: ReadonlySet<Verdict> = new Set(['current', 'deleted', 'never_existed', 'trimmed_or_never_existed']);
+
 function judge(facts: ExplainFacts): Judgement {
+  const judgement = judgeAsStored(facts);
+  return facts.connector !== null && UP_TO_DATE.has(judgement.verdict) ? plain('connector_behind') : judgement;
+}
+
+function judgeAsStored(facts: ExplainFacts): Judgement {
   const { stored, upload } = facts;
   if (facts.wipe !== null) return plain('wiped');
   if (upload?.status === 'queued') return plain('upload_queued');
@@ -246,6 +257,8 @@ const SENTENCES: Readonly<Record<Verdict, Sentence>> = {
     `The ${named(facts)} is not stored, and the refresh from the backend fails: ${facts.refresh?.trouble?.detail ?? ''}.`,
   not_in_backend: (facts) =>
     `The ${named(facts)} was not in the last answer of the backend${facts.refresh?.atMs ? ` at ${isoTime(facts.refresh.atMs)}` : ''}.`,
+  connector_behind: (facts) =>
+    `What the database says about ${named(facts)} may not be here yet: of the connector ${JSON.stringify(facts.connector?.name)}, ${facts.connector?.reason}.`,
   trimmed_or_never_existed: (facts) =>
     `The ${named(facts)} does not exist for this user: it never did, or it was deleted so long ago that its tombstone is trimmed.`,
   never_existed: (facts) => `The ${named(facts)} never existed for this user.`,
@@ -270,6 +283,8 @@ const REMEDIES: Readonly<Record<Verdict, string>> = {
   other_partition: 'Check in the backend which partition or groups the user belongs to.',
   refresh_failing: 'Repair the backend; `tidemark appserver check` names the problem.',
   not_in_backend: 'Check whether the backend returns the object for this user, then refresh the source.',
+  connector_behind:
+    'Look at the connector: `tidemark connectors show` names its last error and the progress of its tables.',
   trimmed_or_never_existed: 'Check the id and the user, or push the object.',
   never_existed: 'Check the id and the user, or push the object.',
 };

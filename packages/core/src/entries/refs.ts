@@ -8,6 +8,7 @@ export const NOTICED = 'noticed';
 export const MEMBERSHIP = 'partition';
 export const MEMBER = 'member';
 const GROUPS = 'groups';
+export const CONNECTOR = 'connector';
 export const REMEMBERED_LOGIN = 'login';
 export const LOGIN_OF = 'login_of';
 export const ENDED_TOKEN = 'ended_token';
@@ -76,6 +77,8 @@ export const refs = {
   endedToken: (hash: string): EntryRef => ({ kind: 'setting', key: [ENDED_TOKEN, hash] }),
   /** The lease of the server that does a task only one server needs to do. */
   lease: (name: string): EntryRef => ({ kind: 'setting', key: ['lease', name] }),
+  /** The last report of a connector. */
+  connector: (name: string): EntryRef => ({ kind: 'setting', key: [CONNECTOR, name] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
     key: [name],

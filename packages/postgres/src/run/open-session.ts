@@ -62,6 +62,7 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
   const heals = start.kind === 'heal';
   const states = reconcile(stored?.tables ?? {}, orderedTables(loaded.plan), { heals, emptied });
   const fixed = { version: 1, systemId: identity.systemId, timeline: identity.timeline, slot: slotName } as const;
+  events.onTables?.(states);
   // Also when nothing has changed: what is stored must never be older than what the slot was told.
   await store.write({ ...fixed, position: formatLsn(begin), tables: states, recentXids: stored?.recentXids ?? [] });
   const { tables, reader } = await openTables(setup, loaded, { states, filling });

@@ -57,6 +57,7 @@ it('[PG-84] a chunk that does not see a transaction before its first mark is not
       pauses++;
     },
     onLag: () => undefined,
+    onRows: () => undefined,
     store: async () => undefined,
   });
   await session.run();

@@ -33,6 +33,7 @@ export interface SessionOptions {
   /** Waits before a chunk is read again. */
   readonly pause: () => Promise<void>;
   readonly onLag: (lagMs: number) => void;
+  readonly onRows: (rows: number) => void;
   /** Stores the position, then it is acknowledged. */
   readonly store: (position: Lsn, recentXids: readonly number[]) => Promise<void>;
 }
@@ -188,7 +189,9 @@ export class Session {
   }
 
   async #apply(table: MappedTable, changes: TableChanges, terms: ApplyTerms): Promise<void> {
-    if (changes.size > 0) await this.#tables.apply(table, changes, { ...terms, heldAt: this.#position.stored });
+    if (changes.size === 0) return;
+    await this.#tables.apply(table, changes, { ...terms, heldAt: this.#position.stored });
+    this.#options.onRows(changes.size);
   }
 
   async #store(): Promise<void> {

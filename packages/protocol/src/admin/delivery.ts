@@ -47,7 +47,7 @@ export type Receipt = Static<typeof Receipt>;
 const VERDICTS = [
   ...['current', 'behind', 'pending', 'unconfirmed', 'deleted', 'deletion_pending', 'device_away', 'starting_over'],
   ...['never_synced', 'other_epoch', 'wiped', 'upload_queued', 'upload_rejected', 'other_partition'],
-  ...['refresh_failing', 'not_in_backend', 'trimmed_or_never_existed', 'never_existed'],
+  ...['refresh_failing', 'not_in_backend', 'connector_behind', 'trimmed_or_never_existed', 'never_existed'],
 ];
 
 const Trouble = Type.Union([PartialError, Type.Null()], {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '@tidemark/core';
-import type { RequestLogRules } from './config.ts';
+import type { Config, RequestLogRules } from './config.ts';
 import type { LoadedConfig } from './load-config.ts';
 
 /** The log of the server, with what changes while it runs. */
@@ -10,14 +10,19 @@ interface ReloadableLog extends Pick<Log, 'warn' | 'error'> {
 }
 
 /** Settings that can change while the server runs. All others are read at the start. */
-const RELOADABLE: ReadonlySet<string> = new Set(['log_level', 'log.requests', 'log.slow_request_ms']);
+const RELOADABLE: ReadonlySet<string> = new Set(['log_level', 'log.requests', 'log.slow_request_ms', 'connectors']);
 
 /**
- * Reads the configuration again on SIGHUP. The settings of the log change at once; the names of other changed settings are
- * logged, because they need a restart. An invalid configuration changes nothing. Returns the configuration to compare
+ * Reads the configuration again on SIGHUP. The settings of the log change at once, and so do connectors, by
+ * `configureConnectors`; the names of other changed settings are logged, because they need a restart. An invalid configuration changes nothing. Returns the configuration to compare
  * with the next time.
  */
-export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, log: ReloadableLog): LoadedConfig {
+export function reloadConfig(
+  current: LoadedConfig,
+  load: () => LoadedConfig,
+  log: ReloadableLog,
+  configureConnectors: (connectors: Config['connectors']) => void = () => undefined,
+): LoadedConfig {
   let next: LoadedConfig;
   try {
     next = load();
@@ -30,6 +35,8 @@ export function reloadConfig(current: LoadedConfig, load: () => LoadedConfig, lo
   const names = changed.map(({ setting }) => setting.name);
   log.logger.level = next.config.logLevel;
   log.requests.configure(next.config.requestLog);
+  // Also when the setting is the same: a mapping or an address may have changed in its file.
+  configureConnectors(next.config.connectors);
   log.warn('config_reloaded', {
     changed: names.filter((name) => RELOADABLE.has(name)).join(', '),
     needs_restart: names.filter((name) => !RELOADABLE.has(name)).join(', '),

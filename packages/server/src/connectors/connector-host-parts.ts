@@ -1,9 +1,9 @@
 import type { Adapter, Log, Tidemark } from '@tidemark/core';
-import type { FastifyInstance } from 'fastify';
+import type { Inject } from './in-process-client.ts';
 
 export interface ConnectorHostParts {
-  readonly app: Pick<FastifyInstance, 'inject'>;
-  readonly tidemark: Pick<Tidemark, 'store' | 'tokens'>;
+  readonly inject: Inject;
+  readonly tidemark: Pick<Tidemark, 'store' | 'tokens' | 'connectors'>;
   readonly log: Log;
   /** What sources name as their adapter, by name. */
   readonly adapters: Map<string, Adapter>;

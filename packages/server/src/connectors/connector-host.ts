@@ -41,6 +41,8 @@ export class ConnectorHost {
     this.#writing.start();
     this.#timer = setInterval(() => this.#check(), RENEW_EVERY_MS);
     this.#timer.unref();
+    const { connectors } = this.#parts.tidemark;
+    connectors.expect(this.config.name).catch((error: unknown) => this.#warn('connector_not_noted', error));
     this.#check();
   }
 
@@ -74,16 +76,20 @@ export class ConnectorHost {
 
   async #begin(): Promise<Run> {
     // Loaded here, so that a server without connectors does not load the driver.
-    const { Connector } = await import('@tidemark/postgres');
-    const { app, tidemark, log } = this.#parts;
+    const { Connector, Reporter } = await import('@tidemark/postgres');
+    const { inject, tidemark, log } = this.#parts;
     const { name, address, mapping, mappingFile } = this.config;
     const token = tidemark.tokens.issueInternal({ user: `connector ${name}`, scopes: ['admin', 'push'] });
-    const client = inProcessClient({ app, token, mayCall: () => this.#lease.isHeld });
+    const client = inProcessClient({ inject, token, mayCall: () => this.#lease.isHeld });
+    const { slot } = mapping;
+    const reporter = new Reporter({ client, name, address, slot, runsIn: 'server', events: this.#events() });
     const setUp = { client, name, address, mapping, mappingFile };
-    const connector = new Connector({ ...setUp, adapter: name, events: this.#events() });
+    const connector = new Connector({ ...setUp, adapter: name, events: reporter.events });
+    reporter.start();
     log.info('connector_started', { connector: name });
     const run = () => connector.run().catch((error: unknown) => this.#warn('connector_failed', error));
-    const ended = run().finally(() => {
+    const ended = run().finally(async () => {
+      await reporter.stop();
       tidemark.tokens.endInternal(token);
       // One that has failed begins again with the next renewal.
       if (this.#run?.connector === connector) this.#run = null;

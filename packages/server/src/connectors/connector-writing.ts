@@ -49,11 +49,11 @@ export class ConnectorWriting {
 
   async #load() {
     const { loadWriteHooks, RowBackend, systemClock } = await import('@tidemark/postgres');
-    const { app, tidemark, log } = this.#parts;
+    const { inject, tidemark, log } = this.#parts;
     const { name, address, mapping, mappingFile, mappingFolder = '.' } = this.#config;
     const hooks = await loadWriteHooks(mapping, mappingFolder);
     const token = tidemark.tokens.issueInternal({ user: `connector ${name}`, scopes: ['admin'] });
-    const client = inProcessClient({ app, token, mayCall: () => true });
+    const client = inProcessClient({ inject, token, mayCall: () => true });
     const rows = new RowBackend({
       ...{ client, name, address, mapping, mappingFile, hooks, clock: systemClock },
       onError: (error) => warn(log, name, error),

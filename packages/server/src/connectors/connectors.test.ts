@@ -90,3 +90,101 @@ it('[PG-249] every server of a cluster makes what devices change, under the name
   await products.delete('1');
   await expect.poll(() => productsOf(server, 'Written'), WAIT).toEqual({});
 });
+
+it('[PG-204] a connector reports what it does: state, lag, position, slot and the progress of each table', async () => {
+  const { database, config } = await makeDatabase('Report');
+  const server = await startServer([config]);
+  const { connectors } = new TidemarkClient(server);
+  const tables = async () => (await connectors.get('field')).tables;
+  await expect
+    .poll(tables, WAIT)
+    .toEqual([expect.objectContaining({ table: 'public.products', source: 'Report', phase: 'ready', percent: 100 })]);
+  await database.sql.unsafe(`INSERT INTO products VALUES (2, 'hook')`);
+  await expect.poll(async () => (await connectors.get('field')).rows_total, WAIT).toBe(2);
+  const [connector] = await connectors.list();
+  expect(connector).toMatchObject({
+    ...{ name: 'field', kind: 'postgres', state: 'streaming', runs_in: 'server', is_configured: true },
+    slot: { name: 'slot_report', active: true, wal_status: 'reserved', invalidation_reason: null },
+    position: expect.stringMatching(/^[0-9A-F]+\/[0-9A-F]+$/),
+    ...{ error: null, problems: { count: 0, samples: [] }, waiting: { count: 0, samples: [] }, faults: [] },
+  });
+  expect(connector?.slot?.retained_bytes).toBeGreaterThanOrEqual(0);
+});
+
+/** Reads what `/readyz` and `/metrics` say. */
+async function healthOf({ url, token }: TestServer) {
+  const headers = { 'x-sync-api-token': token };
+  const readyz = await fetch(`${url}/readyz`, { headers });
+  const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
+  const gauges = metrics.split('\n').filter((line) => line.startsWith('tidemark_connector_'));
+  const readiness = (await readyz.json()) as Record<string, unknown>;
+  return { status: readyz.status, readiness, gauges: gauges.map((line) => line.replace('{connector="field"}', '')) };
+}
+
+it('[PG-209] a database that cannot be reached is in /readyz and the metrics, and takes no server out of rotation', async () => {
+  const { config } = await makeDatabase('Away');
+  const away = { ...config, address: { ...config.address, password: 'kelp-9341-wrong' } };
+  const server = await startServer([away]);
+  await expect.poll(async () => (await healthOf(server)).readiness.degraded, WAIT).toBe(true);
+  const { status, readiness, gauges } = await healthOf(server);
+  expect({ status, readiness }).toMatchObject({
+    status: 200,
+    readiness: {
+      status: 'ready',
+      connectors: [
+        {
+          ...{ name: 'field', state: 'waiting' },
+          faults: [{ code: 'not_connected', message: expect.stringContaining('password authentication failed') }],
+        },
+      ],
+    },
+  });
+  expect(gauges).toEqual(expect.arrayContaining(['tidemark_connector_connected 0', 'tidemark_connector_faults 1']));
+  expect(await new TidemarkClient(server).connectors.check('field')).toMatchObject({
+    name: 'field',
+    findings: [{ code: 'unreachable', level: 'error', sql: [] }],
+  });
+  // Others are told whether, and not what.
+  expect(await (await fetch(`${server.url}/readyz`)).json()).toEqual({ status: 'ready', degraded: true });
+});
+
+it('[PG-210] a slot that the database has given up is in /readyz and the metrics', async () => {
+  const small = await startPostgres({ settings: { max_slot_wal_keep_size: '2MB', wal_keep_size: '0' } });
+  onTestFinished(() => small.remove());
+  await small.sql.unsafe('CREATE TABLE products (id int PRIMARY KEY, name text)');
+  await small.sql.unsafe('CREATE PUBLICATION tidemark FOR ALL TABLES');
+  const { config } = await makeDatabase('Lost');
+  // Its connector cannot log in, as one that was stopped for long; somebody else has made the slot.
+  await small.sql.unsafe(`SELECT pg_create_logical_replication_slot('slot_lost', 'pgoutput')`);
+  await small.sql.unsafe(`CREATE ROLE reader LOGIN PASSWORD 'only-for-tests'`);
+  const address = { ...parseDatabaseUrl(small.url), user: 'reader' };
+  const server = await startServer([{ ...config, address }]);
+  await expect.poll(async () => (await healthOf(server)).gauges, WAIT).toContain('tidemark_connector_slot_in_danger 0');
+  for (let round = 0; round < 8; round++) {
+    await small.sql.unsafe(
+      `INSERT INTO products SELECT n + ${round} * 10000, repeat('x', 100) FROM generate_series(1, 8000) n`,
+    );
+    await small.sql.unsafe('SELECT pg_switch_wal()');
+    await small.sql.unsafe('CHECKPOINT');
+  }
+  await expect.poll(async () => (await healthOf(server)).gauges, WAIT).toContain('tidemark_connector_slot_in_danger 1');
+  const { connectors } = (await healthOf(server)).readiness as { connectors: { faults: { code: string }[] }[] };
+  expect(connectors[0]?.faults.map(({ code }) => code)).toContain('slot_lost');
+});
+
+it('[PG-211] other connectors come into force while the server runs, and those that are the same go on', async () => {
+  const [first, second] = [await makeDatabase('First'), await makeDatabase('Second')];
+  const server = await startServer([first.config]);
+  await expect.poll(() => productsOf(server, 'First'), WAIT).toEqual({ 1: { name: 'rope' } });
+  const other = { ...second.config, name: 'other' };
+  await server.configureConnectors([structuredClone(first.config), other]);
+  await expect.poll(() => productsOf(server, 'Second'), WAIT).toEqual({ 1: { name: 'rope' } });
+  const { connectors } = new TidemarkClient(server);
+  expect(await connectors.get('field')).toMatchObject({ state: 'streaming' });
+  await server.configureConnectors([other]);
+  await expect
+    .poll(async () => await connectors.get('field'), WAIT)
+    .toMatchObject({ state: 'stopped', is_configured: false });
+  await connectors.delete('field');
+  expect((await connectors.list()).map(({ name }) => name)).toEqual(['other']);
+});

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type ConnectorCheck, Refusal } from '@tidemark/protocol';
 import type { ConnectorConfig } from '../config/read-connectors.ts';
 import type { Part } from '../lifecycle.ts';
+import { checkConnector } from './check-connector.ts';
 import { ConnectorHost } from './connector-host.ts';
 import type { ConnectorHostParts } from './connector-host-parts.ts';
 
@@ -16,8 +18,16 @@ export class Connectors {
     this.#hosts = configs.map((config) => new ConnectorHost(config, parts));
   }
 
-  get configs(): readonly ConnectorConfig[] {
-    return this.#hosts.map(({ config }) => config);
+  has(name: string): boolean {
+    return this.#hosts.some(({ config }) => config.name === name);
+  }
+
+  /** Finds what the database of a connector lacks. */
+  check(name: string): Promise<ConnectorCheck> {
+    const host = this.#hosts.find(({ config }) => config.name === name);
+    if (host !== undefined) return checkConnector(host.config);
+    const detail = `the connector ${JSON.stringify(name)} is not in the configuration of this server`;
+    throw new Refusal('connector_not_configured', detail);
   }
 
   start(): void {

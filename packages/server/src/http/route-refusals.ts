@@ -46,6 +46,7 @@ const BY_PARAM: Readonly<Record<string, readonly RefusalCode[]>> = {
   ping_id: ['ping_not_found'],
   queue: ['invalid_name'],
   job_id: ['job_not_found'],
+  connector: ['invalid_name', 'connector_not_found'],
   backup: ['backup_not_found', 'backup_not_offered'],
 };
 const BY_QUERY: Readonly<Record<string, readonly RefusalCode[]>> = {

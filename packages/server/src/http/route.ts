@@ -15,6 +15,7 @@ import type { Backups } from '../backups/backups.ts';
 import type { ScheduledBackups } from '../backups/scheduled-backups.ts';
 import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
 import type { ClusterDevices } from '../cluster/cluster-devices.ts';
+import type { Connectors } from '../connectors/connectors.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { IdentityProviders } from '../identity/identity-providers.ts';
 import type { KeyedLimit } from '../primitives/keyed-limit.ts';
@@ -55,6 +56,8 @@ export interface RouteContext {
   /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
   readonly backups: Backups;
+  /** The connectors of the configuration. */
+  readonly connectors: Pick<Connectors, 'has' | 'check'>;
   /** Null: no backup is made by schedule. */
   readonly scheduledBackups: Pick<ScheduledBackups, 'read'> | null;
   /** The address under which browsers reach the server; null: that of the request. */

@@ -3,6 +3,7 @@ import { activityRoutes } from './activity.ts';
 import { auditRoutes } from './audit.ts';
 import { backupRoutes } from './backups.ts';
 import { clientRoutes } from './clients.ts';
+import { connectorRoutes } from './connectors.ts';
 import { deliveryRoutes } from './delivery.ts';
 import { storeRoutes } from './documents.ts';
 import { groupRoutes } from './groups.ts';
@@ -28,6 +29,7 @@ import { userRoutes } from './users.ts';
 export const allRoutes: readonly Route[] = [
   ...systemRoutes,
   ...backupRoutes,
+  ...connectorRoutes,
   ...storeRoutes,
   ...userRoutes,
   ...groupRoutes,

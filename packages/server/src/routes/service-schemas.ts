@@ -1,3 +1,4 @@
+import { ConnectorFault } from '@tidemark/protocol/admin/connectors';
 import { closed, count, flag, nullableMoment, text, texts } from '@tidemark/protocol/annotated';
 import { type TSchema, Type } from '@tidemark/protocol/typebox';
 import type { FastifySchema } from 'fastify';
@@ -19,6 +20,9 @@ const Readiness = Type.Object(
     status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready'), Type.Literal('draining')], {
       description: 'Whether the server takes work; `draining`: it was told to stop, and still answers what comes.',
     }),
+    degraded: flag(
+      'True: devices are served, but somebody should look: a connector is behind, silent or not connected, its slot is in danger, or rows cannot be stored.',
+    ),
     durability: Type.Optional(
       text('Where a write is when it is answered: `durable`, `buffered` or `memory`.', 'durable'),
     ),
@@ -33,6 +37,20 @@ const Readiness = Type.Object(
           { ...closed, description: 'One check.' },
         ),
         { description: 'What was looked at. Only for callers who may read.' },
+      ),
+    ),
+    connectors: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: text('The name of the connector.', 'field'),
+            state: text('What it does.', 'streaming'),
+            lag_ms: count('How far it is behind its database.', 40),
+            faults: Type.Array(ConnectorFault, { description: 'What is wrong; empty: nothing.' }),
+          },
+          { ...closed, description: 'A connector.' },
+        ),
+        { description: 'The databases that are connected; they do not decide whether the server is ready.' },
       ),
     ),
     backend: Type.Optional(

@@ -36,12 +36,14 @@ export function addServiceRoutes(app: FastifyInstance, context: RouteContext, op
     reply.code(isReady ? 200 : 503).header('cache-control', 'no-store');
     if (!isReady) reply.header('retry-after', '1');
     const status = isReady ? 'ready' : options.isReady() ? 'not_ready' : 'draining';
+    const connectors = await connectorsOf(context);
+    const degraded = connectors.some(({ faults }) => faults.length > 0);
     const mayKnowMore = options.isMetricsPublic || (await isAdmitted(context, request));
-    if (!mayKnowMore) return { status };
+    if (!mayKnowMore) return { status, degraded };
     const { durability } = context.tidemark.store.engine;
     const backend = await context.backend.health();
     const sign_in = signInOrder(context, backend);
-    return { status, durability, checks, backend: backendOf(backend), sign_in };
+    return { status, degraded, durability, checks, connectors, backend: backendOf(backend), sign_in };
   });
   addMetrics(app, context, options);
 }
@@ -108,6 +110,16 @@ function backendOf({ isSet, kinds, loginsCheckedBy, ...worst }: BackendHealth): 
   if (!isSet) return { state: 'unset', failures: 0, until: null };
   const calls = Object.fromEntries(Object.entries(kinds).map(([kind, view]) => [kind, breakerOf(view)]));
   return { ...breakerOf(worst), calls, logins: loginsCheckedBy };
+}
+
+/**
+ * Reports the connectors, which do not affect readiness: they are those of all servers, so all would be taken out of
+ * rotation at once, and devices could not even send what they have changed.
+ */
+async function connectorsOf({ tidemark }: RouteContext) {
+  // A store that does not answer is a check of its own.
+  const views = await tidemark.connectors.list().catch(() => []);
+  return views.map(({ name, state, lag_ms, faults }) => ({ name, state, lag_ms, faults }));
 }
 
 /** Returns who can confirm a sign-in of a device, in the order of docs/guides/sign-in.md. */

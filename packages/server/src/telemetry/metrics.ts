@@ -37,6 +37,19 @@ export interface QueueGauges {
   readonly dead: number;
 }
 
+export interface ConnectorGauges {
+  readonly name: string;
+  readonly lagS: number;
+  readonly connected: number;
+  readonly faults: number;
+  readonly slotInDanger: number;
+  /** Null: not known. */
+  readonly retainedBytes: number | null;
+  readonly safeBytes: number | null;
+  readonly rowsPerS: number;
+  readonly refusedRows: number;
+}
+
 /** The metrics of the server at `/metrics`. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -285,6 +298,28 @@ export class Metrics {
     watch('tidemark_queue_dead_jobs', 'Jobs of the queue that have been given up', ({ dead }) => dead);
   }
 
+  /** Adds gauges for the connectors of the installation, from what they reported last. */
+  watchConnectors(read: () => Promise<readonly ConnectorGauges[]>): void {
+    const watch = (name: string, help: string, gaugeOf: (connector: ConnectorGauges) => number | null) =>
+      this.#watchLabelled(
+        { name: `tidemark_connector_${name}`, help, label: 'connector', aggregator: 'first' },
+        async () => (await read()).flatMap((one) => valuesOf(one.name, gaugeOf(one))),
+      );
+    const lag = 'How far the connector is behind its database; a report that does not come counts as lag';
+    watch('lag_seconds', lag, ({ lagS }) => lagS);
+    watch('connected', '1 while the connector is connected to its database, 0 otherwise', (one) => one.connected);
+    watch('faults', 'Faults of the connector, as /readyz names them', ({ faults }) => faults);
+    watch('slot_in_danger', '1 if the replication slot is lost or soon will be', (one) => one.slotInDanger);
+    watch('wal_retained_bytes', 'Log that the database keeps for the connector', (one) => one.retainedBytes);
+    watch(
+      'wal_safe_bytes',
+      'Log that can be written before the slot is in danger; absent: any',
+      (one) => one.safeBytes,
+    );
+    watch('rows_per_second', 'Rows that the connector applied in a second, lately', ({ rowsPerS }) => rowsPerS);
+    watch('refused_rows', 'Rows that cannot be stored', ({ refusedRows }) => refusedRows);
+  }
+
   /** Adds a gauge for the circuit breakers of this server: 0 closed, 1 trying, 2 open. */
   watchBreakers(read: () => Promise<ReadonlyMap<string, number>>): void {
     const help = 'Circuit breaker of calls to the backend at this server: 0 closed, 1 trying, 2 open';
@@ -326,4 +361,8 @@ export class Metrics {
   #counter(name: string, help: string): Counter {
     return new Counter({ name, help, registers: [this.#registry] });
   }
+}
+
+function valuesOf(label: string, value: number | null): readonly (readonly [string, number])[] {
+  return value === null ? [] : [[label, value]];
 }

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Jobs, Tidemark } from '@tidemark/core';
+import type { ConnectorView, Jobs, Tidemark } from '@tidemark/core';
 import { lastGauge, readQueues, readSeen } from './gauges.ts';
-import type { Metrics } from './metrics.ts';
+import type { ConnectorGauges, Metrics } from './metrics.ts';
 
 /** The unit in which `stat` counts the space of a file. */
 const DISK_BLOCK_BYTES = 512;
@@ -39,6 +39,7 @@ export function watchServer(metrics: Metrics, parts: WatchedParts): void {
   metrics.watchSeen(() => readSeen(tidemark.store));
   metrics.watchStaleness(() => inSeconds(tidemark.freshness.stalenessMs()));
   metrics.watchQueues(() => readQueues(jobs));
+  metrics.watchConnectors(async () => (await tidemark.connectors.list()).map(connectorGauges));
   metrics.watchBreakers(async () => breakerStates(await backend.health()));
   tidemark.freshness.onDelivered((source, tookMs) => metrics.delivered(source, tookMs / 1_000));
   tidemark.store.onFlushed?.((tookMs) => metrics.flushed(tookMs / 1_000));
@@ -52,6 +53,20 @@ export function watchServer(metrics: Metrics, parts: WatchedParts): void {
 function watchDisk(metrics: Metrics, dataFolder: string): void {
   const read = async () => (await stat(join(dataFolder, 'store.mdb'))).blocks * DISK_BLOCK_BYTES;
   metrics.watchInstallation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
+}
+
+function connectorGauges({ name, lag_ms, state, faults, slot, ...rest }: ConnectorView): ConnectorGauges {
+  return {
+    name,
+    lagS: lag_ms / 1_000,
+    connected: state === 'streaming' ? 1 : 0,
+    faults: faults.length,
+    slotInDanger: faults.some(({ code }) => code === 'slot_lost' || code === 'slot_in_danger') ? 1 : 0,
+    retainedBytes: slot?.retained_bytes ?? null,
+    safeBytes: slot?.safe_bytes ?? null,
+    rowsPerS: rest.rows_per_s,
+    refusedRows: rest.problems.count,
+  };
 }
 
 function inSeconds(times: ReadonlyMap<string, number>): ReadonlyMap<string, number> {

@@ -41,7 +41,8 @@ export class WrittenLink {
       mapping,
       mappingFile: 'map.jsonc',
       hooks,
-      isAlone: true, clock: systemClock,
+      isAlone: true,
+      clock: systemClock,
     });
     link.onPosition = (position) => this.backend.notePosition(position);
     this.#listener = createServer((request, response) => nodeListener(this.#handler)(request, response));
