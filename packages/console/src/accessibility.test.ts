@@ -6,6 +6,7 @@ import { answerJson, openFakeBackend, openLibrary, type Page, useBrowser as star
 import {
   callsTo,
   heading,
+  openScreen,
   PATIENCE,
   REFUSED,
   screensOf,
@@ -140,23 +141,6 @@ async function startFilled(): Promise<Filled> {
     `pings/${ping?.ping_id}`,
   ];
   return { server, screens: [...screensOf(NAME, device), ...more] };
-}
-
-const NOWHERE = 'There is no such screen';
-
-/**
- * Opens a screen as a link of the console does, so that the page and axe in it stay loaded. The console shows the last screen
- * until the next one is there; a screen that does not exist between them tells them apart.
- */
-async function openScreen(page: Page, path: string): Promise<void> {
-  const goTo = (screen: string) =>
-    page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/console/${screen}`)})`);
-  await goTo('nowhere');
-  await page.getByText(NOWHERE).waitFor();
-  await goTo(path);
-  await page.getByText(NOWHERE).waitFor({ state: 'detached' });
-  await page.getByRole('heading', { level: 1 }).waitFor();
-  await expect.poll(() => page.getByLabel('Loading').count(), PATIENCE).toBe(0);
 }
 
 it('[CONSOLE-10] no screen or dialog has a serious accessibility problem, light or dark, and each dialog shows its call as curl', async () => {

@@ -68,7 +68,7 @@ describe('on an empty server', () => {
   it('[CONSOLE-18] [CONSOLE-90] [CONSOLE-91] a newcomer makes a sample, a source and a user, pushes by the shown curl, sees it arrive, learns why an object is missing, and pings', async () => {
     const fresh = await startTestServer();
     onTestFinished(() => fresh.close());
-    const page = await browser.openPage(`${fresh.url}/`);
+    const page = await browser.openPage(`${fresh.url}/`, { whole: true });
     await signIn(page);
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
     // Whoever copies the command gets a user with this password.

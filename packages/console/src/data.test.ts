@@ -6,6 +6,7 @@ import {
   consoleOf,
   HOSTILE,
   heading,
+  openScreen,
   PATIENCE,
   screensOf,
   signIn,
@@ -69,9 +70,7 @@ describe('in a browser', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     const problems: string[] = [];
     for (const path of screensOf(name, device)) {
-      await page.goto(`${server.url}/console/${path}`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await expect.poll(() => page.getByLabel('Loading').count(), PATIENCE).toBe(0);
+      await openScreen(page, path);
       problems.push(...(await page.evaluate<string[]>(OUT_OF_REACH)).map((problem) => `${path}: ${problem}`));
     }
     expect(problems).toEqual([]);

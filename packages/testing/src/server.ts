@@ -1,5 +1,15 @@
 export { type BuiltApp, type BuiltAppOptions, startBuiltApp } from './kit/built-app.ts';
-export { callsTo, consoleOf, HOSTILE, heading, PATIENCE, REFUSED, screensOf, signIn } from './kit/console-page.ts';
+export {
+  callsTo,
+  consoleOf,
+  HOSTILE,
+  heading,
+  openScreen,
+  PATIENCE,
+  REFUSED,
+  screensOf,
+  signIn,
+} from './kit/console-page.ts';
 export { type Outcome, runInProcess } from './kit/run-cli.ts';
 export {
   ADMIN_PASSWORD,

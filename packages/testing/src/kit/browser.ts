@@ -8,6 +8,8 @@ export type { Page } from 'playwright-core';
 export interface PageOptions extends BrowserContextOptions {
   /** The tab opens in this context and shares its storage; without one it gets a context of its own. */
   readonly context?: BrowserContext;
+  /** The page opens in the whole Chromium, because its headless shell crashes in this test. */
+  readonly whole?: boolean;
   /** Errors that the test provokes on purpose, such as the one Chromium logs for a request without a network. */
   readonly expectedErrors?: readonly RegExp[];
 }
@@ -50,11 +52,11 @@ export function useBrowser(): TestBrowser {
     browser = await sharedBrowser();
   });
   afterAll(closeKept);
-  const browserFor = ({ permissions }: BrowserContextOptions) =>
-    permissions?.includes('notifications') ? wholeBrowser() : browser;
+  const browserFor = ({ permissions }: BrowserContextOptions, whole: boolean) =>
+    whole || permissions?.includes('notifications') ? wholeBrowser() : browser;
   return {
-    async openPage(url, { context, expectedErrors = [], ...options } = {}) {
-      const page = await (context ?? (await openContext(await browserFor(options), options))).newPage();
+    async openPage(url, { context, whole = false, expectedErrors = [], ...options } = {}) {
+      const page = await (context ?? (await openContext(await browserFor(options, whole), options))).newPage();
       failOnErrors(page, expectedErrors);
       limitScripts(page);
       await page.goto(url);
@@ -69,7 +71,7 @@ export function useBrowser(): TestBrowser {
   };
 }
 
-/** The browser of one test whose pages show notifications. */
+/** The browser of one test whose pages need more than the headless shell has. */
 async function wholeBrowser(): Promise<Browser> {
   const browser = await launchChromium();
   onTestFinished(() => browser.close());

@@ -64,6 +64,23 @@ export function consoleOf(browser: TestBrowser, server: () => TestServer) {
 
 export const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
 
+const NOWHERE = 'There is no such screen';
+
+/**
+ * Opens a screen as a link of the console does, so that the page and what a test has loaded into it stay. The console shows the last screen
+ * until the next one is there; a screen that does not exist between them tells them apart.
+ */
+export async function openScreen(page: Page, path: string): Promise<void> {
+  const goTo = (screen: string) =>
+    page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/console/${screen}`)})`);
+  await goTo('nowhere');
+  await page.getByText(NOWHERE).waitFor();
+  await goTo(path);
+  await page.getByText(NOWHERE).waitFor({ state: 'detached' });
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await expect.poll(() => page.getByLabel('Loading').count(), PATIENCE).toBe(0);
+}
+
 /** The addresses of all screens, with a source, user and group of this name. */
 export function screensOf(name: string, device: string): readonly string[] {
   return [
