@@ -55,6 +55,7 @@ type Attempt =
 
 type Outcomes = ReadonlyMap<string, KeptOutcome>;
 type Answer = Exclude<BackendVerdict, BackendTrouble>;
+type Agreed = Extract<Answer, { readonly kind: 'agreed' }>;
 
 /** How long a job waits for the backend to name an object that its upload refers to. */
 const WAIT_MS = 1_000;
@@ -170,15 +171,25 @@ export class BackendUploads {
         const plan = planRefused(upload, outcome, clock.nowMs());
         return (await commitRefusal(this.#ports, target, plan, { job, note: upload.note })) ? outcome : null;
       }
-      const { id, isPushed } = answer;
-      if (isPushed) {
-        const plan = planPushed(target, upload, clock.nowMs());
-        return (await commitPlan(this.#ports, target, plan)) ? { status: 'applied', id } : null;
-      }
-      const read = isRetry || readBefore === null ? await store.readObjects(target.partition, [id]) : readBefore;
-      const { outcome, plan } = planAgreed(target, upload, { id, read, nowMs: clock.nowMs() });
-      return (await commitPlan(this.#ports, target, plan)) ? outcome : null;
+      return this.#writeAgreed(target, upload, { answer, read: isRetry ? null : readBefore });
     });
+  }
+
+  /** Writes the object as well, unless a stream brings it. Null: something has changed meanwhile. */
+  async #writeAgreed(
+    target: UploadTarget,
+    upload: PreparedUpload,
+    { answer: { id, isPushed }, read }: { readonly answer: Agreed; readonly read: OpenUpload['read'] },
+  ): Promise<KeptOutcome | null> {
+    const { store, clock } = this.#ports;
+    const nowMs = clock.nowMs();
+    if (isPushed) {
+      const isWritten = await commitPlan(this.#ports, target, planPushed(target, upload, nowMs));
+      return isWritten ? { status: 'applied', id } : null;
+    }
+    const objects = read ?? (await store.readObjects(target.partition, [id]));
+    const { outcome, plan } = planAgreed(target, upload, { id, read: objects, nowMs });
+    return (await commitPlan(this.#ports, target, plan)) ? outcome : null;
   }
 
   /** Gives up on an upload. The device is told that it is rejected; the upload is kept for when its job is revived. */

@@ -11,11 +11,11 @@ export const journalPropertyCases: readonly StoreCase[] = [
   storeCase('[STORE-22] random ranges of a random journal equal those of the model', async ({ store }) => {
     const model = await randomHistory(store, { seed: 22, commits: 120, ids: 40 });
     const dice = new Dice(seededRandom(2_222));
-    for (let round = 0; round < 120; round++) await assertSlice(store, model, randomRange(dice, model.head));
+    for (let round = 0; round < 300; round++) await assertSlice(store, model, randomRange(dice, model.head));
     const upTo = Math.floor(model.head * 0.8);
     await trimFully(store, ORDERS, upTo);
     model.trim(upTo);
-    for (let round = 0; round < 80; round++) await assertSlice(store, model, randomRange(dice, model.head));
+    for (let round = 0; round < 200; round++) await assertSlice(store, model, randomRange(dice, model.head));
   }),
   storeCase(
     '[STORE-74] joined records of all sizes equal the single records, however they were changed',
