@@ -24,6 +24,8 @@ const HELP = `Examples
   npm run bench -- --only console      first rows and memory of the console in Chromium
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
+  npm run bench -- --only postgres     a connected Postgres database with tables of 1,000,000 rows;
+                                       smaller with --objects 20000
   npm run bench -- --json              prints the rows for machines
   npm run bench -- --out FILE          keeps the results there instead of in bench/results/latest.json;
                                        parts that are not measured stay in it as they are
@@ -63,6 +65,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LATEST = join(ROOT, 'bench', 'results', 'latest.json');
 const DOCUMENT_OBJECTS = 200_000;
 const DOCUMENT_OBJECTS_MIN = 100_000;
+/** Parts whose size is another one than that of the document, and which may be tried small. */
+const OWN_SIZES: Readonly<Record<string, number>> = { fleet: SMALL_FLEET.objects, postgres: 1_000_000 };
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
@@ -98,10 +102,10 @@ async function main(): Promise<number> {
 /** The size that the options ask for, or what is wrong with them. */
 function sizeOfRun(): RunSize | string {
   const { only } = values;
-  const isFleet = only === 'fleet';
+  const ownSize = OWN_SIZES[only ?? ''];
   if (only !== undefined && !Object.hasOwn(PARTS, only)) return `--only knows ${Object.keys(PARTS).join(', ')}`;
-  const objects = Number(values.objects ?? (isFleet ? SMALL_FLEET.objects : DOCUMENT_OBJECTS));
-  const objectsMin = isFleet ? 1 : DOCUMENT_OBJECTS_MIN;
+  const objects = Number(values.objects ?? ownSize ?? DOCUMENT_OBJECTS);
+  const objectsMin = ownSize === undefined ? DOCUMENT_OBJECTS_MIN : 1;
   const [partitions, devices] = [Number(values.partitions), Number(values.devices)];
   if ([objects - objectsMin, partitions - 1, devices - 1].every(isCount)) return { objects, partitions, devices };
   return `--objects must be a whole number from ${objectsMin}, --partitions and --devices from 1`;

@@ -23,6 +23,7 @@ import { opening } from './scenarios/opening.ts';
 import { pageOfAttributes } from './scenarios/page-of-attributes.ts';
 import { pageOfTen } from './scenarios/page-of-ten.ts';
 import { pingFanOut } from './scenarios/ping-fan-out.ts';
+import { postgres } from './scenarios/postgres.ts';
 import { pushOne, pushOneApart } from './scenarios/push-one.ts';
 import { pushes } from './scenarios/pushes.ts';
 import { receipts } from './scenarios/receipts.ts';
@@ -78,6 +79,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   receipts: part('receipts and explanations', receipts),
   lists: part('a filtered, sorted list of 100,000 objects', objectLists),
   fleet: part('a fleet on Valkey or Redis', (say, size) => valkeyFleet(size, say), false),
+  postgres: part('a connected Postgres database', (say, { objects }) => postgres(say, objects), false),
   sizes: part('what things take on both engines', sizes, false),
 };
 
