@@ -1,7 +1,9 @@
 import { type Attributes, type SourceChanges, type TidemarkClient, TidemarkError } from '@tidemark/backend';
 
-/** The filter is part of an address, whose length is bounded. */
-const FILTER_UNITS_MAX = 4_000;
+/** The ids are part of an address, which may have 8,192 bytes with everything else in it. */
+const IDS_BYTES_MAX = 7_000;
+/** A comma, as addresses write it. */
+const COMMA_BYTES = 3;
 const PAGE_OBJECTS = 1_000;
 
 export interface StoredPage {
@@ -40,15 +42,16 @@ export async function readPage(client: TidemarkClient, partition: Partition, aft
 
 function* portionsOf(ids: Iterable<string>): Generator<readonly string[]> {
   let portion: string[] = [];
-  let units = 0;
+  let bytes = 0;
   for (const id of ids) {
-    const idUnits = JSON.stringify(id).length + 1;
-    if (portion.length === PAGE_OBJECTS || (portion.length > 0 && units + idUnits > FILTER_UNITS_MAX)) {
+    // As it stands in the address, where quotes and most characters of other scripts take several bytes.
+    const idBytes = encodeURIComponent(JSON.stringify(id)).length + COMMA_BYTES;
+    if (portion.length === PAGE_OBJECTS || (portion.length > 0 && bytes + idBytes > IDS_BYTES_MAX)) {
       yield portion;
-      [portion, units] = [[], 0];
+      [portion, bytes] = [[], 0];
     }
     portion.push(id);
-    units += idUnits;
+    bytes += idBytes;
   }
   if (portion.length > 0) yield portion;
 }
