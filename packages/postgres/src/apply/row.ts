@@ -49,7 +49,7 @@ export function oldRowOf(relation: Relation, old: OldTuple, wanted: ReadonlySet<
 
 /** Later columns win. */
 export function overlaid(below: Row, above: Row): Row {
-  return new Map([...below, ...above]);
+  return below.size === 0 ? above : new Map([...below, ...above]);
 }
 
 /** The texts of the columns; null when one of them is null or unknown. */

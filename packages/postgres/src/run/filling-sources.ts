@@ -29,6 +29,11 @@ export class FillingSources {
     this.#sources = new Set(sources);
   }
 
+  /** Whether devices see all sources. */
+  get isDone(): boolean {
+    return this.#sources.size === 0;
+  }
+
   caughtUp(): void {
     this.#isCaughtUp = true;
   }

@@ -33,7 +33,7 @@ it('[PG-84] a chunk that does not see a transaction before its first mark is not
   const finish = async () => undefined;
   const read: WindowRead = { table: TABLE, selection: { kind: 'all' }, last: null, limit: 10, named: null, finish };
   const tables = {
-    ...{ isChanged: false, heldAt: null, ordered: [], sizes: new ChunkSizes() },
+    ...{ isBusy: true, isChanged: false, heldAt: null, ordered: [], sizes: new ChunkSizes() },
     next: async () => (chunks.length === 0 ? null : read),
     reader: { readBetween: async () => chunks.shift() },
     apply: async (_: MappedTable, changes: TableChanges) => applied.push(...changes.values()),

@@ -6,7 +6,7 @@ import { Overlay } from '../copy/overlay.ts';
 import { RecentTransactions } from '../copy/recent-transactions.ts';
 import { type Chunk, MARK_PREFIX } from '../copy/table-reader.ts';
 import { HEARTBEAT_PREFIX } from '../replication/heartbeat.ts';
-import type { Arrival, Lsn, Message } from '../replication/message.ts';
+import type { Arrival, Lsn, Message, Relation } from '../replication/message.ts';
 import { CREATED_PREFIX, readCreatedMessage } from '../writing/operations.ts';
 import { batchSink, passChange, type RowMessage, type StreamedTable, streamedTable } from './changes.ts';
 import type { WindowRead } from './table-work.ts';
@@ -75,27 +75,27 @@ export class Session {
     await this.#advance();
     for await (const arrival of this.#stream) {
       if (this.#failure !== null) break;
-      if (arrival.type === 'data') await this.#take(arrival.message, arrival.lsn);
-      const isIdle = this.#phase === 'between' && this.#stream.bufferedBytes === 0;
-      if (isIdle && this.#batch.rows > 0) await this.#flush();
-      await this.#advance();
+      const work = arrival.type === 'data' ? this.#take(arrival.message, arrival.lsn) : null;
+      // Most messages only add to the batch; to wait for nothing would cost more than to take them.
+      if (work !== null) await work;
+      if (this.#phase !== 'between') continue;
+      if (this.#batch.rows > 0 && this.#stream.bufferedBytes === 0) await this.#flush();
+      if (this.#tables.isBusy || this.#tables.isChanged) await this.#advance();
     }
     if (this.#failure !== null) throw this.#failure;
   }
 
-  async #take(message: Message, lsn: Lsn): Promise<void> {
+  /** Null: the message is taken already. */
+  #take(message: Message, lsn: Lsn): Promise<void> | null {
     switch (message.type) {
       case 'begin':
         this.#phase = 'transaction';
-        return this.#recent.add(message.xid);
+        this.#recent.add(message.xid);
+        return null;
       case 'commit':
         return this.#commit(message.endLsn);
-      case 'relation': {
-        const { relation } = message;
-        const table = await this.#tables.tableOf(relation);
-        this.#streamed.set(relation.id, table === null ? null : streamedTable(relation, table));
-        return;
-      }
+      case 'relation':
+        return this.#describe(message.relation);
       case 'insert':
       case 'update':
       case 'delete':
@@ -105,29 +105,43 @@ export class Session {
       case 'message':
         return this.#readMark(message.prefix, new TextDecoder().decode(message.content), lsn);
       default:
+        return null;
     }
   }
 
-  async #commit(endLsn: Lsn): Promise<void> {
+  async #describe(relation: Relation): Promise<void> {
+    const table = await this.#tables.tableOf(relation);
+    this.#streamed.set(relation.id, table === null ? null : streamedTable(relation, table));
+  }
+
+  #commit(endLsn: Lsn): Promise<void> | null {
     this.#position.received = endLsn;
     const isLastOfWindow = this.#phase === 'last_of_window';
     this.#phase = 'between';
-    if (isLastOfWindow) {
-      await this.#flush();
-      await this.#closeWindow();
-    } else if (this.#isFull()) await this.#flush();
+    if (isLastOfWindow) return this.#endWindow();
+    return this.#isFull() ? this.#flush() : null;
   }
 
-  async #change(message: RowMessage): Promise<void> {
+  async #endWindow(): Promise<void> {
+    await this.#flush();
+    await this.#closeWindow();
+  }
+
+  #change(message: RowMessage): Promise<void> | null {
     const streamed = this.#streamedTable(message.relationId);
-    if (streamed === null) return;
+    if (streamed === null) return null;
     const { label } = streamed.table;
     const overlay = this.#overlayOf(label);
     const isKnown = passChange(streamed, message, [
       batchSink(this.#batch, label, (id) => this.#tables.created.isHeld(label, id)),
       ...(overlay === null ? [] : [overlay]),
     ]);
-    if (!isKnown) await this.#tables.reportUnnamed(label);
+    if (!isKnown) return this.#reportUnnamed(label);
+    return this.#isFull() ? this.#applyBatch() : null;
+  }
+
+  async #reportUnnamed(label: string): Promise<void> {
+    await this.#tables.reportUnnamed(label);
     if (this.#isFull()) await this.#applyBatch();
   }
 

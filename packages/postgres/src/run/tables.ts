@@ -77,6 +77,12 @@ export class Tables {
     return this.#isChanged;
   }
 
+  /** Whether `next` may find something to do. It is asked after every transaction, so it looks at memory only. */
+  get isBusy(): boolean {
+    if (!this.#parts.filling.isDone || this.#queue.first !== null) return true;
+    return Object.values(this.#states).some(({ phase }) => phase.name !== 'ready');
+  }
+
   /** The states, to be stored now. */
   takeStates(): Readonly<Record<string, TableState>> {
     this.#isChanged = false;
