@@ -45,17 +45,31 @@ CREATE TABLE part_uses (
 );
 CREATE INDEX ON part_uses (work_order_id);
 
--- An order belongs to the depot of its technician: whoever hands it to another one moves it.
-CREATE FUNCTION choose_depot() RETURNS trigger LANGUAGE plpgsql AS $$
+-- An order belongs to the depot of its technician: whoever hands it to another one moves it. What people change on their
+-- devices comes with their login in `tidemark.user`; whoever types SQL may change everything.
+CREATE FUNCTION check_work_order() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$
+DECLARE
+  login text := NULLIF(current_setting('tidemark.user', true), '');
+  is_office boolean := login IS NULL OR login = 'dispatch';
 BEGIN
-  SELECT depot INTO NEW.depot FROM people WHERE login = NEW.technician;
+  IF TG_OP = 'INSERT' THEN
+    NEW.technician := COALESCE(NEW.technician, login);
+  ELSIF login IS NOT NULL AND OLD.status = 'done' THEN
+    RAISE EXCEPTION 'work order % is done already', OLD.id;
+  ELSIF login = 'dispatch' AND (NEW.status, NEW.hours) IS DISTINCT FROM (OLD.status, OLD.hours) THEN
+    RAISE EXCEPTION 'only the technician changes status and hours';
+  ELSIF NOT is_office AND (NEW.technician, NEW.title, NEW.priority, NEW.due_on)
+      IS DISTINCT FROM (OLD.technician, OLD.title, OLD.priority, OLD.due_on) THEN
+    RAISE EXCEPTION 'only the office changes technician, title, priority and date';
+  END IF;
+  SELECT people.depot INTO NEW.depot FROM people WHERE people.login = NEW.technician;
   IF NEW.depot IS NULL THEN
     RAISE EXCEPTION 'there is no technician %', NEW.technician;
   END IF;
   RETURN NEW;
 END $$;
-CREATE TRIGGER choose_depot BEFORE INSERT OR UPDATE OF technician ON work_orders
-  FOR EACH ROW EXECUTE FUNCTION choose_depot();
+CREATE TRIGGER check_work_order BEFORE INSERT OR UPDATE ON work_orders
+  FOR EACH ROW EXECUTE FUNCTION check_work_order();
 
 -- A part that is booked is taken from the stock, which is never negative.
 CREATE FUNCTION take_from_stock() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$

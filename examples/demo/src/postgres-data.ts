@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { type TidemarkClient, TidemarkError } from '@tidemark/backend';
 import type { Row, Secrets } from '@tidemark/example-field-service';
 import { COMPARED, type DemoData } from './demo-data.ts';
-import { openDatabase } from './postgres-database.ts';
+import { MAPPING, openDatabase } from './postgres-database.ts';
 
 const FOLDER = fileURLToPath(new URL('../postgres', import.meta.url));
-const MAPPING = 'tidemark-postgres.jsonc';
 /** Changes what all devices show. */
 const UPDATE = `UPDATE work_orders SET notes = 'Gate code 4711.' WHERE status <> 'done'`;
 const PEOPLE = ['dispatch', 'crew-north', 'crew-harbour', 'crew-valley'];
@@ -17,10 +16,9 @@ const LOOK_MS = 100;
 
 /** A database on Postgres that Tidemark connects: without a backend, only by a mapping of its tables. */
 export async function postgresData(folder: string, secrets: Secrets): Promise<DemoData> {
-  const database = await openDatabase(readFileSync(join(FOLDER, 'schema.sql'), 'utf8'));
-  const mapping = readFileSync(join(FOLDER, MAPPING), 'utf8');
-  // Slots are shared by all databases of a server, which may have those of others.
-  writeFileSync(join(folder, MAPPING), mapping.replace('"slot": "tidemark"', `"slot": "${database.name}"`));
+  const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
+  const database = await openDatabase(read('schema.sql'), read(MAPPING));
+  writeFileSync(join(folder, MAPPING), database.mapping);
   writeFileSync(join(folder, 'postgres-url'), database.connectorUrl, { mode: 0o600 });
   const connectors = [{ name: 'field', kind: 'postgres', url_file: 'postgres-url', mapping: MAPPING }];
   const configuration = join(folder, 'tidemark.json');

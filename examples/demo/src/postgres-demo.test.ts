@@ -10,7 +10,7 @@ const browser = startBrowser();
 const order = (page: Page, name: string, id: number) =>
   page.getByRole('region', { name, exact: true }).locator(`[data-order="${id}"]`);
 
-it('[PG-330] one command starts the demo on Postgres, and the UPDATE that it prints shows on the three devices', async () => {
+it('[PG-330] one command starts the demo on Postgres: the UPDATE that it prints shows on the three devices, and their changes go back', async () => {
   const { child, said } = startDemoProcess('0', ['--postgres']);
   onTestFinished(async () => {
     if (child.kill('SIGTERM')) await once(child, 'exit');
@@ -26,6 +26,18 @@ it('[PG-330] one command starts the demo on Postgres, and the UPDATE that it pri
   expect(stdout).toBe('UPDATE 9\n');
   const shown = [order(page, 'Dispatch', 8), order(page, 'Crew North', 1), order(page, 'Crew Harbour', 4)];
   for (const one of shown) await one.getByText('Gate code 4711.').waitFor();
+
+  // What a crew changes is made in the database, whose rules decide.
+  const first = order(page, 'Crew North', 1);
+  await first.getByRole('button').first().click();
+  await first.getByRole('button', { name: 'In progress' }).click();
+  await page.locator('.backend tr[data-order="1"]').getByText('in progress').waitFor();
+  await first.getByLabel('Part', { exact: true }).selectOption('P-1022');
+  await first.getByLabel('Quantity').fill('9');
+  await first.getByRole('button', { name: 'Book' }).click();
+  const refused = page.getByRole('region', { name: 'Refused' });
+  await refused.getByText('only 5 of Circulation pump 230 V are left').waitFor();
+  await refused.getByRole('button', { name: 'OK' }).click();
 
   // The depot follows the technician, and the order with its parts follows the depot.
   await promisify(execFile)('bash', [
