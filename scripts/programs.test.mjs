@@ -43,11 +43,11 @@ describe('programs that tests need', () => {
   it.each([
     [
       true,
-      /^sh -c [\s\S]*policy-rc\.d[\s\S]*exit 101[\s\S]*apt-get install[\s\S]* redis-server chromium nginx-light caddy zsh fish postgresql$/,
+      /^sh -c [\s\S]*policy-rc\.d[\s\S]*exit 101[\s\S]*apt-get install[\s\S]* redis-server chromium nginx-light caddy zsh fish postgresql pgbouncer$/,
     ],
-    [false, /^sudo -n sh -c [\s\S]* redis-server chromium nginx-light caddy zsh fish postgresql$/],
+    [false, /^sudo -n sh -c [\s\S]* redis-server chromium nginx-light caddy zsh fish postgresql pgbouncer$/],
   ])('are installed without starting a service; by root: %s', async (isRoot, command) => {
-    const installs = ['redis-server', 'chromium', 'nginx', 'caddy', 'zsh', 'fish', 'postgres'];
+    const installs = ['redis-server', 'chromium', 'nginx', 'caddy', 'zsh', 'fish', 'postgres', 'pgbouncer'];
     const bare = machine({ works: ['apt-get', 'sudo'], isRoot, installs });
     expect(await installPrograms(bare, PROGRAMS, [])).toBeNull();
     expect(bare.calls).toEqual([expect.stringMatching(command)]);

@@ -44,7 +44,8 @@ export function startConnectorProcess(order: ConnectorOrder): ConnectorProcess {
         const times = tables.map((table) => readyAtMs.get(table));
         return times.every((time) => time !== undefined) ? Math.max(...times) : null;
       }),
-    durable: (lsn) => news.until(({ position }) => (positionOf(position.lsn) >= positionOf(lsn) ? position.atMs : null)),
+    durable: (lsn) =>
+      news.until(({ position }) => (positionOf(position.lsn) >= positionOf(lsn) ? position.atMs : null)),
     async peakBytes() {
       child.send('peak');
       return news.until(({ takePeak }) => takePeak());

@@ -118,7 +118,8 @@ async function deviceRow(fixture: PostgresFixture): Promise<Row> {
   }
   listeners.close();
   await connector.stop();
-  const at = (share: number) => [...times].sort((left, right) => left - right)[Math.ceil(share * times.length) - 1] ?? 0;
+  const at = (share: number) =>
+    [...times].sort((left, right) => left - right)[Math.ceil(share * times.length) - 1] ?? 0;
   const slowMs = at(0.95);
   return {
     name: 'Postgres: from the COMMIT until a live device has heard of it, 95th percentile',

@@ -14,7 +14,6 @@ import { SignatureAlarm, SignatureError, signatureDetail } from './signature-ala
 import {
   type Authenticate,
   type CallContext,
-  type ChangeDone,
   type SourceHandlers,
   UNCHANGED,
   type UploadCall,
@@ -239,7 +238,7 @@ async function effectOf(read: UploadRead, handlers: SourceHandlers, context: Cal
   }
 }
 
-function doneText(done: ChangeDone | void): string {
+function doneText(done: Awaited<ReturnType<NonNullable<SourceHandlers['update']>>>): string {
   return done?.pushed === true ? '{"pushed":true}' : '{}';
 }
 

@@ -62,7 +62,7 @@ async function perform(
   return { id, isPushed: isPushed(await adapter.update({ ...call, ...saw, attributes, removed })) };
 }
 
-function isPushed(answer: ChangeAnswer | void): boolean {
+function isPushed(answer: Awaited<ReturnType<Adapter['update']>>): boolean {
   return answer?.isPushed === true;
 }
 

@@ -178,7 +178,7 @@ export class BackendUploads {
   /** Writes the object as well, unless a stream brings it. Null: something has changed meanwhile. */
   async #writeAgreed(
     target: UploadTarget,
-    upload: PreparedUpload,
+    upload: OpenUpload['upload'],
     { answer: { id, isPushed }, read }: { readonly answer: Agreed; readonly read: OpenUpload['read'] },
   ): Promise<KeptOutcome | null> {
     const { store, clock } = this.#ports;

@@ -20,7 +20,7 @@ export type HealReason =
 /** Decides from what is stored and what the database says whether changes may have been missed. */
 export function decideStart(state: ConnectorState | null, identity: SystemIdentity, slot: Slot | null): Start {
   if (state === null) return { kind: 'first' };
-  const isSlotUsable = slot !== null && slot.isOfThisDatabase && !isLost(slot);
+  const isSlotUsable = slot?.isOfThisDatabase && !isLost(slot);
   const heal = (reason: HealReason): Start => ({ kind: 'heal', reason, needsSlot: !isSlotUsable });
   if (state.systemId !== identity.systemId) return heal('other_database');
   // The slot is this connector's, because the first run refuses one of another database.
