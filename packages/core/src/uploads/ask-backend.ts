@@ -1,6 +1,6 @@
 import { errorMessage, type JsonValue, type PartialError, parseJson, Refusal } from '@tidemark/protocol';
 import type { ObjectRecord } from '../journal/record.ts';
-import { type Adapter, AdapterRefusal, type ChangeAnswer, type DeleteCall, LoggedFailure } from '../ports/adapter.ts';
+import { type Adapter, AdapterRefusal, type DeleteCall, LoggedFailure } from '../ports/adapter.ts';
 import { groupOf } from '../ports/owner.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import type { UploadTarget } from './upload-target.ts';

@@ -78,11 +78,14 @@ export class Session {
       const work = arrival.type === 'data' ? this.#take(arrival.message, arrival.lsn) : null;
       // Most messages only add to the batch; to wait for nothing would cost more than to take them.
       if (work !== null) await work;
-      if (this.#phase !== 'between') continue;
-      if (this.#batch.rows > 0 && this.#stream.bufferedBytes === 0) await this.#flush();
-      if (this.#tables.isBusy || this.#tables.isChanged) await this.#advance();
+      if (this.#phase === 'between') await this.#betweenTransactions();
     }
     if (this.#failure !== null) throw this.#failure;
+  }
+
+  async #betweenTransactions(): Promise<void> {
+    if (this.#batch.rows > 0 && this.#stream.bufferedBytes === 0) await this.#flush();
+    if (this.#tables.isBusy || this.#tables.isChanged) await this.#advance();
   }
 
   /** Null: the message is taken already. */
