@@ -9,6 +9,7 @@ export const LONG_TESTS = [
   'sim/src/groups/',
   'sim/src/sdk/',
   'sim/src/uploads/',
+  'sim/src/postgres/',
   'sim/src/devices/',
   'server/src/fuzz.test',
   'server/src/hardening/login.test',

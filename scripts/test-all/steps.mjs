@@ -12,6 +12,7 @@ export const STEPS = [
   { name: 'groups-embedded', command: sim('groups', '--histories', '1000', '--engine', 'embedded') },
   { name: 'uploads', command: sim('uploads', '--histories', '5000') },
   { name: 'sdk', command: sim('sdk', '--histories', '2000') },
+  { name: 'postgres', command: sim('postgres', '--histories', '500') },
   { name: 'http', command: sim('http', '--histories', '50') },
   { name: 'crash', command: sim('crash', '--rounds', '500') },
   { name: 'crash-jobs', command: sim('crash:jobs', '--rounds', '300') },

@@ -7,6 +7,7 @@ import { goldenCommand } from './golden/make-golden.ts';
 import { groupsCommand } from './groups/simulate.ts';
 import { historiesCommand } from './histories/simulate.ts';
 import { plantedCommand } from './planted/planted-seeds.ts';
+import { postgresCommand } from './postgres/simulate.ts';
 import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
 import { sdkCommand } from './sdk/simulate.ts';
 import { serversCommand } from './servers/run-servers.ts';
@@ -22,6 +23,7 @@ const COMMANDS: readonly Command[] = [
   uploadsCommand,
   httpCommand,
   sdkCommand,
+  postgresCommand,
   crashStoreCommand,
   crashJobsCommand,
   crashUploadsCommand,

@@ -6,6 +6,10 @@ import { memoryServer } from '../histories/engines.ts';
 import { PLANTED_BUGS as SYNC_BUGS } from '../histories/planted-bugs.ts';
 import { runHistory as runSyncHistory } from '../histories/simulate.ts';
 import type { SyncHistory } from '../histories/step.ts';
+import { drawHistory as drawPostgresHistory } from '../postgres/draw-history.ts';
+import { PLANTED_BUGS as POSTGRES_BUGS } from '../postgres/plants.ts';
+import { PostgresRunner } from '../postgres/simulate.ts';
+import type { PostgresHistory } from '../postgres/step.ts';
 import { type BugSearch, findPlantedBug, type History, type SimulationFailure } from '../runner/simulation.ts';
 import type { Rule } from '../runner/violation.ts';
 import { drawHistory as drawSdkHistory } from '../sdk/draw-history.ts';
@@ -17,7 +21,7 @@ import { PLANTED_BUGS as UPLOAD_BUGS } from '../uploads/planted-bugs.ts';
 import { runHistory as runUploadHistory } from '../uploads/simulate.ts';
 import type { UploadsHistory } from '../uploads/step.ts';
 
-export const SEARCHED_SIMULATIONS = ['histories', 'groups', 'sdk', 'uploads'] as const;
+export const SEARCHED_SIMULATIONS = ['histories', 'groups', 'sdk', 'uploads', 'postgres'] as const;
 export type SearchedSimulation = (typeof SEARCHED_SIMULATIONS)[number];
 
 /** The search of a simulation for one planted bug. */
@@ -51,6 +55,33 @@ function searchesFor<Bug extends NamedBug, H extends History>(
   });
 }
 
+/** The servers that all searches of connectors use, one after the other. */
+const postgres = new PostgresRunner();
+/** In steps; longer histories take long, and are only searched by campaigns. */
+const POSTGRES_STEPS_MAX = 6;
+/** What is undone shows nothing. */
+const UNDONE = /SAVEPOINT|"isRolledBack":true/;
+
+/** Draws the histories that are short and have what shows the bug; of the others nothing is run. */
+function searchPostgres({ name, breaks, shownBy }: (typeof POSTGRES_BUGS)[number]): PlantedSearch {
+  const show = async (seed: number) => {
+    const { steps } = drawPostgresHistory(seed);
+    const text = JSON.stringify(steps);
+    if (steps.length > POSTGRES_STEPS_MAX || UNDONE.test(text) || !shownBy.test(text)) return null;
+    return findPlantedBug({
+      ...{ breaks, seeds: [seed], drawHistory: drawPostgresHistory },
+      withBug: (history: PostgresHistory) => postgres.run(history, name),
+      withoutBug: (history: PostgresHistory) => postgres.run(history),
+    });
+  };
+  return { simulation: 'postgres', historiesMax: 2_000, name, breaks, show };
+}
+
+/** Ends the processes that searches have started. */
+export async function closeSearches(): Promise<void> {
+  await postgres.close();
+}
+
 const SEARCHES: readonly PlantedSearch[] = [
   ...searchesFor({ simulation: 'histories', historiesMax: 1_500 }, SYNC_BUGS, ({ makeServer }) => ({
     drawHistory: drawSyncHistory,
@@ -72,6 +103,7 @@ const SEARCHES: readonly PlantedSearch[] = [
     withBug: (history: UploadsHistory) => runUploadHistory(history, bug),
     withoutBug: (history: UploadsHistory) => runUploadHistory(history),
   })),
+  ...POSTGRES_BUGS.map(searchPostgres),
 ];
 
 export function plantedSearches(simulation: SearchedSimulation): readonly PlantedSearch[] {

@@ -3,6 +3,7 @@ import type { Command } from '../runner/command.ts';
 import { failedSeedsOf } from '../runner/failed-seeds.ts';
 import { type SimulationFailure, seedsFrom } from '../runner/simulation.ts';
 import {
+  closeSearches,
   type PlantedSearch,
   plantedSearches,
   SEARCHED_SIMULATIONS,
@@ -22,6 +23,7 @@ const FAILED_AS: Readonly<Record<SearchedSimulation, string>> = {
   groups: 'groups on memory',
   sdk: 'sdk',
   uploads: 'uploads',
+  postgres: 'postgres',
 };
 
 /**
@@ -88,6 +90,7 @@ export const plantedCommand: Command = {
       seeds = { ...seeds, [simulation]: found };
       await writeFile(FILE, `${JSON.stringify(seeds, null, 2)}\n`);
     }
+    await closeSearches();
     for (const name of missed) process.stdout.write(`no history shows that ${name}\n`);
     return missed.length === 0 ? 0 : 1;
   },

@@ -76,8 +76,8 @@ async function explain<H extends History>(simulation: Simulation<H>, failure: Si
   const [runner] = runners;
   try {
     if (runner === undefined) return;
-    const { simplifyStep } = simulation;
-    const how = { run: runner.run, runsMax: SHRINK_RUNS_MAX, simplifyStep };
+    const { simplifyStep, shrinkRunsMax: runsMax = SHRINK_RUNS_MAX } = simulation;
+    const how = { run: runner.run, runsMax, simplifyStep };
     const shrunk = await shrink(simulation.drawHistory(failure.seed), failure, how);
     const { steps, ...setting } = shrunk.history;
     const lines = steps.map((step, index) => `  ${index + 1}. ${JSON.stringify(step)}`);

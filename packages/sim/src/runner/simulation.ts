@@ -20,6 +20,8 @@ export interface Simulation<H extends History> {
   openRunners(): Promise<readonly Runner<H>[]>;
   /** Returns simpler forms of a step, for shrinking. */
   simplifyStep?(step: H['steps'][number]): readonly H['steps'][number][];
+  /** How many histories are tried to shorten one that failed. Absent: more than a thousand. */
+  readonly shrinkRunsMax?: number;
 }
 
 /** Runs histories, one at a time. */

@@ -1,0 +1,171 @@
+import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { drawStatement } from './draw-statement.ts';
+import {
+  DEVICE_USERS,
+  type MappingChoice,
+  OPTIONAL_TABLES,
+  type PostgresHistory,
+  type Step,
+  type Transaction,
+} from './step.ts';
+
+const STEPS_MIN = 8;
+const STEPS_MAX = 20;
+const STATEMENTS_MAX = 5;
+/** Small batches meet in the middle of transactions. */
+const BATCHES = [1, 3, 10, 10_000];
+/** A chunk of the first copy has 500 rows. */
+const MANY_WARES = 1_200;
+const FEW_WARES = 12;
+const PROCESSES = ['connector', 'tidemark', 'postgres'] as const;
+/** Calls of the connector after which something happens. */
+const CALLS_MAX = 25;
+const PUSHES_MAX = 6;
+const STREAM_BYTES_MAX = 6_000;
+const CHUNKS_MAX = 8;
+
+/** In percent: how often a history is one scene, whose steps seldom follow each other by chance. */
+const SCENE_CHANCE = 30;
+
+/** How often each kind of step is drawn. */
+const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
+  ['transactions', 45],
+  ['catch_up', 12],
+  ['pull', 10],
+  ['kill', 9],
+  ['cut_calls', 4],
+  ['cut_pushes', 4],
+  ['cut_stream', 5],
+  ['hold_chunk', 5],
+  ['restart', 4],
+  ['remap', 4],
+  ['alter', 4],
+  ['drop_slot', 2],
+  ['fail_over', 1],
+];
+
+/** Columns that are added, renamed and taken away; a statement that does not fit does nothing. */
+const ALTERATIONS = [
+  'ALTER TABLE wares ADD COLUMN added int DEFAULT 7',
+  'ALTER TABLE wares RENAME COLUMN added TO renamed',
+  'ALTER TABLE wares DROP COLUMN renamed',
+  `ALTER TABLE orders ADD COLUMN added text NOT NULL DEFAULT 'x'`,
+  'ALTER TABLE orders RENAME COLUMN added TO renamed',
+  'ALTER TABLE orders ALTER COLUMN amount TYPE text',
+] as const;
+
+export function drawHistory(seed: number): PostgresHistory {
+  const dice = new Dice(seededRandom(seed));
+  const wares = dice.chance(20) ? MANY_WARES : FEW_WARES;
+  const batchRowsMax = dice.pick(BATCHES);
+  const mapping = dice.chance(80) ? { tables: OPTIONAL_TABLES, hasMade: true } : drawMapping(dice);
+  const drawn = dice.chance(SCENE_CHANCE) ? drawScene(dice) : drawSteps(dice);
+  return { seed, wares, batchRowsMax, mapping, steps: withOneFailOver(drawn) };
+}
+
+function drawSteps(dice: Dice): readonly Step[] {
+  const length = dice.between(STEPS_MIN, STEPS_MAX);
+  return Array.from({ length }, () => drawStep(dice, dice.weighted(WEIGHTS)));
+}
+
+function drawScene(dice: Dice): readonly Step[] {
+  const change = () => drawTransactions(dice);
+  const pull = drawStep(dice, 'pull');
+  const scenes: readonly (() => readonly Step[])[] = [
+    // Calls fail while a transaction is applied.
+    () => [{ kind: 'catch_up' }, drawCutPush(dice), change(), { kind: 'catch_up' }, pull],
+    // Rows change while a chunk of them is read.
+    () => [{ kind: 'catch_up' }, drawStep(dice, 'hold_chunk'), { kind: 'drop_slot' }, change(), { kind: 'catch_up' }],
+    // Nothing fails.
+    () => [{ kind: 'catch_up' }, change(), { kind: 'catch_up' }, change(), pull],
+  ];
+  return dice.pick(scenes)();
+}
+
+/** The first push for the next transaction, or one soon after it. */
+function drawCutPush(dice: Dice): Step {
+  return { kind: 'cut_pushes', after: dice.pick([0, 0, 0, 1, 2]), count: 1, isAnswered: dice.chance(20) };
+}
+
+/** A standby is a copy of the whole server, which takes seconds. */
+function withOneFailOver(steps: readonly Step[]): readonly Step[] {
+  const first = steps.findIndex(({ kind }) => kind === 'fail_over');
+  return steps.filter(({ kind }, index) => kind !== 'fail_over' || index === first);
+}
+
+function drawStep(dice: Dice, kind: Step['kind']): Step {
+  switch (kind) {
+    case 'transactions':
+      return drawTransactions(dice);
+    case 'catch_up':
+    case 'drop_slot':
+      return { kind };
+    case 'pull':
+      return { kind, device: dice.below(DEVICE_USERS.length) };
+    case 'kill':
+      return {
+        kind,
+        process: dice.pick(PROCESSES),
+        calls: dice.between(1, CALLS_MAX),
+        isAnswered: dice.chance(50),
+      };
+    case 'cut_pushes':
+      return { kind, after: dice.below(PUSHES_MAX), count: dice.between(1, 3), isAnswered: dice.chance(30) };
+    case 'cut_calls':
+      return { kind, after: dice.below(CALLS_MAX), count: dice.between(1, 3), isAnswered: dice.chance(50) };
+    case 'cut_stream':
+      return { kind, bytes: dice.between(1, STREAM_BYTES_MAX) };
+    case 'hold_chunk':
+      return { kind, at: dice.pick(['read', 'mark']), chunks: dice.below(CHUNKS_MAX) };
+    case 'restart':
+      return { kind, isKilled: dice.chance(60) };
+    case 'remap':
+      return { kind, mapping: drawMapping(dice) };
+    case 'alter':
+      return { kind, statement: dice.pick(ALTERATIONS) };
+    case 'fail_over':
+      return { kind, lags: dice.chance(40) };
+  }
+}
+
+function drawMapping(dice: Dice): MappingChoice {
+  return { tables: OPTIONAL_TABLES.filter(() => dice.chance(70)), hasMade: dice.chance(50) };
+}
+
+function drawTransactions(dice: Dice): Step {
+  const transactions = Array.from(
+    {
+      length: dice.weighted([
+        [1, 60],
+        [2, 30],
+        [3, 10],
+      ]),
+    },
+    () => drawTransaction(dice),
+  );
+  const turns = transactions.flatMap(({ statements }, index) => statements.map(() => index));
+  return { kind: 'transactions', transactions, turns: locksTables(transactions) ? turns : dice.shuffle(turns) };
+}
+
+/** Nobody can read a table that was truncated before the transaction has ended. */
+function locksTables(transactions: readonly Transaction[]): boolean {
+  return transactions.some(({ statements }) => statements.some((statement) => statement.startsWith('TRUNCATE')));
+}
+
+function drawTransaction(dice: Dice): Transaction {
+  const statements = Array.from({ length: dice.between(1, STATEMENTS_MAX) }, () => drawStatement(dice));
+  return { statements: dice.chance(15) ? withSavepoint(dice, statements) : statements, isRolledBack: dice.chance(10) };
+}
+
+/** Some of the statements are undone, and the transaction goes on. */
+function withSavepoint(dice: Dice, statements: readonly string[]): readonly string[] {
+  const from = dice.below(statements.length);
+  const to = dice.between(from + 1, statements.length);
+  return [
+    ...statements.slice(0, from),
+    'SAVEPOINT before',
+    ...statements.slice(from, to),
+    'ROLLBACK TO before',
+    ...statements.slice(to),
+  ];
+}
