@@ -36,7 +36,7 @@ export interface WindowRead {
 
 const CHUNK_ROWS_FIRST = 500;
 const CHUNK_ROWS_MIN = 10;
-const CHUNK_ROWS_MAX = 5_000;
+const CHUNK_ROWS_MAX = 10_000;
 const CHUNK_BYTES = 4_000_000;
 
 /** How many rows the next chunk of each table has, so that chunks are about equally large in bytes. */
