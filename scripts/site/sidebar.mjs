@@ -8,6 +8,7 @@ export const SIDEBAR = [
     pages: [
       ['README.md', 'Overview'],
       ['tutorial.md', 'Tutorial: ten minutes'],
+      ['guides/postgres-tutorial.md', 'Tutorial: Postgres'],
     ],
   },
   {

@@ -133,6 +133,7 @@ export class Connector {
       position: prepared.position,
       recentXids: prepared.recentXids,
       nowMs: () => this.#clock.nowMs(),
+      turn: () => new Promise<void>((resolve) => setImmediate(resolve)),
       pause: () => this.#pause(READ_AGAIN_MS),
       onLag: (lagMs: number) => events?.onLag?.(lagMs),
       onRows: (rows: number) => events?.onRows?.(rows),

@@ -53,6 +53,7 @@ it('[PG-84] a chunk that does not see a transaction before its first mark is not
   const session = new Session(stream, tables as unknown as Tables, {
     ...{ runId: 'run', batchRowsMax: 10, batchBytesMax: 1_000, position: 0n, recentXids: [], nowMs: () => 0 },
     client: {} as unknown as TidemarkClient,
+    turn: async () => undefined,
     pause: async () => {
       pauses++;
     },

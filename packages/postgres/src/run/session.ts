@@ -30,6 +30,8 @@ export interface SessionOptions {
   readonly recentXids: readonly number[];
   readonly client: TidemarkClient;
   readonly nowMs: () => number;
+  /** Waits until what the socket has is read. */
+  readonly turn: () => Promise<void>;
   /** Waits before a chunk is read again. */
   readonly pause: () => Promise<void>;
   readonly onLag: (lagMs: number) => void;
@@ -84,8 +86,14 @@ export class Session {
   }
 
   async #betweenTransactions(): Promise<void> {
-    if (this.#batch.rows > 0 && this.#stream.bufferedBytes === 0) await this.#flush();
+    if (this.#batch.rows > 0 && this.#stream.bufferedBytes === 0) await this.#flushIfIdle();
     if (this.#tables.isBusy || this.#tables.isChanged) await this.#advance();
+  }
+
+  /** A buffer that was just emptied is not an idle stream: more may wait in the socket. */
+  async #flushIfIdle(): Promise<void> {
+    await this.#options.turn();
+    if (this.#stream.bufferedBytes === 0) await this.#flush();
   }
 
   /** Null: the message is taken already. */
