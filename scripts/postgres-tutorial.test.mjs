@@ -37,7 +37,12 @@ async function openDatabase() {
 it('[PG-331] every command and file of the tutorial about Postgres does what the page says', async () => {
   const [folder, port, database] = [makeFolder(join(ROOT, 'depots-')), await freePort(), await openDatabase()];
   const config = makeFolder(join(tmpdir(), 'tidemark-postgres-tutorial-'));
-  const server = { TIDEMARK_LOG_LEVEL: 'error', TIDEMARK_PORT: port, TIDEMARK_URL: `http://127.0.0.1:${port}`, XDG_CONFIG_HOME: config };
+  const server = {
+    TIDEMARK_LOG_LEVEL: 'error',
+    TIDEMARK_PORT: port,
+    TIDEMARK_URL: `http://127.0.0.1:${port}`,
+    XDG_CONFIG_HOME: config,
+  };
   const env = { ...database, ...server };
   const replaced = (text) => text.replaceAll('9292', port).replaceAll('depots/', `${basename(folder)}/`);
   const replacedBack = (line) => timeless(line.replaceAll(port, '9292').replaceAll(basename(folder), 'depots'));
