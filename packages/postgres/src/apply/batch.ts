@@ -2,8 +2,12 @@ import { bytesOf, overlaid, type Row } from './row.ts';
 
 /** What a row of a table became. */
 export type RowChange =
-  /** `isNew`: it was inserted, so that nothing of an earlier row of this id counts. */
-  { readonly kind: 'put'; readonly row: Row; readonly isNew: boolean } | { readonly kind: 'delete' };
+  /**
+   * `isNew`: it was inserted, so that nothing of an earlier row of this id counts. `replaces`: an earlier row of this id was deleted
+   * in the same batch.
+   */
+  | { readonly kind: 'put'; readonly row: Row; readonly isNew: boolean; readonly replaces?: boolean }
+  | { readonly kind: 'delete' };
 
 /** Id → change. */
 export type TableChanges = ReadonlyMap<string, RowChange>;
@@ -24,7 +28,8 @@ export class Batch {
   }
 
   insert(label: string, id: string, row: Row): void {
-    this.#set(label, id, { kind: 'put', row, isNew: true });
+    const replaces = this.#tables.get(label)?.get(id)?.kind === 'delete';
+    this.#set(label, id, { kind: 'put', row, isNew: true, ...(replaces ? { replaces } : {}) });
   }
 
   update(label: string, id: string, row: Row): void {
@@ -35,6 +40,12 @@ export class Batch {
 
   delete(label: string, id: string): void {
     this.#set(label, id, { kind: 'delete' });
+  }
+
+  /** Whether the row has taken the id of one that was deleted. */
+  isReplaced(label: string, id: string): boolean {
+    const change = this.#tables.get(label)?.get(id);
+    return change?.kind === 'put' && change.replaces === true;
   }
 
   /** Leaves the change of a row out. */

@@ -155,8 +155,8 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, { states, fil
   const reader = new TableReader(sql, (label) => converters.tableOf(label));
   const reload = async () => converters.take(await loadPlan());
   const ports = { client, toJson: converters.toJson, problems, waiting, assignmentsOf };
-  const recent = (opIds: readonly string[]) => recentOperations(sql, opIds).catch(() => new Set<string>());
-  const parts = { ports, reader, loadPlan: reload, onCopied, filling, recentOperations: recent };
+  const recent = (opIds: readonly string[]) => recentOperations(sql, opIds);
+  const parts = { name, ports, reader, loadPlan: reload, onCopied, filling, recentOperations: recent };
   const tables = new Tables(parts, loaded.plan, { ...states });
   return { tables, reader };
 }

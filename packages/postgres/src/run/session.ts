@@ -179,8 +179,13 @@ export class Session {
 
   /** The row came before it, in the same transaction. */
   async #hold(content: string): Promise<void> {
-    const row = { ...readCreatedMessage(content), heldAt: this.#position.stored };
-    if (await this.#tables.created.add(row)) this.#batch.remove(row.table, row.id);
+    const message = readCreatedMessage(content);
+    if (message === null) return;
+    const { table, id } = message;
+    // Tidemark may still have the row that had this key before, so its being there says nothing about the answer.
+    const isRepeated = message.isRepeated || this.#batch.isReplaced(table, id);
+    const row = { ...message, isRepeated, heldAt: this.#position.stored };
+    if (await this.#tables.created.add(row)) this.#batch.remove(table, id);
   }
 
   /** Arrives between transactions, and lets an idle database forget its log. */
@@ -255,6 +260,9 @@ export class Session {
     const changes = new Map<string, RowChange>();
     for (const [id, row] of rows) changes.set(id, { kind: 'put', row, isNew: false });
     for (const id of gone) changes.set(id, { kind: 'delete' });
+    // Those that are held back are read later.
+    const { created } = this.#tables;
+    for (const id of changes.keys()) if (created.isHeld(window.read.table.label, id)) changes.delete(id);
     await this.#apply(window.read.table, changes, { isCopy: true, isUncopied: false });
     this.#tables.sizes.learn(window.read.table.label, rows.size, sumOf(rows.values(), bytesOf));
     await window.read.finish(chunk);

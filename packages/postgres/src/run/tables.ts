@@ -18,6 +18,8 @@ import { newTableState, orderedTables, planOfRemoved, reconcile, verifiesIn } fr
 import { ChunkSizes, keysSelection, selectionOf, type WindowRead } from './table-work.ts';
 
 export interface TablesParts {
+  /** The name of the connector. */
+  readonly name: string;
   readonly ports: ApplyPorts;
   readonly reader: TableReader;
   /** Reads the catalogue again. */
@@ -51,6 +53,7 @@ export class Tables {
     this.#ordered = orderedTables(plan);
     this.#states = states;
     this.created = new CreatedRows({
+      connector: parts.name,
       ports: parts.ports,
       planOf: (label) => this.#objectsPlan(label),
       recentOperations: parts.recentOperations,

@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import type { Sql, TransactionSql } from '../sql/open-sql.ts';
 
 /** The statements that make the table of done operations. `tidemark connect postgres --check` prints them when it is missing. */
@@ -28,8 +29,9 @@ export async function beginOperation(sql: TransactionSql, opId: string): Promise
   return done?.object_id ?? null;
 }
 
+/** From now on the answer is under way: the transaction may have begun long ago. */
 export async function endOperation(sql: TransactionSql, opId: string, objectId: string): Promise<void> {
-  await sql`UPDATE tidemark.operations SET object_id = ${objectId} WHERE op_id = ${opId}`;
+  await sql`UPDATE tidemark.operations SET object_id = ${objectId}, at = clock_timestamp() WHERE op_id = ${opId}`;
 }
 
 /** The prefix of the message in the log that says which row a device has created. */
@@ -37,6 +39,8 @@ export const CREATED_PREFIX = 'tidemark.created';
 
 /** A row that a device has created. Tidemark puts it under its id when it has the answer, which may be after the stream has brought it. */
 export interface CreatedMessage {
+  /** The name of the connector whose device has created it. Others that read the same log wait for no answer. */
+  readonly connector: string;
   readonly opId: string;
   /** The label of the table. */
   readonly table: string;
@@ -52,17 +56,38 @@ export async function announceCreated(sql: TransactionSql, message: CreatedMessa
   await sql`SELECT pg_logical_emit_message(true, ${CREATED_PREFIX}, ${JSON.stringify(message)})`;
 }
 
-export function readCreatedMessage(content: string): CreatedMessage {
-  return JSON.parse(content) as CreatedMessage;
+/** Null: it is none. Whoever may run statements in the database may write such messages, too. */
+export function readCreatedMessage(content: string): CreatedMessage | null {
+  try {
+    const message = JSON.parse(content) as Partial<CreatedMessage> | null;
+    const { connector, opId, table, id, owner, isRepeated } = message ?? {};
+    const isWhole = [connector, opId, table, id].every((text) => typeof text === 'string');
+    const isOwned = owner === null || typeof owner === 'string';
+    return isWhole && isOwned && typeof isRepeated === 'boolean' ? (message as CreatedMessage) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Longer than Tidemark takes to write down an answer that it got. */
 const UNSETTLED_S = 30;
 
-/** Of these operations, those that were called so recently that Tidemark may still have to write down the answer. */
+/**
+ * Of these operations, those that were called so recently that Tidemark may still have to write down the answer. All of them when
+ * the database gives no answer; none when there is no such table, because then no device can have created anything.
+ */
 export async function recentOperations(sql: Sql, opIds: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await sql<{ op_id: string }>`SELECT op_id FROM tidemark.operations
-    WHERE op_id IN (SELECT json_array_elements_text(${JSON.stringify(opIds)}::text::json))
-      AND at > now() - make_interval(secs => ${UNSETTLED_S})`;
-  return new Set(rows.map(({ op_id }) => op_id));
+  try {
+    const rows = await sql<{ op_id: string }>`SELECT op_id FROM tidemark.operations
+      WHERE op_id IN (SELECT json_array_elements_text(${JSON.stringify(opIds)}::text::json))
+        AND at > now() - make_interval(secs => ${UNSETTLED_S})`;
+    return new Set(rows.map(({ op_id }) => op_id));
+  } catch (error) {
+    return new Set(isAboutSetUp(error) ? [] : opIds);
+  }
+}
+
+/** SQLSTATE class 42: there is no such table, or the role may not read it. */
+function isAboutSetUp(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code?.startsWith('42') === true;
 }

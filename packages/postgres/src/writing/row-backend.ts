@@ -31,6 +31,11 @@ export interface RowBackendOptions {
 }
 
 const CONNECTIONS = 8;
+/**
+ * After this, with a wait for a free connection, a change that has no answer is tried again later. A later answer could also be
+ * written over what the stream has brought since: created rows are held back for 30 seconds.
+ */
+const WRITE_MS_MAX = 15_000;
 const FORGET_MS = 60 * 60 * 1000;
 
 /** Makes the changes of devices in the database. Any number of them may work for one connector, on as many servers. */
@@ -81,17 +86,32 @@ export class RowBackend {
    * Tidemark instead, which knows its id only by this answer.
    */
   async write(call: RowCall): Promise<string> {
+    const id = await this.#inTime(this.#write(call));
+    if (call.op !== 'create') await this.#position.passed(await this.#mark());
+    return id;
+  }
+
+  async #write(call: RowCall): Promise<string> {
     const writer = await this.#open();
-    let id: string;
     try {
-      id = await writer.write(call);
+      return await writer.write(call);
     } catch (error) {
       // The tables may have changed since the plan was made.
       if (isAboutTables(error)) this.#writer = null;
       throw error;
     }
-    if (call.op !== 'create') await this.#position.passed(await this.#mark());
-    return id;
+  }
+
+  /** The work goes on when it is late; the call that is repeated then finds what it has done. */
+  #inTime<Result>(work: Promise<Result>): Promise<Result> {
+    const { clock } = this.#options;
+    const startMs = clock.nowMs();
+    return new Promise((resolve, reject) => {
+      const end = () => reject(new Error('the database did not make the change in time'));
+      const cancel = clock.after(WRITE_MS_MAX, end);
+      const take = (result: Result) => (clock.nowMs() - startMs > WRITE_MS_MAX ? end() : resolve(result));
+      void work.then(take, reject).finally(cancel);
+    });
   }
 
   async close(): Promise<void> {
@@ -115,11 +135,12 @@ export class RowBackend {
   }
 
   async #plan(): Promise<RowWriter> {
-    const { mapping, mappingFile, client, hooks } = this.#options;
+    const { mapping, mappingFile, client, hooks, name } = this.#options;
     const catalogue = await readCatalogue(this.#sql);
     const tables = writtenTables(buildPlan(mapping, catalogue, mappingFile), catalogue);
     return new RowWriter({
       sql: this.#sql,
+      connector: name,
       tables,
       groupsOf: (user) => groupsOf(client, user),
       ...(mapping.writing?.role === undefined ? {} : { role: mapping.writing.role }),

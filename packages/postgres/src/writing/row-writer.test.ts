@@ -82,7 +82,7 @@ async function scene(options: Partial<RowWriterOptions> = {}): Promise<Scene> {
   for (const statement of OPERATIONS_SQL) await sql.unsafe(statement);
   const own = openSql(parseDatabaseUrl(url));
   onTestFinished(() => own.end());
-  const writer = new RowWriter({ sql: own, tables: [ORDERS, LINES, NOTES], ...options });
+  const writer = new RowWriter({ sql: own, connector: 'field', tables: [ORDERS, LINES, NOTES], ...options });
   let count = 0;
   return {
     sql,

@@ -27,6 +27,8 @@ import { ownerKind, ownerText, type TypedColumn, type WrittenTable } from './wri
 
 export interface RowWriterOptions {
   readonly sql: Sql;
+  /** The name of the connector that reads the rows from the log. */
+  readonly connector: string;
   readonly tables: readonly WrittenTable[];
   /** The role that changes rows, so that its grants and row-level security decide. Absent: the role of the connection. */
   readonly role?: string;
@@ -102,8 +104,9 @@ export class RowWriter {
     { id, isRepeated }: { readonly id: string; readonly isRepeated: boolean },
   ): Promise<void> {
     if (call.op !== 'create') return;
+    const { connector } = this.#options;
     const owner = ownerText(table, { user: call.user_id, group: call.group ?? null });
-    await unjudged(announceCreated(sql, { opId: call.op_id, table: table.label, id, owner, isRepeated }));
+    await unjudged(announceCreated(sql, { connector, opId: call.op_id, table: table.label, id, owner, isRepeated }));
   }
 
   /** Everything in this transaction that follows is done in the name of the user. */
@@ -175,7 +178,8 @@ function changedMeanwhile(): Conflict {
 
 /** A change that waits for others longer than this is tried again later, so that it holds up no other. */
 async function boundTime(sql: TransactionSql): Promise<void> {
-  await sql`SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '8s', true)`;
+  await sql`SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '8s', true),
+    set_config('idle_in_transaction_session_timeout', '10s', true)`;
 }
 
 /** A failure of the bookkeeping says nothing about the change: it must be tried again, never rejected. */
