@@ -1,4 +1,5 @@
 import { TidemarkError } from '@tidemark/backend';
+import { nameProblem } from '@tidemark/protocol';
 import type { MembersPlan } from '../mapping/plan.ts';
 import type { Applied, ApplyPorts } from './apply-ports.ts';
 import type { Assignment } from './assignments.ts';
@@ -6,8 +7,8 @@ import type { RowChange, TableChanges } from './batch.ts';
 import type { RowProblem } from './problems.ts';
 import { columnsOf, isWhole } from './row.ts';
 
-/** Whether the table has a row that makes the user a member of the group. */
-export type IsMember = (plan: MembersPlan, user: string, group: string) => Promise<boolean>;
+/** Whether a row of any table of members makes the user a member of the group. */
+export type IsMember = (user: string, group: string) => Promise<boolean>;
 
 interface Member {
   readonly user: string;
@@ -22,14 +23,16 @@ export async function applyMembers(
   isMember: IsMember,
 ): Promise<Applied> {
   const assignments = await ports.assignmentsOf(plan.label).read(changes.keys());
-  const { newAssignments, joined, left, toRead } = decideMembers(plan, changes, assignments);
-  const problems = await join(ports, plan, joined);
+  const { newAssignments, joined, left, toRead, impossible } = decideMembers(plan, changes, assignments);
+  const problems = [...impossible, ...(await join(ports, plan, joined))];
   for (const { user, group } of left) {
     // Another row may say the same. If that one is gone by now, its own deletion is still to come and is looked up again.
-    if (!(await isMember(plan, user, group))) await leave(ports, { user, group });
+    if (!(await isMember(user, group))) await leave(ports, { user, group });
   }
   await ports.assignmentsOf(plan.label).write(newAssignments);
-  await ports.problems.settle(plan.label, [], problems);
+  const open = new Set([...problems.map(({ key }) => key), ...toRead]);
+  const settled = [...changes.keys()].filter((id) => !open.has(id));
+  await ports.problems.settle(plan.label, settled, problems);
   return { toRead, moved: [] };
 }
 
@@ -39,6 +42,8 @@ interface MembersDecision {
   readonly joined: Map<string, Set<string>>;
   readonly left: Member[];
   readonly toRead: string[];
+  /** Rows with a name that nobody and no group can have. */
+  readonly impossible: RowProblem[];
 }
 
 function decideMembers(
@@ -46,21 +51,34 @@ function decideMembers(
   changes: TableChanges,
   assignments: ReadonlyMap<string, Assignment>,
 ): MembersDecision {
-  const decision: MembersDecision = { newAssignments: new Map(), joined: new Map(), left: [], toRead: [] };
-  const { newAssignments, joined, left, toRead } = decision;
+  const decision: MembersDecision = {
+    newAssignments: new Map(),
+    joined: new Map(),
+    left: [],
+    toRead: [],
+    impossible: [],
+  };
+  const { newAssignments, joined, left, toRead, impossible } = decision;
   for (const [id, change] of changes) {
     const before = assignments.get(id);
-    const after = memberIn(plan, change);
-    if (after === 'unknown') {
+    const named = memberIn(plan, change);
+    if (named === 'unknown') {
       toRead.push(id);
       continue;
     }
-    const was = memberOf(before);
-    if (was !== null && !isSame(was, after)) left.push(was);
+    const reason = memberProblem(named);
+    if (reason !== null) impossible.push({ table: plan.label, key: id, reason });
+    const after = reason === null ? named : null;
+    left.push(...leftBy(before, after));
     if (after !== null) joined.set(after.user, (joined.get(after.user) ?? new Set()).add(after.group));
     if (after !== null || before !== undefined) newAssignments.set(id, assignmentOf(after));
   }
   return decision;
+}
+
+function leftBy(before: Assignment | undefined, after: Member | null): readonly Member[] {
+  const was = memberOf(before);
+  return was === null || isSame(was, after) ? [] : [was];
 }
 
 function isSame(one: Member, other: Member | null): boolean {
@@ -76,7 +94,16 @@ function memberIn(plan: MembersPlan, change: RowChange): Member | null | 'unknow
   if (change.kind === 'delete') return null;
   if (!isWhole(change.row, columnsOf({ kind: 'members', label: plan.label, plan }))) return 'unknown';
   const [user, group] = [change.row.get(plan.user.name) ?? null, change.row.get(plan.group.name) ?? null];
-  return user === null || group === null ? null : { user, group };
+  // An empty text is no name.
+  return user && group ? { user, group } : null;
+}
+
+function memberProblem(member: Member | null): string | null {
+  if (member === null) return null;
+  const { user, group } = member;
+  const [userProblem, groupProblem] = [nameProblem('login', user), nameProblem('group', group)];
+  if (userProblem !== null) return `the name of the user ${userProblem}`;
+  return groupProblem === null ? null : `the name of the group ${groupProblem}`;
 }
 
 function memberOf(assignment: Assignment | undefined): Member | null {

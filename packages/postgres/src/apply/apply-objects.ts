@@ -64,7 +64,7 @@ class ObjectsApplication {
     for (const [id, change] of changes) {
       if (!this.#isStorable(id, change)) continue;
       if (change.kind === 'delete') this.#of(EVERYBODY).deletes.add(id);
-      else if (unknown.has(id) || (this.#terms.isCopy && !this.#isWhole(change.row))) this.#read(id, undefined);
+      else if (unknown.has(id) || (this.#terms.isCopy && !this.#isWhole(change.row))) this.#read(id, change, undefined);
       else this.#put(EVERYBODY, id, change.row);
     }
   }
@@ -87,7 +87,7 @@ class ObjectsApplication {
     const whole = change.kind === 'delete' || this.#isWhole(change.row);
     const asked = this.#terms.isCopy && !whole && change.kind === 'put' ? { ...change, isNew: true } : change;
     const verdict = decideRow(this.#plan, { before, change: asked, isWhole: whole, parentOf });
-    if (verdict.kind === 'read') this.#read(id, before);
+    if (verdict.kind === 'read') this.#read(id, change, before);
     else {
       this.#assign(id, before, verdict);
       if (change.kind === 'put' && verdict.to !== null && !this.#put(verdict.to, id, change.row)) this.#miss(id);
@@ -164,9 +164,17 @@ class ObjectsApplication {
     }
   }
 
-  /** A row of a table that is being copied comes with its copy. */
-  #read(id: string, before: Assignment | undefined): void {
-    if (this.#terms.isCopy || !this.#terms.isUncopied || before !== undefined) this.#toRead.push(id);
+  /**
+   * A row of a table that is being copied comes with its copy, unless it is new under a key that the copy may have passed, or was
+   * refused when the copy passed it.
+   */
+  #read(id: string, change: RowChange, before: Assignment | undefined): void {
+    const isPassed = before !== undefined || (change.kind === 'put' && change.isNew) || this.#isRefused(id);
+    if (this.#terms.isCopy || !this.#terms.isUncopied || isPassed) this.#toRead.push(id);
+  }
+
+  #isRefused(id: string): boolean {
+    return this.#ports.problems.has(this.#plan.label, id);
   }
 
   #isStorable(id: string, { kind }: RowChange): boolean {

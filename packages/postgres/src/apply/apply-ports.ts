@@ -27,4 +27,6 @@ export interface Applied {
   readonly toRead: readonly string[];
   /** Ids of rows that belong to somebody else now, or to nobody: their children have to follow. */
   readonly moved: readonly string[];
+  /** Users who were created again, so that they have none of the rows and groups that they had. */
+  readonly returned?: readonly string[];
 }

@@ -8,47 +8,58 @@ import type { RowChange, TableChanges } from './batch.ts';
 import type { RowProblem } from './problems.ts';
 import type { Row } from './row.ts';
 
+/** Where it is noted which users the connector has created: login → owner, null once it has deleted the user. No table has this name. */
 const MADE = 'made';
 
+/** Whether a row of any table of users names the user. */
+export type IsUser = (login: string) => Promise<boolean>;
+
+interface UsersPorts extends ApplyPorts {
+  readonly isUser: IsUser;
+}
+
 /** Applies changes of a table whose rows become users. Users whom somebody else has created are never deleted. */
-export async function applyUsers(ports: ApplyPorts, plan: UsersPlan, changes: TableChanges): Promise<Applied> {
+export async function applyUsers(ports: UsersPorts, plan: UsersPlan, changes: TableChanges): Promise<Applied> {
   const assignments = await ports.assignmentsOf(plan.label).read(changes.keys());
   const newAssignments = new Map<string, Assignment | null>();
   const problems: RowProblem[] = [];
   const toRead: string[] = [];
+  const returned: string[] = [];
   for (const [id, change] of changes) {
-    const assignment = await applyUser(ports, plan, { id, change, before: assignments.get(id) });
+    const assignment = await applyUser(ports, plan, { change, before: assignments.get(id), returned });
     if (assignment === 'read') toRead.push(id);
     else if (typeof assignment === 'string') problems.push({ table: plan.label, key: id, reason: assignment });
     else if (assignment !== undefined) newAssignments.set(id, assignment);
   }
   await ports.assignmentsOf(plan.label).write(newAssignments);
   await ports.problems.settle(plan.label, newAssignments.keys(), problems);
-  return { toRead, moved: [] };
+  return { toRead, moved: [], returned };
 }
 
 interface UserChange {
-  readonly id: string;
   readonly change: RowChange;
   readonly before: Assignment | undefined;
+  /** Takes the logins of users who were created again. */
+  readonly returned: string[];
 }
 
 /** Returns the new assignment of the row, undefined where it stays as it was, `read`, or why the user is refused. */
 async function applyUser(
-  ports: ApplyPorts,
+  ports: UsersPorts,
   plan: UsersPlan,
-  { id, change, before }: UserChange,
+  { change, before, returned }: UserChange,
 ): Promise<Assignment | null | undefined | string> {
   const login = loginIn(plan, change, before);
   if (login === undefined) return 'read';
   let assignment: Assignment | null | undefined;
   if (change.kind === 'put' && login !== null) {
-    const saved = await save(ports, plan, { id, login, row: change.row, wasMade: isMade(before, login) });
+    const saved = await save(ports, plan, { login, row: change.row, wasThere: before?.owner === login });
     if (typeof saved === 'string') return saved;
-    assignment = { owner: login, extra: saved.isMade ? MADE : null };
+    if (saved.isReturned) returned.push(login);
+    assignment = { owner: login, extra: null };
   }
   if (before === undefined || before.owner === login) return assignment;
-  if (before.owner !== null && before.extra === MADE) await remove(ports, before.owner);
+  if (before.owner !== null) await remove(ports, before.owner);
   return assignment ?? null;
 }
 
@@ -60,35 +71,33 @@ function loginIn(plan: UsersPlan, change: RowChange, before: Assignment | undefi
   return change.isNew || before?.owner === null ? undefined : before?.owner;
 }
 
-function isMade(before: Assignment | undefined, login: string): boolean {
-  return before?.owner === login && before.extra === MADE;
-}
-
 interface Saved {
-  readonly id: string;
   readonly login: string;
   readonly row: Row;
-  readonly wasMade: boolean;
+  /** Whether the row named the user before. */
+  readonly wasThere: boolean;
 }
 
 /** Returns why Tidemark does not take the user, as a text. */
 async function save(
   { client, toJson, assignmentsOf }: ApplyPorts,
   plan: UsersPlan,
-  { id, login, row, wasMade }: Saved,
-): Promise<{ readonly isMade: boolean } | string> {
+  { login, row, wasThere }: Saved,
+): Promise<{ readonly isReturned: boolean } | string> {
   try {
     const attributes = attributesOf(row, plan.attributes, toJson);
     try {
       await client.users.update(login, attributes);
-      return { isMade: wasMade };
+      return { isReturned: false };
     } catch (error) {
       if (!(error instanceof TidemarkError) || error.code !== 'user_not_found') throw error;
+      const made = assignmentsOf(MADE);
+      const wasMade = (await made.read([login])).has(login);
       // Noted first, so that it is known after a crash who has created the user.
-      await assignmentsOf(plan.label).write(new Map([[id, { owner: login, extra: MADE }]]));
+      await made.write(new Map([[login, { owner: login, extra: null }]]));
       // Nobody knows the password: people sign in through the identity provider, the backend or an invite.
       await client.users.create({ ...attributes, login, password: randomBytes(48).toString('base64url') });
-      return { isMade: true };
+      return { isReturned: wasMade || wasThere };
     }
   } catch (error) {
     const isRefused = error instanceof TidemarkError && (error.status === 400 || error.status === 422);
@@ -97,10 +106,16 @@ async function save(
   }
 }
 
-async function remove({ client }: ApplyPorts, login: string): Promise<void> {
+/** Deletes a user whom the connector has created and whom no row names any more. */
+async function remove({ client, assignmentsOf, isUser }: UsersPorts, login: string): Promise<void> {
+  const made = assignmentsOf(MADE);
+  const isMade = (await made.read([login])).get(login)?.owner === login;
+  // If the other row is gone by now, its own deletion is still to come and is looked up again.
+  if (!isMade || (await isUser(login))) return;
   try {
     await client.users.delete(login);
   } catch (error) {
     if (!(error instanceof TidemarkError) || error.status !== 404) throw error;
   }
+  await made.write(new Map([[login, { owner: null, extra: null }]]));
 }

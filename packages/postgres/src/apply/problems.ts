@@ -33,6 +33,10 @@ export class Problems {
     return this.#ids?.size ?? 0;
   }
 
+  has(label: string, key: string): boolean {
+    return this.#ids?.has(problemId(label, key)) ?? false;
+  }
+
   async load(): Promise<void> {
     const ids = new Set<string>();
     for (let after: number | null = 0; after !== null && ids.size < KEPT_MAX; ) {

@@ -1,5 +1,5 @@
 import { columnsOf, type MappedTable } from '../apply/row.ts';
-import type { OwnerPlan, TablePlan } from '../mapping/plan.ts';
+import type { OwnerPlan, PlannedTable, TablePlan } from '../mapping/plan.ts';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
 
 /** Which rows of a table are read. */
@@ -45,8 +45,13 @@ export function chunkQuery(table: MappedTable, terms: ChunkTerms): ChunkQuery {
   const columns = columnsOf(table).map(quoteIdentifier).join(', ');
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
   const order = key.map(({ name }) => quoteIdentifier(name)).join(', ');
-  const text = `SELECT ${columns} FROM ${quoteTable(table.plan)}${where} ORDER BY ${order} LIMIT ${terms.limit}`;
+  const text = `SELECT ${columns} FROM ${rowsOf(table.plan)}${where} ORDER BY ${order} LIMIT ${terms.limit}`;
   return { text, parameters: statement.parameters };
+}
+
+/** The rows whose changes the stream sends under the name of the table: without those of tables that inherit from it. */
+export function rowsOf(table: PlannedTable): string {
+  return table.isPartitioned ? quoteTable(table) : `ONLY ${quoteTable(table)}`;
 }
 
 class Statement {
@@ -90,7 +95,7 @@ class Statement {
     const parent = this.#terms.tableOf(owner.parent);
     const keys = parent.key.map(({ name }) => quoteIdentifier(name)).join(', ');
     const condition = this.#isOwned(parent.owner, login);
-    return `${rowOf(owner.columns)} IN (SELECT ${keys} FROM ${quoteTable(parent)} WHERE ${condition})`;
+    return `${rowOf(owner.columns)} IN (SELECT ${keys} FROM ${rowsOf(parent)} WHERE ${condition})`;
   }
 
   #isText(column: Column, value: string): string {

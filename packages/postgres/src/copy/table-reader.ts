@@ -1,10 +1,11 @@
+import { DatabaseError } from 'pg';
 import { columnsOf, type MappedTable, type Row, textsOf } from '../apply/row.ts';
-import type { MembersPlan, TablePlan } from '../mapping/plan.ts';
+import type { ColumnPlan, MembersPlan, PlannedTable, TablePlan, UsersPlan } from '../mapping/plan.ts';
 import { HEARTBEAT_PREFIX } from '../replication/heartbeat.ts';
 import { objectId } from '../sql/object-id.ts';
 import type { Sql } from '../sql/open-sql.ts';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
-import { chunkQuery, type Selection } from './selection.ts';
+import { chunkQuery, rowsOf, type Selection } from './selection.ts';
 import { Snapshot } from './snapshot.ts';
 
 /** Rows of a table as one snapshot sees them. */
@@ -48,7 +49,7 @@ export class TableReader {
   async readBetween(request: ChunkRequest, marks: { readonly low: string; readonly high: string }): Promise<Chunk> {
     await this.#loadTypes(request.table);
     await this.#mark(marks.low);
-    const chunk = await this.#read(request);
+    const chunk = await this.#readPossible(request);
     await this.#mark(marks.high);
     return chunk;
   }
@@ -57,10 +58,24 @@ export class TableReader {
     await this.#sql`SELECT pg_logical_emit_message(false, ${HEARTBEAT_PREFIX}, ${content})`;
   }
 
-  async isMember({ user, group, ...plan }: MembersPlan, login: string, name: string): Promise<boolean> {
-    const is = (column: string, index: number) => `${quoteIdentifier(column)}::text = $${index}::text`;
-    const text = `SELECT 1 FROM ${quoteTable(plan)} WHERE ${is(user.name, 1)} AND ${is(group.name, 2)} LIMIT 1`;
-    return (await this.#sql.unsafe(text, [login, name])).length > 0;
+  /** Whether a row of one of the tables makes the user a member of the group. */
+  async isMember(plans: readonly MembersPlan[], login: string, name: string): Promise<boolean> {
+    for (const { user, group, ...plan } of plans) {
+      if (await this.#hasRow(plan, [user, group], [login, name])) return true;
+    }
+    return false;
+  }
+
+  /** Whether a row of one of the tables names the user. */
+  async isUser(plans: readonly UsersPlan[], login: string): Promise<boolean> {
+    for (const plan of plans) if (await this.#hasRow(plan, [plan.login], [login])) return true;
+    return false;
+  }
+
+  async #hasRow(table: PlannedTable, columns: readonly ColumnPlan[], texts: readonly string[]): Promise<boolean> {
+    const conditions = columns.map(({ name }, index) => `${quoteIdentifier(name)}::text = $${index + 1}::text`);
+    const text = `SELECT 1 FROM ${rowsOf(table)} WHERE ${conditions.join(' AND ')} LIMIT 1`;
+    return (await this.#sql.unsafe(text, texts)).length > 0;
   }
 
   /** About how many rows a table has. */
@@ -72,6 +87,25 @@ export class TableReader {
 
   async #mark(content: string): Promise<void> {
     await this.#sql`SELECT pg_logical_emit_message(true, ${MARK_PREFIX}, ${content})`;
+  }
+
+  /** A key or a login that is no value of the type of the column, such as a key from before another type, has no row. */
+  async #readPossible(request: ChunkRequest): Promise<Chunk> {
+    const { selection } = request;
+    try {
+      return await this.#read(request);
+    } catch (error) {
+      const keys = selection.kind === 'keys' ? selection.keys : selection.kind === 'owner' ? [[selection.login]] : [];
+      if (keys.length === 0 || !isDataException(error)) throw error;
+      const middle = keys.length >> 1;
+      const readSome = (some: typeof keys) =>
+        this.#readPossible({ ...request, selection: { kind: 'keys', keys: some } });
+      if (keys.length === 1) return readSome([]);
+      const first = await readSome(keys.slice(0, middle));
+      const second = await readSome(keys.slice(middle));
+      // What the first snapshot sees, the second one sees as well.
+      return { ...first, rows: new Map([...first.rows, ...second.rows]) };
+    }
   }
 
   async #read({ table, selection, last, limit }: ChunkRequest): Promise<Chunk> {
@@ -114,6 +148,11 @@ export class TableReader {
       this.#types.set(id, { name: String(row?.name), schema: String(row?.schema) });
     }
   }
+}
+
+/** SQLSTATE class 22: a value that its type does not have. */
+function isDataException(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code?.startsWith('22') === true;
 }
 
 /** The types of the key of a table, of its owner, and of the keys of its parents. */

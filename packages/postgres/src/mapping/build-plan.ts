@@ -241,11 +241,11 @@ class Planner {
 }
 
 function planned(
-  { schema, name, label }: CatalogueTable,
+  { schema, name, label, kind }: CatalogueTable,
   key: readonly ColumnPlan[],
   keepsOwners: boolean,
 ): PlannedTable {
-  return { schema, name, label, key, keepsOwners };
+  return { schema, name, label, isPartitioned: kind === 'partitioned', key, keepsOwners };
 }
 
 function columnPlan({ name, typeId, typeModifier }: CatalogueColumn): ColumnPlan {

@@ -11,6 +11,8 @@ export interface PlannedTable {
   readonly name: string;
   /** As the mapping file names it: `public.orders`. */
   readonly label: string;
+  /** Whether its rows are in partitions. */
+  readonly isPartitioned: boolean;
   /** The columns that identify a row, in the order in which they make the object id. */
   readonly key: readonly ColumnPlan[];
   /**

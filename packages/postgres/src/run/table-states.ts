@@ -63,7 +63,8 @@ function stateAfter(
   if (isOther || before.phase.name === 'removing') return { ...before, phase: { name: 'removing' } };
   if (heals) return { ...fresh, phase: { name: 'waiting', verifies: true } };
   if (isEmptied || before.signature !== fresh.signature) {
-    return { ...fresh, phase: { name: 'waiting', verifies: verifiesIn(before) } };
+    // Under another key the objects of before are looked for as well, because their ids may be those of no row.
+    return { ...fresh, phase: { name: 'waiting', verifies: verifiesIn(before) || before.key !== fresh.key } };
   }
   return before;
 }
@@ -78,6 +79,7 @@ export function newTableState(table: MappedTable): TableState {
     kind: table.kind,
     source: table.kind === 'objects' ? table.plan.source : null,
     sourceType: table.kind === 'objects' ? table.plan.sourceType : null,
+    key: JSON.stringify(table.plan.key),
     signature: signatureOf(table),
     phase: { name: 'waiting', verifies: false },
   };
@@ -90,6 +92,7 @@ export function planOfRemoved(label: string, { source, sourceType }: TableState)
     schema: '',
     name: '',
     label,
+    isPartitioned: false,
     key: [],
     keepsOwners: sourceType !== 'shared',
     source: source ?? '',

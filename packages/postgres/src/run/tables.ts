@@ -9,7 +9,7 @@ import { columnsOf, type MappedTable } from '../apply/row.ts';
 import type { Waiting } from '../apply/waiting-rows.ts';
 import type { Chunk, TableReader } from '../copy/table-reader.ts';
 import { type NamedWork, WorkQueue } from '../copy/work-queue.ts';
-import type { Plan, TablePlan } from '../mapping/plan.ts';
+import type { MembersPlan, Plan, TablePlan } from '../mapping/plan.ts';
 import type { Lsn, Relation } from '../replication/message.ts';
 import type { TablePhase, TableState } from '../state/connector-state.ts';
 import { CreatedRows } from './created-rows.ts';
@@ -141,8 +141,9 @@ export class Tables {
     changes: TableChanges,
     { heldAt, ...terms }: ApplyTerms & { readonly heldAt: Lsn },
   ): Promise<void> {
-    const { toRead, moved } = await this.#applyTo(table, changes, terms);
+    const { toRead, moved, returned = [] } = await this.#applyTo(table, changes, terms);
     const { label } = table;
+    this.#askRowsOf(returned, heldAt);
     this.#ask({ label, kind: 'keys', names: new Set(toRead), heldAt });
     if (table.kind === 'users') await this.#wakeRowsOf(loginsIn(table.plan.login.name, changes), heldAt);
     for (const child of this.ordered) {
@@ -198,11 +199,30 @@ export class Tables {
     }
   }
 
+  /** Asks for all rows and groups of users who have lost what they had. */
+  #askRowsOf(logins: readonly string[], heldAt: Lsn): void {
+    if (logins.length === 0) return;
+    for (const { kind, label, plan } of this.ordered) {
+      const isOfUsers = kind === 'members' || (kind === 'objects' && plan.sourceType === 'user');
+      if (!isOfUsers || this.#phaseOf(label).name === 'waiting') continue;
+      this.#ask({ label, kind: 'owner', names: new Set(logins), heldAt });
+    }
+  }
+
   #applyTo(table: MappedTable, changes: TableChanges, terms: ApplyTerms): Promise<Applied> {
     const { ports, reader } = this.#parts;
-    if (table.kind === 'users') return applyUsers(ports, table.plan, changes);
+    if (table.kind === 'users') {
+      const plans = this.ordered.flatMap(({ kind, plan }) => (kind === 'users' ? [plan] : []));
+      return applyUsers({ ...ports, isUser: (login) => reader.isUser(plans, login) }, table.plan, changes);
+    }
     if (table.kind === 'objects') return applyObjects(ports, table.plan, changes, terms);
-    return applyMembers(ports, table.plan, changes, (plan, user, group) => reader.isMember(plan, user, group));
+    return this.#applyMembers(table.plan, changes);
+  }
+
+  #applyMembers(plan: MembersPlan, changes: TableChanges): Promise<Applied> {
+    const { ports, reader } = this.#parts;
+    const plans = this.ordered.flatMap((table) => (table.kind === 'members' ? [table.plan] : []));
+    return applyMembers(ports, plan, changes, (user, group) => reader.isMember(plans, user, group));
   }
 
   /** Work that is too much to be named becomes a copy of the whole table. */
@@ -287,17 +307,19 @@ export class Tables {
 
   /** Deletes what Tidemark has of a table. Users stay, because they have more than these rows. */
   async #remove(label: string, state: TableState, heldAt: Lsn): Promise<void> {
-    for (;;) {
+    const isGone = state.source !== null && !(await this.#isSource(state.source));
+    // With its source the objects of a shared table are gone as well.
+    while (!(isGone && state.sourceType === 'shared')) {
       const { objects } = await this.#storedPage(label, state, 0);
       if (objects.length === 0) break;
       const changes = new Map<string, RowChange>(objects.map(({ id }) => [id, { kind: 'delete' }]));
       const { ports } = this.#parts;
-      if (state.kind === 'users')
+      if (state.kind === 'users' || isGone)
         await ports.assignmentsOf(label).write(new Map([...changes.keys()].map((id) => [id, null])));
       else if (state.kind === 'members') await this.#removeMembers(label, changes);
       else await this.#removeObjects(label, state, { changes, heldAt });
     }
-    if (state.source !== null) await this.#parts.filling.abandon(state.source, this.#ordered);
+    if (state.source !== null && !isGone) await this.#parts.filling.abandon(state.source, this.#ordered);
     delete this.#states[label];
     const table = this.#ordered.find((one) => one.label === label);
     if (table !== undefined) this.#states[label] = newTableState(table);
@@ -306,8 +328,8 @@ export class Tables {
 
   async #removeMembers(label: string, changes: TableChanges): Promise<void> {
     const column = { name: '', typeId: 0, typeModifier: -1 };
-    const plan = { schema: '', name: '', label, key: [], keepsOwners: true, user: column, group: column };
-    await applyMembers(this.#parts.ports, plan, changes, async () => false);
+    const table = { schema: '', name: '', label, isPartitioned: false, key: [], keepsOwners: true };
+    await this.#applyMembers({ ...table, user: column, group: column }, changes);
   }
 
   async #removeObjects(
@@ -323,6 +345,17 @@ export class Tables {
     const { client, assignmentsOf } = this.#parts.ports;
     if (source !== null && sourceType === 'shared') return readPage(client, { source, shared: true }, after);
     return assignmentsOf(label).page(after);
+  }
+
+  /** False: somebody has deleted it. */
+  async #isSource(name: string): Promise<boolean> {
+    try {
+      await this.#parts.ports.client.sources.get(name);
+      return true;
+    } catch (error) {
+      if (error instanceof TidemarkError && error.code === 'source_not_found') return false;
+      throw error;
+    }
   }
 
   async #isUser(login: string): Promise<boolean> {

@@ -22,6 +22,8 @@ export interface TableState {
   /** The source of its objects; null: it has none. */
   readonly source: string | null;
   readonly sourceType: 'shared' | 'user' | 'group' | null;
+  /** The columns that make the object ids. When they change, objects have other ids. */
+  readonly key: string;
   /** Changes when rows have to be copied again. */
   readonly signature: string;
   readonly phase: TablePhase;
