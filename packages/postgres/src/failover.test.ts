@@ -56,8 +56,11 @@ describe('another database behind the address', () => {
     );
     await matches(link);
     await link.stop();
+    // Otherwise the standby would get the rest before it takes over.
+    await postgres.stop();
     await standby.restart();
     await standby.promote();
+    await postgres.restart();
     const before = await head(link);
     link.start({ address: addressAt(link, standby) });
     await expect.poll(() => head(link), WAIT).toBe(before + 3);
