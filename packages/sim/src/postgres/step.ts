@@ -14,7 +14,7 @@ export type SourceName = (typeof SOURCES)[keyof typeof SOURCES];
 /** Users who exist before the connector, and have a device each. */
 export const DEVICE_USERS = ['ann', 'bob'] as const;
 /** Users who exist while the table of users has them. */
-export const TABLE_USERS = ['eve', 'max'] as const;
+const TABLE_USERS = ['eve', 'max'] as const;
 export const USERS = [...DEVICE_USERS, ...TABLE_USERS] as const;
 export const GROUPS = ['north', 'south', 'east'] as const;
 
