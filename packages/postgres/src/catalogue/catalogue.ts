@@ -35,6 +35,8 @@ export interface CatalogueColumn {
   readonly typeModifier: number;
   /** As `CREATE TABLE` writes it. */
   readonly typeName: string;
+  /** The same without a length or a precision. */
+  readonly bareTypeName: string;
   readonly isNullable: boolean;
   /** Whether the database chooses a value when none is given. */
   readonly hasDefault: boolean;

@@ -45,7 +45,7 @@ async function readTables(sql: Sql): Promise<readonly TableRow[]> {
       c.reltuples::float8 AS rows, c.relreplident AS identity, c.relrowsecurity AS has_row_security,
       coalesce((SELECT json_agg(json_build_object(
           'name', a.attname, 'typeId', a.atttypid::int8, 'typeModifier', a.atttypmod,
-          'typeName', format_type(a.atttypid, a.atttypmod), 'isNullable', NOT a.attnotnull,
+          'typeName', format_type(a.atttypid, a.atttypmod), 'bareTypeName', format_type(a.atttypid, -1), 'isNullable', NOT a.attnotnull,
           'hasDefault', a.atthasdef OR a.attidentity <> '', 'isGenerated', a.attgenerated <> '', 'isToastable', a.attstorage IN ('x', 'e', 'm')) ORDER BY a.attnum)
         FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]') AS columns,
       coalesce((SELECT json_agg(json_build_object(

@@ -70,6 +70,7 @@ describe('a mapping joined with the catalogue', () => {
         {
           ...column('id', 'uuid'),
           typeName: 'uuid',
+          bareTypeName: 'uuid',
           isNullable: false,
           hasDefault: false,
           isGenerated: false,
@@ -78,6 +79,7 @@ describe('a mapping joined with the catalogue', () => {
         {
           ...column('order_id', 'int8'),
           typeName: 'bigint',
+          bareTypeName: 'bigint',
           isNullable: true,
           hasDefault: false,
           isGenerated: false,
@@ -86,6 +88,7 @@ describe('a mapping joined with the catalogue', () => {
         {
           ...column('line', 'int2'),
           typeName: 'smallint',
+          bareTypeName: 'smallint',
           isNullable: true,
           hasDefault: false,
           isGenerated: false,
@@ -94,6 +97,7 @@ describe('a mapping joined with the catalogue', () => {
         {
           ...column('body', 'text'),
           typeName: 'text',
+          bareTypeName: 'text',
           isNullable: true,
           hasDefault: false,
           isGenerated: false,

@@ -160,6 +160,7 @@ describe('row writer', () => {
       { attributes: { title: 'a', no: 'seven' } },
       'the database refuses it: invalid input syntax for type integer: "seven"',
     ],
+    [{ attributes: { title: 'a', photo: 'no base64!' } }, 'bytes must be sent as base64'],
     [{ source: 'Unknown', attributes: {} }, 'objects of "Unknown" cannot be changed on devices'],
   ] as const)(
     '[PG-143] a change that the database refuses is rejected with the reason, and nothing is changed: %j',
@@ -208,6 +209,14 @@ describe('row writer', () => {
     expect(await refusal(into)).toEqual(['rejected', 'it would belong to somebody else']);
     await write({ op: 'delete', id: theirs });
     await write({ op: 'delete', ...line });
+    // Other ways to write the same key, and a user without a group, reach nothing.
+    await write({ op: 'delete', id: `0${theirs}`, group: 'south' });
+    for (const id of [`${line.id}/more`, `${theirs}/a~1~b`, theirs]) {
+      const other = write({ op: 'delete', ...line, id, group: 'south' });
+      expect(await refusal(other)).toEqual(['rejected', 'there is no such object']);
+    }
+    await sql.unsafe(`INSERT INTO orders (id, title, depot) VALUES (77, 'nobody', '')`);
+    expect(await refusal(write({ op: 'update', id: '77', group: '', attributes: { title: 'x' } }))).toEqual(gone);
     await write({ op: 'update', ...line, group: 'south', attributes: { quantity: 6 } });
     expect([...(await sql`SELECT title, line, quantity FROM orders JOIN order_lines ON id = order_id`)]).toEqual([
       { title: 'theirs', line: 'a/b', quantity: 6 },

@@ -120,7 +120,7 @@ export class RowWriter {
   async #perform(sql: TransactionSql, table: WrittenTable, call: RowCall, groups: readonly string[]): Promise<string> {
     if (call.op === 'create') return this.#insert(sql, table, call);
     const owner = ownerText(table, { user: call.user_id, group: call.group ?? null });
-    const row: Row = { key: keyOf(call.id, table.key.length), owner, seen: seenValues(table, call.seen) };
+    const row: Row = { key: keyIn(table, call.id), owner, seen: seenValues(table, call.seen) };
     if (call.op === 'delete') {
       const deleted = await run(sql, deleteStatement(table, row));
       if (deleted.length === 0) await this.#explainNotDeleted(sql, table, row);
@@ -229,6 +229,13 @@ function given(
   for (const [attribute, value] of Object.entries(attributes)) set(attribute, value ?? null);
   for (const attribute of removed) set(attribute, null);
   return values;
+}
+
+/** Ids that no row can have are refused: they would be other names of rows. */
+function keyIn({ key }: WrittenTable, id: string): readonly string[] {
+  const texts = keyOf(id, key.length);
+  if (texts.length !== key.length || objectId(texts) !== id) throw new Rejected('there is no such object');
+  return texts;
 }
 
 function seenValues({ columns }: WrittenTable, seen: Partial<Attributes> = {}): Values {

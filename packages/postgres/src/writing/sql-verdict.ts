@@ -46,8 +46,8 @@ function reasonOf(error: DatabaseError, table: WrittenTable): string | null {
   }
 }
 
-/** 22: a value that the type of its column cannot hold; 23: broken constraints; 44: a view's check option. */
-const REJECTED_CLASSES = new Set(['22', '23', '44']);
+/** 22: a value that the type of its column cannot hold; 23: broken constraints; 44: a view's check option; 54: too large for an index. */
+const REJECTED_CLASSES = new Set(['22', '23', '44', '54']);
 
 function attributeOf({ columns }: WrittenTable, column: string | undefined): string {
   return columns.find(({ name }) => name === column)?.attribute ?? column ?? '';

@@ -1,3 +1,4 @@
+import { Rejected } from '@tidemark/backend';
 import type { JsonValue } from '@tidemark/protocol';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
 import type { TypedColumn, WrittenTable } from './written-table.ts';
@@ -76,24 +77,31 @@ function comparable(value: string, typeName: string): string {
 }
 
 function keyTexts({ key }: WrittenTable): readonly string[] {
-  return key.map(({ name }, at) => `t.${quoteIdentifier(name)}::text AS k${at}`);
+  return key.map(({ name }, at) => `${asSent(`t.${quoteIdentifier(name)}`)} AS k${at}`);
 }
 
-/** Whose the row `t` is, as text. */
+/** The value as the stream sends it, which is how objects and owners are named. `::text` writes some types in another way. */
+function asSent(value: string): string {
+  return `format('%s', ${value})`;
+}
+
+/** Whose the row `t` is, as text. An empty text is no name. */
 function ownerOf({ owner }: WrittenTable): string {
   if (owner.kind === 'shared') return 'NULL';
-  if (owner.kind !== 'through') return `t.${quoteIdentifier(owner.column.name)}::text`;
+  if (owner.kind !== 'through') return `nullif(${asSent(`t.${quoteIdentifier(owner.column.name)}`)}, '')`;
   const { columns, parent } = owner;
   const joined = parent.key.map((name, at) => `p.${quoteIdentifier(name)} = t.${quoteIdentifier(columns[at] ?? '')}`);
-  const column = `p.${quoteIdentifier(parent.ownerColumn)}::text`;
+  const column = `nullif(${asSent(`p.${quoteIdentifier(parent.ownerColumn)}`)}, '')`;
   return `(SELECT ${column} FROM ${quoteTable(parent)} AS p WHERE ${joined.join(' AND ')})`;
 }
 
 /** Adds to the parameters what the conditions need. */
 function rowConditions(table: WrittenTable, { key, owner }: Row, parameters: (string | null)[]): readonly string[] {
   const parameter = (value: string) => `$${parameters.push(value)}::text`;
-  const isRow = table.key.map(({ name, typeName }, at) => {
-    return `t.${quoteIdentifier(name)} = CAST(${parameter(key[at] ?? '')} AS ${typeName})`;
+  const isRow = table.key.flatMap(({ name, typeName }, at) => {
+    const [column, given] = [`t.${quoteIdentifier(name)}`, parameter(key[at] ?? '')];
+    // "01" is the same number as "1", but no object has this id.
+    return [`${column} = CAST(${given} AS ${typeName})`, `${asSent(column)} = ${given}`];
   });
   return owner === null ? isRow : [...isRow, `${ownerOf(table)} = ${parameter(owner)}`];
 }
@@ -113,5 +121,9 @@ function recordText(values: Values): string {
 function asInput(value: JsonValue, typeName: string): JsonValue {
   if (!/^bytea(\[\])*$/.test(typeName)) return value;
   if (Array.isArray(value)) return value.map((element: JsonValue) => asInput(element, typeName));
-  return typeof value === 'string' ? `\\x${Buffer.from(value, 'base64').toString('hex')}` : value;
+  if (typeof value !== 'string') return value;
+  const bytes = Buffer.from(value, 'base64');
+  // What is no base64 is skipped by the decoder, so that other bytes would be stored.
+  if (bytes.toString('base64') !== value) throw new Rejected('bytes must be sent as base64');
+  return `\\x${bytes.toString('hex')}`;
 }

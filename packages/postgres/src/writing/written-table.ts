@@ -17,7 +17,7 @@ export interface WrittenTable {
 
 export interface TypedColumn {
   readonly name: string;
-  /** As `CREATE TABLE` writes it. */
+  /** Without a length or a precision: the column has them, and they may change. */
   readonly typeName: string;
 }
 

@@ -51,7 +51,7 @@ function ownerOf(plan: Plan, { owner }: TablePlan, found: CatalogueTable): Writt
 function typed({ label, columns }: CatalogueTable, name: string): TypedColumn {
   const column = columns.find((one) => one.name === name);
   if (column === undefined) throw new Error(`the table ${label} has no column ${name}`);
-  return { name, typeName: column.typeName };
+  return { name, typeName: column.bareTypeName };
 }
 
 function hasDefault({ columns }: CatalogueTable, name: string): boolean {
