@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { TidemarkClient } from '@tidemark/backend';
 import { openDevice } from '@tidemark/client';
 import { parseDatabaseUrl } from '@tidemark/postgres';
-import { startPostgres } from '@tidemark/testing/kit';
+import { startPostgres, startValkey, temporaryFolder } from '@tidemark/testing/kit';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { ConnectorConfig } from '../config/read-connectors.ts';
@@ -187,4 +189,47 @@ it('[PG-211] other connectors come into force while the server runs, and those t
     .toMatchObject({ state: 'stopped', is_configured: false });
   await connectors.delete('field');
   expect((await connectors.list()).map(({ name }) => name)).toEqual(['other']);
+});
+
+it('[PG-261] a server that does not run the connector makes the changes of its devices, by the hooks of the mapping, and takes over', async () => {
+  const [{ database, config }, valkey, folder] = [
+    await makeDatabase('Shared'),
+    await startValkey(),
+    await temporaryFolder(),
+  ];
+  await database.sql.unsafe(`
+    CREATE SCHEMA tidemark;
+    CREATE TABLE tidemark.operations (op_id text PRIMARY KEY, object_id text NOT NULL, at timestamptz NOT NULL DEFAULT now())`);
+  const hook =
+    'async (sql, { id, attributes }) => { await sql`UPDATE products SET name = upper(${attributes.name})`; return id; }';
+  writeFileSync(join(folder.path, 'hooks.mjs'), `export const hooks = { 'public.products': ${hook} };`);
+  const table = { source: 'Shared', owner: 'shared', writable: ['name'] } as const;
+  const mapping = { ...config.mapping, tables: { 'public.products': table }, writing: { hooks: 'hooks.mjs' } };
+  const connectors = [{ ...config, mapping, mappingFolder: folder.path }];
+  const first = await startTestServer({ connectors, store: valkey.address });
+  let isFirstOpen = true;
+  const closeFirst = async () => {
+    if (isFirstOpen) await first.close();
+    isFirstOpen = false;
+  };
+  onTestFinished(async () => {
+    await closeFirst();
+    await valkey.remove();
+    await folder.remove();
+  });
+  await expect.poll(() => productsOf(first, 'Shared'), WAIT).toEqual({ 1: { name: 'rope' } });
+  const second = await startTestServer({ connectors, store: valkey.address });
+  onTestFinished(() => second.close());
+  await new TidemarkClient(first).users.create({ login: 'ada', password: 'kelp-forest-9341' });
+  const device = await openDevice({ url: second.url });
+  onTestFinished(() => device.close());
+  await device.signIn({ login: 'ada', password: 'kelp-forest-9341' });
+  await device.sync();
+  await device.source('Shared').update('1', { name: 'line' });
+  await expect.poll(() => productsOf(second, 'Shared'), WAIT).toEqual({ 1: { name: 'LINE' } });
+  await expect.poll(() => device.uploads.list().length, WAIT).toBe(0);
+  await closeFirst();
+  await device.source('Shared').update('1', { name: 'net' });
+  await expect.poll(() => productsOf(second, 'Shared'), WAIT).toEqual({ 1: { name: 'NET' } });
+  expect(device.problems.list()).toEqual([]);
 });
