@@ -2,16 +2,19 @@ import { randomBytes } from 'node:crypto';
 import type { TidemarkClient } from '@tidemark/backend';
 import type { MappedTable } from './apply/row.ts';
 import { readCatalogue } from './catalogue/read-catalogue.ts';
+import { checkPublication } from './check/check-publication.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { buildPlan } from './mapping/build-plan.ts';
 import type { Mapping } from './mapping/mapping.ts';
+import type { PlannedTable } from './mapping/plan.ts';
 import { ReplicationConnection } from './replication/replication-connection.ts';
 import type { ConnectorEvents } from './run/connector-events.ts';
 import { type LoadedPlan, type PreparedSession, prepareSession } from './run/open-session.ts';
+import { readOrigins } from './run/read-origins.ts';
 import { Session } from './run/session.ts';
 import { openSql, type Sql } from './sql/open-sql.ts';
 import type { DatabaseAddress } from './sql/parse-url.ts';
-import { StateStore, type TablePhase } from './state/connector-state.ts';
+import { StateStore, type TableOrigin, type TablePhase } from './state/connector-state.ts';
 
 export interface ConnectorOptions {
   readonly client: TidemarkClient;
@@ -84,7 +87,8 @@ export class Connector {
       const store = new StateStore(client, name);
       const onCopied = (table: MappedTable, phase: TablePhase) => this.#report(prepared, table, phase);
       const loadPlan = () => this.#loadPlan(sql);
-      const setup = { client, name, slot, sql, store, events, onCopied, adapter, loadPlan };
+      const origins = (tables: readonly PlannedTable[]) => this.#readOrigins(sql, tables);
+      const setup = { client, name, slot, sql, store, events, onCopied, adapter, loadPlan, readOrigins: origins };
       const prepared: PreparedSession = await prepareSession(setup, await connection.identify());
       const runId = randomBytes(8).toString('hex');
       const stream = await connection.start({ slot, publication, from: prepared.position });
@@ -117,6 +121,14 @@ export class Connector {
     const { mapping, mappingFile } = this.#options;
     const catalogue = await readCatalogue(sql);
     return { plan: buildPlan(mapping, catalogue, mappingFile), types: catalogue.types };
+  }
+
+  async #readOrigins(sql: Sql, tables: readonly PlannedTable[]): Promise<ReadonlyMap<string, TableOrigin>> {
+    const { publication } = this.#options.mapping;
+    const [finding] = await checkPublication(sql, publication, tables);
+    // Changes that it leaves out would be missed without a word.
+    if (finding !== undefined) throw new Error(`${finding.message}: ${finding.sql.join('; ')}`);
+    return readOrigins(sql, publication, tables);
   }
 
   /** One that cannot be written never arrives, which shows as lag. */

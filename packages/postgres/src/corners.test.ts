@@ -10,6 +10,106 @@ const products = (own: (name: string) => string): Tables => ({
 });
 
 describe('rows that no message of the stream is about', () => {
+  it('[PG-289] a table that is dropped and made anew under its name has only the rows of the new one', async () => {
+    const link = await openLink(servers(), [PRODUCTS, `INSERT INTO products VALUES (1, 'a'), (2, 'b')`], products);
+    link.start();
+    await link.copied();
+    await link.sql(`BEGIN; DROP TABLE products; ${PRODUCTS}; INSERT INTO products VALUES (2, 'new'); COMMIT`);
+    await link.holds({ Product: { shared: { 2: { name: 'new' } } } });
+    await link.stop();
+    await link.sql(`DROP TABLE products; ${PRODUCTS}; INSERT INTO products VALUES (3, 'newer')`);
+    link.start();
+    await link.holds({ Product: { shared: { 3: { name: 'newer' } } } });
+  });
+
+  it('[PG-289] partitions that are attached, detached, dropped or truncated bring and take their rows', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        'CREATE TABLE products (id int PRIMARY KEY, name text) PARTITION BY RANGE (id)',
+        'CREATE TABLE p1 PARTITION OF products FOR VALUES FROM (0) TO (10)',
+        'CREATE TABLE p2 PARTITION OF products FOR VALUES FROM (10) TO (20)',
+        'CREATE TABLE p3 PARTITION OF products FOR VALUES FROM (20) TO (30)',
+        'CREATE TABLE p4 (name text, gone int, id int PRIMARY KEY)',
+        'ALTER TABLE p4 DROP gone',
+        `INSERT INTO p4 VALUES ('d', 31)`,
+        `INSERT INTO products VALUES (1, 'a'), (11, 'b'), (21, 'c')`,
+      ],
+      products,
+    );
+    await link.sql('ALTER PUBLICATION tidemark SET (publish_via_partition_root = true)');
+    link.start();
+    await link.copied();
+    await link.sql(`UPDATE products SET id = 12, name = 'moved' WHERE id = 1`);
+    await link.holds({ Product: { shared: { 11: { name: 'b' }, 12: { name: 'moved' }, 21: { name: 'c' } } } });
+    await link.sql('ALTER TABLE products ATTACH PARTITION p4 FOR VALUES FROM (30) TO (40)');
+    const four = { 11: { name: 'b' }, 12: { name: 'moved' }, 21: { name: 'c' }, 31: { name: 'd' } };
+    await link.holds({ Product: { shared: four } });
+    await link.sql(`INSERT INTO products VALUES (32, 'e')`, 'ALTER TABLE products DETACH PARTITION p2');
+    await link.holds({ Product: { shared: { 21: { name: 'c' }, 31: { name: 'd' }, 32: { name: 'e' } } } });
+    await link.sql('TRUNCATE p4');
+    await link.holds({ Product: { shared: { 21: { name: 'c' } } } });
+    await link.sql('DROP TABLE p3');
+    await link.holds({ Product: { shared: {} } });
+  });
+
+  it('[PG-291] what a publication leaves out ends the connector with the SQL that mends it, and what was missed meanwhile is copied', async () => {
+    const link = await openLink(
+      servers(),
+      [PRODUCTS, `INSERT INTO products VALUES (1, 'a')`, `INSERT INTO products VALUES (2, 'b')`],
+      products,
+    );
+    await link.sql('DROP PUBLICATION tidemark', 'CREATE PUBLICATION tidemark');
+    link.start();
+    expect(String(await link.ended())).toContain('lacks the table "public.products"');
+    await link.sql('ALTER PUBLICATION tidemark ADD TABLE products');
+    link.start();
+    await link.copied();
+    await link.sql('ALTER PUBLICATION tidemark DROP TABLE products', `DELETE FROM products WHERE id = 1`);
+    expect(String(await link.ended())).toContain('ALTER PUBLICATION "tidemark" ADD TABLE "public"."products"');
+    await link.sql('ALTER PUBLICATION tidemark ADD TABLE products');
+    link.start();
+    await link.holds({ Product: { shared: { 2: { name: 'b' } } } });
+    await link.copied();
+    await link.stop();
+    await link.sql(
+      'ALTER PUBLICATION tidemark DROP TABLE products',
+      `INSERT INTO products VALUES (3, 'c')`,
+      'ALTER PUBLICATION tidemark ADD TABLE products',
+    );
+    link.start();
+    await link.holds({ Product: { shared: { 2: { name: 'b' }, 3: { name: 'c' } } } });
+    await link.copied();
+    await link.stop();
+    await link.sql(
+      `UPDATE products SET name = 'd' WHERE id = 3`,
+      'DROP PUBLICATION tidemark',
+      `INSERT INTO products VALUES (4, 'e')`,
+      'CREATE PUBLICATION tidemark FOR TABLE products',
+    );
+    link.start();
+    await link.holds({ Product: { shared: { 2: { name: 'b' }, 3: { name: 'd' }, 4: { name: 'e' } } } });
+  });
+
+  it('[PG-292] a value of an enum that is renamed reaches the rows that have it', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        `CREATE TYPE mood AS ENUM ('sad', 'glad')`,
+        'CREATE TABLE products (id int PRIMARY KEY, name mood)',
+        `INSERT INTO products VALUES (1, 'sad')`,
+      ],
+      products,
+    );
+    link.start();
+    await link.copied();
+    await link.sql(`ALTER TYPE mood ADD VALUE 'odd'`);
+    await link.sql(`INSERT INTO products VALUES (2, 'odd')`);
+    await link.holds({ Product: { shared: { 1: { name: 'sad' }, 2: { name: 'odd' } } } });
+    await link.sql(`ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`);
+    await link.holds({ Product: { shared: { 1: { name: 'blue' }, 2: { name: 'odd' } } } });
+  });
+
   it('[PG-290] the rows of tables that inherit from a table are not rows of it', async () => {
     const link = await openLink(
       servers(),

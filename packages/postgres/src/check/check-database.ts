@@ -9,7 +9,7 @@ import { openSql } from '../sql/open-sql.ts';
 import type { DatabaseAddress } from '../sql/parse-url.ts';
 import { checkPublication } from './check-publication.ts';
 import { checkServer, POOLER } from './check-server.ts';
-import { checkTables } from './check-tables.ts';
+import { checkTables, mappedTables } from './check-tables.ts';
 import { checkWriting } from './check-writing.ts';
 import type { Finding } from './finding.ts';
 
@@ -32,7 +32,7 @@ export async function checkDatabase(
       ...problems,
       ...(plan === null ? [] : await checkTables(sql, plan, catalogue)),
       ...(plan === null ? [] : await checkWriting(sql, plan, mapping)),
-      ...(plan === null ? [] : await checkPublication(sql, mapping.publication, plan, catalogue)),
+      ...(plan === null ? [] : await checkPublication(sql, mapping.publication, mappedTables(plan))),
     ];
     return found.sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level));
   } finally {

@@ -1,9 +1,7 @@
-import type { Catalogue } from '../catalogue/catalogue.ts';
-import type { Plan, PlannedTable, TablePlan } from '../mapping/plan.ts';
+import type { PlannedTable, TablePlan } from '../mapping/plan.ts';
 import { createPublicationSql } from '../replication/slot.ts';
 import type { Sql } from '../sql/open-sql.ts';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
-import { mappedTables } from './check-tables.ts';
 import type { Finding } from './finding.ts';
 
 interface Publication {
@@ -23,15 +21,12 @@ interface Published {
 export async function checkPublication(
   sql: Sql,
   name: string,
-  plan: Plan,
-  catalogue: Catalogue,
+  tables: readonly PlannedTable[],
 ): Promise<readonly Finding[]> {
-  const tables = mappedTables(plan);
   const [publication] = await sql<Publication>`
     SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AS all_operations, pubviaroot AS via_root
     FROM pg_publication WHERE pubname = ${name}`;
-  const partitioned = new Set(catalogue.tables.filter(({ kind }) => kind === 'partitioned').map(({ label }) => label));
-  const hasPartitions = tables.some(({ label }) => partitioned.has(label));
+  const hasPartitions = tables.some(({ isPartitioned }) => isPartitioned);
   if (publication === undefined) return [missing(name, tables, hasPartitions)];
   const published = await readPublished(sql, name);
   const quoted = quoteIdentifier(name);

@@ -6,20 +6,20 @@ import { Problems } from '../apply/problems.ts';
 import type { MappedTable } from '../apply/row.ts';
 import { WaitingRows } from '../apply/waiting-rows.ts';
 import { TableReader } from '../copy/table-reader.ts';
-import type { Plan, TablePlan, WritingPlan } from '../mapping/plan.ts';
+import type { Plan, PlannedTable, TablePlan, WritingPlan } from '../mapping/plan.ts';
 import { formatLsn, parseLsn } from '../replication/lsn.ts';
 import type { Lsn } from '../replication/message.ts';
 import type { SystemIdentity } from '../replication/replication-connection.ts';
 import { createSlot, dropSlot, readSlot, type Slot } from '../replication/slot.ts';
 import type { Sql } from '../sql/open-sql.ts';
-import type { ConnectorState, StateStore, TablePhase } from '../state/connector-state.ts';
+import type { ConnectorState, StateStore, TableOrigin, TablePhase } from '../state/connector-state.ts';
 import { buildConverter, type Convert } from '../values/build-converter.ts';
 import type { Types } from '../values/type-info.ts';
 import { recentOperations } from '../writing/operations.ts';
 import type { ConnectorEvents } from './connector-events.ts';
 import { declareFilled, FillingSources } from './filling-sources.ts';
 import { decideStart, isLost } from './start-reason.ts';
-import { orderedTables, reconcile } from './table-states.ts';
+import { orderedTables, reconcile, withOrigin } from './table-states.ts';
 import { Tables } from './tables.ts';
 
 /** What the mapping and the catalogue say together. */
@@ -35,6 +35,8 @@ export interface SessionSetup {
   readonly sql: Sql;
   readonly store: StateStore;
   readonly loadPlan: () => Promise<LoadedPlan>;
+  /** Reads which tables stand behind the names, by label. Rejects when the publication leaves something out. */
+  readonly readOrigins: (tables: readonly PlannedTable[]) => Promise<ReadonlyMap<string, TableOrigin>>;
   readonly events: ConnectorEvents;
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
   /** The adapter that makes what devices change; null: there is none, so that they can change nothing. */
@@ -53,7 +55,11 @@ export interface PreparedSession {
 export async function prepareSession(setup: SessionSetup, identity: SystemIdentity): Promise<PreparedSession> {
   const { sql, slot: slotName, store, events } = setup;
   const loaded = await setup.loadPlan();
-  const [stored, slot] = [await store.read(), await readSlot(sql, slotName)];
+  const origins = await setup.readOrigins(orderedTables(loaded.plan).map(({ plan }) => plan));
+  const stored = await store.read();
+  // Postgres cannot decode for a publication what is older than it.
+  if (stored !== null && isOtherPublication(stored, origins)) await dropSlot(sql, slotName);
+  const slot = await readSlot(sql, slotName);
   const { emptied, filling } = await declareSources(setup, loaded.plan, stored?.tables ?? {});
   const start = decideStart(stored, identity, slot);
   if (start.kind === 'first' && slot?.isOfThisDatabase === false) throw foreignSlot(slot);
@@ -61,6 +67,10 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
   const begin = await beginOf(setup, start.kind === 'resume' ? stored : null, slot);
   const heals = start.kind === 'heal';
   const states = reconcile(stored?.tables ?? {}, orderedTables(loaded.plan), { heals, emptied });
+  for (const [label, origin] of origins) {
+    const state = states[label];
+    if (state !== undefined) states[label] = withOrigin(state, origin);
+  }
   const fixed = { version: 1, systemId: identity.systemId, timeline: identity.timeline, slot: slotName } as const;
   events.onTables?.(states);
   // Also when nothing has changed: what is stored must never be older than what the slot was told.
@@ -78,6 +88,13 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
       recentXids,
     }),
   };
+}
+
+function isOtherPublication({ tables }: ConnectorState, origins: ReadonlyMap<string, TableOrigin>): boolean {
+  return Object.entries(tables).some(([label, { origin }]) => {
+    const now = origins.get(label);
+    return origin !== undefined && now !== undefined && origin.publication !== now.publication;
+  });
 }
 
 function foreignSlot({ name, database }: Slot): Error {
@@ -139,7 +156,7 @@ interface OpenedStates {
 }
 
 async function openTables(setup: SessionSetup, loaded: LoadedPlan, { states, filling }: OpenedStates) {
-  const { client, name, sql, events, loadPlan, onCopied } = setup;
+  const { client, name, sql, events, loadPlan, readOrigins, onCopied } = setup;
   const hidden = hiddenSource(name);
   const problems = new Problems(client, hidden, (problem) => events.onProblem?.(problem));
   const waiting = new WaitingRows(client, hidden);
@@ -156,7 +173,7 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, { states, fil
   const reload = async () => converters.take(await loadPlan());
   const ports = { client, toJson: converters.toJson, problems, waiting, assignmentsOf };
   const recent = (opIds: readonly string[]) => recentOperations(sql, opIds);
-  const parts = { name, ports, reader, loadPlan: reload, onCopied, filling, recentOperations: recent };
+  const parts = { name, ports, reader, loadPlan: reload, readOrigins, onCopied, filling, recentOperations: recent };
   const tables = new Tables(parts, loaded.plan, { ...states });
   return { tables, reader };
 }

@@ -1,6 +1,6 @@
 import type { MappedTable } from '../apply/row.ts';
 import type { Plan, TablePlan } from '../mapping/plan.ts';
-import type { TableState } from '../state/connector-state.ts';
+import type { TableOrigin, TablePhase, TableState } from '../state/connector-state.ts';
 
 /** All tables of a plan, in the order in which they are copied: users, then parents before their children, then members. */
 export function orderedTables(plan: Plan): readonly MappedTable[] {
@@ -55,8 +55,9 @@ function stateAfter(
   heals: boolean,
   isEmptied: boolean,
 ): TableState {
-  const fresh = newTableState(table);
-  if (before === undefined) return fresh;
+  if (before === undefined) return newTableState(table);
+  const { origin } = before;
+  const fresh = { ...newTableState(table), ...(origin === undefined ? {} : { origin }) };
   const isOther =
     before.kind !== fresh.kind || before.source !== fresh.source || before.sourceType !== fresh.sourceType;
   // What it was before is deleted first; then it begins as a new one.
@@ -67,6 +68,36 @@ function stateAfter(
     return { ...fresh, phase: { name: 'waiting', verifies: verifiesIn(before) || before.key !== fresh.key } };
   }
   return before;
+}
+
+/** Notes which table it is now. What the stream did not say of it is copied or looked up. */
+export function withOrigin(state: TableState, origin: TableOrigin): TableState {
+  const before = state.origin;
+  if (before === undefined || state.phase.name === 'removing') return { ...state, origin };
+  const isOther = before.table !== origin.table || before.publication !== origin.publication;
+  const isRenamed = isDifferent(before.labels, origin.labels, { absent: false });
+  const hasLost = isDifferent(before.partitions, origin.partitions, { absent: true });
+  const hasMore = Object.keys(origin.partitions).some((id) => !Object.hasOwn(before.partitions, id));
+  if (isOther || isRenamed || hasMore) {
+    const verifies = isOther || isRenamed || hasLost || verifiesIn(state);
+    return { ...state, origin, phase: { name: 'waiting', verifies } };
+  }
+  return { ...state, origin, phase: hasLost ? verifiedAgain(state.phase) : state.phase };
+}
+
+/** Whether a value of before is another one now. `absent`: whether it counts when there is none. */
+function isDifferent(
+  before: Readonly<Record<string, string>>,
+  now: Readonly<Record<string, string>>,
+  { absent }: { readonly absent: boolean },
+): boolean {
+  return Object.entries(before).some(([id, text]) => (now[id] === undefined ? absent : now[id] !== text));
+}
+
+/** The rows that Tidemark has are looked up from the beginning. */
+export function verifiedAgain(phase: TablePhase): TablePhase {
+  const isUncopied = phase.name === 'waiting' || phase.name === 'copying';
+  return isUncopied ? { ...phase, verifies: true } : { name: 'verifying', after: 0 };
 }
 
 /** Whether rows that are gone are still to be looked for. */

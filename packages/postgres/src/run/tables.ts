@@ -9,12 +9,20 @@ import { columnsOf, type MappedTable } from '../apply/row.ts';
 import type { Waiting } from '../apply/waiting-rows.ts';
 import type { Chunk, TableReader } from '../copy/table-reader.ts';
 import { type NamedWork, WorkQueue } from '../copy/work-queue.ts';
-import type { MembersPlan, Plan, TablePlan } from '../mapping/plan.ts';
+import type { MembersPlan, Plan, PlannedTable, TablePlan } from '../mapping/plan.ts';
 import type { Lsn, Relation } from '../replication/message.ts';
-import type { TablePhase, TableState } from '../state/connector-state.ts';
+import type { TableOrigin, TablePhase, TableState } from '../state/connector-state.ts';
 import { CreatedRows } from './created-rows.ts';
 import type { FillingSources } from './filling-sources.ts';
-import { newTableState, orderedTables, planOfRemoved, reconcile, verifiesIn } from './table-states.ts';
+import {
+  newTableState,
+  orderedTables,
+  planOfRemoved,
+  reconcile,
+  verifiedAgain,
+  verifiesIn,
+  withOrigin,
+} from './table-states.ts';
 import { ChunkSizes, keysSelection, selectionOf, type WindowRead } from './table-work.ts';
 
 export interface TablesParts {
@@ -24,6 +32,8 @@ export interface TablesParts {
   readonly reader: TableReader;
   /** Reads the catalogue again. */
   readonly loadPlan: () => Promise<Plan>;
+  /** Reads which tables stand behind the names, by label. Rejects when the publication leaves something out. */
+  readonly readOrigins: (tables: readonly PlannedTable[]) => Promise<ReadonlyMap<string, TableOrigin>>;
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
   readonly filling: FillingSources;
   /** Of these operations of devices, those whose answer Tidemark may still have to write down. */
@@ -127,8 +137,7 @@ export class Tables {
   truncated(label: string): void {
     const phase = this.#phaseOf(label);
     if (phase.name === 'removing') return;
-    const isUncopied = phase.name === 'waiting' || phase.name === 'copying';
-    this.#setPhase(label, isUncopied ? { ...phase, verifies: true } : { name: 'verifying', after: 0 });
+    this.#setPhase(label, verifiedAgain(phase));
   }
 
   async reportUnnamed(label: string): Promise<void> {
@@ -175,9 +184,24 @@ export class Tables {
     return null;
   }
 
-  /** A heartbeat of this run has come. Looks for users whom rows wait for. */
+  /** Looks whether other tables stand behind the names, or other partitions, of which the stream says nothing. */
+  async #noteOrigins(): Promise<void> {
+    const tables = this.ordered;
+    const origins = await this.#parts.readOrigins(tables.map(({ plan }) => plan));
+    for (const { label } of tables) {
+      const origin = origins.get(label);
+      if (origin === undefined) throw new Error(`the database has no table "${label}" any more`);
+      const state = this.#state(label);
+      if (JSON.stringify(state.origin) === JSON.stringify(origin)) continue;
+      this.#states[label] = withOrigin(state, origin);
+      this.#isChanged = true;
+    }
+  }
+
+  /** A heartbeat of this run has come. Looks for what the stream does not say, and for users whom rows wait for. */
   async beat(heldAt: Lsn): Promise<void> {
     this.#parts.filling.caughtUp();
+    await this.#noteOrigins();
     const logins = [...new Set(this.#waiting('user').map(({ name }) => name))];
     const start = logins.length === 0 ? 0 : this.#lookedUp % logins.length;
     this.#lookedUp = start + LOOKED_UP_MAX;

@@ -17,6 +17,17 @@ export type TablePhase =
   /** It is no longer in the mapping; what Tidemark has of it is deleted. */
   | { readonly name: 'removing' };
 
+/** Which table it is, as far as the stream does not say it. All numbers are those of the catalogue. */
+export interface TableOrigin {
+  /** The table and its entry in the publication: another one when either was made anew. */
+  readonly table: string;
+  readonly publication: string;
+  /** Partition → its file, which TRUNCATE replaces; the stream says nothing of either. */
+  readonly partitions: Readonly<Record<string, string>>;
+  /** Values of its enums → what they are called. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 export interface TableState {
   readonly kind: 'objects' | 'members' | 'users';
   /** The source of its objects; null: it has none. */
@@ -27,6 +38,8 @@ export interface TableState {
   /** Changes when rows have to be copied again. */
   readonly signature: string;
   readonly phase: TablePhase;
+  /** Absent: it was not looked up since the table is new. */
+  readonly origin?: TableOrigin;
 }
 
 /** Where a connector stands. Everything up to `position` is durable in Tidemark. */
