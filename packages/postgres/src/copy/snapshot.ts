@@ -27,11 +27,6 @@ export class Snapshot {
     return whole < this.#xmin || (whole < this.#xmax && !this.#running.has(whole));
   }
 
-  /** Whether every later snapshot sees it as well. */
-  isPast(xid: number): boolean {
-    return this.#whole(xid) < this.#xmin;
-  }
-
   /** The transaction with these last 32 bits that is nearest to the snapshot. */
   #whole(xid: number): bigint {
     const candidate = this.#xmax - (this.#xmax % XIDS) + BigInt(xid);

@@ -58,6 +58,12 @@ export class TableReader {
     await this.#sql`SELECT pg_logical_emit_message(false, ${HEARTBEAT_PREFIX}, ${content})`;
   }
 
+  /** Which transactions everybody sees now. */
+  async snapshot(): Promise<Snapshot> {
+    const [row] = await this.#sql`SELECT pg_current_snapshot()::text AS text`;
+    return Snapshot.parse(String(row?.text));
+  }
+
   /** Whether a row of one of the tables makes the user a member of the group. */
   async isMember(plans: readonly MembersPlan[], login: string, name: string): Promise<boolean> {
     for (const { user, group, ...plan } of plans) {

@@ -1,7 +1,8 @@
 import type { TidemarkClient } from '@tidemark/backend';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import type { TableChanges } from '../apply/batch.ts';
 import type { MappedTable } from '../apply/row.ts';
+import { Overlay } from '../copy/overlay.ts';
 import { Snapshot } from '../copy/snapshot.ts';
 import { type Chunk, MARK_PREFIX } from '../copy/table-reader.ts';
 import type { Message } from '../replication/message.ts';
@@ -63,4 +64,76 @@ it('[PG-84] a chunk that does not see a transaction before its first mark is not
   });
   await session.run();
   expect([pauses, applied]).toEqual([1, [{ kind: 'put', row: new Map([['text', 'new']]), isNew: false }]]);
+});
+
+it('[PG-298] a transaction that changes any number of rows within a window keeps those of the chunk alone', async () => {
+  const narrow = vi.spyOn(Overlay.prototype, 'narrow');
+  onTestFinished(() => narrow.mockRestore());
+  const applied = new Map<string, unknown>();
+  const columns = [{ name: 'id', typeId: 25, typeModifier: -1, isInIdentity: true }];
+  const plan = { key: [{ name: 'id', typeId: 25, typeModifier: -1 }], attributes: [], owner: { kind: 'shared' } };
+  const table = { kind: 'objects', label: 'visit', plan } as unknown as MappedTable;
+  const chunk: Chunk = {
+    rows: new Map([['1', new Map([['id', '1']])]]),
+    last: ['1'],
+    isEnd: true,
+    snapshot: Snapshot.parse('99:99:'),
+  };
+  const read: WindowRead = {
+    table,
+    selection: { kind: 'all' },
+    last: null,
+    limit: 10,
+    named: null,
+    finish: async () => undefined,
+  };
+  const reads = [read];
+  let copied: TableChanges = new Map();
+  const tables = {
+    ...{ isBusy: true, isChanged: false, heldAt: null, ordered: [table], sizes: new ChunkSizes() },
+    ...{ created: { isHeld: () => false }, isUncopied: () => false, find: () => table, tableOf: async () => table },
+    next: async () => reads.shift() ?? null,
+    reader: { readBetween: async () => chunk },
+    apply: async (_: MappedTable, changes: TableChanges, { isCopy }: { isCopy: boolean }) => {
+      if (isCopy) copied = changes;
+      else for (const [id, change] of changes) applied.set(id, change.kind);
+    },
+  };
+  const relation = {
+    type: 'relation',
+    relation: { id: 1, schema: 'public', name: 'visit', identity: 'default', columns },
+  } as const;
+  const changes = Array.from(
+    { length: 25_000 },
+    (_, n) => ({ type: 'update', relationId: 1, old: null, row: [String(n)] }) as const,
+  );
+  const gone = { type: 'delete', relationId: 1, old: { kind: 'key', values: ['1'] } } as const;
+  const [begin = relation, commit = relation] = transaction(60);
+  const messages = [
+    ...transaction(50, 'run 1 low'),
+    begin,
+    relation,
+    ...changes,
+    gone,
+    commit,
+    ...transaction(70, 'run 1 high'),
+  ];
+  const stream = {
+    bufferedBytes: 0,
+    acknowledge: () => undefined,
+    close: async () => undefined,
+    async *[Symbol.asyncIterator]() {
+      for (const message of messages) yield { type: 'data', lsn: 0n, message } as const;
+    },
+  };
+  await new Session(stream, tables as unknown as Tables, {
+    ...{ runId: 'run', batchRowsMax: 1_000, batchBytesMax: 1e9, position: 0n, recentXids: [], nowMs: () => 0 },
+    client: {} as unknown as TidemarkClient,
+    pause: async () => undefined,
+    onLag: () => undefined,
+    onRows: () => undefined,
+    store: async () => undefined,
+  }).run();
+  expect(narrow.mock.calls).toEqual([[new Set(['1'])]]);
+  expect([applied.size, applied.get('1'), applied.get('24999'), copied.size]).toEqual([25_000, 'delete', 'put', 0]);
 });

@@ -130,7 +130,16 @@ export class Session {
     const isLastOfWindow = this.#phase === 'last_of_window';
     this.#phase = 'between';
     if (isLastOfWindow) return this.#endWindow();
+    if (this.#recent.isLong) return this.#forgetSeen();
     return this.#isFull() ? this.#flush() : null;
+  }
+
+  /** A chunk whose first mark has not come is compared with all transactions that its own snapshot does not see. */
+  async #forgetSeen(): Promise<void> {
+    const isAwaited = this.#window !== null && this.#window.opened === null;
+    const snapshot = isAwaited ? (await this.#window?.chunk)?.snapshot : await this.#tables.reader.snapshot();
+    if (snapshot !== undefined) this.#recent.forget(snapshot);
+    if (this.#isFull()) await this.#flush();
   }
 
   async #endWindow(): Promise<void> {
@@ -148,7 +157,17 @@ export class Session {
       ...(overlay === null ? [] : [overlay]),
     ]);
     if (!isKnown) return this.#reportUnnamed(label);
+    if (overlay?.isFull) return this.#narrow(overlay);
     return this.#isFull() ? this.#applyBatch() : null;
+  }
+
+  /** The chunk, which does not wait for the stream, says which rows count. */
+  async #narrow(overlay: Overlay): Promise<void> {
+    if (this.#window !== null) {
+      const { rows } = await this.#window.chunk;
+      overlay.narrow(new Set([...rows.keys(), ...(this.#window.read.named ?? [])]));
+    }
+    if (this.#isFull()) await this.#applyBatch();
   }
 
   async #reportUnnamed(label: string): Promise<void> {
@@ -229,7 +248,7 @@ export class Session {
     const heldAt = this.#tables.heldAt;
     const position = heldAt !== null && heldAt < applied ? heldAt : applied;
     if (position <= stored && !this.#tables.isChanged) return;
-    await this.#options.store(position, this.#recent.stored());
+    await this.#options.store(position, this.#recent.list());
     this.#position.stored = position;
     this.#stream.acknowledge(position);
   }
