@@ -13,6 +13,10 @@ export const STEPS = [
   { name: 'uploads', command: sim('uploads', '--histories', '5000') },
   { name: 'sdk', command: sim('sdk', '--histories', '2000') },
   { name: 'postgres', command: sim('postgres', '--histories', '500') },
+  ...['17', '18'].map((major) => ({
+    name: `postgres-${major}`,
+    command: ['node', 'scripts/postgres-versions.mjs', major],
+  })),
   { name: 'http', command: sim('http', '--histories', '50') },
   { name: 'crash', command: sim('crash', '--rounds', '500') },
   { name: 'crash-jobs', command: sim('crash:jobs', '--rounds', '300') },
