@@ -367,6 +367,7 @@ describe('a replication connection', () => {
       name: slot,
       plugin: 'pgoutput',
       database: database.name,
+      isOfThisDatabase: true,
       isActive: false,
       restartLsn: expect.any(BigInt),
       confirmedLsn: expect.any(BigInt),
