@@ -7,7 +7,7 @@ import { PLANTED_BUGS } from './plants.ts';
 const TIMEOUT_MS = 7_200_000;
 const isLong = process.env.TIDEMARK_LONG_TESTS === '1';
 /** A history takes seconds of real processes. `npm run test:long` looks for all planted bugs. */
-const everyday = (await plantedNames('postgres')).slice(0, 4);
+const everyday = ['a column that was left out is taken for null', 'a batch that fails is skipped'];
 
 describe('bugs planted in the connector for Postgres', () => {
   afterAll(closeSearches);
