@@ -35,6 +35,7 @@ it('[PG-84] a chunk that does not see a transaction before its first mark is not
   const read: WindowRead = { table: TABLE, selection: { kind: 'all' }, last: null, limit: 10, named: null, finish };
   const tables = {
     ...{ isBusy: true, isChanged: false, heldAt: null, ordered: [], sizes: new ChunkSizes() },
+    created: { isHeld: () => false },
     next: async () => (chunks.length === 0 ? null : read),
     reader: { readBetween: async () => chunks.shift() },
     apply: async (_: MappedTable, changes: TableChanges) => applied.push(...changes.values()),
@@ -129,6 +130,7 @@ it('[PG-298] a transaction that changes any number of rows within a window keeps
   await new Session(stream, tables as unknown as Tables, {
     ...{ runId: 'run', batchRowsMax: 1_000, batchBytesMax: 1e9, position: 0n, recentXids: [], nowMs: () => 0 },
     client: {} as unknown as TidemarkClient,
+    turn: async () => undefined,
     pause: async () => undefined,
     onLag: () => undefined,
     onRows: () => undefined,
