@@ -200,8 +200,10 @@ it('[PG-261] a server that does not run the connector makes the changes of its d
   await database.sql.unsafe(`
     CREATE SCHEMA tidemark;
     CREATE TABLE tidemark.operations (op_id text PRIMARY KEY, object_id text NOT NULL, at timestamptz NOT NULL DEFAULT now())`);
-  const hook =
-    'async (sql, { id, attributes }) => { await sql`UPDATE products SET name = upper(${attributes.name})`; return id; }';
+  const hook = `async (sql, { id, attributes }) => {
+    await sql.unsafe('UPDATE products SET name = upper($1)', [attributes.name]);
+    return id;
+  }`;
   writeFileSync(join(folder.path, 'hooks.mjs'), `export const hooks = { 'public.products': ${hook} };`);
   const table = { source: 'Shared', owner: 'shared', writable: ['name'] } as const;
   const mapping = { ...config.mapping, tables: { 'public.products': table }, writing: { hooks: 'hooks.mjs' } };
