@@ -134,7 +134,6 @@ it('[PG-298] a transaction that changes any number of rows within a window keeps
     pause: async () => undefined,
     onLag: () => undefined,
     onRows: () => undefined,
-    turn: async () => undefined,
     store: async () => undefined,
   }).run();
   expect(narrow.mock.calls).toEqual([[new Set(['1'])]]);
