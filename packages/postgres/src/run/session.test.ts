@@ -130,6 +130,7 @@ it('[PG-298] a transaction that changes any number of rows within a window keeps
   await new Session(stream, tables as unknown as Tables, {
     ...{ runId: 'run', batchRowsMax: 1_000, batchBytesMax: 1e9, position: 0n, recentXids: [], nowMs: () => 0 },
     client: {} as unknown as TidemarkClient,
+    turn: async () => undefined,
     pause: async () => undefined,
     onLag: () => undefined,
     onRows: () => undefined,
