@@ -93,7 +93,7 @@ describe('in a browser', () => {
     const visited = await page.evaluate('history.length');
     await page.getByLabel('Show').selectOption('Sessions of people and devices');
     await table.getByText('login', { exact: true }).first().waitFor();
-    expect(await table.getByText('erp').count()).toBe(0);
+    await expect.poll(() => table.getByText('erp', { exact: true }).count()).toBe(0);
     await page.getByLabel('Find', { exact: true }).fill('ERP');
     await page.getByRole('heading', { name: 'No such token' }).waitFor();
     await page.getByLabel('Show').selectOption('All tokens');

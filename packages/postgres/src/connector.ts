@@ -3,6 +3,7 @@ import type { TidemarkClient } from '@tidemark/backend';
 import type { MappedTable } from './apply/row.ts';
 import { readCatalogue } from './catalogue/read-catalogue.ts';
 import { checkPublication } from './check/check-publication.ts';
+import { mappedTables } from './check/check-tables.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { buildPlan } from './mapping/build-plan.ts';
 import type { Mapping } from './mapping/mapping.ts';
@@ -125,7 +126,13 @@ export class Connector {
 
   async #readOrigins(sql: Sql, tables: readonly PlannedTable[]): Promise<ReadonlyMap<string, TableOrigin>> {
     const { publication } = this.#options.mapping;
-    const [finding] = await checkPublication(sql, publication, tables);
+    let findings = await checkPublication(sql, publication, tables);
+    // A column that was renamed or dropped is not missing: the stream has not told of it yet.
+    if (findings.length > 0) {
+      const { plan } = await this.#loadPlan(sql);
+      findings = await checkPublication(sql, publication, mappedTables(plan));
+    }
+    const [finding] = findings;
     // Changes that it leaves out would be missed without a word.
     if (finding !== undefined) throw new Error(`${finding.message}: ${finding.sql.join('; ')}`);
     return readOrigins(sql, publication, tables);

@@ -22,6 +22,7 @@ const RULES = [
   '[ACTIVITY-1] what happens is streamed to whoever may read',
   '[ACTIVITY-20] history of the activity',
   '[BACKUP-1] backups',
+  '[PG-206] reports of connectors',
   '[BACKUP-2] backups that are refused',
   '[REST-1] login',
   '[REST-2] licence',
@@ -91,7 +92,11 @@ const RULES = [
 ];
 
 /** Routes that need an identity provider or a backend, which this server does not have. */
-const NEED_ANOTHER_SERVER = ['POST /rc/v1/session/provider', 'POST /sync/v1/search'];
+const NEED_ANOTHER_SERVER = [
+  'POST /rc/v1/connectors/{connector}/check',
+  'POST /rc/v1/session/provider',
+  'POST /sync/v1/search',
+];
 const IS_BACKUP = / \/rc\/v1\/system\/backups/;
 
 const BACKUP_ROUTES = [

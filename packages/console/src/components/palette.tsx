@@ -32,7 +32,7 @@ const ACTIONS = [
   { title: 'New token', to: '/tokens', word: 'new-token' },
   { title: 'Make a backup', to: '/system', word: 'backup' },
 ] as const;
-const ITEMS_MAX = 12;
+const ITEMS_MAX = 16;
 const NAMES_MAX = 100;
 /** Users and devices that the server is asked for. */
 const MATCHES_MAX = 5;

@@ -38,6 +38,8 @@ export const ACTION_WORDS: Readonly<Record<string, string>> = {
   'backup.download': 'downloaded a backup',
   'backup.verify': 'verified a backup',
   'backup.delete': 'deleted a backup',
+  'connector.check': 'checked the database of a connector',
+  'connector.delete': 'forgot a connector',
   'appserver.set': 'set the address of the backend',
   'appserver.check': 'checked the backend',
   'backend_secret.read': 'read the secret of the backend',

@@ -58,8 +58,12 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
   const origins = await setup.readOrigins(orderedTables(loaded.plan).map(({ plan }) => plan));
   const stored = await store.read();
   // Postgres cannot decode for a publication what is older than it.
-  if (stored !== null && isOtherPublication(stored, origins)) await dropSlot(sql, slotName);
-  const slot = await readSlot(sql, slotName);
+  let slot = await readSlot(sql, slotName);
+  // A slot of another database says more than its publication: which database this is now.
+  if (stored !== null && slot?.isOfThisDatabase === true && isOtherPublication(stored, origins)) {
+    await dropSlot(sql, slotName);
+    slot = null;
+  }
   const { emptied, filling } = await declareSources(setup, loaded.plan, stored?.tables ?? {});
   const start = decideStart(stored, identity, slot);
   if (start.kind === 'first' && slot?.isOfThisDatabase === false) throw foreignSlot(slot);

@@ -356,7 +356,7 @@ describe('internal errors', () => {
 
   it('[HARD-63] metrics need a token unless they are public', async () => {
     expect(await stranger.get('/metrics')).toMatchObject({ status: 401, code: 'token_missing' });
-    expect((await stranger.get('/readyz')).body).toEqual({ status: 'ready' });
+    expect((await stranger.get('/readyz')).body).toEqual({ status: 'ready', degraded: false });
     expect((await admin.get('/metrics')).text).toContain('tidemark_http_request_seconds');
     expect((await admin.get('/readyz')).body).toMatchObject({ status: 'ready', checks: expect.any(Array) });
     const open = await startTestServer({ areMetricsPublic: true });

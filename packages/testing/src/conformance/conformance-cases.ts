@@ -1,5 +1,6 @@
 import { backupCases } from './cases/backup-cases.ts';
 import { clientCases } from './cases/client-cases.ts';
+import { connectorCases } from './cases/connector-cases.ts';
 import { deviceCases } from './cases/device-cases.ts';
 import { documentCases } from './cases/document-cases.ts';
 import { groupCases } from './cases/group-cases.ts';
@@ -28,4 +29,5 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...jobCases,
   ...httpCases,
   ...deviceCases,
+  ...connectorCases,
 ];

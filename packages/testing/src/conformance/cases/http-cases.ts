@@ -318,6 +318,7 @@ const service: readonly ConformanceCase[] = [
         get('/readyz'),
         json({
           status: 'ready',
+          degraded: false,
           durability: new Matcher('a word', (value) => typeof value === 'string'),
           checks: listOf({
             name: new Matcher('a name', (value) => typeof value === 'string'),
@@ -330,6 +331,7 @@ const service: readonly ConformanceCase[] = [
             until: new Matcher('a time or null', (value) => value === null || typeof value === 'string'),
           },
           sign_in: new Matcher('a list of who checks a login', (value) => Array.isArray(value)),
+          connectors: [],
         }),
       ],
       [
