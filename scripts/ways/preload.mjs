@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads';
-import { instrumentModules, startRecording, stopRecording, untilQuiet } from './recorder.mjs';
+import { instrumentModules, startRecording, stopRecording, untilIdle } from './recorder.mjs';
 
 // Loaded by a server before its own modules (`node --import`): records when the parent process says so.
 
@@ -16,6 +16,6 @@ async function start() {
 }
 
 async function stop() {
-  await untilQuiet();
+  await untilIdle();
   return stopRecording();
 }

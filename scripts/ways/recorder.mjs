@@ -33,7 +33,7 @@ function markBackground(_id, type, _trigger, resource) {
 
 /** Begins once what was done before has no more effects. */
 export async function startRecording() {
-  await untilQuiet();
+  await untilIdle();
   entered = [];
 }
 
@@ -44,8 +44,8 @@ export function stopRecording() {
   return names;
 }
 
-/** Resolves once no function has been entered for a moment. A server that is never quiet is waited for only so long. */
-export async function untilQuiet() {
+/** Resolves once no function has been entered for a moment. A server that is never idle is waited for only so long. */
+export async function untilIdle() {
   for (let tries = 0, known = -1; tries < QUIET_TRIES_MAX && known !== count; tries++) {
     known = count;
     await new Promise((resolve) => setTimeout(resolve, QUIET_MS));

@@ -60,22 +60,22 @@ interface Round {
 export async function twoServers(): Promise<readonly Row[]> {
   const { pulls: rounds, pushes } = await measureRounds();
   const of = (pick: (round: Round) => number) => median(rounds.map(pick));
-  const told = (pick: (round: Round) => Cost) =>
+  const costText = (pick: (round: Round) => Cost) =>
     `${ratePerSecond(of((round) => pick(round).wallUs))}; ${of((round) => pick(round).serverUs).toFixed(0)} µs CPU each`;
   const sending = of(({ two }) => two.senderUs).toFixed(0);
   const raw = of(({ one, two }) => one.wallUs / two.wallUs).toFixed(2);
   return [
     {
       name: 'pulls by two servers, requests/s',
-      measured: `${told(({ two }) => two)}, and ${sending} µs to send it`,
-      against: `${told(({ one }) => one)} by one, a ratio of ${raw} with the sender on the same cores`,
+      measured: `${costText(({ two }) => two)}, and ${sending} µs to send it`,
+      against: `${costText(({ one }) => one)} by one, a ratio of ${raw} with the sender on the same cores`,
       ratio: of(({ one, two }) => (2 * one.serverUs) / two.serverUs),
       bound: { atLeast: 1.6 },
     },
     {
       name: 'two servers on one store, requests/s',
-      measured: told(({ two }) => two),
-      against: `${told(({ apart }) => apart)} by two that share nothing`,
+      measured: costText(({ two }) => two),
+      against: `${costText(({ apart }) => apart)} by two that share nothing`,
       ratio: of(({ apart, two }) => apart.wallUs / two.wallUs),
       bound: { atLeast: 0.85 },
     },
@@ -85,15 +85,15 @@ export async function twoServers(): Promise<readonly Row[]> {
 
 /** What it costs that two workers write to one store. */
 function pushRow(rounds: readonly Round[]): Row {
-  const told = (pick: (round: Round) => Cost) => {
+  const costText = (pick: (round: Round) => Cost) => {
     const costs = rounds.map(pick);
     const cpu = median(costs.map(({ serverUs }) => serverUs)).toFixed(0);
     return `${cpu} µs; ${ratePerSecond(median(costs.map(({ wallUs }) => wallUs)))} pushes/s`;
   };
   return {
     name: `pushes of 1 object by ${CONNECTIONS} writers to two workers, CPU`,
-    measured: told(({ two }) => two),
-    against: `${told(({ apart }) => apart)} by two that share nothing; ${told(({ one }) => one)} by one process`,
+    measured: costText(({ two }) => two),
+    against: `${costText(({ apart }) => apart)} by two that share nothing; ${costText(({ one }) => one)} by one process`,
     ratio: median(rounds.map(({ two, apart }) => two.serverUs / apart.serverUs)),
     bound: { atMost: 1.2 },
   };

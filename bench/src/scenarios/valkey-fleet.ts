@@ -41,13 +41,13 @@ export async function valkeyFleet(size: FleetSize, say: (line: string) => void):
   try {
     const { objectBytes, deviceBytes } = await prepare(large, size, say);
     await prepare(small, { objects: SMALL_OBJECTS, partitions: 1, devices: 1 }, () => undefined);
-    const told = `${count(size.objects)} objects, ${count(size.partitions)} partitions, ${count(size.devices)} devices`;
-    say(`measuring pulls with ${told}`);
+    const sizeText = `${count(size.objects)} objects, ${count(size.partitions)} partitions, ${count(size.devices)} devices`;
+    say(`measuring pulls with ${sizeText}`);
     return [
-      bytesRow(`Valkey: an object among ${told}, bytes of memory`, objectBytes, OBJECT_BYTES_MAX),
-      bytesRow(`Valkey: a device among ${told}, bytes of memory`, deviceBytes, DEVICE_BYTES_MAX),
-      await latencyRow('without news', told, [noNews(small), noNews(large)]),
-      await latencyRow(`of ${CHANGES} changes`, told, [withNews(small), withNews(large)]),
+      bytesRow(`Valkey: an object among ${sizeText}, bytes of memory`, objectBytes, OBJECT_BYTES_MAX),
+      bytesRow(`Valkey: a device among ${sizeText}, bytes of memory`, deviceBytes, DEVICE_BYTES_MAX),
+      await latencyRow('without news', sizeText, [noNews(small), noNews(large)]),
+      await latencyRow(`of ${CHANGES} changes`, sizeText, [withNews(small), withNews(large)]),
       await roundTripsRow(large),
     ];
   } finally {
@@ -163,11 +163,11 @@ function withNews({ tidemark, devices }: Installation): () => Promise<void> {
   };
 }
 
-async function latencyRow(what: string, told: string, ways: readonly (() => Promise<void>)[]): Promise<Row> {
+async function latencyRow(what: string, sizeText: string, ways: readonly (() => Promise<void>)[]): Promise<Row> {
   const { medianMs } = await compare(ways, { count: ROUNDS, runs: RUNS });
   const [smallMs = 0, largeMs = 0] = medianMs;
   return {
-    name: `Valkey: pull of 5 sources ${what}, ${told}, ms`,
+    name: `Valkey: pull of 5 sources ${what}, ${sizeText}, ms`,
     measured: largeMs.toFixed(2),
     against: `${smallMs.toFixed(2)} with ${count(SMALL_OBJECTS)} objects of one device`,
     ratio: largeMs / smallMs,

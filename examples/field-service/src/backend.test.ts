@@ -123,8 +123,8 @@ describe('what Tidemark has', () => {
     await backend.close();
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await start(new TidemarkClient({ url: 'http://127.0.0.1:9', retry: { attemptsMax: 1 } }));
-    const told = await officeSays('prices', { part: 'P-1022', price_cents: 1 });
-    expect(told.body).toEqual({ part: 'P-1022', price_cents: 1, told: false });
+    const answer = await officeSays('prices', { part: 'P-1022', price_cents: 1 });
+    expect(answer.body).toEqual({ part: 'P-1022', price_cents: 1, told: false });
     said.mockRestore();
     await backend.close();
     await start();

@@ -127,8 +127,8 @@ describe('a crew with a device', () => {
     await harbour.orders.update(done?.id ?? '', { notes: 'one more thing' });
     await harbour.uses.create({ work_order_id: done?.id ?? '', part_id: 'P-1411', quantity: 100 });
     await harbour.device.sync();
-    const told = harbour.device.problems.list().map(({ status, error }) => [status, error.detail]);
-    expect(told).toEqual([
+    const problems = harbour.device.problems.list().map(({ status, error }) => [status, error.detail]);
+    expect(problems).toEqual([
       ['conflict', `work order ${done?.id} is done already`],
       ['rejected', 'only 4 of Fan motor 45 W are left'],
     ]);

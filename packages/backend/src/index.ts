@@ -12,9 +12,9 @@ export { createHandler, type Handler, type HandlerOptions } from './handler/crea
 export {
   inProcessOperations,
   inProcessReplays,
-  type KeptAnswer,
   type OperationMemory,
   type ReplayMemory,
+  type StoredAnswer,
 } from './handler/memory.ts';
 export { SignatureError } from './handler/signature-alarm.ts';
 export {

@@ -209,7 +209,7 @@ it('[BSDK-18] the pages for other languages push, answer, and say which files th
 });
 
 it('[BSDK-51] the pages for other languages have the same commands, and answer with the same statuses and codes', () => {
-  const told = OTHER_PAGES.map(({ page, language, command, source }) => {
+  const answers = OTHER_PAGES.map(({ page, language, command, source }) => {
     const [, answer] = samplesOf(page);
     return {
       scripts: scriptsOf(page).map((script) =>
@@ -223,8 +223,8 @@ it('[BSDK-51] the pages for other languages have the same commands, and answer w
       codes: [...new Set(answer?.code.match(/signature_invalid|rejected|source_not_handled/g))].sort(),
     };
   });
-  expect(told[1]).toEqual(told[0]);
-  expect(told[0]?.statuses).toEqual(['200', '401', '413', '422', '501']);
+  expect(answers[1]).toEqual(answers[0]);
+  expect(answers[0]?.statuses).toEqual(['200', '401', '413', '422', '501']);
 });
 
 // Registered only where it can run; above it is said which pages that leaves out.

@@ -14,7 +14,7 @@ interface DeviceFacts {
   readonly name?: string;
 }
 
-export interface OpenWish {
+export interface DeviceFolderOptions {
   /** False: the device stays offline and only shows what it holds. */
   readonly network: boolean;
   readonly live?: boolean;
@@ -58,10 +58,10 @@ export class DeviceFolder {
   }
 
   /** Opens the device for `work` and always closes it. Errors of the SDK become `CliFailure`s. */
-  async use<T>(wish: OpenWish, work: (device: Device) => Promise<T>): Promise<T> {
+  async use<T>(request: DeviceFolderOptions, work: (device: Device) => Promise<T>): Promise<T> {
     const { url, isOffline } = this.facts;
     try {
-      const device = await this.#open({ live: wish.live === true }, wish.network && !isOffline);
+      const device = await this.#open({ live: request.live === true }, request.network && !isOffline);
       try {
         return await work(device);
       } finally {

@@ -15,7 +15,7 @@ import {
   temporaryFolder,
   type ValkeyServer,
 } from '@tidemark/testing';
-import { logIn, quietLog, runInProcess, testConfig } from '@tidemark/testing/server';
+import { logIn, runInProcess, silentLog, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
@@ -67,7 +67,7 @@ interface Served extends Running {
 }
 
 async function serve(place: Place): Promise<Served> {
-  const running = await compose(configAt(place), quietLog());
+  const running = await compose(configAt(place), silentLog());
   const token = await logIn(running.url);
   const admin = new Caller(running.url, token);
   let isOpen = true;
@@ -93,8 +93,8 @@ async function moved(from: Place, to: Place): Promise<Record<string, number>> {
 /** Makes every kind of write. */
 async function makeHistory({ admin, url, token }: Served): Promise<TestDevice> {
   const done = async (call: Promise<{ readonly status: number; readonly text: string }>) => {
-    const { status, text: told } = await call;
-    expect([status, told]).toEqual([200, told]);
+    const { status, text } = await call;
+    expect([status, text]).toEqual([200, text]);
   };
   for (const login of ['ada', 'bob', 'gone']) await makeUser({ url, token }, login);
   await done(admin.post('/rc/v1/sources', { name: 'Order' }));
@@ -166,8 +166,8 @@ interface Page {
 async function pull(device: TestDevice, token: string | null, max = 500): Promise<Page> {
   const sources = { Order: token === null ? {} : { token } };
   const body = { client_id: device.id, sources, max_objects: max };
-  const { status, body: answer, text: told } = await device.api.post('/sync/v1/pull', body);
-  expect([status, told]).toEqual([200, told]);
+  const { status, body: answer, text } = await device.api.post('/sync/v1/pull', body);
+  expect([status, text]).toEqual([200, text]);
   const { Order } = (answer as { sources: { Order: Page } }).sources;
   return Order;
 }

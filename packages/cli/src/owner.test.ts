@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { compose } from '@tidemark/server';
 import { Caller, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
-import { type Outcome, quietLog, runInProcess, testConfig } from '@tidemark/testing/server';
+import { type Outcome, runInProcess, silentLog, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 // Servers, and commands under another user: what was built, in processes of their own. `npm test` builds before it runs this.
@@ -90,7 +90,7 @@ async function served(env: Readonly<Record<string, string>>): Promise<string> {
 
 /** Calls back with a server on the data, inside this process. */
 async function composed(work: (url: string) => Promise<void>): Promise<void> {
-  const server = await compose(testConfig(data), quietLog());
+  const server = await compose(testConfig(data), silentLog());
   try {
     await work(server.url);
   } finally {
@@ -147,9 +147,9 @@ describe('the password of the administrator', () => {
     expect(firstStart).not.toContain(hint);
     copyData();
     expect(await served({ TIDEMARK_ADMIN_PASSWORD: PASSWORD })).not.toContain(hint);
-    const told = await served({ TIDEMARK_ADMIN_PASSWORD: OTHER });
-    expect(told.split('\n').filter((line) => line.startsWith(hint)).length).toBe(1);
-    expect(told).not.toContain(OTHER);
+    const output = await served({ TIDEMARK_ADMIN_PASSWORD: OTHER });
+    expect(output.split('\n').filter((line) => line.startsWith(hint)).length).toBe(1);
+    expect(output).not.toContain(OTHER);
     expect(await served({})).not.toContain(hint);
   });
 });
@@ -167,7 +167,7 @@ describe('what this process may not open', () => {
         for (const name of readdirSync(data)) chmodSync(join(data, name), name === 'bus' ? 0o555 : 0o444);
       },
     ],
-  ])('[CLI-31] %s is told as that, and not as a problem of the port', async (_what, lock) => {
+  ])('[CLI-31] %s is output as that, and not as a problem of the port', async (_what, lock) => {
     copyData();
     lock();
     onTestFinished(() => chmodSync(data, 0o755));

@@ -88,7 +88,10 @@ function problemOf(example: string, commands: ReadonlyMap<string, Command>, prog
 describe('docs/reference/cli.md', () => {
   it('[CLI-10] docs/reference/cli.md lists every command with its description, and nothing else', async () => {
     const text = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8');
-    const rows = [...text.matchAll(/^\| `tidemark ([a-z -]+)` \| (.*) \|$/gm)].map(([, name, told]) => [name, told]);
+    const rows = [...text.matchAll(/^\| `tidemark ([a-z -]+)` \| (.*) \|$/gm)].map(([, name, description]) => [
+      name,
+      description,
+    ]);
     const commands = everyCommand((await newProgram()).program).filter(
       ([, { commands: members }]) => members.length === 0,
     );

@@ -560,13 +560,13 @@ describe.concurrent('data and talk', () => {
     const headers = { 'content-type': 'text/event-stream' };
     const call = 'GET /rc/v1/activity?user_id=ada&kind=push%2Crefresh&recent=10';
     const args = ['tail', '--user', 'ada', '--kind', 'push', 'refresh', '--count', '2'];
-    const told = await speak(args, call, { body, headers });
-    expect(told.out.split('\n')).toEqual([
+    const result = await speak(args, call, { body, headers });
+    expect(result.out.split('\n')).toEqual([
       '12:00:01.204  push     Order  user ada  push_objects: 2 changed, 0 unchanged, seq 7  (r1)',
       '12:00:01.204  refresh  Order  user ada  refreshed after 12 ms',
       '',
     ]);
-    expect([told.code, told.err]).toEqual([0, '3 events were left out\n']);
+    expect([result.code, result.err]).toEqual([0, '3 events were left out\n']);
     const json = await speak([...args, '--json'], call, { body, headers });
     expect(
       json.out
@@ -775,11 +775,11 @@ describe.concurrent('usage', () => {
     [['tokens', 'create', '--name', 'x'], /required option '--scope/],
     [['tokens', 'create', '--name', 'x', '--scope', 'read', '--expires', 'soon'], /neither a time/],
     [['read-state', 'P', 'ada', '--in', 'x'], /must be a whole number/],
-  ])('[CLI-5] %j is refused with 2', async (args, told) => {
+  ])('[CLI-5] %j is refused with 2', async (args, message) => {
     const env = { TIDEMARK_TOKEN: TOKEN, TIDEMARK_URL: 'http://127.0.0.1:1' };
     const { code, out, err } = await runCli(args, { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(told);
+    expect(err).toMatch(message);
     expect(err).not.toContain('geheim');
   });
 

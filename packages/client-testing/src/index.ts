@@ -15,6 +15,6 @@ export { conflict, rejected, type TestBackend, type TestBackendCall } from './ki
 export { type MemoryStoreOptions, openMemoryStore } from './memory-store/open-memory-store.ts';
 export { compareUtf8 } from './memory-store/tuples.ts';
 export { type NetworkConditions, TestNetwork } from './network/switchable-network.ts';
-export { Dice } from './random/dice.ts';
+export { Rng } from './random/rng.ts';
 export { seededRandom } from './random/seeded-random.ts';
 export { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';

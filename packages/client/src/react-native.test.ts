@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createContext, Script } from 'node:vm';
 import type { Device } from '@tidemark/client';
-import { newDeviceWorld, temporaryFolder } from '@tidemark/testing';
+import { newDeviceFixture, temporaryFolder } from '@tidemark/testing';
 import { loadConfig, runBuild } from 'metro';
 import { expect, it, onTestFinished } from 'vitest';
 
@@ -91,9 +91,9 @@ function reactNativeGlobals() {
 }
 
 it('[SDK-33] an app with the SDK is bundled by Metro, and syncs a large source with what React Native has of the web', async () => {
-  const world = await newDeviceWorld();
+  const fixture = await newDeviceFixture();
   const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`o${at}`, { name: `é ${at}` }]));
-  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   const context = createContext(reactNativeGlobals());
   new Script(await bundleApp()).runInContext(context);
   const items = new Map<string, string>();
@@ -107,7 +107,7 @@ it('[SDK-33] an app with the SDK is bundled by Metro, and syncs a large source w
       for (const key of keys) items.delete(key);
     },
   };
-  const { platform } = world;
+  const { platform } = fixture;
   const withoutStreams = async (url: string, init: RequestInit) => {
     const response = await platform.fetch(url, init);
     const { ok, status, headers } = response;
@@ -122,13 +122,13 @@ it('[SDK-33] an app with the SDK is bundled by Metro, and syncs a large source w
     tabs: null,
   };
   const device: Device = await context.start({ storage, platform: own });
-  await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
-  await world.finish(device.sync());
-  expect(world.sync.log.filter(({ path }) => path.includes('snapshot'))).toHaveLength(1);
+  await fixture.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(device.sync());
+  expect(fixture.sync.log.filter(({ path }) => path.includes('snapshot'))).toHaveLength(1);
   expect(device.source('Order').list()).toHaveLength(3_000);
   await context.rename(device, 'o7', 'seven');
-  await world.finish(device.sync());
-  const { 0: found } = [...(await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' }))].filter(
+  await fixture.finish(device.sync());
+  const { 0: found } = [...(await fixture.tidemark.objects.read({ source: 'Order', user_id: 'ada' }))].filter(
     ([id]) => id === 'o7',
   );
   expect(found).toEqual(['o7', { name: 'seven' }]);

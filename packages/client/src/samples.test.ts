@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DeviceWorld, newDeviceWorld, temporaryFolder } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture, temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import { type DeviceOptions, openDevice as openRealDevice } from './device/open-device.ts';
@@ -8,17 +8,21 @@ import { aesGcmSealer, encryptedStore } from './stores/encrypted-store.ts';
 import { openFileStore as openRealFileStore } from './stores/file-store.ts';
 import { memoryStore } from './stores/memory-store.ts';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 const password = 'long enough';
 const url = 'http://tidemark.test';
 
 const openDevice = (options: DeviceOptions) =>
-  openRealDevice({ live: false, ...options, platform: { fetch: (address, init) => world.sync.fetch(address, init) } });
+  openRealDevice({
+    live: false,
+    ...options,
+    platform: { fetch: (address, init) => fixture.sync.fetch(address, init) },
+  });
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
-  await world.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
-  await world.tidemark.objects.push({ source: 'Product', objects: { 1: { name: 'Compass' } } });
+  fixture = await newDeviceFixture();
+  await fixture.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
+  await fixture.tidemark.objects.push({ source: 'Product', objects: { 1: { name: 'Compass' } } });
 });
 
 describe('the guide', () => {
@@ -68,7 +72,7 @@ describe('the guide', () => {
     const device = await openDevice({ url });
     await device.signIn({ login: 'ada', password });
     await device.sync();
-    await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { taken: { n: 1 } } });
+    await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { taken: { n: 1 } } });
     await device.source('Order').create({ n: 2 }, { id: 'taken' });
     await device.sync();
 
@@ -108,7 +112,7 @@ describe('the guide', () => {
     const store = memoryStore();
     const device = await openDevice({ url, store, about: { app: 'Field', version: '2.4.0', name: 'Till 3' } });
     await device.signIn({ login: 'ada', password });
-    expect(await world.tidemark.clients.get(device.status.getSnapshot().clientId)).toMatchObject({
+    expect(await fixture.tidemark.clients.get(device.status.getSnapshot().clientId)).toMatchObject({
       ...{ device_app_id: 'Field', device_app_version: '2.4.0', device_name: 'Till 3', device_platform: 'node' },
     });
     await device.close();
@@ -121,11 +125,11 @@ describe('the guide', () => {
 
 describe('the page about queries', () => {
   it('[QUERY-8] the samples about queries give what the page says', async () => {
-    await world.tidemark.sources.declare({ name: 'Customer', partition_type: 'user' });
+    await fixture.tidemark.sources.declare({ name: 'Customer', partition_type: 'user' });
     const said: unknown[] = [];
     const console = { log: (...words: unknown[]) => said.push(words) };
-    const told: unknown[] = [];
-    const render = (...words: unknown[]) => told.push(words);
+    const rendered: unknown[] = [];
+    const render = (...words: unknown[]) => rendered.push(words);
     const device = await openDevice({ url });
     await device.signIn({ login: 'ada', password });
     await device.sync();
@@ -147,7 +151,7 @@ describe('the page about queries', () => {
     const stop = query.subscribe(() => render(query.list(), query.count()));
     const order = { customer: 'Ada', status: 'open', total: 120, address: { city: 'Bern' } } as const;
     await orders.create(order, { id: 'o1' });
-    expect(told).toContainEqual([[expect.objectContaining({ id: 'o1', attributes: order })], 1]);
+    expect(rendered).toContainEqual([[expect.objectContaining({ id: 'o1', attributes: order })], 1]);
 
     const due = orders.query({
       where: { or: [{ total: { gt: 100 } }, { not: { status: { in: ['done'] } } }], address: { exists: true } },

@@ -31,10 +31,10 @@ async function setUp(attributes: Record<string, unknown>) {
   const clock = settableClock(NOW);
   const jobs = openMemoryJobs({ clock });
   const adapters = { find: () => adapter };
-  const world = await newTidemark({ adapters, clock, jobs, loginsKeptMs: DAY_MS });
-  await world.tidemark.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', ...attributes });
+  const fixture = await newTidemark({ adapters, clock, jobs, loginsKeptMs: DAY_MS });
+  await fixture.tidemark.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', ...attributes });
   return {
-    ...world,
+    ...fixture,
     jobs,
     clock,
     queries: () => queries,
@@ -43,9 +43,9 @@ async function setUp(attributes: Record<string, unknown>) {
     },
     serverBeside: () => {
       const random = seededRandom(4);
-      return new Tidemark({ ...world, clock, random, passwords: weakPasswords(random), adapters });
+      return new Tidemark({ ...fixture, clock, random, passwords: weakPasswords(random), adapters });
     },
-    pull: () => world.tidemark.refresher.ensureFresh(STOCK),
+    pull: () => fixture.tidemark.refresher.ensureFresh(STOCK),
   };
 }
 

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { Device } from '@tidemark/client';
-import { newDeviceWorld } from '@tidemark/testing';
+import { newDeviceFixture } from '@tidemark/testing';
 import { createElement, type ReactNode, StrictMode, Suspense } from 'react';
 import { renderToString } from 'react-dom/server';
 import { renderToPipeableStream } from 'react-dom/server.node';
@@ -43,8 +43,8 @@ it('[REACT-2] without a device a server renders empty lists, so that hydration b
 });
 
 it('[REACT-2] a promise of a device suspends what is inside until it is open', async () => {
-  const world = await newDeviceWorld();
-  const device = world.open();
+  const fixture = await newDeviceFixture();
+  const device = fixture.open();
   const inside = createElement(Suspense, { fallback: 'opening' }, createElement(Everything));
   const text = await new Promise<string>((resolve, reject) => {
     let html = '';
@@ -56,7 +56,7 @@ it('[REACT-2] a promise of a device suspends what is inside until it is open', a
     const { pipe } = renderToPipeableStream(page(device, inside), { onAllReady: () => pipe(out), onError: reject });
   });
   expect(text.replaceAll('&quot;', '"')).toContain('"orders":0');
-  await world.finish((await device).close());
+  await fixture.finish((await device).close());
 });
 
 it('[REACT-2] a hook outside of a provider, or a device where there is none, is refused with what is missing', () => {

@@ -3,13 +3,13 @@ import { createServer } from 'node:http';
 import {
   AnswerChecker,
   type ApiDocument,
-  Dice,
   endpointsOf,
   fuzzServer,
   KNOWN,
   type Library,
   openLibrary,
   openRaw,
+  Rng,
   readToEnd,
   Sender,
   seededRandom,
@@ -106,7 +106,7 @@ function expectReach(keys: readonly string[], endpoints: number): void {
 }
 
 it('[REST-30] random bytes are answered or the socket is closed, and the server stays up', async () => {
-  const dice = new Dice(seededRandom(SEED));
+  const rng = new Rng(seededRandom(SEED));
   const token = await issueToken();
   const head = `host: x\r\nx-sync-api-token: ${token}\r\ncontent-type: application/json\r\n`;
   const requests = [
@@ -116,7 +116,7 @@ it('[REST-30] random bytes are answered or the socket is closed, and the server 
   ];
   for (let index = 0; index < WIRES; index++) {
     const socket = openRaw(server.port);
-    const bytes = spoilWire(dice.pick(requests), dice);
+    const bytes = spoilWire(rng.pick(requests), rng);
     socket.end(bytes);
     const answer = await readToEnd(socket);
     const replay = `wire ${index} of seed ${SEED}: ${JSON.stringify(bytes.toString('latin1'))} → ${answer}`;

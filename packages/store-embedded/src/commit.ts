@@ -9,12 +9,12 @@ import {
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { numberedChange } from './changes.ts';
 import { missingGuard } from './guards.ts';
-import { changeKept, readKept } from './kept.ts';
 import { RecordAppender, RecordFinder, removeRecords } from './live-records.ts';
 import { newId, nextNumber } from './meta.ts';
 import { applyNotes, planNotes, requireSoundNotes } from './notes.ts';
 import { encodeIndexEntry, type IndexEntry, readIndexEntry } from './object-index.ts';
 import { type PartitionRow, readPartition, stateOf, writePartition } from './partitions.ts';
+import { changeRetainedBytes, readRetainedBytes } from './retained-bytes.ts';
 import type { Tables } from './tables.ts';
 import type { WriterChange, WriterCommit } from './tasks.ts';
 
@@ -39,12 +39,12 @@ export function applyCommit(tables: Tables, commit: WriterCommit): CommitResult 
   const notesPlan = notes === undefined ? undefined : planNotes(tables, commit.partition, notes);
   if (notesPlan === null) return { status: 'conflict' };
   const effective = changes.filter(({ change, before }) => change.record !== null || before?.isLive === true);
-  const keptGrowth = tombstonesGrowth(effective) + (notesPlan?.growth ?? 0);
-  if (isTooLarge(tables, partition, commit, { effective, added: notesPlan?.added ?? 0, keptGrowth })) {
+  const retainedGrowth = tombstonesGrowth(effective) + (notesPlan?.growth ?? 0);
+  if (isTooLarge(tables, partition, commit, { effective, added: notesPlan?.added ?? 0, retainedGrowth })) {
     return { status: 'too_large' };
   }
   if (notes !== undefined && notesPlan !== undefined) applyNotes(tables, commit.partition, notes, notesPlan);
-  changeKept(tables, commit.partition, keptGrowth);
+  changeRetainedBytes(tables, commit.partition, retainedGrowth);
   if (effective.length === 0) return { status: 'committed', state: stateOf(tables, partition) };
   const before = timed(partition ?? newPartition(tables), commit.atMs);
   const next = applyChanges(tables, before, effective);
@@ -92,7 +92,7 @@ interface Effect {
   readonly effective: readonly IndexedChange[];
   /** The bytes of the notes that are written. */
   readonly added: number;
-  readonly keptGrowth: number;
+  readonly retainedGrowth: number;
 }
 
 /** By how many bytes the tombstones grow. */
@@ -110,17 +110,17 @@ function isTooLarge(
   tables: Tables,
   partition: PartitionRow | null,
   { bytesMax, partition: key }: WriterCommit,
-  { effective, added: notesAdded, keptGrowth }: Effect,
+  { effective, added: notesAdded, retainedGrowth }: Effect,
 ): boolean {
   if (bytesMax === undefined) return false;
   let added = 0;
   for (const { change } of effective) added += change.record?.length ?? 0;
   if (added + notesAdded === 0) return false;
-  const after = (partition?.bytes ?? 0) + readKept(tables, key) + added + keptGrowth;
+  const after = (partition?.bytes ?? 0) + readRetainedBytes(tables, key) + added + retainedGrowth;
   if (after <= bytesMax) return false;
   // Only now the removed bytes matter: most commits are far from any bound.
   const removed = partition === null ? 0 : replacedBytes(tables, partition.number, effective);
-  return added + keptGrowth > removed && after - removed > bytesMax;
+  return added + retainedGrowth > removed && after - removed > bytesMax;
 }
 
 function replacedBytes(tables: Tables, partition: number, changes: readonly IndexedChange[]): number {
@@ -189,7 +189,7 @@ export function applyTrim(tables: Tables, key: PartitionKey, upTo: number, tombs
     tables.index.remove([number, id]);
     bytes += keptBytes(id);
   }
-  changeKept(tables, key, -bytes);
+  changeRetainedBytes(tables, key, -bytes);
   const floor = due.length < tombstonesMax ? target : (due.at(-1)?.key[1] ?? target);
   const next = { ...partition, floor, tombstones: partition.tombstones - due.length };
   writePartition(tables, key, next);

@@ -1,10 +1,10 @@
 import type { Erasure } from '@tidemark/core/ports';
 import { removeChange } from './changes.ts';
 import { removeDocuments } from './documents.ts';
-import { removeKeptOfSource, removeKeptOfUser } from './kept.ts';
 import { behind, keyOf } from './keys.ts';
 import { removeNotesOf, removeNotesOfSource, removeNotesOfUser } from './notes.ts';
 import { type PartitionRow, partitionKeyOf } from './partitions.ts';
+import { removeRetainedBytesOfSource, removeRetainedBytesOfUser } from './retained-bytes.ts';
 import { removeRange, type Tables } from './tables.ts';
 import { removeTidemarksOf, removeTidemarksOn } from './tidemarks.ts';
 
@@ -21,7 +21,7 @@ function eraseUser(tables: Tables, user: string): void {
   const names = [...tables.partitions.getKeys({ start, ...(end === undefined ? {} : { end }) })];
   for (const name of names) removePartition(tables, name);
   removeNotesOfUser(tables, user);
-  removeKeptOfUser(tables, user);
+  removeRetainedBytesOfUser(tables, user);
   removeDocuments(tables, ['user', user]);
 }
 
@@ -35,7 +35,7 @@ function eraseSource(tables: Tables, source: string): void {
   const names = [...tables.partitions.getKeys()].filter((name) => partitionKeyOf(name).source === source);
   for (const name of names) removePartition(tables, name);
   removeNotesOfSource(tables, source);
-  removeKeptOfSource(tables, source);
+  removeRetainedBytesOfSource(tables, source);
   removeDocuments(tables, ['shared', source]);
   // The keys of these documents begin with their owner, so all of them are read. Sources are rarely deleted.
   removeDocuments(tables, ['user'], ([, , of]) => of === source);

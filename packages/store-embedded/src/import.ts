@@ -11,13 +11,13 @@ import { migrationStateOf, type Opening, writeManifest } from './data-folder.ts'
 import { importDocument, importPart } from './documents.ts';
 import type { EngineContext } from './engine-context.ts';
 import { importJobs } from './jobs/move-jobs.ts';
-import { changeKept } from './kept.ts';
 import { keyOf } from './keys.ts';
 import { RecordAppender } from './live-records.ts';
 import { lastNumber, nextNumber, raiseNumber, setEpoch, storeEpoch } from './meta.ts';
 import { importNote } from './notes.ts';
 import { encodeIndexEntry } from './object-index.ts';
 import { type PartitionRow, readPartition, writePartition } from './partitions.ts';
+import { changeRetainedBytes } from './retained-bytes.ts';
 import { applyStats } from './stats.ts';
 import type { Tables } from './tables.ts';
 import { putTidemark } from './tidemarks.ts';
@@ -135,7 +135,7 @@ class Importer {
     if (this.#open === null) return;
     this.#open.records.flush();
     writePartition(this.#tables, this.#open.key, this.#open.row);
-    changeKept(this.#tables, this.#open.key, this.#open.kept);
+    changeRetainedBytes(this.#tables, this.#open.key, this.#open.kept);
     this.#open = null;
   }
 

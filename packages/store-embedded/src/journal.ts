@@ -14,11 +14,11 @@ import {
 import { type BorrowedBytes, viewOf } from './borrowed-bytes.ts';
 import { changedSince } from './changes.ts';
 import { type EngineContext, yieldAfterRead } from './engine-context.ts';
-import { readKept } from './kept.ts';
 import { type JournalKey, journalAfter, NUMBER_MAX } from './keys.ts';
 import { RecordFinder } from './live-records.ts';
 import { readIndexEntry } from './object-index.ts';
 import { listPartitions, type PartitionRow, readPartition, stateOf } from './partitions.ts';
+import { readRetainedBytes } from './retained-bytes.ts';
 import { countInRun, decodeRun, readRunHead } from './runs.ts';
 import type { Tables } from './tables.ts';
 
@@ -36,7 +36,7 @@ export function journal({ read, write }: EngineContext, trimStepMax: number): Jo
 
     async bytes(key) {
       const tables = read();
-      return (readPartition(tables, key)?.bytes ?? 0) + readKept(tables, key);
+      return (readPartition(tables, key)?.bytes ?? 0) + readRetainedBytes(tables, key);
     },
 
     async readObjects(key, ids) {

@@ -14,9 +14,9 @@ import {
 } from '@tidemark/core/ports';
 import type { Transaction } from 'lmdb';
 import type { EngineContext } from './engine-context.ts';
-import { changeKept } from './kept.ts';
 import { behind, keyOf, lookUpKey, NUMBER_BYTES, textsOf } from './keys.ts';
 import { partitionKeyOf, partitionName } from './partitions.ts';
+import { changeRetainedBytes } from './retained-bytes.ts';
 import { removeRange, type Tables } from './tables.ts';
 
 // A note is stored as its expiry in milliseconds, or nothing when it never expires, a space, and its text.
@@ -128,7 +128,7 @@ export function importNote(tables: Tables, { partition, client, note, endsAtMs }
   const owner = ownerKey(partition, client);
   applyNote(tables, owner, { ...note, ...(endsAtMs === null ? {} : { endsAtMs }) }, undefined);
   tables.clientNotes.put(clientNotesKey(partition, client), '');
-  changeKept(tables, partition, keptBytes(note.key, note.text));
+  changeRetainedBytes(tables, partition, keptBytes(note.key, note.text));
 }
 
 function applyNote(tables: Tables, owner: Buffer, write: NoteWrite, old: string | undefined): void {
@@ -155,7 +155,7 @@ export function removeNotesOf(tables: Tables, client: string): void {
     const owner = Buffer.concat([name, prefix]);
     let bytes = 0;
     for (const size of noteSizes(tables, owner)) bytes += size;
-    changeKept(tables, partitionKeyOf(name), -bytes);
+    changeRetainedBytes(tables, partitionKeyOf(name), -bytes);
     removeAll(tables, owner);
     tables.clientNotes.remove(key);
   }

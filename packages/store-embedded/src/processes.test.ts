@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { sharedPartition, Tidemark, userPartition } from '@tidemark/core';
 import {
   collectingLog,
-  Dice,
   pullPage,
+  Rng,
   seededRandom,
   settableClock,
   temporaryFolder,
@@ -245,7 +245,7 @@ class Neighbourhood {
   readonly all: Neighbour[] = [];
   exitCodes: (number | null)[] = [];
   readonly #folder: string;
-  readonly #dice = new Dice(seededRandom(3));
+  readonly #rng = new Rng(seededRandom(3));
   #waiting: { readonly isDone: () => boolean; readonly resolve: () => void }[] = [];
 
   constructor(folder: string, reader: Reader) {
@@ -288,7 +288,7 @@ class Neighbourhood {
     const { batch } = victim.lanes;
     const before = batch.underWay ?? 0;
     await this.#until(() => batch.underWay !== null && batch.underWay > before);
-    await pass(this.#dice.between(0, 100));
+    await pass(this.#rng.between(0, 100));
     await victim.child.kill();
   }
 
@@ -453,12 +453,12 @@ describe('processes that open a new folder at the same moment', () => {
     onTestFinished(async () => {
       await Promise.all(newcomers.map(({ child }) => child.kill()));
     });
-    const dice = new Dice(seededRandom(4));
+    const rng = new Rng(seededRandom(4));
     for (let count = 0; count < NEW_FOLDERS; count++) {
       const path = join(folder.path, String(count));
       const atMs = Date.now() + LEAD_MS;
       const opened = await Promise.all(
-        newcomers.map((newcomer) => newcomer.ask({ do: 'open', folder: path, atMs: atMs + dice.below(3) })),
+        newcomers.map((newcomer) => newcomer.ask({ do: 'open', folder: path, atMs: atMs + rng.below(3) })),
       );
       const [first] = opened;
       expect(opened).toEqual(opened.map(() => ({ say: 'open', epoch: expect.stringMatching(/./) })));

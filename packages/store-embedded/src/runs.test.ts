@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing';
+import { Rng, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import {
   decodeRun,
@@ -28,14 +28,12 @@ describe('runs of records', () => {
   });
 
   it('[RUN-1] runs of random records decode to the same records', () => {
-    const dice = new Dice(seededRandom(7));
+    const rng = new Rng(seededRandom(7));
     const texts = ['', '"a":{}', '"é":{"😀":1}', '"m":{}\n[1]', 'x'.repeat(190), 'y'.repeat(900)];
     for (let round = 0; round < 100; round++) {
-      const count = dice.between(1, 40);
-      const records = Array.from({ length: count }, (_, index) =>
-        recordOf(3 * index + dice.below(3), dice.pick(texts)),
-      );
-      const runSeq = 3 * count + dice.below(100);
+      const count = rng.between(1, 40);
+      const records = Array.from({ length: count }, (_, index) => recordOf(3 * index + rng.below(3), rng.pick(texts)));
+      const runSeq = 3 * count + rng.below(100);
       const value = encodeRun(records, runSeq);
       expect(decodeRun(value, runSeq)).toEqual(records);
       for (const { seq, bytes } of records) expect(recordInRun(value, runSeq, seq)).toBe(bytes.toString());

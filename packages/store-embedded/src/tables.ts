@@ -37,7 +37,7 @@ export interface Tables {
   readonly notes: Database<string, Buffer>;
   /** [client, …partition name]: the partitions on which a client has notes. */
   readonly clientNotes: TupleTable;
-  /** Partition name → bytes of its tombstones and notes (`kept.ts`). */
+  /** Partition name → bytes of its tombstones and notes (`retained-bytes.ts`). */
   readonly kept: TupleTable;
   /** […partition name, client, expiry, kind, key]: the notes that expire, ordered by expiry. */
   readonly noteExpiry: Database<string, Buffer>;

@@ -19,7 +19,7 @@ export type WriterRequest =
   /** `changes`, `kept` and `parts` of a large task arrive in messages before it, with the same id. */
   | { readonly kind: 'task'; readonly id: number; readonly task: WriterTask }
   | { readonly kind: 'changes'; readonly id: number; readonly changes: PackedChanges }
-  | { readonly kind: 'kept'; readonly id: number; readonly kept: PackedKept }
+  | { readonly kind: 'kept'; readonly id: number; readonly kept: PackedUnchanged }
   | { readonly kind: 'parts'; readonly id: number; readonly parts: ReadonlyMap<string, string> }
   | { readonly kind: 'close' };
 
@@ -109,15 +109,15 @@ export function encodeChanges(changes: readonly Change[]): WriterChange[] {
 }
 
 /** The objects that a commit leaves unchanged, in columns. */
-interface PackedKept {
+interface PackedUnchanged {
   readonly ids: readonly string[];
   readonly expects: Float64Array;
 }
 
-export function packKept(kept: readonly UnchangedObject[]): PackedKept {
+export function packUnchanged(kept: readonly UnchangedObject[]): PackedUnchanged {
   return { ids: kept.map(({ id }) => id), expects: numbersOf(kept, ({ expect }) => expect) };
 }
 
-export function unpackKept({ ids, expects }: PackedKept): UnchangedObject[] {
+export function unpackUnchanged({ ids, expects }: PackedUnchanged): UnchangedObject[] {
   return ids.map((id, index) => ({ id, expect: expects[index] ?? 0 }));
 }

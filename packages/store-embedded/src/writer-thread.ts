@@ -15,7 +15,7 @@ import { applyTidemark } from './tidemarks.ts';
 import {
   encodeChanges,
   unpackChanges,
-  unpackKept,
+  unpackUnchanged,
   type WriterAnswer,
   type WriterData,
   type WriterReply,
@@ -72,7 +72,7 @@ function serve(port: MessagePort, { file, mapBytes, readerCheckMs, lowDiskBytes 
     },
     kept({ id, kept }) {
       const parts = partsOf(id);
-      for (const object of unpackKept(kept)) parts.kept.push(object);
+      for (const object of unpackUnchanged(kept)) parts.kept.push(object);
     },
     parts({ id, parts }) {
       const documentParts = partsOf(id).parts;

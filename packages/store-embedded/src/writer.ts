@@ -3,7 +3,13 @@ import type { Commit, DocumentWrite } from '@tidemark/core/ports';
 import { Refusal } from '@tidemark/protocol';
 import type { Failure } from './failure.ts';
 import type { Task } from './tasks.ts';
-import { packChanges, packKept, type WriterData, type WriterReply, type WriterRequest } from './writer-messages.ts';
+import {
+  packChanges,
+  packUnchanged,
+  type WriterData,
+  type WriterReply,
+  type WriterRequest,
+} from './writer-messages.ts';
 
 /** Changes, or parts of a document, in one request. Copying more at once would hold up the event loop. */
 const ITEMS_PER_REQUEST = 2_000;
@@ -108,7 +114,7 @@ export class Writer {
     }
     for (const some of portions(kept)) {
       await new Promise((resolve) => setImmediate(resolve));
-      this.#post({ kind: 'kept', id, kept: packKept(some) });
+      this.#post({ kind: 'kept', id, kept: packUnchanged(some) });
     }
     this.#post({ kind: 'task', id, task: { kind: 'commit', commit: { ...commit, changes: [], kept: [] } } });
   }

@@ -1,7 +1,7 @@
 import { createCollection, createLiveQueryCollection, createTransaction, eq, type Transaction } from '@tanstack/db';
 import { type Device, memoryStore } from '@tidemark/client';
 import { openTestServer, type TestServer } from '@tidemark/client-testing';
-import { newDeviceWorld } from '@tidemark/testing';
+import { newDeviceFixture } from '@tidemark/testing';
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest';
 import { storeTransaction, tidemarkCollectionOptions, UploadRefusedError } from './index.ts';
 
@@ -169,12 +169,12 @@ describe('live queries', () => {
   });
 
   it('[TSDB-1] while the device starts over, rows that stay are never gone', async () => {
-    const world = await newDeviceWorld();
+    const fixture = await newDeviceFixture();
     const push = (objects: Record<string, { total: number }>) =>
-      world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
+      fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
     await push({ o1: { total: 1 }, o2: { total: 2 } });
-    const device = await world.open();
-    await world.finish(device.sync());
+    const device = await fixture.open();
+    await fixture.finish(device.sync());
     const { orders } = collectionsOf(device);
     await orders.preload();
     const seen: [string, unknown][] = [];
@@ -183,11 +183,11 @@ describe('live queries', () => {
     };
     orders.subscribeChanges(note, { includeInitialState: true });
     expect(seen.splice(0)).toHaveLength(2);
-    await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o2'] });
+    await fixture.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['o2'] });
     await push({ o3: { total: 3 } });
     // A checksum that does not match makes the device fetch everything again.
     let pulls = 0;
-    world.intercept = ({ path }, go) => {
+    fixture.intercept = ({ path }, go) => {
       if (path !== '/pull' || ++pulls > 1) return undefined;
       return go().then(async (response) => {
         const answer = (await response.json()) as { sources: Record<string, object> };
@@ -195,13 +195,13 @@ describe('live queries', () => {
         return Response.json(answer);
       });
     };
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(device.status.getSnapshot().heals).toBeGreaterThan(0);
     expect(seen.sort()).toEqual([
       ['delete', 'o2'],
       ['insert', 'o3'],
     ]);
-    await world.finish(device.close());
+    await fixture.finish(device.close());
   });
 });
 

@@ -1,10 +1,10 @@
 // What programs outside vitest may use: index.ts adds the contract suites, which register tests.
 
 export {
-  Dice,
   InProcessSync,
   type MemoryStoreOptions,
   openMemoryStore,
+  Rng,
   type SyncExchange,
   seededRandom,
 } from '@tidemark/client-testing';
@@ -101,6 +101,6 @@ export {
   type WebPushStandInOptions,
 } from './push-services/web-push-stand-in.ts';
 export { CrashingStore, type CrashPlan } from './sync/crashing-store.ts';
-export { type DeviceWorld, type Interceptor, newDeviceWorld } from './sync/device-world.ts';
+export { type DeviceFixture, type Interceptor, newDeviceFixture } from './sync/device-fixture.ts';
 export { tabsInMemory } from './sync/tabs-in-memory.ts';
 export { VirtualPlatform } from './sync/virtual-platform.ts';

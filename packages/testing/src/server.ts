@@ -15,7 +15,7 @@ export {
   ADMIN_PASSWORD,
   fastPasswords,
   logIn,
-  quietLog,
+  silentLog,
   startTestServer,
   type TestServer,
   testConfig,

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Attributes, ObjectEntry } from '../push/objects.ts';
 import { createHandler, type HandlerOptions } from './create-handler.ts';
-import { inProcessOperations, inProcessReplays, type KeptAnswer } from './memory.ts';
+import { inProcessOperations, inProcessReplays, type StoredAnswer } from './memory.ts';
 import { SignatureError } from './signature-alarm.ts';
 import { sourceHandlers } from './source-handlers.ts';
 import { Conflict, Rejected } from './verdicts.ts';
@@ -322,10 +322,10 @@ describe('repetitions', () => {
   });
 
   it('[BSDK-12] an own memory is asked first and told afterwards; when it fails, the truth is told', async () => {
-    const kept = new Map<string, KeptAnswer>();
+    const kept = new Map<string, StoredAnswer>();
     const operations = {
       recall: async (key: string) => kept.get(key),
-      keep: async (key: string, it: KeptAnswer) => void kept.set(key, it),
+      keep: async (key: string, it: StoredAnswer) => void kept.set(key, it),
     };
     await handler({ operations })(call('create', create));
     expect(await shown(handler({ operations })(call('create', create)))).toEqual({ status: 200, body: { id: '1' } });

@@ -3,9 +3,9 @@ import { idText, ObjectFlaw } from '../push/objects.ts';
 import {
   inProcessOperations,
   inProcessReplays,
-  type KeptAnswer,
   type OperationMemory,
   type ReplayMemory,
+  type StoredAnswer,
 } from './memory.ts';
 import { objectsAnswer } from './objects-answer.ts';
 import { PROBLEMS, problemAnswer, problemBody } from './problem-answer.ts';
@@ -68,7 +68,7 @@ class CallHandler {
   readonly #replays: ReplayMemory;
   readonly #operations: OperationMemory;
   /** Uploads in progress. A repetition that arrives meanwhile waits for the same answer. */
-  readonly #underWay = new Map<string, Promise<KeptAnswer>>();
+  readonly #underWay = new Map<string, Promise<StoredAnswer>>();
 
   constructor(options: HandlerOptions) {
     this.#options = options;
@@ -173,9 +173,9 @@ class CallHandler {
     }
   }
 
-  async #perform(read: UploadRead, handlers: SourceHandlers, key: string, context: CallContext): Promise<KeptAnswer> {
+  async #perform(read: UploadRead, handlers: SourceHandlers, key: string, context: CallContext): Promise<StoredAnswer> {
     const { source } = read.call;
-    let answer: KeptAnswer;
+    let answer: StoredAnswer;
     try {
       answer = { status: 200, body: await effectOf(read, handlers, context) };
     } catch (error) {
@@ -276,7 +276,7 @@ function operationKey({ name, call }: UploadRead): string {
   return JSON.stringify([name, source, user_id, op_id, id]);
 }
 
-function answerOf({ status, body }: KeptAnswer): Response {
+function answerOf({ status, body }: StoredAnswer): Response {
   const type = status === 200 ? 'application/json' : 'application/problem+json';
   return new Response(body, { status, headers: { 'content-type': type } });
 }

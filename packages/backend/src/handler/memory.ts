@@ -1,5 +1,5 @@
 /** The remembered answer to an upload. */
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly status: number;
   /** JSON text. */
   readonly body: string;
@@ -11,8 +11,8 @@ export interface KeptAnswer {
  * the `op_id` in the transaction of the effect, and then does not need this.
  */
 export interface OperationMemory {
-  recall(key: string): KeptAnswer | undefined | Promise<KeptAnswer | undefined>;
-  keep(key: string, answer: KeptAnswer): void | Promise<void>;
+  recall(key: string): StoredAnswer | undefined | Promise<StoredAnswer | undefined>;
+  keep(key: string, answer: StoredAnswer): void | Promise<void>;
 }
 
 /** Remembered answers; beyond it the oldest is forgotten. */
@@ -20,7 +20,7 @@ const ANSWERS_MAX = 10_000;
 
 /** Remembers answers in this process. */
 export function inProcessOperations(answersMax: number = ANSWERS_MAX): OperationMemory {
-  const kept = new Map<string, KeptAnswer>();
+  const kept = new Map<string, StoredAnswer>();
   return {
     recall: (key) => kept.get(key),
     keep(key, answer) {

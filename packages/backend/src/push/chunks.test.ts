@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing';
+import { Rng, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { type BodyForm, type Chunk, chunksOf, type Piece } from './chunks.ts';
 
@@ -71,12 +71,12 @@ describe('bodies', () => {
 
 it('[BSDK-6] whatever the objects are, none is lost, moved or too much', async () => {
   for (let seed = 1; seed <= 200; seed++) {
-    const dice = new Dice(seededRandom(seed));
-    const count = dice.below(40);
+    const rng = new Rng(seededRandom(seed));
+    const count = rng.below(40);
     const given = pieces(
-      ...Array.from({ length: count }, (_, n): [string, unknown] => [`${n}é`, { text: '€'.repeat(dice.below(30)) }]),
+      ...Array.from({ length: count }, (_, n): [string, unknown] => [`${n}é`, { text: '€'.repeat(rng.below(30)) }]),
     );
-    const bounds = { bytesMax: 160 + dice.below(300), objectsMax: 1 + dice.below(8) };
+    const bounds = { bytesMax: 160 + rng.below(300), objectsMax: 1 + rng.below(8) };
     const chunks = await all(given, bounds);
     const ids = chunks.flatMap(({ body }) => Object.keys(JSON.parse(body).objects));
     expect({ seed, ids }).toEqual({ seed, ids: given.map(({ id }) => id) });

@@ -80,17 +80,17 @@ it('[BSDK-6] all five kinds of push do what the server says they do', async () =
 
 it('[BSDK-6] more than one call holds goes in several, in order, and all of it arrives', async () => {
   const objects = products(250);
-  const told: PushProgress[] = [];
-  const onProgress = (progress: PushProgress) => told.push(progress);
+  const reports: PushProgress[] = [];
+  const onProgress = (progress: PushProgress) => reports.push(progress);
   const report = await tidemark.push.objects('Product', objects, { chunkObjectsMax: 100, onProgress });
   expect(report).toMatchObject({ changed: 250, unchanged: 0, chunks: 3 });
   expect(sent.map((body) => Object.keys(JSON.parse(body).objects).length)).toEqual([100, 100, 50]);
-  expect(told.map(({ chunks, objects: count }) => [chunks, count])).toEqual([
+  expect(reports.map(({ chunks, objects: count }) => [chunks, count])).toEqual([
     [1, 100],
     [2, 200],
     [3, 250],
   ]);
-  expect(told.at(-1)?.bytes).toBe(sent.join('').length);
+  expect(reports.at(-1)?.bytes).toBe(sent.join('').length);
   expect(await md()).toEqual(objects);
   expect(await tidemark.push.deletes('Product', Object.keys(objects), { chunkBytesMax: 1_000 })).toMatchObject({
     changed: 250,

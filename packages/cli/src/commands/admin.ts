@@ -9,7 +9,7 @@ import { commandGroup, examples } from '../examples.ts';
 import { readPassword } from '../input.ts';
 import { requireDataFolder } from '../local/data-folder.ts';
 import { withStore } from '../local/with-store.ts';
-import { printKeptTokens } from './tokens.ts';
+import { printStoredTokens } from './tokens.ts';
 
 interface ResetOptions {
   readonly passwordStdin?: boolean;
@@ -107,5 +107,5 @@ function tell(cli: Cli, command: Command, report: ResetReport): void {
   cli.terminal.say(
     `The password of ${report.login} is changed, and everybody logged in with the old one is logged out.`,
   );
-  printKeptTokens(cli, report.kept_tokens);
+  printStoredTokens(cli, report.kept_tokens);
 }

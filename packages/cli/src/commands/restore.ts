@@ -26,8 +26,8 @@ export function addRestore(program: Command, cli: Cli): void {
     .action(async (backup: string, { yes }: { readonly yes?: boolean }, self: Command) => {
       const { config } = configOf(self, cli);
       requireEmbedded(config);
-      const wish = { backup: resolve(cli.folder, backup), folder: config.dataFolder, isConfirmed: yes === true };
-      await restore(cli, self, config, wish);
+      const request = { backup: resolve(cli.folder, backup), folder: config.dataFolder, isConfirmed: yes === true };
+      await restore(cli, self, config, request);
     });
   withExamples(
     command,
@@ -36,10 +36,10 @@ export function addRestore(program: Command, cli: Cli): void {
   );
 }
 
-async function restore(cli: Cli, command: Command, config: Config, wish: Restore): Promise<void> {
-  const { backup, folder } = wish;
+async function restore(cli: Cli, command: Command, config: Config, request: Restore): Promise<void> {
+  const { backup, folder } = request;
   requireBackup(backup);
-  await requireReplaceable(cli, wish);
+  await requireReplaceable(cli, request);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const staging = await stage(backup, folder);
   try {
@@ -47,7 +47,7 @@ async function restore(cli: Cli, command: Command, config: Config, wish: Restore
     const replaced = await exchange(folder, staging, async () => (await processesUsing(folder))?.length === 0);
     if (replaced === 'not_alone')
       throw new CliFailure(`another process has just opened ${folder}; nothing was changed`);
-    tell(cli, command, wish, replaced);
+    tell(cli, command, request, replaced);
   } finally {
     unstage(staging);
   }

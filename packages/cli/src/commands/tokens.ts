@@ -100,14 +100,14 @@ function momentOf(text: string): string {
   throw usageFailure(`--expires ${JSON.stringify(text)} is neither a time such as 90d nor a moment`);
 }
 
-interface KeptToken {
+interface StoredToken {
   readonly id: string;
   readonly name: string | null;
   readonly scopes: readonly string[];
 }
 
 /** Prints which tokens stay valid after a change of password, and how to revoke them. */
-export function printKeptTokens(cli: Cli, tokens: readonly KeptToken[]): void {
+export function printStoredTokens(cli: Cli, tokens: readonly StoredToken[]): void {
   if (tokens.length === 0) return;
   cli.terminal.say('These named tokens stay valid, because programs may depend on them:');
   for (const { id, name, scopes } of tokens) cli.terminal.say(`  ${id}  ${name ?? ''}  (${scopes.join(', ')})`);

@@ -11,7 +11,7 @@ import { attributeOf, confirm, readJsonText, readPassword } from '../input.ts';
 import { factsAbout } from './export-user.ts';
 import { addListOptions, type ListOptions, readRows } from './listing.ts';
 import { wholeNumber } from './sources.ts';
-import { printKeptTokens } from './tokens.ts';
+import { printStoredTokens } from './tokens.ts';
 
 interface AttributeOptions {
   readonly attribute?: readonly string[];
@@ -206,7 +206,7 @@ function addSet(users: Command, cli: Cli): void {
         const changed = await api.users.update(login, changes as UserChanges, given({ revokeTokens }));
         const { kept_tokens = [], ...user } = changed;
         print.record(print.isJson ? changed : user);
-        if (!print.isJson) printKeptTokens(cli, kept_tokens);
+        if (!print.isJson) printStoredTokens(cli, kept_tokens);
       }),
     );
   withExamples(

@@ -1,5 +1,5 @@
 import { type LocalRow, type LocalStore, type LocalWrite, TABLES } from '@tidemark/client';
-import { Dice } from '../random/dice.ts';
+import { Rng } from '../random/rng.ts';
 import { seededRandom } from '../random/seeded-random.ts';
 
 /** A storage location for one device. */
@@ -125,14 +125,14 @@ export const localStoreCases: readonly LocalStoreCase[] = [
   {
     title: '[LOCAL-5] after any sequence of commits the store holds what a plain map would hold, also after reopening',
     run: inPlace(async (place, { isDurable }) => {
-      const dice = new Dice(seededRandom(7));
+      const rng = new Rng(seededRandom(7));
       const oracle = new Map<string, LocalRow>();
       let store = await place.open();
       for (let round = 0; round < 60; round++) {
-        const writes = drawWrites(dice);
+        const writes = drawWrites(rng);
         await store.commit(writes);
         applyWrites(oracle, writes);
-        if (isDurable && dice.chance(20)) {
+        if (isDurable && rng.chance(20)) {
           await store.close();
           store = await place.open();
         }
@@ -184,10 +184,10 @@ function applyWrites(oracle: Map<string, LocalRow>, writes: readonly LocalWrite[
   }
 }
 
-function drawWrites(dice: Dice): readonly LocalWrite[] {
-  return Array.from({ length: dice.between(0, 6) }, () => {
-    const place = { table: dice.pick(TABLES), key: [dice.pick(['', 'a']), dice.pick(['x', 'y', 'z'])] } as const;
-    return dice.chance(30) ? place : { ...place, value: dice.below(1_000) };
+function drawWrites(rng: Rng): readonly LocalWrite[] {
+  return Array.from({ length: rng.between(0, 6) }, () => {
+    const place = { table: rng.pick(TABLES), key: [rng.pick(['', 'a']), rng.pick(['x', 'y', 'z'])] } as const;
+    return rng.chance(30) ? place : { ...place, value: rng.below(1_000) };
   });
 }
 

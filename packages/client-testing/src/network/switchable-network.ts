@@ -1,5 +1,5 @@
 import type { NetworkHints, Platform } from '@tidemark/client';
-import { Dice } from '../random/dice.ts';
+import { Rng } from '../random/rng.ts';
 import { seededRandom } from '../random/seeded-random.ts';
 
 /** What the network does to messages. Parts are from 0, never, to 1, always. */
@@ -22,7 +22,7 @@ const CHANCES = 10_000;
 export class TestNetwork {
   readonly #serve: Platform['fetch'];
   readonly #after: Platform['after'];
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #listeners = new Set<() => void>();
   /** Requests and streams under way. */
   readonly #open = new Set<AbortController>();
@@ -33,7 +33,7 @@ export class TestNetwork {
   constructor(serve: Platform['fetch'], after: Platform['after'], seed: number) {
     this.#serve = serve;
     this.#after = after;
-    this.#dice = new Dice(seededRandom(seed));
+    this.#rng = new Rng(seededRandom(seed));
   }
 
   /** What platforms tell apps about the network. */
@@ -107,7 +107,7 @@ export class TestNetwork {
   }
 
   #happens(part: number): boolean {
-    return this.#dice.below(CHANCES) < part * CHANCES;
+    return this.#rng.below(CHANCES) < part * CHANCES;
   }
 
   async #delay(ms: number, signal: AbortSignal): Promise<void> {

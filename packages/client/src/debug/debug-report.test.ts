@@ -1,19 +1,19 @@
 import type { LoggedCall } from '@tidemark/client';
-import { newDeviceWorld } from '@tidemark/testing';
+import { newDeviceFixture } from '@tidemark/testing';
 import { expect, it, vi } from 'vitest';
 import { CALLS_LOGGED_MAX } from '../limits.ts';
 
 const SECRET = 'nobody may read this';
 
 async function setUp() {
-  const world = await newDeviceWorld();
-  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 'secret-id': { text: SECRET } } });
+  const fixture = await newDeviceFixture();
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 'secret-id': { text: SECRET } } });
   const calls: LoggedCall[] = [];
-  const device = await world.open({ log: (call) => calls.push(call) });
-  await world.finish(device.sync());
-  world.platform.setOnline(false);
+  const device = await fixture.open({ log: (call) => calls.push(call) });
+  await fixture.finish(device.sync());
+  fixture.platform.setOnline(false);
   await device.source('Order').create({ text: SECRET }, { id: 'secret-id-2' });
-  return { world, device, calls };
+  return { fixture, device, calls };
 }
 
 it('[DEBUG-1] a report tells status, sources, uploads and calls, and nothing of the data or the token', async () => {
@@ -43,9 +43,9 @@ it('[DEBUG-1] a report has the data if the app asks for it, but never a token', 
 });
 
 it('[DEBUG-2] the log of an app gets every call to the server without bodies, and the last calls are kept', async () => {
-  const { world, device, calls } = await setUp();
-  world.platform.setOnline(true);
-  for (let round = 0; round < CALLS_LOGGED_MAX; round++) await world.finish(device.sync());
+  const { fixture, device, calls } = await setUp();
+  fixture.platform.setOnline(true);
+  for (let round = 0; round < CALLS_LOGGED_MAX; round++) await fixture.finish(device.sync());
   expect(calls.length).toBeGreaterThan(CALLS_LOGGED_MAX);
   await vi.waitFor(async () => expect((await device.debug()).calls).toEqual(calls.slice(-CALLS_LOGGED_MAX)));
   expect(Object.keys(calls[0] ?? {}).sort()).toEqual(['atMs', 'method', 'path', 'status', 'tookMs']);

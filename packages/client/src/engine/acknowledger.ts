@@ -2,7 +2,7 @@ import { type AckRequest, PULL_SOURCES_MAX } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { ACKNOWLEDGE_EVERY_MS, ACKNOWLEDGE_LIVE_SPREAD_MS, ACKNOWLEDGE_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
-import { placeIn, placeText, type RowPlace } from '../state/group-rows.ts';
+import { parseScope, type RowScope, scopeText } from '../state/group-rows.ts';
 import { fraction } from '../transport/pause-ms.ts';
 import { readAnything } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
@@ -19,7 +19,7 @@ export class Acknowledger {
   readonly #platform: Platform;
   readonly #caller: SessionCaller;
   readonly #clientId: () => string | null;
-  /** By source, or by source and group (`placeText`). */
+  /** By source, or by source and group (`scopeText`). */
   readonly #tokens = new Map<string, string>();
   #cancel: (() => void) | null = null;
   readonly #underWay = new Set<Promise<void>>();
@@ -36,20 +36,20 @@ export class Acknowledger {
   }
 
   /** Sends the token of a source or group that was pulled, together with others that follow soon. */
-  note(place: RowPlace, token: string): void {
+  note(place: RowScope, token: string): void {
     this.#noteAfter(place, token, 0);
   }
 
   /** Does the same some time later, because all devices that listen get the page of an event at the same moment. */
-  noteLive(place: RowPlace, token: string): void {
+  noteLive(place: RowScope, token: string): void {
     // Drawing again for every page would bring the call forward.
     if (this.#cancel === null) this.#noteAfter(place, token, fraction(this.#platform) * ACKNOWLEDGE_LIVE_SPREAD_MS);
-    else this.#tokens.set(placeText(place), token);
+    else this.#tokens.set(scopeText(place), token);
   }
 
-  #noteAfter(place: RowPlace, token: string, leastMs: number): void {
+  #noteAfter(place: RowScope, token: string, leastMs: number): void {
     if (!this.#isSupported) return;
-    this.#tokens.set(placeText(place), token);
+    this.#tokens.set(scopeText(place), token);
     const pauseMs = Math.min(ACKNOWLEDGE_EVERY_MS, Math.max(0, this.#nextAtMs - this.#platform.nowMs()));
     const delayMs = Math.round(Math.max(leastMs, pauseMs));
     const dueAtMs = this.#platform.nowMs() + delayMs;
@@ -84,7 +84,7 @@ export class Acknowledger {
   /** A pull that is about to be sent presents the tokens of these sources itself. */
   skip(sources: Iterable<string>): void {
     const presented = new Set(sources);
-    for (const place of this.#tokens.keys()) if (presented.has(placeIn(place).source)) this.#tokens.delete(place);
+    for (const place of this.#tokens.keys()) if (presented.has(parseScope(place).source)) this.#tokens.delete(place);
   }
 
   /** Drops what was not sent, because the session has ended or the device closes. */
@@ -122,7 +122,7 @@ export class Acknowledger {
 function heldIn(tokens: ReadonlyMap<string, string>): ReadonlyMap<string, AckRequest['sources'][string]> {
   const held = new Map<string, AckRequest['sources'][string]>();
   for (const [text, token] of tokens) {
-    const { source, group } = placeIn(text);
+    const { source, group } = parseScope(text);
     const known = held.get(source);
     const others = typeof known === 'object' ? Object.entries(known.groups) : [];
     held.set(source, group === undefined ? token : { groups: Object.fromEntries([...others, [group, token]]) });

@@ -1,36 +1,36 @@
 import type { Device, MergeFunction } from '@tidemark/client';
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 
 const push = (objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.objects.push({ source: 'Strict', user_id: 'ada', objects });
+  fixture.tidemark.objects.push({ source: 'Strict', user_id: 'ada', objects });
 
 const onServer = async () =>
-  Object.fromEntries(await world.tidemark.objects.read({ source: 'Strict', user_id: 'ada' }));
+  Object.fromEntries(await fixture.tidemark.objects.read({ source: 'Strict', user_id: 'ada' }));
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
-  await world.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
+  fixture = await newDeviceFixture();
+  await fixture.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
   await push({ o: { a: 1, b: 1, c: 1 } });
 });
 
 /** A device that changed `a`, `b` and `c` offline while somebody else changed `b`. */
 async function conflicting(merge?: MergeFunction, thenOffline?: (device: Device) => Promise<void>): Promise<Device> {
-  const device = await world.open(merge === undefined ? {} : { merge: { Strict: merge } });
-  await world.finish(device.sync());
-  world.platform.setOnline(false);
+  const device = await fixture.open(merge === undefined ? {} : { merge: { Strict: merge } });
+  await fixture.finish(device.sync());
+  fixture.platform.setOnline(false);
   await device.source('Strict').update('o', { a: 'mine', b: 'mine', c: undefined });
   await thenOffline?.(device);
   await push({ o: { b: 'theirs' } });
-  world.platform.setOnline(true);
+  fixture.platform.setOnline(true);
   return device;
 }
 
 const converged = async (device: Device) => {
-  await world.platform.until(() => device.uploads.list().length === 0);
-  await world.finish(device.sync());
+  await fixture.platform.until(() => device.uploads.list().length === 0);
+  await fixture.finish(device.sync());
   return device.source('Strict').get('o')?.attributes;
 };
 
@@ -38,7 +38,7 @@ it('[UP-18] only the attributes in conflict are rolled back, and the others are 
   const device = await conflicting();
   const looks: unknown[] = [];
   device.source('Strict').subscribe(() => looks.push(device.source('Strict').get('o')?.attributes));
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   expect(await converged(device)).toEqual({ a: 'mine', b: 'theirs' });
   expect(await onServer()).toEqual({ o: { a: 'mine', b: 'theirs' } });
   expect(device.problems.list()).toMatchObject([
@@ -51,13 +51,13 @@ it('[UP-18] only the attributes in conflict are rolled back, and the others are 
 it('[UP-18] what later uploads have changed is not overwritten by the rest of an update in conflict', async () => {
   const device = await conflicting();
   let isFirst = true;
-  world.intercept = ({ path }, go) => {
+  fixture.intercept = ({ path }, go) => {
     if (path !== '/push' || !isFirst) return undefined;
     isFirst = false;
     // The next change is made while the update in conflict is in flight.
     return device.source('Strict').update('o', { a: 'later' }).then(go);
   };
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   expect(await converged(device)).toEqual({ a: 'later', b: 'theirs' });
   expect(await onServer()).toEqual({ o: { a: 'later', b: 'theirs' } });
 });
@@ -69,14 +69,14 @@ it('[UP-18] what a later upload of the same push has removed is not set again by
     await offline.source('Strict').update('other', { a: 2 });
     await offline.source('Strict').update('o', { a: undefined });
   });
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   expect(await converged(device)).toEqual({ b: 'theirs' });
   expect(await onServer()).toEqual({ o: { b: 'theirs' }, other: { a: 2 } });
 });
 
 it('[UP-19] a problem is resolved by writing attributes on the current state', async () => {
   const device = await conflicting();
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   await converged(device);
   const [problem] = device.problems.list();
   await device.problems.resolve(problem?.opId ?? '', { b: 'both', c: 2 });
@@ -87,13 +87,13 @@ it('[UP-19] a problem is resolved by writing attributes on the current state', a
 });
 
 it('[UP-19] resolving creates an object that was deleted meanwhile', async () => {
-  const device = await world.open();
-  await world.finish(device.sync());
-  world.platform.setOnline(false);
+  const device = await fixture.open();
+  await fixture.finish(device.sync());
+  fixture.platform.setOnline(false);
   await device.source('Strict').update('o', { a: 'mine' });
-  await world.tidemark.objects.pushDeletes({ source: 'Strict', user_id: 'ada', objects: ['o'] });
-  world.platform.setOnline(true);
-  await world.finish(device.sync());
+  await fixture.tidemark.objects.pushDeletes({ source: 'Strict', user_id: 'ada', objects: ['o'] });
+  fixture.platform.setOnline(true);
+  await fixture.finish(device.sync());
   const [problem] = device.problems.list();
   expect([problem?.error.code, problem?.current]).toEqual(['object_not_found', null]);
   await device.problems.resolve(problem?.opId ?? '', { b: 2 });
@@ -108,8 +108,8 @@ it('[UP-20] a merge function solves conflicts of its source without the app', as
     return { b: `${String(conflict.theirs?.b)} and ${String(conflict.mine?.b)}` };
   });
   device.on('problem', (problem) => problems.push(problem));
-  await world.finish(device.sync());
-  await world.platform.until(() => device.problems.list().length === 0);
+  await fixture.finish(device.sync());
+  await fixture.platform.until(() => device.problems.list().length === 0);
   expect(await converged(device)).toEqual({ a: 'mine', b: 'theirs and mine' });
   expect(await onServer()).toEqual({ o: { a: 'mine', b: 'theirs and mine' } });
   expect(seen).toMatchObject([{ id: 'o', mine: { b: 'mine' }, removed: [], theirs: { b: 'theirs' } }]);
@@ -120,7 +120,7 @@ it('[UP-20] a conflict that the merge function leaves alone is a problem', async
   const device = await conflicting(() => null);
   const problems: unknown[] = [];
   device.on('problem', (problem) => problems.push(problem));
-  await world.finish(device.sync());
-  await world.platform.until(() => problems.length === 1);
+  await fixture.finish(device.sync());
+  await fixture.platform.until(() => problems.length === 1);
   expect(device.problems.list()).toMatchObject([{ attributes: { b: 'mine' } }]);
 });

@@ -2,16 +2,16 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Device, LocalStore } from '@tidemark/client';
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openFileStore } from '../stores/file-store.ts';
 import { openIndexedDbStore } from '../stores/indexeddb-store.ts';
 import { type KeyValueStorage, openKeyValueStore } from '../stores/key-value-store.ts';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
+  fixture = await newDeviceFixture();
 });
 
 const ada = { login: 'ada', password: 'long enough' };
@@ -24,7 +24,7 @@ const WAIT = { timeout: 60_000, interval: 5 };
 /** Lets virtual time pass until the condition holds: files are written in real time. */
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   await vi.waitFor(async () => {
-    await world.platform.advance(1_000);
+    await fixture.platform.advance(1_000);
     if (!(await condition())) throw new Error('not yet');
   }, WAIT);
 }
@@ -128,17 +128,17 @@ const STORES = [
 
 /** A device with data of the server, an upload that was sent, and one that waits. */
 async function used(store: LocalStore): Promise<Device> {
-  await world.tidemark.objects.push({
+  await fixture.tidemark.objects.push({
     source: 'Order',
     user_id: 'ada',
     objects: { 'id-of-secret': { text: SECRET }, other: { text: SECRET } },
   });
-  const device = await world.open({ store, user: null });
+  const device = await fixture.open({ store, user: null });
   await finish(device.signIn(ada));
   await finish(device.sync());
   await device.source('Order').update('other', { more: SECRET });
   await finish(device.sync());
-  world.platform.setOnline(false);
+  fixture.platform.setOnline(false);
   await device.source('Order').create({ text: SECRET }, { id: 'id-of-secret-2' });
   return device;
 }
@@ -147,11 +147,11 @@ async function used(store: LocalStore): Promise<Device> {
 async function emptied(store: LocalStore): Promise<Device> {
   const ids = Array.from({ length: 300 }, (_, at) => `id-of-secret-${at}`);
   const objects = Object.fromEntries(ids.map((id) => [id, { text: SECRET }]));
-  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
-  const device = await world.open({ store, user: null });
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
+  const device = await fixture.open({ store, user: null });
   await finish(device.signIn(ada));
   await finish(device.sync());
-  await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ids });
+  await fixture.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ids });
   await finish(device.sync());
   expect(device.source('Order').list()).toEqual([]);
   return device;
@@ -164,7 +164,7 @@ function expectNothing(content: string): void {
 }
 
 const isConfirmed = async (client: string | null) => (await wipeOf(client))?.confirmed_at !== null;
-const wipeOf = async (client: string | null) => (await world.tidemark.clients.get(client)).wipe;
+const wipeOf = async (client: string | null) => (await fixture.tidemark.clients.get(client)).wipe;
 
 describe('data hygiene', () => {
   it.each(STORES)(
@@ -176,7 +176,7 @@ describe('data hygiene', () => {
       await device.signOut({ discardUploads: true });
       expectNothing(await content());
       expect(await content()).toMatch(TOKEN);
-      world.platform.setOnline(true);
+      fixture.platform.setOnline(true);
       await until(() => store.scrubs === 2);
       await device.close();
       expect(await content()).not.toMatch(TOKEN);
@@ -202,9 +202,9 @@ describe('data hygiene', () => {
       const { store, content } = await open();
       const device = await used(store);
       const { clientId } = device.status.getSnapshot();
-      world.platform.setOnline(true);
+      fixture.platform.setOnline(true);
       const tokens: string[] = [];
-      world.intercept = ({ method, path }, _go, init) => {
+      fixture.intercept = ({ method, path }, _go, init) => {
         if (method === 'DELETE' && path === '/token') {
           tokens.push(new Headers(init.headers).get('authorization') ?? '');
         }
@@ -226,14 +226,14 @@ describe('data hygiene', () => {
     const device = await used(lasting);
     await device.signOut({ discardUploads: true });
     await device.close();
-    expect(world.sync.count('/token')).toBe(0);
-    world.platform.setOnline(true);
+    expect(fixture.sync.count('/token')).toBe(0);
+    fixture.platform.setOnline(true);
     let failures = 0;
-    world.intercept = ({ path }) =>
+    fixture.intercept = ({ path }) =>
       path === '/token' && failures++ < 2 ? Promise.reject(new TypeError('no route')) : undefined;
-    const again = await world.open({ store: lasting, user: null });
+    const again = await fixture.open({ store: lasting, user: null });
     await until(() => store.scrubs === 2);
-    expect([failures, world.sync.count('/token')]).toEqual([3, 1]);
+    expect([failures, fixture.sync.count('/token')]).toEqual([3, 1]);
     expect(JSON.stringify(await store.load())).not.toMatch(TOKEN);
     await again.close();
   });
@@ -243,12 +243,12 @@ describe('data hygiene', () => {
     const device = await used(store);
     const { clientId } = device.status.getSnapshot();
     await device.signOut({ discardUploads: true });
-    world.intercept = ({ method, path }) =>
+    fixture.intercept = ({ method, path }) =>
       method === 'DELETE' && path === '/token' ? Promise.reject(new TypeError('no route')) : undefined;
-    world.platform.setOnline(true);
+    fixture.platform.setOnline(true);
     await finish(device.signIn(ada));
-    world.intercept = () => undefined;
-    await until(() => world.sync.log.some(({ method, path }) => method === 'DELETE' && path === '/token'));
+    fixture.intercept = () => undefined;
+    await until(() => fixture.sync.log.some(({ method, path }) => method === 'DELETE' && path === '/token'));
     await finish(device.sync());
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada' });
     expect(device.status.getSnapshot().clientId).not.toBe(clientId);
@@ -263,8 +263,8 @@ describe('remote wipe', () => {
       const { store, content } = await open();
       const device = await used(store);
       const { clientId } = device.status.getSnapshot();
-      await world.tidemark.clients.orderWipe(clientId, 'admin');
-      world.platform.setOnline(true);
+      await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+      fixture.platform.setOnline(true);
       await until(() => store.scrubs === 2);
       expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', userId: null, clientId: null });
       expect([device.source('Order').list(), device.uploads.list()]).toEqual([[], []]);
@@ -280,7 +280,7 @@ describe('remote wipe', () => {
     const { store, content } = await open();
     const device = await emptied(store);
     const { clientId } = device.status.getSnapshot();
-    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
     await finish(device.sync().catch(() => undefined));
     await until(() => store.scrubs === 2);
     expect(await isConfirmed(clientId)).toBe(true);
@@ -293,15 +293,15 @@ describe('remote wipe', () => {
     const lasting = { load: () => store.load(), commit: store.commit.bind(store), close: async () => undefined };
     const device = await used(lasting);
     const { clientId } = device.status.getSnapshot();
-    await world.tidemark.clients.orderWipe(clientId, 'admin');
-    world.intercept = ({ path }) => (path.endsWith('/wiped') ? Promise.reject(new TypeError('no route')) : undefined);
-    world.platform.setOnline(true);
+    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    fixture.intercept = ({ path }) => (path.endsWith('/wiped') ? Promise.reject(new TypeError('no route')) : undefined);
+    fixture.platform.setOnline(true);
     await until(() => modeOf(device) === 'signed_out');
     expectNothing(await content());
     await device.close();
     expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: null });
-    world.intercept = () => undefined;
-    const again = await world.open({ store: lasting, user: null });
+    fixture.intercept = () => undefined;
+    const again = await fixture.open({ store: lasting, user: null });
     await until(() => store.scrubs === 2);
     expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
     expect(await content()).not.toMatch(TOKEN);
@@ -312,9 +312,9 @@ describe('remote wipe', () => {
     const { store, content } = await fileStore();
     const device = await used(store);
     const { clientId } = device.status.getSnapshot();
-    world.sync.endSessions();
-    await world.tidemark.clients.orderWipe(clientId, 'admin');
-    world.platform.setOnline(true);
+    fixture.sync.endSessions();
+    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    fixture.platform.setOnline(true);
     await until(() => modeOf(device) === 'needs_sign_in');
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in' });
     await finish(device.signIn(ada));
@@ -327,11 +327,11 @@ describe('remote wipe', () => {
   });
 
   it('[WIPE-8] a session that is renewed without the user is wiped, too', async () => {
-    const device = await world.open({ getToken: async () => ada });
+    const device = await fixture.open({ getToken: async () => ada });
     await finish(device.sync());
     const { clientId } = device.status.getSnapshot();
-    world.sync.endSessions();
-    await world.tidemark.clients.orderWipe(clientId, 'admin');
+    fixture.sync.endSessions();
+    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
     await expect(finish(device.sync())).rejects.toMatchObject({ code: expect.any(String) });
     await until(() => isConfirmed(clientId));
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', clientId: null });
@@ -344,8 +344,8 @@ describe('remote wipe', () => {
     const device = await used(store);
     const { clientId } = device.status.getSnapshot();
     await device.signOut({ discardUploads: true });
-    await world.tidemark.clients.orderWipe(clientId, 'admin');
-    world.platform.setOnline(true);
+    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    fixture.platform.setOnline(true);
     await until(() => isConfirmed(clientId));
     expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
     await device.close();
@@ -363,8 +363,8 @@ describe('remote wipe', () => {
     const device = await used(failing);
     failures = 0;
     const { clientId } = device.status.getSnapshot();
-    await world.tidemark.clients.orderWipe(clientId, 'admin');
-    world.platform.setOnline(true);
+    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    fixture.platform.setOnline(true);
     await until(() => isConfirmed(clientId));
     expect(failures).toBeGreaterThan(2);
     expectNothing(await content());
@@ -377,7 +377,7 @@ describe('a database that is deleted from outside', () => {
   it('[LOCAL-9] the status says store_failed at once, without a change or a call', async () => {
     const { IDBFactory } = await import('fake-indexeddb');
     const indexedDB = new IDBFactory();
-    const device = await world.open({ store: await openIndexedDbStore({ indexedDB }), user: null });
+    const device = await fixture.open({ store: await openIndexedDbStore({ indexedDB }), user: null });
     await finish(device.signIn(ada));
     await finish(device.sync());
     expect(device.status.getSnapshot().error).toBeNull();

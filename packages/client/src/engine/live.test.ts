@@ -1,19 +1,19 @@
 import type { Device } from '@tidemark/client';
 import type { PushAnswer, SyncEvents } from '@tidemark/protocol';
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 type Change = SyncEvents['changed'];
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
-  world.sync.sendsPages = true;
+  fixture = await newDeviceFixture();
+  fixture.sync.sendsPages = true;
 });
 
 const push = (objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
+  fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
 
 const status = (device: Device) => device.status.getSnapshot();
 const idsOn = (device: Device) =>
@@ -21,11 +21,11 @@ const idsOn = (device: Device) =>
     .source('Order')
     .list()
     .map(({ id }) => id);
-const pulls = () => world.sync.count('/pull');
+const pulls = () => fixture.sync.count('/pull');
 
-async function listening(options: Parameters<DeviceWorld['open']>[0] = {}): Promise<Device> {
-  const device = await world.open({ live: true, ...options });
-  await world.platform.until(() => status(device).isLive && status(device).mode === 'idle');
+async function listening(options: Parameters<DeviceFixture['open']>[0] = {}): Promise<Device> {
+  const device = await fixture.open({ live: true, ...options });
+  await fixture.platform.until(() => status(device).isLive && status(device).mode === 'idle');
   return device;
 }
 
@@ -34,12 +34,12 @@ async function listeningWith(onChanged: (change: Change, send: (change: Change) 
   await push({ first: { a: 1 } });
   const device = await listening();
   let count = 0;
-  world.sync.onChanged = (change, send) => onChanged(change, send, ++count);
+  fixture.sync.onChanged = (change, send) => onChanged(change, send, ++count);
   return device;
 }
 
 const until = (device: Device, ids: readonly string[]) =>
-  world.platform.until(() => JSON.stringify(idsOn(device)) === JSON.stringify(ids), `${idsOn(device)} to be ${ids}`);
+  fixture.platform.until(() => JSON.stringify(idsOn(device)) === JSON.stringify(ids), `${idsOn(device)} to be ${ids}`);
 
 describe('pages that events carry', () => {
   it('[SDK-19] a page that begins where the device is is applied without a pull, and its token is the next one', async () => {
@@ -47,11 +47,11 @@ describe('pages that events carry', () => {
     const before = pulls();
     await push({ second: { a: 1 }, first: { a: 2 } });
     await until(device, ['first', 'second']);
-    await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['first'] });
+    await fixture.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: ['first'] });
     await until(device, ['second']);
     expect([pulls(), status(device).heals]).toEqual([before, 0]);
-    expect(status(device).lastSyncedAtMs).toBe(world.platform.nowMs());
-    await world.finish(device.sync());
+    expect(status(device).lastSyncedAtMs).toBe(fixture.platform.nowMs());
+    await fixture.finish(device.sync());
     expect(idsOn(device)).toEqual(['second']);
   });
 
@@ -78,7 +78,7 @@ describe('pages that events carry', () => {
     await until(device, ['first', 'second']);
     await push({ third: { a: 1 } });
     await until(device, ['first', 'second', 'third']);
-    await world.platform.until(() => status(device).mode === 'idle');
+    await fixture.platform.until(() => status(device).mode === 'idle');
     expect([views, status(device).heals]).toEqual([[2, 3], 0]);
   });
 
@@ -95,14 +95,14 @@ describe('pages that events carry', () => {
     await push({ second: { a: 1 } });
     await push({ third: { a: 1 } });
     await until(device, ['first', 'second', 'third']);
-    await world.platform.until(() => status(device).mode === 'idle');
+    await fixture.platform.until(() => status(device).mode === 'idle');
     expect([pulls() - before <= 2, status(device).heals]).toEqual([true, 0]);
   });
 
   it('[SDK-19] pages that come during a pull are applied after it, if it did not include them', async () => {
     const device = await listeningWith((change, send) => send(change));
     let count = 0;
-    world.intercept = ({ path }, go) => {
+    fixture.intercept = ({ path }, go) => {
       if (path !== '/pull' || ++count > 1) return undefined;
       return go().then(async (answer) => {
         for (const id of ['during', 'also']) await push({ [id]: { a: 1 } });
@@ -110,7 +110,7 @@ describe('pages that events carry', () => {
         return answer;
       });
     };
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     await until(device, ['also', 'during', 'first']);
     expect(count).toBe(1);
   });
@@ -119,12 +119,12 @@ describe('pages that events carry', () => {
     const device = await listeningWith((change, send) => send(change));
     device.goOffline();
     device.goOnline();
-    await world.platform.until(() => status(device).isLive && status(device).mode === 'idle');
+    await fixture.platform.until(() => status(device).isLive && status(device).mode === 'idle');
     const views: string[][] = [];
     device.source('Order').subscribe(() => views.push([...idsOn(device)]));
-    await world.finish(device.source('Order').create({ a: 1 }, { id: 'mine' }));
+    await fixture.finish(device.source('Order').create({ a: 1 }, { id: 'mine' }));
     await push({ theirs: { a: 1 } });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(idsOn(device).sort()).toEqual(['first', 'mine', 'theirs']);
     expect(views.every((ids) => ids.includes('mine'))).toBe(true);
     expect(device.uploads.list()).toEqual([]);
@@ -134,15 +134,15 @@ describe('pages that events carry', () => {
     await push({ x: { name: 'old' } });
     const device = await listening();
     // The answer to the push says that the backend has not been asked yet.
-    world.intercept = ({ path }, go) =>
+    fixture.intercept = ({ path }, go) =>
       path === '/push'
         ? go().then(async (answer) => {
             const { outcomes } = (await answer.json()) as PushAnswer;
             return Response.json({ outcomes: outcomes.map((outcome) => ({ ...outcome, status: 'queued' })) });
           })
         : undefined;
-    await world.finish(device.source('Order').update('x', { name: 'mine' }));
-    await world.platform.until(() => device.uploads.list().length === 0 && status(device).mode === 'idle');
+    await fixture.finish(device.source('Order').update('x', { name: 'mine' }));
+    await fixture.platform.until(() => device.uploads.list().length === 0 && status(device).mode === 'idle');
     const before = pulls();
     await push({ x: { name: 'theirs' }, z: { name: 'new' } });
     await until(device, ['x', 'z']);
@@ -163,8 +163,8 @@ describe('pages that events carry', () => {
 
   it('[SDK-19] a page that is none, or one of several, is taken as a hint', async () => {
     for (const page of [{ token: 't' }, 'none', null, { token: 't', more: true, size: 1 }, undefined]) {
-      world = await newDeviceWorld();
-      world.sync.sendsPages = true;
+      fixture = await newDeviceFixture();
+      fixture.sync.sendsPages = true;
       const device = await listeningWith((change, send) => send({ ...change, page } as unknown as Change));
       const before = pulls();
       await push({ second: { a: 1 } });
@@ -175,7 +175,7 @@ describe('pages that events carry', () => {
 
   it('[SDK-19] a page of a source that the device does not sync is ignored', async () => {
     const device = await listening({ sources: ['Order'] });
-    await world.tidemark.objects.push({ source: 'Product', objects: { p: { a: 1 } } });
+    await fixture.tidemark.objects.push({ source: 'Product', objects: { p: { a: 1 } } });
     await push({ second: { a: 1 } });
     await until(device, ['second']);
     expect(device.source('Product').list()).toEqual([]);

@@ -1,4 +1,4 @@
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 import { clientError } from '../client-error.ts';
 import { CallLog } from '../debug/call-log.ts';
@@ -13,7 +13,7 @@ const fail: LoadNetwork = async () => {
   throw clientError('unreachable', NOT_LOADED.detail);
 };
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 /** How the network part is loaded, and how often that was tried. */
 let load: LoadNetwork;
 let attempts: number;
@@ -21,12 +21,12 @@ let attempts: number;
 beforeEach(async () => {
   load = loadNetwork;
   attempts = 0;
-  world = await newDeviceWorld();
+  fixture = await newDeviceFixture();
 });
 
 async function openDevice(store: LocalStore): Promise<Device> {
   const host = await Alone.open({
-    ...{ url: 'http://tidemark.test', store, platform: world.platform, sources: null, pageObjects: null },
+    ...{ url: 'http://tidemark.test', store, platform: fixture.platform, sources: null, pageObjects: null },
     ...{
       pollMs: 60_000,
       usesStream: false,
@@ -50,9 +50,9 @@ const status = (device: Device) => device.status.getSnapshot();
 /** Returns a store with a session and one object. */
 async function filledStore() {
   const store = memoryStore();
-  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { n: 1 } } });
-  const device = await world.open({ store });
-  await world.finish(device.sync());
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { n: 1 } } });
+  const device = await fixture.open({ store });
+  await fixture.finish(device.sync());
   const rows = await store.load();
   await device.close();
   return memoryStore(rows);
@@ -70,47 +70,47 @@ it('[SDK-27] a device whose network part cannot be loaded shows its data, takes 
       .query({ where: { n: 2 } })
       .count(),
   ).toBe(1);
-  await expect(world.finish(device.sync())).rejects.toMatchObject(NOT_LOADED);
+  await expect(fixture.finish(device.sync())).rejects.toMatchObject(NOT_LOADED);
   expect(status(device)).toMatchObject({ mode: 'backing_off', error: NOT_LOADED, pendingUploads: 1 });
   expect(status(device).retryAtMs).not.toBeNull();
   load = loadNetwork;
-  await world.platform.until(() => status(device).pendingUploads === 0);
+  await fixture.platform.until(() => status(device).pendingUploads === 0);
   expect(status(device).error).toBeNull();
 });
 
 it('[SDK-27] a sign-in says that the network part cannot be loaded, and the next one succeeds', async () => {
   load = fail;
   const device = await openDevice(memoryStore());
-  const signIn = () => world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+  const signIn = () => fixture.finish(device.signIn({ login: 'ada', password: 'long enough' }));
   await expect(signIn()).rejects.toMatchObject(NOT_LOADED);
   expect(status(device).mode).toBe('signed_out');
   load = loadNetwork;
   await signIn();
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
 });
 
 it('[SDK-27] a device that signs out while its network part cannot be loaded revokes its token once it can', async () => {
   const store = await filledStore();
   load = fail;
   const device = await openDevice(store);
-  await world.finish(device.signOut());
+  await fixture.finish(device.signOut());
   let revoked = 0;
-  world.intercept = ({ method, path }) => {
+  fixture.intercept = ({ method, path }) => {
     if (method === 'DELETE' && path === '/token') revoked++;
     return undefined;
   };
   load = loadNetwork;
-  await world.platform.until(() => revoked === 1);
+  await fixture.platform.until(() => revoked === 1);
 });
 
 it('[SDK-27] a device without a network does not load the network part, and loads it when the network is back', async () => {
   const store = await filledStore();
-  world.platform.setOnline(false);
+  fixture.platform.setOnline(false);
   const device = await openDevice(store);
   await device.source('Order').update('1', { n: 3 });
   expect(attempts).toBe(0);
-  world.platform.setOnline(true);
-  await world.platform.until(() => status(device).pendingUploads === 0);
+  fixture.platform.setOnline(true);
+  await fixture.platform.until(() => status(device).pendingUploads === 0);
   expect(attempts).toBe(1);
 });
 

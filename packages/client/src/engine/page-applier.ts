@@ -6,7 +6,7 @@ import { applyPage, foldStaged, type PageAsked, type PageEffect, type Show } fro
 import { isOfFirstSync, type PagePart, partsOf } from '../pull/first-sync.ts';
 import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
 import type { Replica } from '../replica/replica.ts';
-import { placeIn, type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
+import { parseScope, type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import { nextTask } from './next-task.ts';
 import { ProgressCounter, type SyncProgress } from './progress.ts';
@@ -78,7 +78,7 @@ export class PageApplier {
   }
 
   /** To be called with the effect of a page, once it is stored. */
-  record(place: RowPlace, page: Page, effect: PageEffect, scope: WorkScope): void {
+  record(place: RowScope, page: Page, effect: PageEffect, scope: WorkScope): void {
     if (effect.kind === 'staged') this.#folds.set(rowsOf(place), effect.fold);
     else if (effect.kind === 'stored') this.#recordStored(place.source, effect.measured, page, 0);
     else if (effect.kind === 'healed') this.#recordHealed(place.source, effect.reason);
@@ -92,7 +92,7 @@ export class PageApplier {
   }
 
   /** Counts the page of a group, if other pages of the source follow. */
-  countProgress(place: RowPlace, page: Page, effect: PageEffect): void {
+  countProgress(place: RowScope, page: Page, effect: PageEffect): void {
     const isStagedFromStart = effect.kind === 'staged' && effect.fold.isFresh;
     const isEndOfStart = effect.kind === 'complete' && (page.reset === true || this.#progress.has(place));
     if (!isStagedFromStart && !isEndOfStart) return;
@@ -140,7 +140,7 @@ export class PageApplier {
   }
 
   /** Forgets what is known about rows that are no longer stored. */
-  forget(place: RowPlace): void {
+  forget(place: RowScope): void {
     const rows = rowsOf(place);
     this.#measures.delete(rows);
     this.#folds.delete(rows);
@@ -149,10 +149,10 @@ export class PageApplier {
   }
 
   /** Forgets sources and groups that the device no longer has. Returns them. */
-  forgetRemoved(): readonly RowPlace[] {
+  forgetRemoved(): readonly RowScope[] {
     const { reader } = this.#replica;
     const removed = [...this.#measures.keys()]
-      .map(placeIn)
+      .map(parseScope)
       .filter((place) => reader.get('sources', rowKey(place)) === undefined);
     for (const place of removed) this.forget(place);
     return removed;
@@ -177,7 +177,7 @@ export class PageApplier {
     this.#hooks.onHealed(source, reason);
   }
 
-  #recordMeasure(place: RowPlace, page: Page, measured: SizeAndChecksum | null, scope: WorkScope): void {
+  #recordMeasure(place: RowScope, page: Page, measured: SizeAndChecksum | null, scope: WorkScope): void {
     if (measured === null) this.#verifier.expect(place, page, scope);
     else this.#measures.set(rowsOf(place), measured);
   }

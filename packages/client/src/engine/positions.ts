@@ -4,7 +4,7 @@ import { type FollowOptions, followedGroups, followGroups, groupsToDrop } from '
 import { dropGroup, rebuildUnion, updateUnion } from '../pull/group-union.ts';
 import { requireProgress } from '../pull/require-progress.ts';
 import { SetTokens } from '../pull/set-tokens.ts';
-import { isGrouped, type RowPlace } from '../state/group-rows.ts';
+import { isGrouped, type RowScope } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { SourceRow } from '../state/rows.ts';
 import type { AnsweredPage, AnsweredSource } from './answered-sources.ts';
@@ -48,7 +48,7 @@ interface PositionsParts {
   readonly data: DeviceData;
   readonly applier: PageApplier;
   /** Called when a catch-up of a position has brought something and is stored. */
-  readonly onCaughtUp: (place: RowPlace, token: string) => void;
+  readonly onCaughtUp: (place: RowScope, token: string) => void;
 }
 
 /** A group whose first page is being applied. */
@@ -217,7 +217,7 @@ function askedFor({ source, tokens, settledBefore }: Asked, group: string | unde
   return { ...placeOf(source, group), token: tokens.get(group ?? '') ?? null, settledBefore };
 }
 
-function placeOf(source: string, group: string | undefined): RowPlace {
+function placeOf(source: string, group: string | undefined): RowScope {
   return group === undefined ? { source } : { source, group };
 }
 

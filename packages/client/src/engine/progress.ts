@@ -1,4 +1,4 @@
-import type { RowPlace } from '../state/group-rows.ts';
+import type { RowScope } from '../state/group-rows.ts';
 
 /** How far the first sync of a source is. */
 export interface SourceProgress {
@@ -29,11 +29,11 @@ export class ProgressCounter {
     return this.#current;
   }
 
-  has({ source, group = '' }: RowPlace): boolean {
+  has({ source, group = '' }: RowScope): boolean {
     return this.#parts.get(source)?.has(group) === true;
   }
 
-  note({ source, group = '' }: RowPlace, { objects, total, bytes }: SourceProgress): void {
+  note({ source, group = '' }: RowScope, { objects, total, bytes }: SourceProgress): void {
     const parts = this.#parts.get(source) ?? new Map<string, SourceProgress>();
     this.#parts.set(source, parts);
     const before = parts.get(group) ?? NOTHING;

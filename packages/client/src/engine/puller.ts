@@ -3,7 +3,7 @@ import { SNAPSHOT_FROM_OBJECTS } from '../limits.ts';
 import { type PageEffect, type Show, sourcesNotIncluding } from '../pull/apply-page.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
 import { WantedSources } from '../pull/wanted-sources.ts';
-import { isGrouped, type RowPlace } from '../state/group-rows.ts';
+import { isGrouped, type RowScope } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import { readPage, readPull } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
@@ -29,7 +29,7 @@ export interface PullerHooks extends PageApplierHooks {
   /** Called when a pull is about to present the tokens of these sources. */
   onPresenting(sources: readonly string[]): void;
   /** Called when a catch-up of a source, or of one of its groups, has brought something and is stored. */
-  onCaughtUp(place: RowPlace, token: string): void;
+  onCaughtUp(place: RowScope, token: string): void;
   /** Called when a page of an event was applied. */
   onLiveApplied(source: string, token: string): void;
 }

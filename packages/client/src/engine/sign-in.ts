@@ -55,8 +55,8 @@ export class SignIn implements SessionStore {
     try {
       const path = `/clients/${encodeURIComponent(session.clientId)}`;
       await caller.ask({ method: 'PUT', path, body, read: () => null, signal });
-      const told = this.current();
-      if (told?.clientId === session.clientId) await this.#parts.sessions.keep({ ...told, about }, told.token);
+      const current = this.current();
+      if (current?.clientId === session.clientId) await this.#parts.sessions.keep({ ...current, about }, current.token);
     } catch {
       // The next start tries again.
     }

@@ -1,17 +1,17 @@
 import type { Device } from '@tidemark/client';
 import type { Outcome, PullAnswer, PushAnswer, PushRequest, Upload } from '@tidemark/protocol';
-import { CrashingStore, type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { CrashingStore, type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { memoryStore } from '../stores/memory-store.ts';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
+  fixture = await newDeviceFixture();
 });
 
 const push = (objects: Record<string, Record<string, unknown>>, source = 'Order') =>
-  world.tidemark.objects.push({ source, user_id: 'ada', objects });
+  fixture.tidemark.objects.push({ source, user_id: 'ada', objects });
 
 const seen = (device: Device, source = 'Order') =>
   Object.fromEntries(
@@ -22,20 +22,20 @@ const seen = (device: Device, source = 'Order') =>
   );
 
 const onServer = async (source = 'Order') =>
-  Object.fromEntries(await world.tidemark.objects.read({ source, user_id: 'ada' }));
+  Object.fromEntries(await fixture.tidemark.objects.read({ source, user_id: 'ada' }));
 
 const pushed = (): readonly Upload[] =>
-  world.sync.log.filter(({ path }) => path === '/push').flatMap(({ body }) => (body as PushRequest).changes);
+  fixture.sync.log.filter(({ path }) => path === '/push').flatMap(({ body }) => (body as PushRequest).changes);
 
-const synced = async (options: Parameters<DeviceWorld['open']>[0] = {}) => {
-  const device = await world.open(options);
-  await world.finish(device.sync());
+const synced = async (options: Parameters<DeviceFixture['open']>[0] = {}) => {
+  const device = await fixture.open(options);
+  await fixture.finish(device.sync());
   return device;
 };
 
 /** Lets the test change the answers to pushes. */
 function onPush(change: (answer: PushAnswer) => PushAnswer | Promise<PushAnswer>): void {
-  world.intercept = ({ path }, go) =>
+  fixture.intercept = ({ path }, go) =>
     path === '/push'
       ? go().then(async (response) => Response.json(await change((await response.json()) as PushAnswer)))
       : undefined;
@@ -81,12 +81,12 @@ describe('changes made here', () => {
   it('[UP-1] `constructor` and the like are ordinary ids and attributes', async () => {
     const device = await synced();
     for (const id of ['constructor', 'toString', 'hasOwnProperty', 'length']) {
-      await world.finish(device.source('Order').create({ constructor: 1, toString: id }, { id }));
+      await fixture.finish(device.source('Order').create({ constructor: 1, toString: id }, { id }));
     }
     await expect(device.source('Order').create({ a: 1 }, { id: 'constructor' })).rejects.toMatchObject({
       code: 'object_exists',
     });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(await onServer()).toEqual(seen(device));
     expect(Object.keys(seen(device))).toHaveLength(4);
   });
@@ -94,7 +94,7 @@ describe('changes made here', () => {
   it('[UP-2] only attributes that differ are uploaded, and nothing if none does', async () => {
     await push({ 1: { a: 1, b: [1], c: { x: 1, y: 2 } } });
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await device.source('Order').update('1', { a: 1, b: [1], c: { y: 2, x: 1 } });
     expect(device.uploads.list()).toEqual([]);
     await device.source('Order').update('1', { a: 2, b: [1] });
@@ -103,10 +103,10 @@ describe('changes made here', () => {
 
   it('[UP-3] changes of one write become visible together, or none of them', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push([seen(device), seen(device, 'Product')]));
-    await world.finish(
+    await fixture.finish(
       device.write((draft) => {
         const id = draft.create('Order', { n: 1 }, { id: 'o' });
         draft.create('Product', { of: id }, { id: 'p' });
@@ -123,22 +123,22 @@ describe('changes made here', () => {
   });
 
   it('[UP-4] changes to a source that devices cannot write are refused', async () => {
-    await world.tidemark.sources.declare({ name: 'Fixed', partition_type: 'user', read_only: true });
+    await fixture.tidemark.sources.declare({ name: 'Fixed', partition_type: 'user', read_only: true });
     const device = await synced();
     await expect(device.source('Fixed').create({ a: 1 })).rejects.toMatchObject({ code: 'source_read_only' });
   });
 
   it('[UP-5] changes arrive in order and once, however many there are', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await device.write((draft) => {
       for (let n = 0; n < 2_500; n++) draft.create('Order', { n }, { id: `o${n}` });
       for (let n = 0; n < 3; n++) draft.update('Order', 'o7', { n: `again ${n}` });
     });
-    world.platform.setOnline(true);
-    await world.finish(device.sync());
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.sync());
     expect(pushed().map(({ id }) => id)).toEqual([...Array.from({ length: 2_500 }, (_, n) => `o${n}`), 'o7']);
-    const sizes = world.sync.log
+    const sizes = fixture.sync.log
       .filter(({ path }) => path === '/push')
       .map(({ body }) => (body as PushRequest).changes.length);
     expect(sizes).toEqual([1_000, 1_000, 501]);
@@ -148,14 +148,14 @@ describe('changes made here', () => {
 
   it('[UP-5] a push is bounded by the size of its text, too', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     const text = 'x'.repeat(200_000);
     await device.write((draft) => {
       for (let n = 0; n < 5; n++) draft.create('Order', { text }, { id: `o${n}` });
     });
-    world.platform.setOnline(true);
-    await world.finish(device.sync());
-    const sizes = world.sync.log
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.sync());
+    const sizes = fixture.sync.log
       .filter(({ path }) => path === '/push')
       .map(({ body }) => (body as PushRequest).changes.length);
     expect(sizes).toEqual([2, 2, 1]);
@@ -166,13 +166,13 @@ describe('outcomes', () => {
   it('[UP-6] after a lost answer the upload is repeated with the same op_id, and applied once', async () => {
     const device = await synced();
     let lost = 0;
-    world.intercept = ({ path }, go) => {
+    fixture.intercept = ({ path }, go) => {
       if (!['/push', '/pull'].includes(path) || ++lost > 2) return undefined;
       return go().then(() => Promise.reject(new TypeError('the connection broke')));
     };
     await device.source('Order').create({ n: 1 }, { id: 'o' });
-    await world.platform.until(() => device.uploads.list().length === 0);
-    await world.finish(device.sync());
+    await fixture.platform.until(() => device.uploads.list().length === 0);
+    await fixture.finish(device.sync());
     const [first, second] = pushed();
     expect(pushed()).toHaveLength(2);
     expect(second).toEqual(first);
@@ -182,13 +182,13 @@ describe('outcomes', () => {
   it('[UP-6] outcomes are acknowledged, and then not sent again', async () => {
     const device = await synced();
     await device.source('Order').create({ n: 1 }, { id: 'o' });
-    await world.finish(device.sync());
-    const acknowledged = world.sync.log.flatMap(({ body }) =>
+    await fixture.finish(device.sync());
+    const acknowledged = fixture.sync.log.flatMap(({ body }) =>
       Object.values((body as PushRequest | undefined)?.acknowledged ?? {}),
     );
     expect(acknowledged.flat()).toEqual([pushed()[0]?.op_id]);
-    await world.finish(device.sync());
-    expect(world.sync.log.at(-1)?.body).not.toHaveProperty('acknowledged');
+    await fixture.finish(device.sync());
+    expect(fixture.sync.log.at(-1)?.body).not.toHaveProperty('acknowledged');
   });
 
   it('[UP-7] a local change stays visible until a catch-up that includes it is complete', async () => {
@@ -197,9 +197,9 @@ describe('outcomes', () => {
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device).o));
     // Another client changes the object just before the push arrives; the page with both comes later.
-    world.intercept = ({ path }, go) => (path === '/push' ? push({ o: { other: 1 } }).then(go) : undefined);
+    fixture.intercept = ({ path }, go) => (path === '/push' ? push({ o: { other: 1 } }).then(go) : undefined);
     await device.source('Order').update('o', { n: 1 });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(looks).toEqual([
       { n: 1, other: 0 },
       { n: 1, other: 0 },
@@ -212,15 +212,15 @@ describe('outcomes', () => {
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device)));
     let isLost = true;
-    world.intercept = ({ path }, go) => {
+    fixture.intercept = ({ path }, go) => {
       if (path !== '/push' || !isLost) return undefined;
       return go().then(() => Promise.reject(new TypeError('the connection broke')));
     };
     await device.source('Order').create({ n: 1 }, { id: 'o' });
     // Only the pull gets through, with the object and the outcome.
-    await world.platform.until(() => device.uploads.list().length === 0);
+    await fixture.platform.until(() => device.uploads.list().length === 0);
     isLost = false;
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     for (const look of looks) expect(look).toEqual({ o: { n: 1 } });
     expect(device.problems.list()).toEqual([]);
   });
@@ -230,12 +230,12 @@ describe('outcomes', () => {
     const looks: unknown[] = [];
     device.source('Order').subscribe(() => looks.push(seen(device)));
     let late: (() => Promise<Response>) | null = null;
-    world.intercept = ({ path }, go) => {
+    fixture.intercept = ({ path }, go) => {
       if (path === '/push' && late === null) {
         late = go;
         return Promise.reject(new TypeError('the connection broke'));
       }
-      if (path !== '/pull' || late === null || world.sync.count('/push') > 0) return undefined;
+      if (path !== '/pull' || late === null || fixture.sync.count('/push') > 0) return undefined;
       const arrive = late;
       // The page is made first, then the delayed push arrives, then the outcomes are read.
       return go().then(async (page) => {
@@ -246,8 +246,8 @@ describe('outcomes', () => {
       });
     };
     await device.source('Order').create({ n: 1 }, { id: 'o' });
-    await world.platform.until(() => device.uploads.list().length === 0);
-    await world.finish(device.sync());
+    await fixture.platform.until(() => device.uploads.list().length === 0);
+    await fixture.finish(device.sync());
     expect(looks.length).toBeGreaterThan(1);
     for (const look of looks) expect(look).toEqual({ o: { n: 1 } });
     expect(pushed()).toHaveLength(1);
@@ -256,11 +256,11 @@ describe('outcomes', () => {
   it('[UP-8] a rejected upload is rolled back and kept as a problem with the current object', async () => {
     await push({ o: { n: 'server' } });
     const device = await synced({ sources: ['Product'] });
-    const told: unknown[] = [];
-    device.on('problem', (problem) => told.push(problem));
+    const problems: unknown[] = [];
+    device.on('problem', (problem) => problems.push(problem));
     await device.source('Order').create({ n: 'mine' }, { id: 'o' });
     expect(seen(device)).toEqual({ o: { n: 'mine' } });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(seen(device)).toEqual({});
     const problem = {
       op: 'create',
@@ -272,7 +272,7 @@ describe('outcomes', () => {
       current: { n: 'server' },
     };
     expect(device.problems.list()).toMatchObject([problem]);
-    expect(told).toMatchObject([problem]);
+    expect(problems).toMatchObject([problem]);
     expect(device.status.getSnapshot()).toMatchObject({ problems: 1, pendingUploads: 0 });
     await device.problems.dismiss(device.problems.list()[0]?.opId ?? '');
     expect(device.problems.list()).toEqual([]);
@@ -280,15 +280,15 @@ describe('outcomes', () => {
   });
 
   it('[UP-8] with conflict detection a conflict is reported with the state on which the change was made', async () => {
-    await world.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
+    await fixture.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
     await push({ o: { a: 1, b: 1 } }, 'Strict');
     const device = await synced();
     const strict = device.source('Strict');
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await strict.update('o', { a: 'mine' });
     await push({ o: { a: 'theirs' } }, 'Strict');
-    world.platform.setOnline(true);
-    await world.finish(device.sync());
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.sync());
     expect(strict.get('o')?.attributes).toEqual({ a: 'theirs', b: 1 });
     expect(device.problems.list()).toMatchObject([
       { status: 'conflict', error: { code: 'object_changed' }, current: { a: 'theirs', b: 1 } },
@@ -296,25 +296,25 @@ describe('outcomes', () => {
     // Repeated on top of the current state it is no conflict any more.
     await device.problems.retry(device.problems.list()[0]?.opId ?? '');
     expect(strict.get('o')?.attributes).toEqual({ a: 'mine', b: 1 });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect([await onServer('Strict'), device.problems.list()]).toEqual([{ o: { a: 'mine', b: 1 } }, []]);
     expect(new Set(pushed().map(({ op_id }) => op_id)).size).toBe(2);
   });
 
   it('[UP-8] a change to an object that the device created is no conflict, also before its first pull', async () => {
-    await world.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
-    const device = await world.open();
-    world.platform.setOnline(false);
+    await fixture.tidemark.sources.declare({ name: 'Strict', partition_type: 'user', conflicts: 'detect' });
+    const device = await fixture.open();
+    fixture.platform.setOnline(false);
     const strict = device.source('Strict');
     await strict.create({ a: 1 }, { id: 'o' });
     await strict.update('o', { a: 2 });
     await strict.update('o', { b: 3 });
-    world.platform.setOnline(true);
-    await world.finish(device.sync());
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.sync());
     await strict.update('o', { a: 4 });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     await strict.delete('o');
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect([await onServer('Strict'), device.problems.list()]).toEqual([{}, []]);
   });
 
@@ -322,27 +322,27 @@ describe('outcomes', () => {
     const device = await synced();
     onPush(({ outcomes }) => ({ outcomes: outcomes.map((outcome) => ({ ...outcome, status: 'queued' as const })) }));
     await device.source('Order').create({ n: 1 }, { id: 'o' });
-    await world.platform.until(
+    await fixture.platform.until(
       () => device.uploads.list()[0]?.state === 'queued' || device.uploads.list().length === 0,
     );
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(pushed()).toHaveLength(1);
     expect([device.uploads.list(), seen(device)]).toEqual([[], { o: { n: 1 } }]);
   });
 
   it('[UP-10] one upload that makes the server refuse the whole push does not block the others', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await device.write((draft) => {
       for (let n = 0; n < 9; n++) draft.create('Order', { n }, { id: `o${n}` });
     });
-    world.platform.setOnline(true);
-    world.intercept = ({ path, body }) => {
+    fixture.platform.setOnline(true);
+    fixture.intercept = ({ path, body }) => {
       const isBad = path === '/push' && (body as PushRequest).changes.some(({ id }) => id === 'o5');
       if (!isBad) return undefined;
       return Promise.resolve(Response.json({ code: 'invalid_request', detail: 'no' }, { status: 400 }));
     };
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(Object.keys(await onServer()).sort()).toEqual(['o0', 'o1', 'o2', 'o3', 'o4', 'o6', 'o7', 'o8']);
     expect(device.problems.list()).toMatchObject([{ id: 'o5', error: { code: 'invalid_request', detail: 'no' } }]);
     expect(seen(device)).toEqual(await onServer());
@@ -352,9 +352,9 @@ describe('outcomes', () => {
     const device = await synced();
     onPush(() => ({ outcomes: [] }));
     await device.source('Order').create({ n: 1 }, { id: 'o' });
-    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'bad_answer' });
-    world.intercept = () => undefined;
-    await world.finish(device.sync());
+    await expect(fixture.finish(device.sync())).rejects.toMatchObject({ code: 'bad_answer' });
+    fixture.intercept = () => undefined;
+    await fixture.finish(device.sync());
     expect(device.uploads.list()).toEqual([]);
   });
 });
@@ -365,22 +365,22 @@ describe('links', () => {
       outcomes.map(async (outcome): Promise<Outcome> => {
         if (outcome.source !== 'Order' || outcome.id.startsWith('real-')) return outcome;
         const objects = await onServer();
-        await world.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: [outcome.id] });
+        await fixture.tidemark.objects.pushDeletes({ source: 'Order', user_id: 'ada', objects: [outcome.id] });
         await push({ [`real-${outcome.id}`]: objects[outcome.id] as Record<string, unknown> });
         return { ...outcome, id: `real-${outcome.id}` };
       }),
     );
 
   it('[UP-11] an object gets the id of the backend, also in everything that refers to it', async () => {
-    await world.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
+    await fixture.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
     const device = await synced();
     const linked: unknown[] = [];
     device.on('linked', (link) => linked.push(link));
     onPush(async ({ outcomes }) => ({ outcomes: await asBackend(outcomes) }));
     let pushes = 0;
-    const answerPush = world.intercept;
+    const answerPush = fixture.intercept;
     // The order is sent alone; its line and a change of it are made meanwhile.
-    world.intercept = (exchange, go, init) => {
+    fixture.intercept = (exchange, go, init) => {
       if (exchange.path !== '/push' || ++pushes > 1)
         return exchange.path === '/push' ? answerPush(exchange, go, init) : undefined;
       return device
@@ -391,12 +391,12 @@ describe('links', () => {
         .then(() => answerPush(exchange, go, init)) as Promise<Response>;
     };
     await device.source('Order').create({ n: 1 }, { id: 'tmp' });
-    await world.platform.until(() => linked.length === 1);
+    await fixture.platform.until(() => linked.length === 1);
     expect(linked).toEqual([{ source: 'Order', from: 'tmp', to: 'real-tmp' }]);
     expect(seen(device, 'Line')).toEqual({ l: { order_id: 'real-tmp', n: 1 } });
     expect(seen(device)).toEqual({ 'real-tmp': { n: 2 } });
     expect(device.source('Order').get('tmp')).toBe(device.source('Order').get('real-tmp'));
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect([await onServer(), await onServer('Line')]).toEqual([
       { 'real-tmp': { n: 2 } },
       { l: { order_id: 'real-tmp', n: 1 } },
@@ -404,7 +404,7 @@ describe('links', () => {
     // The app may continue to use the temporary id.
     await device.source('Order').update('tmp', { n: 3 });
     await device.source('Line').create({ order_id: 'tmp' }, { id: 'm' });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect([seen(device), seen(device, 'Line').m, device.problems.list()]).toEqual([
       { 'real-tmp': { n: 3 } },
       { order_id: 'real-tmp' },
@@ -413,12 +413,12 @@ describe('links', () => {
   });
 
   it('[UP-11] references that the server still has under the temporary id show the final one', async () => {
-    await world.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
+    await fixture.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
     await push({ l: { order_id: 'tmp' } }, 'Line');
     const device = await synced();
     onPush(async ({ outcomes }) => ({ outcomes: await asBackend(outcomes) }));
     await device.source('Order').create({ n: 1 }, { id: 'tmp' });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(seen(device, 'Line')).toEqual({ l: { order_id: 'real-tmp' } });
     expect(device.status.getSnapshot().heals).toBe(0);
   });
@@ -427,7 +427,7 @@ describe('links', () => {
 describe('the queue', () => {
   it('[UP-12] the queue can be read and observed, and its list stays the same until it changes', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     let calls = 0;
     device.uploads.subscribe(() => calls++);
     const before = device.uploads.list();
@@ -441,7 +441,7 @@ describe('the queue', () => {
   it('[UP-12] a change can be discarded, with all changes to an object it created', async () => {
     await push({ kept: { n: 0 } });
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await device.source('Order').create({ n: 1 }, { id: 'o' });
     await device.source('Order').update('kept', { n: 1 });
     await device.source('Order').update('o', { n: 2 });
@@ -451,8 +451,8 @@ describe('the queue', () => {
     await device.uploads.discard(update?.opId ?? '');
     expect(seen(device)).toEqual({ kept: { n: 0 } });
     await expect(device.uploads.discard('nobody')).rejects.toMatchObject({ code: 'unknown_upload' });
-    world.platform.setOnline(true);
-    await world.finish(device.sync());
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.sync());
     expect(pushed()).toEqual([]);
   });
 
@@ -460,17 +460,17 @@ describe('the queue', () => {
     const store = memoryStore();
     const kept = { load: () => store.load(), commit: store.commit, close: async () => undefined };
     const first = await synced({ store: kept });
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await first.source('Order').create({ n: 1 }, { id: 'o' });
     await first.source('Order').update('o', { n: 2 });
     const before = first.uploads.list();
     await first.close();
-    const second = await world.open({ store: kept, user: null });
+    const second = await fixture.open({ store: kept, user: null });
     expect(second.uploads.list()).toEqual(before);
     expect(seen(second)).toEqual({ o: { n: 2 } });
     await second.source('Order').update('o', { n: 3 });
-    world.platform.setOnline(true);
-    await world.finish(second.sync());
+    fixture.platform.setOnline(true);
+    await fixture.finish(second.sync());
     expect(
       pushed()
         .map(({ op_id }) => op_id)
@@ -494,7 +494,7 @@ describe('the queue', () => {
     expect([seen(device), device.uploads.list()]).toEqual([{}, []]);
     isFull = false;
     await device.source('Order').create({ n: 1 }, { id: 'o' });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect(await onServer()).toEqual({ o: { n: 1 } });
   });
 });
@@ -505,16 +505,16 @@ describe('a process that dies at any commit', () => {
     let isAtEnd = false;
     for (let atCommit = 1; !isAtEnd; atCommit++) {
       for (const isKept of [false, true]) {
-        world = await newDeviceWorld({ seed: atCommit });
+        fixture = await newDeviceFixture({ seed: atCommit });
         await push({ a: { n: 0 }, b: { n: 0 }, c: { n: 0 } });
         const store = new CrashingStore([], { atCommit, isKept });
         const done = await live(store);
         const survivors = await store.survivors();
-        const second = await world.open({ store: memoryStore(survivors), pageObjects: 2 });
+        const second = await fixture.open({ store: memoryStore(survivors), pageObjects: 2 });
         deaths += store.isDead ? 1 : 0;
         isAtEnd = !store.isDead;
-        await world.finish(second.sync());
-        await world.finish(second.sync());
+        await fixture.finish(second.sync());
+        await fixture.finish(second.sync());
         const server = await onServer();
         expect(seen(second), `${atCommit} ${isKept}`).toEqual(server);
         expect(second.uploads.list()).toEqual([]);
@@ -532,16 +532,16 @@ describe('a process that dies at any commit', () => {
   /** Runs a device until its store crashes. Returns the steps that were reported as done. */
   async function live(store: CrashingStore): Promise<readonly string[]> {
     const done: string[] = [];
-    const device = await world.open({ store, user: null, pageObjects: 2 });
+    const device = await fixture.open({ store, user: null, pageObjects: 2 });
     const steps = async () => {
       await device.signIn({ login: 'ada', password: 'long enough' });
       await device.sync();
-      world.platform.setOnline(false);
+      fixture.platform.setOnline(false);
       await device.source('Order').create({ n: 5 }, { id: 'mine' });
       done.push('create');
       await device.source('Order').update('a', { n: 1 });
       done.push('update');
-      world.platform.setOnline(true);
+      fixture.platform.setOnline(true);
       await device.sync();
       await device.source('Order').delete('b');
       done.push('delete');
@@ -549,13 +549,13 @@ describe('a process that dies at any commit', () => {
       done.push('all');
     };
     const life = steps().catch((error: unknown) => done.push(String(error)));
-    await world.platform.until(
+    await fixture.platform.until(
       () => store.isDead || done.includes('all') || done.some((step) => step.includes('Error')),
     );
     expect(done.filter((step) => step.includes('Error'))).toEqual([]);
     if (!store.isDead) await life;
-    world.platform.setOnline(true);
-    world.platform.forgetTimers();
+    fixture.platform.setOnline(true);
+    fixture.platform.forgetTimers();
     // A crashed device may not be able to close.
     void device.close();
     return done;

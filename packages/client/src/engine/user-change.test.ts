@@ -1,12 +1,12 @@
 import type { CommitOptions, Device, LocalStore, LocalWrite } from '@tidemark/client';
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, expect, it } from 'vitest';
 import { memoryStore } from '../stores/memory-store.ts';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
+  fixture = await newDeviceFixture();
 });
 
 const ada = { login: 'ada', password: 'long enough' };
@@ -20,10 +20,10 @@ function lasting() {
 }
 
 const push = (user: string, objects: Record<string, Record<string, unknown>>) =>
-  world.tidemark.objects.push({ source: 'Order', user_id: user, objects });
+  fixture.tidemark.objects.push({ source: 'Order', user_id: user, objects });
 
 const onServer = async (user: string) =>
-  Object.fromEntries(await world.tidemark.objects.read({ source: 'Order', user_id: user }));
+  Object.fromEntries(await fixture.tidemark.objects.read({ source: 'Order', user_id: user }));
 
 const seen = (device: Device) =>
   Object.fromEntries(
@@ -36,17 +36,17 @@ const seen = (device: Device) =>
 /** A device of the first ada that holds an object and has a change that was not sent. */
 async function used(store: LocalStore = lasting()): Promise<Device> {
   await push('ada', { old: { of: 'the first' } });
-  const device = await world.open({ store });
-  await world.finish(device.sync());
-  world.platform.setOnline(false);
+  const device = await fixture.open({ store });
+  await fixture.finish(device.sync());
+  fixture.platform.setOnline(false);
   await device.source('Order').create({ of: 'the first' }, { id: 'unsent' });
   return device;
 }
 
 /** Gives the login to another person. */
 async function replaceAda(): Promise<void> {
-  await world.tidemark.users.delete('ada');
-  await world.tidemark.users.create({ attributes: { ...nextAda } });
+  await fixture.tidemark.users.delete('ada');
+  await fixture.tidemark.users.create({ attributes: { ...nextAda } });
   await push('ada', { new: { of: 'the second' } });
 }
 
@@ -64,51 +64,51 @@ async function forgetGenerations(store: LocalStore): Promise<void> {
 it('[SESSION-9] another user with the same login neither sees nor uploads what the one before left', async () => {
   const device = await used();
   await replaceAda();
-  world.platform.setOnline(true);
-  await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
-  await expect(world.finish(device.signIn(nextAda))).rejects.toMatchObject({ code: 'uploads_pending' });
+  fixture.platform.setOnline(true);
+  await expect(fixture.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+  await expect(fixture.finish(device.signIn(nextAda))).rejects.toMatchObject({ code: 'uploads_pending' });
   expect(device.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in', pendingUploads: 1 });
-  await world.finish(device.signIn(nextAda, { discardUploads: true }));
-  await world.finish(device.sync());
+  await fixture.finish(device.signIn(nextAda, { discardUploads: true }));
+  await fixture.finish(device.sync());
   expect([seen(device), await onServer('ada')]).toEqual([{ new: { of: 'the second' } }, { new: { of: 'the second' } }]);
 });
 
 it('[SESSION-9] another user with the same login does not renew the session of the one before', async () => {
   const store = lasting();
-  await world.finish((await used(store)).close());
+  await fixture.finish((await used(store)).close());
   await replaceAda();
-  world.platform.setOnline(true);
-  const device = await world.open({ store, user: null, getToken: async () => nextAda });
-  await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+  fixture.platform.setOnline(true);
+  const device = await fixture.open({ store, user: null, getToken: async () => nextAda });
+  await expect(fixture.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
   expect(await onServer('ada')).toEqual({ new: { of: 'the second' } });
   expect(Object.keys(seen(device))).toEqual(['old', 'unsent']);
 });
 
 it('[SESSION-9] another user with the same login is recognised by a store of an earlier version once its session was refreshed', async () => {
   const store = lasting();
-  await world.finish((await used(store)).close());
+  await fixture.finish((await used(store)).close());
   await forgetGenerations(store);
-  const device = await world.open({ store, user: null, sources: ['Order'] });
+  const device = await fixture.open({ store, user: null, sources: ['Order'] });
   // Pushes fail, so that the change stays here while the token is refreshed.
-  world.intercept = ({ path }) => (path === '/push' ? Promise.reject(new TypeError('no network')) : undefined);
-  await world.platform.advance(20 * 3_600_000);
-  world.platform.setOnline(true);
-  await world.platform.until(() => world.sync.count('/token') > 0);
+  fixture.intercept = ({ path }) => (path === '/push' ? Promise.reject(new TypeError('no network')) : undefined);
+  await fixture.platform.advance(20 * 3_600_000);
+  fixture.platform.setOnline(true);
+  await fixture.platform.until(() => fixture.sync.count('/token') > 0);
   await replaceAda();
-  await world.platform.until(() => device.status.getSnapshot().mode === 'needs_sign_in');
-  await expect(world.finish(device.signIn(nextAda))).rejects.toMatchObject({ code: 'uploads_pending' });
+  await fixture.platform.until(() => device.status.getSnapshot().mode === 'needs_sign_in');
+  await expect(fixture.finish(device.signIn(nextAda))).rejects.toMatchObject({ code: 'uploads_pending' });
 });
 
 it('[SESSION-9] a store of an earlier version, which knows no generation, keeps its changes for its user', async () => {
   const store = lasting();
-  await world.finish((await used(store)).close());
+  await fixture.finish((await used(store)).close());
   await forgetGenerations(store);
-  world.sync.endSessions();
-  world.platform.setOnline(true);
-  const device = await world.open({ store, user: null });
-  await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
-  await world.finish(device.signIn(ada));
-  await world.finish(device.sync());
+  fixture.sync.endSessions();
+  fixture.platform.setOnline(true);
+  const device = await fixture.open({ store, user: null });
+  await expect(fixture.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+  await fixture.finish(device.signIn(ada));
+  await fixture.finish(device.sync());
   expect(await onServer('ada')).toEqual({ old: { of: 'the first' }, unsent: { of: 'the first' } });
 });
 
@@ -117,13 +117,13 @@ it('[SESSION-9] a device whose server names no generation goes on after its user
     const { generation: _, ...session } = (await answer.json()) as { readonly generation?: number };
     return Response.json(session);
   };
-  world.intercept = ({ path }, go) => (path === '/login' ? go().then(without) : undefined);
+  fixture.intercept = ({ path }, go) => (path === '/login' ? go().then(without) : undefined);
   const device = await used();
-  world.sync.endSessions();
-  world.platform.setOnline(true);
-  await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
-  await world.finish(device.signIn(ada));
-  await world.finish(device.sync());
+  fixture.sync.endSessions();
+  fixture.platform.setOnline(true);
+  await expect(fixture.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+  await fixture.finish(device.signIn(ada));
+  await fixture.finish(device.sync());
   expect(await onServer('ada')).toEqual({ old: { of: 'the first' }, unsent: { of: 'the first' } });
 });
 
@@ -143,21 +143,21 @@ it('[SESSION-3] a change that is not stored when another user has signed in is t
       },
     });
     if (next === nextAda) await replaceAda();
-    world.sync.endSessions();
-    world.platform.setOnline(true);
-    await expect(world.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+    fixture.sync.endSessions();
+    fixture.platform.setOnline(true);
+    await expect(fixture.finish(device.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
     isSlow = true;
     const signingIn = device.signIn(next, { discardUploads: true });
-    await world.platform.until(() => letThrough !== null);
+    await fixture.platform.until(() => letThrough !== null);
     const late = expect(device.source('Order').update('old', { of: 'late' })).rejects.toMatchObject({
       code: 'signed_out',
     });
     isSlow = false;
     (letThrough as (() => void) | null)?.();
-    await world.finish(Promise.all([signingIn, late]));
-    await world.finish(device.sync());
+    await fixture.finish(Promise.all([signingIn, late]));
+    await fixture.finish(device.sync());
     expect([device.uploads.list(), seen(device)]).toEqual([[], await onServer(next.login)]);
-    await world.finish(device.close());
+    await fixture.finish(device.close());
   }
 });
 
@@ -172,21 +172,21 @@ it('[HYGIENE-2] the commit that deletes the data of the first user scrubs the st
       return kept.commit(writes, options);
     },
   });
-  world.platform.setOnline(true);
-  world.intercept = ({ method }) => (method === 'DELETE' ? Promise.reject(new TypeError('no network')) : undefined);
-  await world.finish(device.signIn(bob, { discardUploads: true }));
+  fixture.platform.setOnline(true);
+  fixture.intercept = ({ method }) => (method === 'DELETE' ? Promise.reject(new TypeError('no network')) : undefined);
+  await fixture.finish(device.signIn(bob, { discardUploads: true }));
   expect(scrubs).toEqual([true]);
 });
 
 it('[SESSION-9] a token that is refreshed while another user signs in does not make the device one of the user before', async () => {
   await push('ada', { old: { of: 'ada' } });
   await push('bob', { new: { of: 'bob' } });
-  const device = await world.open();
-  await world.finish(device.sync());
+  const device = await fixture.open();
+  await fixture.finish(device.sync());
   let isRefused = true;
   let answer: () => void = () => undefined;
   const asked = new Promise<void>((ask) => {
-    world.intercept = ({ path }, go) => {
+    fixture.intercept = ({ path }, go) => {
       if (path === '/pull' && isRefused) return Promise.resolve(new Response('{}', { status: 401 }));
       if (path !== '/token' || !isRefused) return undefined;
       return go().then(async (response) => {
@@ -199,15 +199,15 @@ it('[SESSION-9] a token that is refreshed while another user signs in does not m
     };
   });
   device.sync().catch(() => undefined);
-  await world.finish(asked);
+  await fixture.finish(asked);
   isRefused = false;
-  await world.finish(device.signOut());
-  await world.finish(device.signIn(bob));
+  await fixture.finish(device.signOut());
+  await fixture.finish(device.signIn(bob));
   answer();
-  await world.finish(device.sync().catch(() => undefined));
-  await world.finish(device.sync());
+  await fixture.finish(device.sync().catch(() => undefined));
+  await fixture.finish(device.sync());
   expect([device.status.getSnapshot().userId, seen(device)]).toEqual(['bob', { new: { of: 'bob' } }]);
   await device.source('Order').create({ of: 'bob' }, { id: 'mine' });
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   expect(await onServer('bob')).toEqual({ mine: { of: 'bob' }, new: { of: 'bob' } });
 });

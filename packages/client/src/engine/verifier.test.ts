@@ -45,7 +45,7 @@ async function openVerifier(row: SourceRow) {
   const store: LocalStore = { load: () => kept.load(), close: () => kept.close(), commit };
   const replica = new Replica(() => undefined, store);
   replica.open(new LocalState(await store.load()));
-  const told: unknown[] = [];
+  const calls: unknown[] = [];
   const platform = {
     ...defaultPlatform(),
     after: (_ms: number, callback: () => void) => {
@@ -55,13 +55,13 @@ async function openVerifier(row: SourceRow) {
   };
   const verifier = new Verifier({
     ...{ platform, replica },
-    onMeasured: (place, measured) => told.push({ place, measured }),
-    onHealed: (source, reason) => told.push({ source, reason }),
+    onMeasured: (place, measured) => calls.push({ place, measured }),
+    onHealed: (source, reason) => calls.push({ source, reason }),
   });
   const scope = { userId: 'ada', clientId: 'c1', signal: new AbortController().signal };
   return {
     replica,
-    told,
+    calls,
     letThrough: () => letThrough(),
     expectPage: (page: Page) => verifier.expect({ source: 'Order' }, page, scope),
   };
@@ -71,15 +71,15 @@ async function openVerifier(row: SourceRow) {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 it('[SDK-8] objects that match the server are measured once', async () => {
-  const { told, expectPage } = await openVerifier(ROW);
+  const { calls, expectPage } = await openVerifier(ROW);
   expectPage(PAGE);
   await settled();
   const { size, checksum } = PAGE;
-  expect(told).toEqual([{ place: { source: 'Order' }, measured: { size, checksum } }]);
+  expect(calls).toEqual([{ place: { source: 'Order' }, measured: { size, checksum } }]);
 });
 
 it('[SDK-8] a measure that was taken while a page was being stored does not count', async () => {
-  const { replica, told, letThrough, expectPage } = await openVerifier(ROW);
+  const { replica, calls, letThrough, expectPage } = await openVerifier(ROW);
   const applied = replica.transact((tx) => {
     tx.put('objects', ['Order', 'o2'], { n: 2 });
     tx.put('sources', ['', 'Order'], { ...ROW, token: 't2', seen: 't2' });
@@ -90,16 +90,16 @@ it('[SDK-8] a measure that was taken while a page was being stored does not coun
   letThrough();
   await applied;
   await settled();
-  expect(told).toEqual([]);
+  expect(calls).toEqual([]);
 });
 
 it('[SDK-8] a first sync that begins again is not taken for wrong data', async () => {
   const staging = { token: null, pages: 0, firstSync: 'hidden' } as const;
-  const { replica, told, letThrough, expectPage } = await openVerifier({ ...ROW, staging });
+  const { replica, calls, letThrough, expectPage } = await openVerifier({ ...ROW, staging });
   expectPage({ ...PAGE, size: 5 });
   await settled();
   letThrough();
   await settled();
-  expect(told).toEqual([]);
+  expect(calls).toEqual([]);
   expect(replica.reader.get('sources', ['', 'Order'])).toMatchObject({ token: 't1', heals: 0, staging });
 });

@@ -4,14 +4,14 @@ import type { Platform } from '../ports/platform.ts';
 import { differenceOf, heal, isRight } from '../pull/apply-page.ts';
 import { measureAll, type SizeAndChecksum } from '../pull/fold.ts';
 import type { Replica } from '../replica/replica.ts';
-import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
+import { type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
 import { nextTask } from './next-task.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
 interface VerifierParts {
   readonly platform: Platform;
   readonly replica: Replica;
-  readonly onMeasured: (place: RowPlace, measured: SizeAndChecksum) => void;
+  readonly onMeasured: (place: RowScope, measured: SizeAndChecksum) => void;
   /** Called when the stored objects of a source differ from the server. */
   readonly onHealed: (source: string, reason: string) => void;
 }
@@ -30,7 +30,7 @@ export class Verifier {
   }
 
   /** Takes a page that completed a source whose stored objects have not been measured. */
-  expect(place: RowPlace, page: Page, scope: WorkScope): void {
+  expect(place: RowScope, page: Page, scope: WorkScope): void {
     const before = this.#expected.get(rowsOf(place));
     if (before?.token === page.token) return;
     this.#expected.set(rowsOf(place), page);
@@ -46,7 +46,7 @@ export class Verifier {
     this.#expected.clear();
   }
 
-  async #verify(place: RowPlace, scope: WorkScope): Promise<void> {
+  async #verify(place: RowScope, scope: WorkScope): Promise<void> {
     const { platform, replica, onMeasured, onHealed } = this.#parts;
     const rows = rowsOf(place);
     for (let attempt = 0; ; attempt++) {

@@ -1,20 +1,21 @@
 import type { Device, LocalWrite } from '@tidemark/client';
 import type { PushRequest, Upload } from '@tidemark/protocol';
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { memoryStore } from '../stores/memory-store.ts';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
-  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1, b: 1 }, 2: { a: 1 } } });
+  fixture = await newDeviceFixture();
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1, b: 1 }, 2: { a: 1 } } });
 });
 
 const pushed = (): readonly Upload[] =>
-  world.sync.log.filter(({ path }) => path === '/push').flatMap(({ body }) => (body as PushRequest).changes);
+  fixture.sync.log.filter(({ path }) => path === '/push').flatMap(({ body }) => (body as PushRequest).changes);
 
-const onServer = async () => Object.fromEntries(await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' }));
+const onServer = async () =>
+  Object.fromEntries(await fixture.tidemark.objects.read({ source: 'Order', user_id: 'ada' }));
 
 /** A store whose commits wait until the test lets them through or refuses them. */
 function slowStore() {
@@ -41,9 +42,9 @@ function slowStore() {
   };
 }
 
-const synced = async (options: Parameters<DeviceWorld['open']>[0] = {}): Promise<Device> => {
-  const device = await world.open(options);
-  await world.finish(device.sync());
+const synced = async (options: Parameters<DeviceFixture['open']>[0] = {}): Promise<Device> => {
+  const device = await fixture.open(options);
+  await fixture.finish(device.sync());
   return device;
 };
 
@@ -51,7 +52,7 @@ describe('visibility of a change', () => {
   it('[UP-15] a change is visible before the call returns, and its promise resolves when it is stored', async () => {
     const slow = slowStore();
     const device = await synced({ store: slow.store });
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     slow.slowDown(true);
     const orders = device.source('Order');
     let calls = 0;
@@ -67,7 +68,7 @@ describe('visibility of a change', () => {
     expect(calls).toBe(3);
     expect(device.status.getSnapshot().pendingUploads).toBe(3);
     expect(device.uploads.list().map(({ op }) => op)).toEqual(['update', 'create', 'delete']);
-    await world.platform.until(() => slow.waiting.length > 0);
+    await fixture.platform.until(() => slow.waiting.length > 0);
     expect(isStored).toBe(false);
     slow.slowDown(false);
     for (const { go } of slow.waiting) go();
@@ -78,12 +79,12 @@ describe('visibility of a change', () => {
   it('[UP-15] a change that the store refuses is taken back, and its promise rejects', async () => {
     const slow = slowStore();
     const device = await synced({ store: slow.store });
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     slow.slowDown(true);
     const orders = device.source('Order');
     const update = orders.update('1', { a: 2 });
     const refused = expect(update).rejects.toMatchObject({ code: 'store_failed' });
-    await world.platform.until(() => slow.waiting.length === 1);
+    await fixture.platform.until(() => slow.waiting.length === 1);
     slow.waiting[0]?.refuse();
     await refused;
     expect(orders.get('1')).toMatchObject({ attributes: { a: 1, b: 1 }, isPending: false });
@@ -94,16 +95,16 @@ describe('visibility of a change', () => {
     const slow = slowStore();
     const device = await synced({ store: slow.store });
     const orders = device.source('Order');
-    await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { b: 5 } } });
+    await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { 1: { b: 5 } } });
     slow.slowDown(true);
     const sync = device.sync();
-    await world.platform.until(() => slow.waiting.length === 1);
+    await fixture.platform.until(() => slow.waiting.length === 1);
     const update = orders.update('1', { a: 2 });
     expect(orders.get('1')?.attributes).toEqual({ a: 2, b: 1 });
     slow.slowDown(false);
     slow.waiting[0]?.go();
-    await world.finish(Promise.all([sync, update]));
-    await world.finish(device.sync());
+    await fixture.finish(Promise.all([sync, update]));
+    await fixture.finish(device.sync());
     expect(orders.get('1')).toMatchObject({ attributes: { a: 2, b: 5 }, isPending: false });
     expect(await onServer()).toMatchObject({ 1: { a: 2, b: 5 } });
   });
@@ -111,14 +112,14 @@ describe('visibility of a change', () => {
   it('[UP-15] a change that is not stored when its user signs out is taken back', async () => {
     const slow = slowStore();
     const device = await synced({ store: slow.store });
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     slow.slowDown(true);
     const signOut = device.signOut();
-    await world.platform.until(() => slow.waiting.length === 1);
+    await fixture.platform.until(() => slow.waiting.length === 1);
     const late = expect(device.source('Order').update('1', { a: 2 })).rejects.toMatchObject({ code: 'signed_out' });
     slow.slowDown(false);
     slow.waiting[0]?.go();
-    await world.finish(Promise.all([signOut, late]));
+    await fixture.finish(Promise.all([signOut, late]));
     expect(device.uploads.list()).toEqual([]);
   });
 });
@@ -126,20 +127,20 @@ describe('visibility of a change', () => {
 describe('merging of updates', () => {
   it('[UP-16] 1,000 updates of one object made without a network are one upload', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     const orders = device.source('Order');
     for (let n = 1; n <= 500; n++) void orders.update('1', { a: `typed ${n}` });
     for (let n = 501; n <= 1_000; n++) await orders.update('1', { a: `typed ${n}`, b: undefined });
     expect(device.uploads.list()).toMatchObject([{ attributes: { a: 'typed 1000' }, removed: ['b'] }]);
-    world.platform.setOnline(true);
-    await world.finish(device.sync());
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.sync());
     expect(pushed()).toHaveLength(1);
     expect((await onServer())['1']).toEqual({ a: 'typed 1000' });
   });
 
   it('[UP-16] nothing is merged across other objects, creates and deletes, so their order stays', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     const orders = device.source('Order');
     await orders.update('1', { a: 2 });
     await orders.update('2', { a: 2 });
@@ -163,7 +164,7 @@ describe('merging of updates', () => {
     const device = await synced();
     const orders = device.source('Order');
     let sent = 0;
-    world.intercept = ({ path }, go) => {
+    fixture.intercept = ({ path }, go) => {
       if (path !== '/push') return undefined;
       sent++;
       if (sent > 1) return undefined;
@@ -174,10 +175,10 @@ describe('merging of updates', () => {
       });
     };
     await orders.update('1', { a: 'first' });
-    await world.platform.until(() => sent > 0);
+    await fixture.platform.until(() => sent > 0);
     await orders.update('1', { a: 'third' });
-    await world.platform.until(() => device.uploads.list().length === 0);
-    await world.finish(device.sync());
+    await fixture.platform.until(() => device.uploads.list().length === 0);
+    await fixture.finish(device.sync());
     expect((await onServer())['1']).toEqual({ a: 'third', b: 1 });
     const first = pushed().filter(({ op_id: opId }) => opId === pushed()[0]?.op_id);
     for (const upload of first) expect(upload.attributes).toEqual({ a: 'first' });
@@ -187,10 +188,10 @@ describe('merging of updates', () => {
     const store = memoryStore();
     const kept = { load: () => store.load(), commit: store.commit, close: async () => undefined };
     const first = await synced({ store: kept });
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await first.source('Order').update('1', { a: 2 });
     await first.close();
-    const second = await world.open({ store: kept, user: null });
+    const second = await fixture.open({ store: kept, user: null });
     await second.source('Order').update('1', { a: 3 });
     expect(second.uploads.list().map(({ attributes }) => attributes)).toEqual([{ a: 2 }, { a: 3 }]);
   });
@@ -203,15 +204,15 @@ describe('removing an attribute', () => {
     const orders = device.source<{ a: number; b?: number }>('Order');
     await orders.update('1', { b: undefined });
     expect(orders.get('1')?.attributes).toEqual({ a: 1 });
-    await world.finish(device.sync());
+    await fixture.finish(device.sync());
     expect((await onServer())['1']).toEqual({ a: 1 });
-    await world.finish(other.sync());
+    await fixture.finish(other.sync());
     expect(other.source('Order').get('1')?.attributes).toEqual({ a: 1 });
   });
 
   it('[UP-17] removing an attribute that is not there uploads nothing, and the last attribute cannot be removed', async () => {
     const device = await synced();
-    world.platform.setOnline(false);
+    fixture.platform.setOnline(false);
     await device.source('Order').update('1', { never: undefined });
     expect(device.uploads.list()).toEqual([]);
     const emptied = device.source('Order').update('2', { a: undefined });

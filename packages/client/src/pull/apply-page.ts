@@ -1,6 +1,6 @@
 import { addChecksums, attributesChecksum, type Page, subtractChecksums } from '@tidemark/protocol';
 import { frozen } from '../state/frozen.ts';
-import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
+import { type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -35,7 +35,7 @@ export type PageEffect =
   /** The page was requested with a token that is outdated. */
   | { readonly kind: 'ignored' };
 
-export interface PageAsked extends RowPlace {
+export interface PageAsked extends RowScope {
   /** The token that the page was requested with. */
   readonly token: string | null;
   /** Outcomes received before the page was requested: their changes are included in it. */
@@ -83,7 +83,7 @@ export function applyPage(tx: Transaction, asked: PageAsked, page: Page | PagePa
 }
 
 /** Folds the staged pages again, after a restart or a failed transaction. */
-export function foldStaged(reader: Reader, place: RowPlace): Fold {
+export function foldStaged(reader: Reader, place: RowScope): Fold {
   const rows = rowsOf(place);
   let fold: Fold = { ...EMPTY_FOLD, objects: new Map() };
   for (const [, page] of reader.entries('staged', rows)) fold = foldPage(reader, rows, fold, page);
@@ -91,7 +91,7 @@ export function foldStaged(reader: Reader, place: RowPlace): Fold {
 }
 
 /** Makes a source start over whose objects differ from the server. */
-export function heal(tx: Transaction, place: RowPlace, row: SourceRow, reason: string): PageEffect {
+export function heal(tx: Transaction, place: RowScope, row: SourceRow, reason: string): PageEffect {
   startOver(tx, place, { ...row, heals: row.heals + 1 });
   return { kind: 'healed', reason };
 }

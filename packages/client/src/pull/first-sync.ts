@@ -1,6 +1,6 @@
 import type { Page } from '@tidemark/protocol';
 import { FIRST_SYNC_PART_OBJECTS } from '../limits.ts';
-import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
+import { type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Reader } from '../state/local-state.ts';
 
 /** A page of a first sync, or a part of one. */
@@ -16,7 +16,7 @@ export interface PagePart extends Page {
  * objects at once, so that each object is written once and no step is large. Pages of other catch-ups are staged, because
  * the app sees the objects that they change.
  */
-export function isOfFirstSync(reader: Reader, place: RowPlace, page: Page): boolean {
+export function isOfFirstSync(reader: Reader, place: RowScope, page: Page): boolean {
   const row = reader.get('sources', rowKey(place));
   if (row === undefined) return false;
   if (row.staging?.firstSync !== undefined) return true;

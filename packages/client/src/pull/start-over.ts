@@ -1,9 +1,9 @@
-import { type RowPlace, rowKey, rowsOf } from '../state/group-rows.ts';
+import { type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { SourceRow } from '../state/rows.ts';
 
 /** Drops the token of the source, so that it starts over. The app sees what it saw until everything has come again. */
-export function startOver(tx: Transaction, place: RowPlace, row: SourceRow): void {
+export function startOver(tx: Transaction, place: RowScope, row: SourceRow): void {
   const rows = rowsOf(place);
   dropRows(tx, 'staged', rows);
   // The app must not see the objects of a first sync that is not complete.

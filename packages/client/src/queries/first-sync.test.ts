@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing';
+import { Rng, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { Replica } from '../replica/replica.ts';
 import { WriteQueue } from '../replica/write-queue.ts';
@@ -73,32 +73,32 @@ describe('queries during a first sync', () => {
 
   it('[QUERY-6] every followed result shows only changes of the app, then equals a fresh evaluation and is told once', async () => {
     for (let seed = 0; seed < 30; seed++) {
-      const dice = new Dice(seededRandom(seed));
+      const rng = new Rng(seededRandom(seed));
       const { orders, storePart, create } = openReplica();
-      const told = OPTIONS.map(() => 0);
+      const calls = OPTIONS.map(() => 0);
       const followed = OPTIONS.map((options, index) => {
         const query = orders.query(options);
-        return { query, follow: () => query.subscribe(() => (told[index] = (told[index] ?? 0) + 1)) };
+        return { query, follow: () => query.subscribe(() => (calls[index] = (calls[index] ?? 0) + 1)) };
       });
       const stops: ((() => void) | undefined)[] = [];
-      if (dice.below(2) === 0) orders.index('n');
-      const parts = 1 + dice.below(5);
+      if (rng.below(2) === 0) orders.index('n');
+      const parts = 1 + rng.below(5);
       for (let number = 0; number < parts; number++) {
         // Queries and indexes come and go in the middle of it.
         for (const [index, { follow }] of followed.entries()) {
-          if (dice.below(3) > 0) continue;
+          if (rng.below(3) > 0) continue;
           const stop = stops[index];
           stops[index] = stop === undefined ? follow() : undefined;
           stop?.();
         }
-        if (dice.below(4) === 0) orders.index('even');
-        if (dice.below(3) === 0) await create(`mine-${number}`, { n: -1 });
+        if (rng.below(4) === 0) orders.index('even');
+        if (rng.below(3) === 0) await create(`mine-${number}`, { n: -1 });
         const before = orders.view.list();
         await storePart('hidden', (tx) => {
-          for (let count = 0; count < 1 + dice.below(400); count++) {
-            const id = `o${dice.below(1_000)}`;
-            if (dice.below(10) === 0) tx.delete('objects', ['Order', id]);
-            else put(tx, id, dice.below(1_000));
+          for (let count = 0; count < 1 + rng.below(400); count++) {
+            const id = `o${rng.below(1_000)}`;
+            if (rng.below(10) === 0) tx.delete('objects', ['Order', id]);
+            else put(tx, id, rng.below(1_000));
           }
         });
         expect(orders.view.list()).toBe(before);
@@ -107,7 +107,7 @@ describe('queries during a first sync', () => {
         stops[index] ??= follow();
         expect(idsOf(query.list()).filter((id) => !id.startsWith('mine'))).toEqual([]);
       }
-      told.fill(0);
+      calls.fill(0);
       const mine = orders.view.list();
       const results = followed.map(({ query }) => query.list());
       await storePart('complete', (tx) => put(tx, 'last', 500));
@@ -117,7 +117,7 @@ describe('queries during a first sync', () => {
           fresh.list().map(({ id, attributes }) => [id, attributes]),
         );
         expect(query.count()).toBe(fresh.count());
-        expect(told[index]).toBe(query.list() === results[index] ? 0 : 1);
+        expect(calls[index]).toBe(query.list() === results[index] ? 0 : 1);
       }
       for (const object of mine) expect(orders.view.get(object.id)).toBe(object);
     }
@@ -131,26 +131,26 @@ describe('queries during a first sync', () => {
     });
     const lines = queries.of('Line').query({ include: { order: { source: 'Order', via: 'order_id' } } });
     const orders = queries.of('Order').query({ include: { lines: { source: 'Line', by: 'order_id' } } });
-    const told: unknown[] = [];
+    const calls: unknown[] = [];
     const included = () => [lines, orders].map((query) => query.list().map((row) => Object.values(includedIn(row))));
-    lines.subscribe(() => told.push('lines'));
-    orders.subscribe(() => told.push('orders'));
+    lines.subscribe(() => calls.push('lines'));
+    orders.subscribe(() => calls.push('orders'));
     await storePart('hidden', (tx) => put(tx, 'o1', 1));
-    expect([told, included()]).toEqual([[], [[[undefined]], []]]);
+    expect([calls, included()]).toEqual([[], [[[undefined]], []]]);
     await storePart('complete', (tx) => put(tx, 'o2', 2));
     const [line, order] = [queries.of('Line').view.get('l1'), queries.of('Order').view.get('o1')];
     expect(included()).toEqual([[[order]], [[[line]], [[]]]]);
-    expect(told.toSorted()).toEqual(['lines', 'orders']);
+    expect(calls.toSorted()).toEqual(['lines', 'orders']);
   });
 
   it('[QUERY-7] queries that include objects of each other equal a naive evaluation after every part of two first syncs', async () => {
     for (let seed = 0; seed < 30; seed++) {
-      const dice = new Dice(seededRandom(seed));
+      const rng = new Rng(seededRandom(seed));
       const { replica, queries } = openReplica();
       const [orders, lines] = [queries.of('Order'), queries.of('Line')];
       const ofOrders = orders.query({ orderBy: 'n', limit: 7, include: { lines: { source: 'Line', by: 'order_id' } } });
       const ofLines = lines.query({ include: { order: { source: 'Order', via: 'order_id' } } });
-      const follow = [ofOrders, ofLines].filter(() => dice.below(4) > 0);
+      const follow = [ofOrders, ofLines].filter(() => rng.below(4) > 0);
       for (const query of follow) query.subscribe(() => undefined);
       const naive = () => {
         const ordered = orders.view
@@ -168,16 +168,16 @@ describe('queries during a first sync', () => {
       ];
       const isHidden: Record<string, boolean> = { Order: true, Line: true };
       for (let step = 0; step < 12; step++) {
-        const source = dice.below(2) === 0 ? 'Order' : 'Line';
-        if (dice.below(4) === 0) isHidden[source] = dice.below(4) === 0;
+        const source = rng.below(2) === 0 ? 'Order' : 'Line';
+        if (rng.below(4) === 0) isHidden[source] = rng.below(4) === 0;
         const rowsBefore = ofLines.list();
         await replica.transact((tx) => {
           const staging = isHidden[source] ? { token: null, pages: 0, firstSync: 'hidden' as const } : null;
           tx.put('sources', ['', source], { ...ROW, staging });
-          for (let count = 0; count < dice.below(150); count++) {
-            const key = [source, `${source}${dice.below(200)}`] as const;
-            if (dice.below(8) === 0) tx.delete('objects', key);
-            else tx.put('objects', key, { n: dice.below(20), order_id: `Order${dice.below(200)}` });
+          for (let count = 0; count < rng.below(150); count++) {
+            const key = [source, `${source}${rng.below(200)}`] as const;
+            if (rng.below(8) === 0) tx.delete('objects', key);
+            else tx.put('objects', key, { n: rng.below(20), order_id: `Order${rng.below(200)}` });
           }
         });
         expect(shown()).toEqual(naive());

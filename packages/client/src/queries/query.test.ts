@@ -1,11 +1,11 @@
 import type { Device } from '@tidemark/client';
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Where } from './query-options.ts';
 import { compareValues, type Value } from './value-order.ts';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 let device: Device;
 
 interface Order {
@@ -16,16 +16,16 @@ interface Order {
 }
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
-  await world.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
+  fixture = await newDeviceFixture();
+  await fixture.tidemark.sources.declare({ name: 'Line', partition_type: 'user', references: { order_id: 'Order' } });
 });
 
 async function open(objects: Record<string, Record<string, unknown>> = {}): Promise<Device> {
-  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
-  device = await world.open();
-  await world.finish(device.sync());
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
+  device = await fixture.open();
+  await fixture.finish(device.sync());
   // Offline, an edit is one change: no confirmation of the server follows.
-  world.platform.setOnline(false);
+  fixture.platform.setOnline(false);
   return device;
 }
 
@@ -154,18 +154,18 @@ describe('following', () => {
     let calls = 0;
     let counts = 0;
     const stops = [query.subscribe(() => calls++), query.total.subscribe(() => counts++)];
-    await world.finish(orders.update('1', { note: 'outside of the result' }));
-    await world.finish(orders.create({ customer: 'Dee', total: 0 }, { id: '0' }));
+    await fixture.finish(orders.update('1', { note: 'outside of the result' }));
+    await fixture.finish(orders.create({ customer: 'Dee', total: 0 }, { id: '0' }));
     expect([query.getSnapshot() === first, calls, counts, query.count()]).toEqual([true, 0, 1, 4]);
-    await world.finish(orders.update('1', { total: 9 }));
+    await fixture.finish(orders.update('1', { total: 9 }));
     expect([idsOf(query.getSnapshot()), calls]).toEqual([['1', '3'], 1]);
     expect(query.getSnapshot()[1]).toBe(first[0]);
     for (const stop of [...stops, ...stops]) stop();
     expect(query.isLive).toBe(false);
     const last = query.getSnapshot();
-    await world.finish(orders.update('2', { note: 'nobody follows' }));
+    await fixture.finish(orders.update('2', { note: 'nobody follows' }));
     expect([query.getSnapshot() === last, calls]).toEqual([true, 1]);
-    await world.finish(orders.delete('3'));
+    await fixture.finish(orders.delete('3'));
     expect([idsOf(query.getSnapshot()), calls]).toEqual([['1', '2'], 1]);
   });
 
@@ -238,27 +238,27 @@ describe('following', () => {
             if (index) device.source('Order', { indexes: ['a', 'c.x'] });
             const terms = orderBy.map(([path, direction]) => ({ [path]: direction }));
             const query = orders.query({ ...rest, orderBy: terms } as never);
-            const told = { calls: 0, rows: query.getSnapshot() };
-            const stop = query.subscribe(() => told.calls++);
-            return { query, told, stop, naive: () => naive(rest, orderBy) };
+            const seen = { calls: 0, rows: query.getSnapshot() };
+            const stop = query.subscribe(() => seen.calls++);
+            return { query, seen, stop, naive: () => naive(rest, orderBy) };
           });
           try {
             for (const [kind, number, given] of edits) {
               const id = String(number);
-              const before = followed.map(({ query, told }) => ({ rows: query.getSnapshot(), calls: told.calls }));
-              await world.finish(
+              const before = followed.map(({ query, seen }) => ({ rows: query.getSnapshot(), calls: seen.calls }));
+              await fixture.finish(
                 device.write((draft) => {
                   if (orders.get(id) !== undefined) draft.delete('Order', id);
                   if (kind === 'put') draft.create('Order', given, { id });
                 }),
               );
-              for (const [at, { query, told, naive }] of followed.entries()) {
+              for (const [at, { query, seen, naive }] of followed.entries()) {
                 const { rows, total } = naive();
                 expect(idsOf(query.getSnapshot())).toEqual(rows.map((row) => row.id));
                 expect(query.getSnapshot()).toEqual(rows);
                 expect(query.count()).toBe(total);
                 const isSame = query.getSnapshot() === before[at]?.rows;
-                expect(told.calls - (before[at]?.calls ?? 0)).toBe(isSame ? 0 : 1);
+                expect(seen.calls - (before[at]?.calls ?? 0)).toBe(isSame ? 0 : 1);
               }
             }
           } finally {
@@ -276,7 +276,7 @@ describe('relations', () => {
 
   async function openWithLines(): Promise<void> {
     const objects = { ...line('l1', 'o1'), ...line('l2', 'o2'), ...line('l3', 'o1') };
-    await world.tidemark.objects.push({ source: 'Line', user_id: 'ada', objects });
+    await fixture.tidemark.objects.push({ source: 'Line', user_id: 'ada', objects });
     await open({ o1: { customer: 'Ada', total: 1 }, o2: { customer: 'Bob', total: 2 } });
   }
 
@@ -323,12 +323,12 @@ describe('relations', () => {
     ];
     for (const edit of edits) {
       const last = calls;
-      await world.finish(edit());
+      await fixture.finish(edit());
       expectNaive();
       expect(calls).toBeGreaterThan(last);
     }
     const [unchanged] = [ofLines.list()];
-    await world.finish(
+    await fixture.finish(
       device
         .source('Product')
         .create({ name: 'of no concern' })
@@ -340,15 +340,15 @@ describe('relations', () => {
   });
 
   it('[QUERY-7] a reference that the server declares after the query was made is followed', async () => {
-    device = await world.open();
+    device = await fixture.open();
     const lines = device.source('Line').query({ include: { order: 'order_id' } });
     const stop = lines.subscribe(() => undefined);
     expect(lines.list()).toEqual([]);
-    await world.tidemark.objects.push({ source: 'Line', user_id: 'ada', objects: line('l1', 'o1') });
-    await world.finish(device.sync());
+    await fixture.tidemark.objects.push({ source: 'Line', user_id: 'ada', objects: line('l1', 'o1') });
+    await fixture.finish(device.sync());
     expect(lines.list().map(({ included }) => included.order)).toEqual([undefined]);
-    await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { o1: { customer: 'Ada' } } });
-    await world.finish(device.sync());
+    await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { o1: { customer: 'Ada' } } });
+    await fixture.finish(device.sync());
     expect(lines.list().map(({ included }) => included.order?.attributes)).toEqual([{ customer: 'Ada' }]);
     stop();
   });

@@ -50,8 +50,8 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   /** False: a change of the whole result, which needs no comparison with the last one. */
   #mayBeSame = true;
   /** What subscribers were told last. */
-  #toldRows = this.#rows;
-  #toldTotal = 0;
+  #sentRows = this.#rows;
+  #sentTotal = 0;
 
   constructor(source: IndexedSource, options: QueryOptions) {
     this.#source = source;
@@ -143,7 +143,7 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
 
   notify(): void {
     const [rows, total] = [this.getSnapshot() as readonly unknown[], this.#list.size];
-    const [hasRows, hasTotal] = [rows !== this.#toldRows, total !== this.#toldTotal];
+    const [hasRows, hasTotal] = [rows !== this.#sentRows, total !== this.#sentTotal];
     this.#remember();
     if (hasRows) this.#listeners.notify();
     if (hasTotal) this.#totalListeners.notify();
@@ -170,8 +170,8 @@ export class Query<T = SyncedObject> implements Observable<readonly T[]>, LiveQu
   }
 
   #remember(): void {
-    this.#toldRows = this.#rows;
-    this.#toldTotal = this.#list.size;
+    this.#sentRows = this.#rows;
+    this.#sentTotal = this.#list.size;
   }
 
   #refresh(isAttaching = false): void {

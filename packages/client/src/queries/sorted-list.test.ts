@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing';
+import { Rng, seededRandom } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { SortedList } from './sorted-list.ts';
 
@@ -6,21 +6,21 @@ import { SortedList } from './sorted-list.ts';
 const mixed = (items: readonly number[]) => items.map((_, index) => items[(index * 7_919) % items.length] as number);
 
 it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold', () => {
-  const dice = new Dice(seededRandom(3));
+  const rng = new Rng(seededRandom(3));
   const list = new SortedList<number, string>((left, right) => left - right, String);
   let naive = Array.from({ length: 1_500 }, (_, index) => index * 3);
   list.fill(mixed(naive));
   const check = () => {
     expect(list.size).toBe(naive.length);
-    const [from, to] = [dice.below(naive.length + 2), dice.below(naive.length + 2)];
+    const [from, to] = [rng.below(naive.length + 2), rng.below(naive.length + 2)];
     expect(list.rows(from, to)).toEqual(naive.slice(from, Math.max(from, to)).map(String));
-    const item = dice.below(5_000);
+    const item = rng.below(5_000);
     expect(list.rank((other) => other >= item)).toBe(naive.filter((other) => other < item).length);
     expect(list.at(from)).toBe(naive[from]);
   };
   // It grows by a thousand, so that chunks are split, and then shrinks to nothing, so that chunks vanish.
   for (let step = 0; step < 1_500; step++) {
-    const item = dice.below(5_000);
+    const item = rng.below(5_000);
     if (!naive.includes(item)) {
       list.insert(item);
       naive = [...naive, item].sort((left, right) => left - right);
@@ -28,7 +28,7 @@ it('[QUERY-6] a sorted list of many chunks holds what a sorted array would hold'
     if (step % 200 === 0) check();
   }
   while (naive.length > 0) {
-    const item = dice.pick(naive);
+    const item = rng.pick(naive);
     expect(list.remove(item)).toBe(true);
     expect(list.remove(item)).toBe(false);
     naive = naive.filter((other) => other !== item);

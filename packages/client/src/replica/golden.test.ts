@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Device, type LocalRow, type LocalStore, memoryStore } from '@tidemark/client';
-import { newDeviceWorld, temporaryFolder } from '@tidemark/testing';
+import { newDeviceFixture, temporaryFolder } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { aesGcmSealer, encryptedStore } from '../stores/encrypted-store.ts';
 import { openFileStore } from '../stores/file-store.ts';
@@ -49,10 +49,10 @@ const shown = (device: Device) =>
 for (const [name, open] of Object.entries(STORES)) {
   for (const start of ['loaded', 'last_results'] as const) {
     it(`[SDK-45] a store of an earlier version, ${name}, opened as ${start}, shows its objects and the changes that were not sent`, async () => {
-      const world = await newDeviceWorld();
-      world.platform.setOnline(false);
-      const device = await world.open({ store: await open(), user: null, start });
-      await world.platform.until(() => !device.status.getSnapshot().isLoading);
+      const fixture = await newDeviceFixture();
+      fixture.platform.setOnline(false);
+      const device = await fixture.open({ store: await open(), user: null, start });
+      await fixture.platform.until(() => !device.status.getSnapshot().isLoading);
       expect(shown(device)).toEqual(SHOWN);
       expect(device.uploads.list().map(({ op, id, state }) => `${op} ${id} ${state}`)).toEqual([
         'create o3 waiting',
@@ -67,10 +67,10 @@ for (const [name, open] of Object.entries(STORES)) {
 }
 
 it('[SDK-45] a group of a store of an earlier version that is no longer followed takes its objects with it', async () => {
-  const world = await newDeviceWorld();
-  world.platform.setOnline(false);
-  const device = await world.open({ store: memoryStore(await read('rows')), user: null });
-  await world.finish(device.source('Visit').follow({ groups: ['south'] }));
+  const fixture = await newDeviceFixture();
+  fixture.platform.setOnline(false);
+  const device = await fixture.open({ store: memoryStore(await read('rows')), user: null });
+  await fixture.finish(device.source('Visit').follow({ groups: ['south'] }));
   const left = device.source('Visit').list();
   expect(left.map(({ id, groups }) => [id, groups])).toEqual([
     ['w', ['south']],

@@ -9,14 +9,14 @@ import {
   type LocalStore,
   memoryStore,
 } from '@tidemark/client';
-import { type DeviceWorld, newDeviceWorld } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { openFileStore } from '../stores/file-store.ts';
 
-let world: DeviceWorld;
+let fixture: DeviceFixture;
 
 beforeEach(async () => {
-  world = await newDeviceWorld();
+  fixture = await newDeviceFixture();
 });
 
 const OBJECTS = 300;
@@ -49,25 +49,25 @@ class SlowStore implements LocalStore {
 }
 
 const reopen = (store: LocalStore, options: Partial<DeviceOptions> = {}) =>
-  world.open({ user: null, store, start: 'last_results', ...options });
+  fixture.open({ user: null, store, start: 'last_results', ...options });
 
 /** Returns a store with all objects, and the last results of a query. */
 async function usedStore(include: Include = {}): Promise<LocalStore> {
-  await world.tidemark.sources.declare({ name: 'Customer', partition_type: 'user' });
-  await world.tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { c1: { name: 'Ann' } } });
+  await fixture.tidemark.sources.declare({ name: 'Customer', partition_type: 'user' });
+  await fixture.tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { c1: { name: 'Ann' } } });
   const objects = Object.fromEntries(
     Array.from({ length: OBJECTS }, (_, index) => [`o${index}`, { total: OBJECTS - index, customer_id: 'c1' }]),
   );
-  await world.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   const kept = memoryStore();
   const store = { ...kept, close: async () => undefined };
-  const device = await world.open({ store, start: 'last_results' });
-  await world.finish(device.sync());
+  const device = await fixture.open({ store, start: 'last_results' });
+  await fixture.finish(device.sync());
   device
     .source('Order')
     .query({ ...CHEAPEST, include })
     .subscribe(() => undefined);
-  await world.finish(device.close());
+  await fixture.finish(device.close());
   return store;
 }
 
@@ -83,7 +83,7 @@ const isLoading = (device: Device) => device.status.getSnapshot().isLoading;
 /** Lets the store go on, and waits until everything is loaded. */
 async function load(device: Device, store: SlowStore): Promise<void> {
   store.letThrough();
-  await world.finish(
+  await fixture.finish(
     new Promise<void>((resolve) => {
       const look = () => {
         if (!isLoading(device)) resolve();
@@ -113,7 +113,7 @@ it('[SDK-26] a device shows the last results of its queries before its objects a
     OBJECTS,
     1,
   ]);
-  await world.finish(device.close());
+  await fixture.finish(device.close());
 });
 
 it('[SDK-26] objects that a query includes are among its last results', async () => {
@@ -155,12 +155,12 @@ it('[SDK-26] changes of objects that a device shows while others are loaded show
   expect(seen).toHaveLength(4);
   expect(isLoading(device)).toBe(true);
   await load(device, store);
-  await world.finish(Promise.all([...writing, deleting]));
+  await fixture.finish(Promise.all([...writing, deleting]));
   expect([...new Set(seen.slice(3).map(String))]).toEqual(['mine,o298,o297']);
   expect(device.source('Order').query().count()).toBe(OBJECTS);
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, heals: 0, error: null });
-  const stored = await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
+  const stored = await fixture.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
   expect([stored.get('mine'), stored.get('o298'), stored.get('o299')]).toEqual([
     { total: 0.2 },
     { total: 0.5, customer_id: 'c1' },
@@ -183,9 +183,9 @@ it('[SDK-26] changes of objects that are not loaded yet wait for them, and are s
   });
   expect(idsOf(device)).toEqual(['o299', 'o298', 'o297']);
   await load(device, store);
-  await world.finish(Promise.all([writing, upserting]));
+  await fixture.finish(Promise.all([writing, upserting]));
   expect([calls, idsOf(device)]).toEqual([2, ['o0', 'o1', 'o299']]);
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, heals: 0, error: null });
 });
 
@@ -203,9 +203,9 @@ it('[SDK-26] a change to what an outdated result of a query shows waits for the 
   ];
   expect(orders.list().map(({ attributes }) => attributes)).toEqual([{ total: 7 }, { total: 7 }, { total: 7 }]);
   await load(device, store);
-  await world.finish(Promise.all(writing));
-  await world.finish(device.sync());
-  const stored = await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
+  await fixture.finish(Promise.all(writing));
+  await fixture.finish(device.sync());
+  const stored = await fixture.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
   expect(['o297', 'o298', 'o299'].map((id) => stored.get(id))).toEqual([
     { total: 7, customer_id: 'c1' },
     { total: 2 },
@@ -227,11 +227,11 @@ it('[SDK-26] changes that do not fit the objects that were loaded after them are
   const fits = device.source('Order').update('o298', { total: 0.75 });
   expect(idsOf(device)).toEqual(['o1', 'o299', 'o298']);
   await load(device, store);
-  await world.finish(Promise.all([twice, gone, fits]));
+  await fixture.finish(Promise.all([twice, gone, fits]));
   expect(idsOf(device)).toEqual(['o298', 'o297', 'o296']);
-  await world.finish(device.sync());
+  await fixture.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, error: null });
-  const stored = await world.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
+  const stored = await fixture.tidemark.objects.read({ source: 'Order', user_id: 'ada' });
   expect([stored.get('o1'), stored.get('o298')]).toEqual([
     { total: OBJECTS - 1, customer_id: 'c1' },
     { total: 0.75, customer_id: 'c1' },
@@ -239,10 +239,10 @@ it('[SDK-26] changes that do not fit the objects that were loaded after them are
 });
 
 it('[SDK-26] an object of a group whose groups are not loaded yet is changed when they are', async () => {
-  await world.tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
-  await world.tidemark.groups.set('ada', ['north', 'south']);
+  await fixture.tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+  await fixture.tidemark.groups.set('ada', ['north', 'south']);
   for (const group of ['north', 'south'])
-    await world.tidemark.objects.push({ source: 'Visit', group, objects: { [group]: { n: 1 } } });
+    await fixture.tidemark.objects.push({ source: 'Visit', group, objects: { [group]: { n: 1 } } });
   const kept = await usedStore();
   const rows = await kept.load();
   // The object was among the last results, and the row with its groups was not.
@@ -253,10 +253,10 @@ it('[SDK-26] an object of a group whose groups are not loaded yet is changed whe
   const device = await reopen(store);
   const writing = device.source('Visit').update('south', { n: 2 });
   await load(device, store);
-  await world.finish(writing);
-  await world.finish(device.sync());
+  await fixture.finish(writing);
+  await fixture.finish(device.sync());
   expect(device.status.getSnapshot()).toMatchObject({ pendingUploads: 0, problems: 0, error: null });
-  const south = await world.tidemark.objects.read({ source: 'Visit', group: 'south' });
+  const south = await fixture.tidemark.objects.read({ source: 'Visit', group: 'south' });
   expect(south.get('south')).toEqual({ n: 2 });
 });
 
@@ -266,7 +266,7 @@ it('[SDK-26] objects that cannot be loaded are an error of the status also witho
     platform: { network: { isOnline: () => false, onChange: () => () => undefined } },
   });
   store.letThrough(new Error('the disk is gone'));
-  await world.platform.advance(1);
+  await fixture.platform.advance(1);
   expect(device.status.getSnapshot()).toMatchObject({
     mode: 'offline',
     isLoading: true,
@@ -280,11 +280,11 @@ it('[SDK-26] signing out while objects are loaded deletes all of them and the la
   const device = await reopen(store);
   const leaving = device.signOut();
   await load(device, store);
-  await world.finish(leaving);
+  await fixture.finish(leaving);
   expect(idsOf(device)).toEqual([]);
   const rows = await kept.load();
   expect(rows.map(({ table, key }) => [table, key[1]])).toEqual([['facts', 'owner']]);
-  await world.finish(device.close());
+  await fixture.finish(device.close());
   expect((await kept.load()).filter(({ key }) => key[1] === 'last_results')).toEqual([]);
 });
 
@@ -294,7 +294,7 @@ it('[SDK-26] objects that cannot be loaded are an error of the status, and chang
   const writing = expect(device.source('Order').create({ total: 1 })).rejects.toMatchObject({ code: 'store_failed' });
   store.letThrough(new Error('the disk is gone'));
   await writing;
-  await world.platform.advance(1);
+  await fixture.platform.advance(1);
   expect(device.status.getSnapshot()).toMatchObject({ isLoading: true, error: { code: 'store_failed' } });
   await expect(device.source('Order').update('o299', { total: 5 })).rejects.toMatchObject({ code: 'store_failed' });
   expect(idsOf(device)).toEqual(['o299', 'o298', 'o297']);
@@ -306,20 +306,20 @@ it('[SDK-26] a store that reads everything at once opens a device when everythin
   const kept = await usedStore();
   const store = await openFileStore(folder);
   await store.commit(await kept.load());
-  const device = await world.finish(reopen(store));
+  const device = await fixture.finish(reopen(store));
   expect([isLoading(device), device.source('Order').query().count()]).toEqual([false, OBJECTS]);
   await store.close();
 });
 
 it('[SDK-26] results are stored a while after they have changed', async () => {
   const store = await usedStore();
-  const device = await world.finish(reopen(store));
+  const device = await fixture.finish(reopen(store));
   device
     .source('Order')
     .query(CHEAPEST)
     .subscribe(() => undefined);
-  await world.finish(device.source('Order').update('o0', { total: 0 }));
-  await world.platform.advance(5_000);
+  await fixture.finish(device.source('Order').update('o0', { total: 0 }));
+  await fixture.platform.advance(5_000);
   const fact = (await store.load()).find(({ key }) => key[1] === 'last_results');
   expect(fact?.value).toEqual([
     ['Order', 'o0', { total: 0, customer_id: 'c1' }],

@@ -7,18 +7,18 @@ const GROUP_MARK = '\u001f';
 const OWNERS_MARK = '\u001e';
 
 /** Where the rows of a source are, or of one of its groups. */
-export interface RowPlace {
+export interface RowScope {
   readonly source: string;
   readonly group?: string;
 }
 
 /** The key of the row in `sources`. */
-export function rowKey({ source, group }: RowPlace): LocalKey {
+export function rowKey({ source, group }: RowScope): LocalKey {
   return group === undefined ? ['', source] : [source, group];
 }
 
 /** The first part of the keys of its objects and staged pages. The objects of the source itself are those of all its groups. */
-export function rowsOf({ source, group }: RowPlace): string {
+export function rowsOf({ source, group }: RowScope): string {
   return group === undefined ? source : `${source}${GROUP_MARK}${group}`;
 }
 
@@ -43,11 +43,11 @@ export function groupsHeld(reader: Reader, source: string): readonly string[] {
 }
 
 /** The source and group of an acknowledgement, as one text. */
-export function placeText({ source, group }: RowPlace): string {
+export function scopeText({ source, group }: RowScope): string {
   return rowsOf(group === undefined ? { source } : { source, group });
 }
 
-export function placeIn(text: string): RowPlace {
+export function parseScope(text: string): RowScope {
   const [source = '', group] = text.split(GROUP_MARK);
   return group === undefined ? { source } : { source, group };
 }

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Dice, localStoreContract, seededRandom, temporaryFolder } from '@tidemark/testing';
+import { localStoreContract, Rng, seededRandom, temporaryFolder } from '@tidemark/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { LocalRow, LocalStore } from '../ports/local-store.ts';
 import { openFileStore } from './file-store.ts';
@@ -147,11 +147,11 @@ describe('a process killed at any moment', () => {
     const script = join(folder, 'writer.mjs');
     await writeFile(script, WRITER);
     const place = join(folder, 'device');
-    const dice = new Dice(seededRandom(3));
+    const rng = new Rng(seededRandom(3));
     let reported = 0;
     for (let life = 0; life < 8; life++) {
       const child = fork(script, [place, String(reported + 1)]);
-      const target = reported + dice.between(1, 60);
+      const target = reported + rng.between(1, 60);
       child.on('message', (n: number) => {
         reported = n;
         if (n >= target) child.kill('SIGKILL');

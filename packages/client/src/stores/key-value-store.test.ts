@@ -1,4 +1,4 @@
-import { Dice, localStoreContract, seededRandom } from '@tidemark/testing';
+import { localStoreContract, Rng, seededRandom } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { KEY_VALUE_LOG_MAX, KEY_VALUE_UNITS_MAX } from '../limits.ts';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
@@ -126,11 +126,11 @@ it('[LOCAL-13] a commit that finds the storage full says storage_full, and the s
 });
 
 function drawCommits(): readonly (readonly LocalWrite[])[] {
-  const dice = new Dice(seededRandom(11));
+  const rng = new Rng(seededRandom(11));
   return Array.from({ length: 3 * KEY_VALUE_LOG_MAX }, () =>
-    Array.from({ length: dice.between(1, 3) }, (): LocalWrite => {
-      const place = { table: 'objects', key: ['s', dice.pick(['a', 'b', 'c', 'd'])] } as const;
-      return dice.chance(30) ? place : { ...place, value: dice.below(100) };
+    Array.from({ length: rng.between(1, 3) }, (): LocalWrite => {
+      const place = { table: 'objects', key: ['s', rng.pick(['a', 'b', 'c', 'd'])] } as const;
+      return rng.chance(30) ? place : { ...place, value: rng.below(100) };
     }),
   );
 }

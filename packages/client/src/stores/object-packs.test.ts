@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing';
+import { Rng, seededRandom } from '@tidemark/testing';
 import { IDBFactory } from 'fake-indexeddb';
 import { expect, it } from 'vitest';
 import {
@@ -41,8 +41,8 @@ async function stored(factory: IndexedDbFactory) {
 
 it('[LOCAL-10] any sequence of large and small commits of objects leaves what a plain map would hold, also after reopening', async () => {
   for (let seed = 1; seed <= 12; seed++) {
-    const dice = new Dice(seededRandom(seed));
-    const below = (count: number) => dice.below(count);
+    const rng = new Rng(seededRandom(seed));
+    const below = (count: number) => rng.below(count);
     const indexedDB = newFactory();
     const model = new Map<string, unknown>();
     let store = await openIndexedDbStore({ indexedDB });

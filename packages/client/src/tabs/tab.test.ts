@@ -1,10 +1,10 @@
 import { type Device, memoryStore, openDevice, type TabFeatures } from '@tidemark/client';
-import { type DeviceWorld, newDeviceWorld, tabsInMemory } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture, tabsInMemory } from '@tidemark/testing';
 import { expect, it, vi } from 'vitest';
 
 it('[SESSION-8] every tab says why the session ended when it says that the user has to sign in, and says it once', async () => {
-  const world = await newDeviceWorld();
-  const { platform, sync } = world;
+  const fixture = await newDeviceFixture();
+  const { platform, sync } = fixture;
   const kept = memoryStore();
   const store = { sharedAs: 'one', load: () => kept.load(), commit: kept.commit, close: async () => undefined };
   const shared = {
@@ -13,10 +13,10 @@ it('[SESSION-8] every tab says why the session ended when it says that the user 
     after: (ms: number, callback: () => void) => platform.after(ms, callback),
     fetch: (url: string, init: RequestInit) => platform.fetch(url, init),
   };
-  const open = () => world.finish(openDevice({ url: 'http://tidemark.test', live: false, store, platform: shared }));
+  const open = () => fixture.finish(openDevice({ url: 'http://tidemark.test', live: false, store, platform: shared }));
   const [leader, follower] = [await open(), await open()];
-  await world.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
-  await world.finish(follower.sync());
+  await fixture.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(follower.sync());
   expect([leader, follower].map(({ status }) => status.getSnapshot().tab)).toEqual(['leader', 'follower']);
   const looks = (device: Device) => {
     const ends: unknown[] = [];
@@ -28,13 +28,13 @@ it('[SESSION-8] every tab says why the session ended when it says that the user 
   };
   const [ofLeader, ofFollower] = [looks(leader), looks(follower)];
   sync.endSessions('password_changed');
-  await expect(world.finish(follower.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
+  await expect(fixture.finish(follower.sync())).rejects.toMatchObject({ code: 'sign_in_required' });
   await platform.advance(1_000);
   expect([ofLeader, ofFollower]).toEqual([['password_changed'], ['password_changed']]);
 });
 
 it('[TABS-3] a load that fails when the tab has lost the lead does not end the time for which it leads again', async () => {
-  const world = await newDeviceWorld();
+  const fixture = await newDeviceFixture();
   const kept = memoryStore();
   const loads: { go: () => void; fail: (error: Error) => void }[] = [];
   const load = async () => {
@@ -50,7 +50,7 @@ it('[TABS-3] a load that fails when the tab has lost the lead does not end the t
     },
   };
   const store = { sharedAs: 'one', load, commit: kept.commit, close: async () => undefined };
-  const { platform } = world;
+  const { platform } = fixture;
   const shared = {
     tabs,
     nowMs: () => platform.nowMs(),
@@ -62,9 +62,9 @@ it('[TABS-3] a load that fails when the tab has lost the lead does not end the t
   locks[0]?.onHeld();
   await vi.waitFor(() => expect(loads).toHaveLength(1));
   loads[0]?.go();
-  const device = await world.finish(opening);
-  await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
-  await world.finish(device.sync());
+  const device = await fixture.finish(opening);
+  await fixture.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(device.sync());
   for (const time of [1, 2]) {
     locks.at(-1)?.onLost();
     locks.at(-1)?.onHeld();
@@ -74,13 +74,13 @@ it('[TABS-3] a load that fails when the tab has lost the lead does not end the t
   loads[1]?.fail(new Error('the browser has closed the database'));
   await Promise.resolve();
   loads[2]?.go();
-  await world.finish(created);
+  await fixture.finish(created);
   expect(device.status.getSnapshot()).toMatchObject({ tab: 'leader', error: null });
 });
 
 /** Opens tabs that share one device; `losing` takes the lead from the tab that has it. Messages that are lost reach no tab. */
-function sharedTabs(world: DeviceWorld, isLost: (message: unknown) => boolean = () => false) {
-  const { platform } = world;
+function sharedTabs(fixture: DeviceFixture, isLost: (message: unknown) => boolean = () => false) {
+  const { platform } = fixture;
   const kept = memoryStore();
   const features = tabsInMemory();
   let lose: () => void = () => undefined;
@@ -104,39 +104,39 @@ function sharedTabs(world: DeviceWorld, isLost: (message: unknown) => boolean = 
     fetch: (url: string, init: RequestInit) => platform.fetch(url, init),
   };
   const store = { sharedAs: 'one', load: () => kept.load(), commit: kept.commit, close: async () => undefined };
-  const open = () => world.finish(openDevice({ url: 'http://tidemark.test', live: false, store, platform: shared }));
+  const open = () => fixture.finish(openDevice({ url: 'http://tidemark.test', live: false, store, platform: shared }));
   return { open, losing: () => lose() };
 }
 
 it('[TABS-1] a change in a tab that follows is shown at once over changes of other tabs that wait to be sent', async () => {
-  const world = await newDeviceWorld();
-  const { open } = sharedTabs(world);
+  const fixture = await newDeviceFixture();
+  const { open } = sharedTabs(fixture);
   const leader = await open();
-  await world.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
-  await world.finish(leader.sync());
+  await fixture.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(leader.sync());
   leader.goOffline();
-  await world.finish(leader.source('Order').create({ n: 1 }, { id: 'o' }));
-  await world.finish(leader.source('Order').update('o', { n: 2 }));
+  await fixture.finish(leader.source('Order').create({ n: 1 }, { id: 'o' }));
+  await fixture.finish(leader.source('Order').update('o', { n: 2 }));
   const follower = await open();
   const shown = () => follower.source('Order').get('o')?.attributes;
   expect(shown()).toEqual({ n: 2 });
   const first = follower.source('Order').update('o', { n: 3 });
   expect(shown()).toEqual({ n: 3 });
-  await world.finish(first);
-  await world.finish(leader.source('Order').update('o', { n: 4 }));
+  await fixture.finish(first);
+  await fixture.finish(leader.source('Order').update('o', { n: 4 }));
   expect(shown()).toEqual({ n: 4 });
   const second = follower.source('Order').update('o', { n: 5 });
   expect(shown()).toEqual({ n: 5 });
-  await world.finish(second);
+  await fixture.finish(second);
   expect(leader.source('Order').get('o')?.attributes).toEqual({ n: 5 });
 });
 
 it('[TABS-3] a tab that has lost the lead follows, and never says that the device is closed', async () => {
-  const world = await newDeviceWorld();
-  const { open, losing } = sharedTabs(world);
+  const fixture = await newDeviceFixture();
+  const { open, losing } = sharedTabs(fixture);
   const device = await open();
-  await world.finish(device.signIn({ login: 'ada', password: 'long enough' }));
-  await world.finish(device.sync());
+  await fixture.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(device.sync());
   const modes = new Set<string>();
   device.status.subscribe(() => modes.add(device.status.getSnapshot().mode));
   losing();
@@ -144,23 +144,23 @@ it('[TABS-3] a tab that has lost the lead follows, and never says that the devic
 });
 
 it('[TABS-2] a command that the tab which led has begun for another one is done by the tab that leads next', async () => {
-  const world = await newDeviceWorld();
-  const { open, losing } = sharedTabs(world);
+  const fixture = await newDeviceFixture();
+  const { open, losing } = sharedTabs(fixture);
   const leader = await open();
-  await world.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
-  await world.finish(leader.sync());
+  await fixture.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(leader.sync());
   const [next, follower] = [await open(), await open()];
   let isAsked = false;
-  world.intercept = ({ path }) => {
+  fixture.intercept = ({ path }) => {
     if (path !== '/pull') return undefined;
     isAsked = true;
     return new Promise(() => undefined);
   };
   const synced = follower.sync();
-  await world.platform.until(() => isAsked);
-  world.intercept = () => undefined;
+  await fixture.platform.until(() => isAsked);
+  fixture.intercept = () => undefined;
   losing();
-  await world.finish(synced);
+  await fixture.finish(synced);
   expect([leader, next, follower].map(({ status }) => status.getSnapshot().tab)).toEqual([
     'follower',
     'leader',
@@ -169,20 +169,20 @@ it('[TABS-2] a command that the tab which led has begun for another one is done 
 });
 
 it('[TABS-2] a tab that has missed that its change was stored is told so when it sends the change again', async () => {
-  const world = await newDeviceWorld();
+  const fixture = await newDeviceFixture();
   let isLosing = false;
-  const { open } = sharedTabs(world, (message) => isLosing && (message as { type: string }).type === 'committed');
+  const { open } = sharedTabs(fixture, (message) => isLosing && (message as { type: string }).type === 'committed');
   const leader = await open();
-  await world.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
-  await world.finish(leader.sync());
+  await fixture.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(leader.sync());
   leader.goOffline();
   const follower = await open();
   isLosing = true;
   const created = follower.source('Order').create({ n: 1 }, { id: 'o' });
-  await world.platform.until(() => leader.source('Order').get('o') !== undefined);
-  await world.finish(leader.source('Order').create({ n: 2 }, { id: 'p' }));
+  await fixture.platform.until(() => leader.source('Order').get('o') !== undefined);
+  await fixture.finish(leader.source('Order').create({ n: 2 }, { id: 'p' }));
   isLosing = false;
-  await world.finish(leader.source('Order').create({ n: 3 }, { id: 'q' }));
-  await world.finish(created);
+  await fixture.finish(leader.source('Order').create({ n: 3 }, { id: 'q' }));
+  await fixture.finish(created);
   expect(leader.uploads.list()).toHaveLength(3);
 });

@@ -1,8 +1,8 @@
 import { ACKNOWLEDGED_PER_CALL } from '../limits.ts';
-import { placeIn } from '../state/group-rows.ts';
+import { parseScope } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 
-/** Outcomes to acknowledge with the next call: source and group by op_id, as `placeText` writes them. */
+/** Outcomes to acknowledge with the next call: source and group by op_id, as `scopeText` writes them. */
 export type Acknowledgements = ReadonlyMap<string, string>;
 
 export function acknowledgementsToSend(reader: Reader): Acknowledgements {
@@ -23,7 +23,7 @@ export function acknowledgedMember(acks: Acknowledgements): { readonly acknowled
   const plain = new Map<string, string[]>();
   const grouped = new Map<string, Map<string, string[]>>();
   for (const [opId, text] of acks) {
-    const { source, group } = placeIn(text);
+    const { source, group } = parseScope(text);
     if (group === undefined) plain.set(source, [...(plain.get(source) ?? []), opId]);
     else {
       const ofSource = grouped.get(source) ?? new Map<string, string[]>();

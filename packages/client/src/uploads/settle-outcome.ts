@@ -1,7 +1,7 @@
 import type { Outcome } from '@tidemark/protocol';
 import { PROBLEMS_MAX } from '../limits.ts';
 import { frozen } from '../state/frozen.ts';
-import { placeText } from '../state/group-rows.ts';
+import { scopeText } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
@@ -33,7 +33,7 @@ export function settleOutcome(tx: Transaction, outcome: Outcome, moment: Outcome
     if (upload?.state === 'waiting') tx.put('uploads', ['', opId], { ...upload, ...whose, state: 'queued' });
     return [];
   }
-  tx.put('acknowledgements', ['', opId], placeText(outcome));
+  tx.put('acknowledgements', ['', opId], scopeText(outcome));
   if (upload === undefined || upload.state === 'applied') return [];
   return status === 'applied' ? settleApplied(tx, upload, outcome, moment) : [rollBack(tx, upload, outcome, moment)];
 }

@@ -8,11 +8,11 @@ const UNKNOWN = {
 
 it('[CONSOLE-93] a device is known by its label, else its own name, else its system or platform and its app, else by nothing', () => {
   const app = { device_platform: 'web', device_app_id: 'Field', device_app_version: '2.3' };
-  const told = { ...UNKNOWN, ...app, device_system: 'Firefox 128 on Linux' };
+  const facts = { ...UNKNOWN, ...app, device_system: 'Firefox 128 on Linux' };
   expect([
-    shownNameOf({ ...told, device_name: 'Till', label: 'Van 7' }),
-    shownNameOf({ ...told, device_name: 'Till' }),
-    shownNameOf(told),
+    shownNameOf({ ...facts, device_name: 'Till', label: 'Van 7' }),
+    shownNameOf({ ...facts, device_name: 'Till' }),
+    shownNameOf(facts),
     shownNameOf({ ...UNKNOWN, ...app }),
     shownNameOf({ ...UNKNOWN, device_app_id: 'Field' }),
     shownNameOf({ ...UNKNOWN, device_platform: 'web' }),

@@ -274,33 +274,33 @@ describe('tokens of a device', () => {
   }
 
   it('[TOKEN-9] renewing keeps the presented token and revokes older ones of the device', async () => {
-    const world = await setUp();
-    const { tokens, clock } = world;
+    const fixture = await setUp();
+    const { tokens, clock } = fixture;
     const isGood = async (token: string) => (await tokens.check(token, clock.nowMs())) !== null;
     const first = await tokens.issue(phone);
     clock.advance(1_000);
-    const second = await tokens.renew(await bearerOf(world, first.token), expiresAtMs);
+    const second = await tokens.renew(await bearerOf(fixture, first.token), expiresAtMs);
     expect(second).toMatchObject({ user: 'alice', client: 'phone', scopes: ['device'] });
     expect(await Promise.all([first, second].map(({ token }) => isGood(token)))).toEqual([true, true]);
     clock.advance(1_000);
     // The answer is lost, so it is asked for again: what came of the first attempt is left alone.
     const [third, fourth] = await Promise.all([
-      tokens.renew(await bearerOf(world, second.token), expiresAtMs),
-      tokens.renew(await bearerOf(world, second.token), expiresAtMs),
+      tokens.renew(await bearerOf(fixture, second.token), expiresAtMs),
+      tokens.renew(await bearerOf(fixture, second.token), expiresAtMs),
     ]);
     const all = [first, second, third, fourth];
     expect(await Promise.all(all.map(({ token }) => isGood(token)))).toEqual([false, true, true, true]);
   });
 
   it('[TOKEN-9] a token revoked by a change of password is not renewed, even when both happen at once', async () => {
-    const world = await setUp();
-    const { tokens, users } = world;
+    const fixture = await setUp();
+    const { tokens, users } = fixture;
     const { token } = await tokens.issue(phone);
-    const bearer = await bearerOf(world, token);
+    const bearer = await bearerOf(fixture, token);
     await users.update('alice', { attributes: { password: 'new' } });
     expect(await refusal(tokens.renew(bearer, expiresAtMs))).toBe('token_invalid');
     const { token: next } = await tokens.issue(phone);
-    const renewing = tokens.renew(await bearerOf(world, next), expiresAtMs).catch(() => null);
+    const renewing = tokens.renew(await bearerOf(fixture, next), expiresAtMs).catch(() => null);
     await Promise.all([renewing, users.update('alice', { attributes: { password: 'newer' } })]);
     expect(await tokens.list({ user: 'alice' })).toEqual([]);
   });
@@ -326,8 +326,8 @@ describe('tokens of a device', () => {
   });
 
   it('[TOKEN-10] signing out one device leaves the tokens of other devices valid', async () => {
-    const world = await setUp();
-    const { tokens, clients, clock } = world;
+    const fixture = await setUp();
+    const { tokens, clients, clock } = fixture;
     await clients.register('alice', { client_id: 'tablet' });
     const gone = [await tokens.issue(phone), await tokens.issue(phone)];
     const kept = [

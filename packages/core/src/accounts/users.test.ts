@@ -29,7 +29,7 @@ function setUp(change: { wrap?: (store: Store) => Store; passwords?: (real: Pass
   };
 }
 
-type World = ReturnType<typeof setUp>;
+type Fixture = ReturnType<typeof setUp>;
 
 type Batch = Parameters<Store['writeEntries']>[0];
 
@@ -360,24 +360,25 @@ describe('a new password', () => {
 
   it('[USER-7] a change of password revokes a token that was issued just before its last step', async () => {
     let issued: { readonly token: string } | null = null;
-    const world: World = setUp({
+    const fixture: Fixture = setUp({
       wrap: (store) =>
         before(store, isUserChange, async () => {
-          issued = await world.tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
+          issued = await fixture.tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
         }),
     });
-    await world.users.create({ attributes: alice });
-    await world.users.update('alice', { attributes: { password: 'secret-2' } });
+    await fixture.users.create({ attributes: alice });
+    await fixture.users.update('alice', { attributes: { password: 'secret-2' } });
     expect(issued).not.toBeNull();
-    expect(await world.tokens.list()).toEqual([]);
-    expect(await world.users.verifyPassword('alice', 'secret-2')).not.toBeNull();
+    expect(await fixture.tokens.list()).toEqual([]);
+    expect(await fixture.users.verifyPassword('alice', 'secret-2')).not.toBeNull();
   });
 
   it('[USER-7] a change of password revokes tokens at once, even if it then conflicts every time', async () => {
-    const world: World = setUp({
-      wrap: (store) => before(store, isUserChange, () => world.clients.register('alice', {}), Number.POSITIVE_INFINITY),
+    const fixture: Fixture = setUp({
+      wrap: (store) =>
+        before(store, isUserChange, () => fixture.clients.register('alice', {}), Number.POSITIVE_INFINITY),
     });
-    const { users, tokens, clock } = world;
+    const { users, tokens, clock } = fixture;
     await users.create({ attributes: alice });
     const { token } = await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
     expect(await refusal(users.update('alice', { attributes: { password: 'secret-2' } }))).toBe('write_conflict');
@@ -484,10 +485,10 @@ describe('delete', () => {
   });
 
   const additions = {
-    device: ({ clients }: World) => clients.register('alice', {}),
-    token: ({ tokens }: World) => tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null }),
-    'time of refresh': ({ sources }: World) => sources.setRefreshTime('Product', 'alice'),
-    'time of refresh of a new source': async ({ sources }: World) => {
+    device: ({ clients }: Fixture) => clients.register('alice', {}),
+    token: ({ tokens }: Fixture) => tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null }),
+    'time of refresh': ({ sources }: Fixture) => sources.setRefreshTime('Product', 'alice'),
+    'time of refresh of a new source': async ({ sources }: Fixture) => {
       await refusal(sources.declare({ name: 'Late' }));
       return sources.setRefreshTime('Late', 'alice');
     },
@@ -496,45 +497,47 @@ describe('delete', () => {
   it.each(Object.entries(additions))(
     '[USER-9] deleting a user also deletes a %s added just before its last step',
     async (_what, add) => {
-      const world: World = setUp({ wrap: (store) => before(store, isErasure, () => add(world)) });
-      await world.sources.declare({ name: 'Product' });
-      await world.users.create({ attributes: alice });
-      await world.users.delete('alice');
-      expect(await everythingIn(world.store)).not.toContain('alice');
-      expect(await refusal(add(world))).toBe('user_not_found');
-      expect(await everythingIn(world.store)).not.toContain('alice');
+      const fixture: Fixture = setUp({ wrap: (store) => before(store, isErasure, () => add(fixture)) });
+      await fixture.sources.declare({ name: 'Product' });
+      await fixture.users.create({ attributes: alice });
+      await fixture.users.delete('alice');
+      expect(await everythingIn(fixture.store)).not.toContain('alice');
+      expect(await refusal(add(fixture))).toBe('user_not_found');
+      expect(await everythingIn(fixture.store)).not.toContain('alice');
     },
   );
 
   it('[USER-9] a device is refused when its user is deleted just before it is written', async () => {
-    const world: World = setUp({ wrap: (store) => before(store, isNewClient, () => world.users.delete('alice')) });
-    await world.users.create({ attributes: alice });
-    expect(await refusal(world.clients.register('alice', { client_id: 'phone' }))).toBe('user_not_found');
-    expect(await everythingIn(world.store)).not.toMatch(/alice|phone/);
+    const fixture: Fixture = setUp({
+      wrap: (store) => before(store, isNewClient, () => fixture.users.delete('alice')),
+    });
+    await fixture.users.create({ attributes: alice });
+    expect(await refusal(fixture.clients.register('alice', { client_id: 'phone' }))).toBe('user_not_found');
+    expect(await everythingIn(fixture.store)).not.toMatch(/alice|phone/);
   });
 
   it('[USER-9] nothing that is added while a user is deleted stays, in any order of the steps', async () => {
     const seen = new Set<string>();
     for (let spread = 0; spread < 20; spread++) {
-      const world = setUp();
-      await world.sources.declare({ name: 'Product' });
-      await world.users.create({ attributes: alice });
+      const fixture = setUp();
+      await fixture.sources.declare({ name: 'Product' });
+      await fixture.users.create({ attributes: alice });
       const added = Array.from({ length: 12 }, async (_, n) => {
         for (let turn = 0; turn < n * spread * 10; turn++) await Promise.resolve();
-        return Promise.all(Object.values(additions).map((add) => refusal(add(world))));
+        return Promise.all(Object.values(additions).map((add) => refusal(add(fixture))));
       });
-      const [, ...outcomes] = await Promise.all([world.users.delete('alice'), ...added]);
+      const [, ...outcomes] = await Promise.all([fixture.users.delete('alice'), ...added]);
       for (const outcome of outcomes.flat()) seen.add(outcome);
-      expect(await everythingIn(world.store)).not.toContain('alice');
+      expect(await everythingIn(fixture.store)).not.toContain('alice');
     }
     expect(seen).toEqual(new Set(['nothing', 'user_not_found']));
   });
 
   it('[USER-9] deleting a user revokes tokens first, so that their holders cannot keep the deletion from finishing', async () => {
-    const world: World = setUp({
-      wrap: (store) => before(store, isErasure, () => world.clients.register('alice', {}), Number.POSITIVE_INFINITY),
+    const fixture: Fixture = setUp({
+      wrap: (store) => before(store, isErasure, () => fixture.clients.register('alice', {}), Number.POSITIVE_INFINITY),
     });
-    const { users, tokens, clock } = world;
+    const { users, tokens, clock } = fixture;
     await users.create({ attributes: alice });
     const { token } = await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
     expect(await refusal(users.delete('alice'))).toBe('write_conflict');
@@ -651,7 +654,7 @@ describe('a password with weaker hash parameters', () => {
     const random = seededRandom(2);
     const stronger = weakPasswords(random, 2);
     let isToday = false;
-    const world = setUp({
+    const fixture = setUp({
       ...change,
       passwords: (real) => ({
         verify: real.verify,
@@ -660,14 +663,14 @@ describe('a password with weaker hash parameters', () => {
         ...change.passwords?.(stronger),
       }),
     });
-    await world.users.create({ attributes: { ...alice, note: 'n' } });
-    const { token } = await world.tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
+    await fixture.users.create({ attributes: { ...alice, note: 'n' } });
+    const { token } = await fixture.tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
     isToday = true;
     const hash = async () => {
-      const entry = await world.store.readEntry({ kind: 'user', key: ['alice'] });
+      const entry = await fixture.store.readEntry({ kind: 'user', key: ['alice'] });
       return (JSON.parse(entry?.value ?? '') as { credential: { passwordHash: string } }).credential.passwordHash;
     };
-    return { ...world, token, hash };
+    return { ...fixture, token, hash };
   }
 
   it('[USER-14] a password with weaker hash parameters is hashed again once, at the next login, and nothing else changes', async () => {
@@ -688,12 +691,12 @@ describe('a password with weaker hash parameters', () => {
   });
 
   it('[USER-14] hashing a password again does not undo a change of the password at the same time', async () => {
-    let world: World | null = null;
-    const change = () => world?.users.update('alice', { attributes: { password: 'secret-2' } }) ?? Promise.resolve();
-    world = await outdated({ wrap: (store) => before(store, isUserChange, change) });
-    await world.users.verifyPassword('alice', 'secret-1');
-    expect(await world.users.verifyPassword('alice', 'secret-1')).toBeNull();
-    expect(await world.users.verifyPassword('alice', 'secret-2')).toMatchObject({ login: 'alice' });
+    let fixture: Fixture | null = null;
+    const change = () => fixture?.users.update('alice', { attributes: { password: 'secret-2' } }) ?? Promise.resolve();
+    fixture = await outdated({ wrap: (store) => before(store, isUserChange, change) });
+    await fixture.users.verifyPassword('alice', 'secret-1');
+    expect(await fixture.users.verifyPassword('alice', 'secret-1')).toBeNull();
+    expect(await fixture.users.verifyPassword('alice', 'secret-2')).toMatchObject({ login: 'alice' });
   });
 
   it('[USER-14] a login succeeds even if hashing the password again fails', async () => {

@@ -24,7 +24,7 @@ import { readRefreshState } from '../refresh/refresh-state.ts';
 import { groupIn, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { Sources, SourceView } from '../sources/sources.ts';
-import { type KeptOutcome, outcomeOf, readOutcome } from '../uploads/upload-notes.ts';
+import { outcomeOf, readOutcome, type StoredOutcome } from '../uploads/upload-notes.ts';
 import { hasAcknowledged } from './delivery-count.ts';
 import { type ExplainFacts, type Explanation, explain } from './explain.ts';
 import { heldEmpty, type UnmarkedDevice } from './held-empty.ts';
@@ -232,7 +232,7 @@ interface ExaminedPartition extends UserPartition {
 }
 
 /** The outcomes in the order in which they were written. */
-function inOrder(notes: readonly Note[]): readonly { readonly opId: string; readonly kept: KeptOutcome }[] {
+function inOrder(notes: readonly Note[]): readonly { readonly opId: string; readonly kept: StoredOutcome }[] {
   return notes
     .map((note) => ({ opId: note.key, kept: readOutcome(note) }))
     .sort((left, right) => (left.kept.atMs ?? 0) - (right.kept.atMs ?? 0));

@@ -81,23 +81,23 @@ describe('receipts', () => {
   });
 
   it('[RECEIPT-2] devices that start over or hold a token of another epoch have acknowledged nothing', async () => {
-    const [told, gone] = [await newDevice('told'), await newDevice('gone')];
+    const [current, gone] = [await newDevice('current'), await newDevice('gone')];
     await newDevice('never');
     const seq = await push('1');
-    const token = await catchUp(told);
+    const token = await catchUp(current);
     await catchUp(gone);
     expect(await receipt({ seq })).toMatchObject({ devices: 3, delivered: 2, behind: 0, never_synced: 1 });
-    await test.tidemark.devices.restart(told, ['Product']);
-    await acknowledge(told, token);
+    await test.tidemark.devices.restart(current, ['Product']);
+    await acknowledge(current, token);
     await test.tidemark.clients.delete('ada', 'gone');
     expect(await receipt({ seq })).toMatchObject({
       ...{ devices: 2, delivered: 0, behind: 1, never_synced: 1 },
-      behind_devices: [{ client_id: 'told', acknowledged: null, missing: 1 }],
+      behind_devices: [{ client_id: 'current', acknowledged: null, missing: 1 }],
     });
     await test.tidemark.sources.drop('Product');
     await test.tidemark.sources.declare({ name: 'Product', partition_type: 'app' });
     await push('1');
-    await acknowledge(told, token);
+    await acknowledge(current, token);
     expect(await receipt()).toMatchObject({ seq: 1, delivered: 0, behind: 0, never_synced: 2 });
   });
 

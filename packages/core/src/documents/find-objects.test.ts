@@ -5,7 +5,7 @@ import {
   type ObjectList,
   SORTED_TEXT_UNITS_MAX,
 } from '@tidemark/protocol';
-import { Dice, newTidemark, refusalOf, seededRandom } from '@tidemark/testing';
+import { newTidemark, Rng, refusalOf, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { sharedPartition } from '../ports/owner.ts';
 import type { ObjectPageCall } from './object-page.ts';
@@ -100,7 +100,7 @@ describe('filtered lists of objects', () => {
 
   it('[LIST-3] the pages of a list hold every object that matches exactly once, in order, whatever the page size', async () => {
     for (let seed = 0; seed < 3; seed++) {
-      const dice = new Dice(seededRandom(seed));
+      const rng = new Rng(seededRandom(seed));
       const values: readonly JsonValue[] = [
         1,
         2,
@@ -118,7 +118,7 @@ describe('filtered lists of objects', () => {
       ];
       const objects = Object.fromEntries(
         Array.from({ length: 350 }, (_, index) => {
-          const value = values[dice.below(values.length + 1)];
+          const value = values[rng.below(values.length + 1)];
           return [`o${index}`, { n: index % 7, ...(value === undefined ? {} : { value }) }];
         }),
       );
@@ -127,11 +127,11 @@ describe('filtered lists of objects', () => {
       for (const order of ['asc', 'desc'] as const) {
         const sorted = [...naive].sort((left, right) => naiveOrder(objects, left, right, order));
         const query = { filter: { n: { ne: 3 } }, sort: 'value', order };
-        expect(await every({ ...query, limit: 1 + dice.below(200) })).toEqual(sorted);
+        expect(await every({ ...query, limit: 1 + rng.below(200) })).toEqual(sorted);
         const { objects: rows, ...page } = await list({ ...query, limit: 1_000 });
         expect([rows.length, page]).toEqual([300, { size: 350, head: 350, next: null, matches: 300, read: 350 }]);
       }
-      expect(await every({ filter: { n: { ne: 3 } }, limit: 1 + dice.below(200) })).toEqual(naive);
+      expect(await every({ filter: { n: { ne: 3 } }, limit: 1 + rng.below(200) })).toEqual(naive);
     }
   });
 
@@ -227,17 +227,17 @@ describe('filtered lists of objects', () => {
 
   it('[LIST-6] while objects change, a page holds none twice and none that does not match, and misses none that stays', async () => {
     for (let seed = 0; seed < 6; seed++) {
-      const dice = new Dice(seededRandom(seed));
+      const rng = new Rng(seededRandom(seed));
       const objects = Object.fromEntries(
         Array.from({ length: 2_000 }, (_, index) => [`o${index}`, { n: index, is: 1 }]),
       );
       const changed = new Set<string>();
       const change = async () => {
-        const ids = Array.from({ length: 5 }, () => `o${dice.below(2_000)}`);
+        const ids = Array.from({ length: 5 }, () => `o${rng.below(2_000)}`);
         for (const id of ids) changed.add(id);
         const [deleted = '', hidden = '', ...moved] = ids;
         await tidemark.objects.pushDeletes({ source: 'Product', objects: [deleted] });
-        const patches = [[hidden, { is: 0 }], ...moved.map((id) => [id, { n: dice.below(2_000), is: 1 }])];
+        const patches = [[hidden, { is: 0 }], ...moved.map((id) => [id, { n: rng.below(2_000), is: 1 }])];
         await tidemark.objects.push({ source: 'Product', objects: Object.fromEntries(patches) });
       };
       const { tidemark } = await newTidemark({ pace: { turn: () => (isListing ? change() : Promise.resolve()) } });

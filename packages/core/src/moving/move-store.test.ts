@@ -73,8 +73,8 @@ describe('moving a store', () => {
       const [from, to] = [await populated(), target()];
       await to.setMigrationState({ state: 'incomplete' });
       const report = await moveStore({ from, to: spoiled(to, spoil), toName: 'there' });
-      const told = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
-      expect(told).toContainEqual(expect.stringMatching(named));
+      const details = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
+      expect(details).toContainEqual(expect.stringMatching(named));
       expect([await from.migrationState(), await to.migrationState()]).toEqual([null, { state: 'incomplete' }]);
     },
   );
@@ -106,8 +106,8 @@ describe('moving a store', () => {
       await between.import(pieces);
     }
     const report = await moveStore({ from: between, to, toName: 'there' });
-    const told = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
-    expect(told).toContain('partition has size 4, its records give 3');
+    const details = report.status === 'differs' ? report.differences.map(({ detail }) => detail) : [];
+    expect(details).toContain('partition has size 4, its records give 3');
   });
 });
 

@@ -36,8 +36,8 @@ const TOKEN_UNITS_MAX = 128;
 export function tokenText({ epoch, seq, baseline, head }: PlainToken, restarts: number): string {
   const mark = baseline.kind === 'base' ? 'b' : 's';
   const readAt = head === undefined ? '' : `.h${head.toString(36)}`;
-  const told = restarts === 0 ? '' : `.r${restarts.toString(36)}`;
-  const body = `1.${epoch}.${seq.toString(36)}.${mark}${baseline.seq.toString(36)}${readAt}${told}`;
+  const restartsText = restarts === 0 ? '' : `.r${restarts.toString(36)}`;
+  const body = `1.${epoch}.${seq.toString(36)}.${mark}${baseline.seq.toString(36)}${readAt}${restartsText}`;
   return `${body}.${textChecksum(body).toString(36)}`;
 }
 

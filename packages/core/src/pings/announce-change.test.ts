@@ -7,10 +7,10 @@ import { announceChange, announceToAll } from './announce-change.ts';
 import type { Pings } from './pings.ts';
 
 it('[PING-41] users are notified although one of them has more devices than fit into one ping', async () => {
-  const told: string[] = [];
+  const pinged: string[] = [];
   const announce = async (_source: string, users: readonly string[]) => {
     if (users.includes('many')) throw new Refusal('limit_exceeded', 'too many devices');
-    told.push(...users);
+    pinged.push(...users);
   };
   const pings = { announce } as unknown as Pings;
   const entries = ['ada', 'bob', 'many', 'zoe'].map((login) => ({ key: [login], value: '', version: 1 }));
@@ -19,5 +19,5 @@ it('[PING-41] users are notified although one of them has more devices than fit 
   const job = { payload: JSON.stringify({ source: 'Order', after: null }) } as LeasedJob;
   await announceToAll(store, pings, jobs)(job, () => new AbortController().signal);
   await announceChange(pings, jobs, userPartition('Order', 'many'));
-  expect(told).toEqual(['ada', 'bob', 'zoe']);
+  expect(pinged).toEqual(['ada', 'bob', 'zoe']);
 });

@@ -304,13 +304,13 @@ describe('queues', () => {
     await send();
     const count = async (state: 'due' | 'delayed') => (await jobs.describe(QUEUE)).counts[state];
     expect(await count('delayed')).toBeGreaterThan(20);
-    const told: number[] = [];
+    const counts: number[] = [];
     for (let second = 0; second < 4; second++) {
       bench.clock.advance(1_000);
-      told.push((await run()).length);
+      counts.push((await run()).length);
     }
-    expect(told.reduce((sum, one) => sum + one)).toBe(40);
-    for (const one of told) expect(one).toBeGreaterThan(2);
+    expect(counts.reduce((sum, one) => sum + one)).toBe(40);
+    for (const one of counts) expect(one).toBeGreaterThan(2);
     pingsWith({ spreadPerS: 40 });
     await send();
     expect([await count('due'), await count('delayed')]).toEqual([40, 0]);

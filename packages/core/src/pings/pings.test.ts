@@ -376,15 +376,17 @@ describe('delivering a ping', () => {
       throw new TypeError(`no way to ${devicePin}`);
     });
     expect([...outcomes].sort()).toEqual(['android failed', 'android retrying', 'android retrying']);
-    const told = failures.map((failure) => failure instanceof JobFailure && { ...failure, reason: failure.message });
-    expect(told).toEqual(
+    const described = failures.map(
+      (failure) => failure instanceof JobFailure && { ...failure, reason: failure.message },
+    );
+    expect(described).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ reason: 'busy', retryAfterMs: 5_000, isFinal: false }),
         expect.objectContaining({ reason: 'refused', retryAfterMs: null, isFinal: true }),
         expect.objectContaining({ reason: 'the notifier broke: TypeError', isFinal: false }),
       ]),
     );
-    expect(JSON.stringify(told)).not.toContain(SECRET);
+    expect(JSON.stringify(described)).not.toContain(SECRET);
   });
 });
 

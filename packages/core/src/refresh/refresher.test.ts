@@ -52,17 +52,17 @@ class Backend implements Adapter {
 async function setUp(attributes: Record<string, unknown> = {}, options: Parameters<typeof newTidemark>[0] = {}) {
   const backend = new Backend();
   const adapters = { find: (name: string) => (name === 'backend' ? backend : null) };
-  const world = await newTidemark({ ...options, adapters });
-  const { tidemark } = world;
+  const fixture = await newTidemark({ ...options, adapters });
+  const { tidemark } = fixture;
   await tidemark.sources.declare({ name: 'Stock', partition_type: 'app', adapter: 'backend', ...attributes });
   const committed: string[] = [];
   tidemark.events.on('committed', ({ partition, cause }) => committed.push(`${partition.source}:${cause}`));
   const md = async () => Object.fromEntries(await tidemark.objects.read(SOURCE));
-  return { ...world, backend, adapters, committed, md };
+  return { ...fixture, backend, adapters, committed, md };
 }
 
-async function errorsOf(world: Awaited<ReturnType<typeof setUp>>) {
-  const view = await world.tidemark.documents.read({ kind: 'shared', source: 'Stock' }, 'errors');
+async function errorsOf(fixture: Awaited<ReturnType<typeof setUp>>) {
+  const view = await fixture.tidemark.documents.read({ kind: 'shared', source: 'Stock' }, 'errors');
   if (view.type !== 'objects') throw new Error('not objects');
   return Object.fromEntries([...view.objects].map(([id, text]) => [id, JSON.parse(text) as PartialError]));
 }
@@ -248,49 +248,49 @@ describe('a refresh', () => {
 
   it('[MANY-7] a pull waits for the refresh of another server', async () => {
     let looks = 0;
-    const world = await besides(async () => {
+    const fixture = await besides(async () => {
       if (++looks < 3) return;
-      world.release();
-      await world.first;
+      fixture.release();
+      await fixture.first;
     });
-    expect(await world.two.refresher.ensureFresh(SOURCE)).toBeNull();
-    expect([await world.md(), world.backend.queries.length]).toEqual([{ 1: { a: 1 } }, 1]);
+    expect(await fixture.two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect([await fixture.md(), fixture.backend.queries.length]).toEqual([{ 1: { a: 1 } }, 1]);
   });
 
   it('[MANY-7] a pull waits for the refresh of another server for a bounded time, and only once for each lease', async () => {
     let waitedMs = 0;
-    const world = await besides(async (ms) => {
+    const fixture = await besides(async (ms) => {
       waitedMs += ms;
-      world.clock.advance(ms);
+      fixture.clock.advance(ms);
     });
-    expect((await world.two.refresher.ensureFresh(SOURCE))?.code).toBe('refresh_pending');
+    expect((await fixture.two.refresher.ensureFresh(SOURCE))?.code).toBe('refresh_pending');
     expect(waitedMs).toBe(REFRESH_AWAIT_MS_MAX);
-    expect((await world.two.refresher.ensureFresh(SOURCE))?.code).toBe('refresh_pending');
-    expect([waitedMs, await world.md()]).toEqual([REFRESH_AWAIT_MS_MAX, {}]);
-    world.release();
-    await world.first;
+    expect((await fixture.two.refresher.ensureFresh(SOURCE))?.code).toBe('refresh_pending');
+    expect([waitedMs, await fixture.md()]).toEqual([REFRESH_AWAIT_MS_MAX, {}]);
+    fixture.release();
+    await fixture.first;
   });
 
   it('[FRESH-17] a refresh that is asked for while another server queries asks the backend again', async () => {
-    const world = await besides(async () => {
-      world.release();
-      await world.first;
-      world.backend.answer = async () => ({ objects: { 1: { a: 'new' } } });
+    const fixture = await besides(async () => {
+      fixture.release();
+      await fixture.first;
+      fixture.backend.answer = async () => ({ objects: { 1: { a: 'new' } } });
     });
-    expect(await world.two.refresher.refresh(SOURCE)).toBeNull();
-    expect([await world.md(), world.backend.queries.length]).toEqual([{ 1: { a: 'new' } }, 2]);
+    expect(await fixture.two.refresher.refresh(SOURCE)).toBeNull();
+    expect([await fixture.md(), fixture.backend.queries.length]).toEqual([{ 1: { a: 'new' } }, 2]);
   });
 
   it('[MANY-13] another server queries when the one with the lease has died, and the late answer is not written', async () => {
     const gone = new Set<string>();
-    const world = await besides(async () => void gone.add('one'), gone);
-    const releaseFirst = world.release;
-    world.backend.answer = async () => ({ objects: { fresh: { a: 2 } } });
-    expect(await world.two.refresher.ensureFresh(SOURCE)).toBeNull();
-    expect(await world.md()).toEqual({ fresh: { a: 2 } });
+    const fixture = await besides(async () => void gone.add('one'), gone);
+    const releaseFirst = fixture.release;
+    fixture.backend.answer = async () => ({ objects: { fresh: { a: 2 } } });
+    expect(await fixture.two.refresher.ensureFresh(SOURCE)).toBeNull();
+    expect(await fixture.md()).toEqual({ fresh: { a: 2 } });
     releaseFirst();
-    expect(await world.first).toBeNull();
-    expect(await world.md()).toEqual({ fresh: { a: 2 } });
+    expect(await fixture.first).toBeNull();
+    expect(await fixture.md()).toEqual({ fresh: { a: 2 } });
   });
 
   /** A store whose writes of entries fail while `isAway`: they are lost, or they happen and their reply is lost. */
@@ -317,8 +317,8 @@ describe('a refresh', () => {
     '[MANY-24] a server queries again at once when %s of its own refresh %s because the store was away',
     async (_moment, _what, doesWrite) => {
       const { control, store } = unreliable(openMemoryStore({ random: seededRandom(3) }));
-      const world = await setUp({ poll_interval: 0 }, { store, server: { id: 'one', isGone: () => false } });
-      const { backend, tidemark, md } = world;
+      const fixture = await setUp({ poll_interval: 0 }, { store, server: { id: 'one', isGone: () => false } });
+      const { backend, tidemark, md } = fixture;
       control.doesWrite = doesWrite;
       control.isAway = doesWrite;
       backend.answer = async () => {
@@ -409,8 +409,8 @@ describe('invalid answers', () => {
   it.each(BAD)(
     '[FRESH-6] an answer with %s changes nothing and is reported, as a value and as text',
     async (_name, value) => {
-      const world = await setUp({ poll_interval: 0 });
-      const { tidemark, backend, md, clock } = world;
+      const fixture = await setUp({ poll_interval: 0 });
+      const { tidemark, backend, md, clock } = fixture;
       backend.objects = { '1': { a: 1 } };
       await tidemark.refresher.ensureFresh(SOURCE);
       for (const isText of [false, true]) {
@@ -420,7 +420,7 @@ describe('invalid answers', () => {
         const trouble = await tidemark.refresher.ensureFresh(SOURCE);
         expect(trouble).toMatchObject({ code: 'backend_error', detail: expect.stringContaining('not usable') });
         expect(await md()).toEqual({ '1': { a: 1 } });
-        expect((await errorsOf(world)).query).toMatchObject({ code: 'backend_error' });
+        expect((await errorsOf(fixture)).query).toMatchObject({ code: 'backend_error' });
       }
     },
   );
@@ -462,25 +462,27 @@ describe('invalid answers', () => {
 
 describe('a backend that fails', () => {
   it('[FRESH-3] a failing backend is not queried during the back-off, devices get the error meanwhile, and a success clears it', async () => {
-    const world = await setUp({ poll_interval: 0 });
-    const { tidemark, backend, clock, log } = world;
+    const fixture = await setUp({ poll_interval: 0 });
+    const { tidemark, backend, clock, log } = fixture;
     backend.answer = () => Promise.reject(new Refusal('backend_unavailable', 'nobody there', [], 7));
     const trouble = { code: 'backend_unavailable', detail: 'nobody there' };
     for (let count = 0; count < 3; count++) expect(await tidemark.refresher.ensureFresh(SOURCE)).toEqual(trouble);
     expect(backend.queries.length).toBe(1);
-    expect(await errorsOf(world)).toEqual({ query: { ...trouble, failures: 1, retry_at: '2023-11-14T22:13:27.000Z' } });
+    expect(await errorsOf(fixture)).toEqual({
+      query: { ...trouble, failures: 1, retry_at: '2023-11-14T22:13:27.000Z' },
+    });
     clock.advance(6_999);
     await tidemark.refresher.ensureFresh(SOURCE);
     expect(backend.queries.length).toBe(1);
     clock.advance(1);
     await tidemark.refresher.ensureFresh(SOURCE);
     expect(backend.queries.length).toBe(2);
-    expect((await errorsOf(world)).query).toMatchObject({ failures: 2 });
+    expect((await errorsOf(fixture)).query).toMatchObject({ failures: 2 });
 
     backend.answer = async () => ({ objects: { '1': { a: 1 } } });
     clock.advance(300_000);
     expect(await tidemark.refresher.ensureFresh(SOURCE)).toBeNull();
-    expect(await errorsOf(world)).toEqual({});
+    expect(await errorsOf(fixture)).toEqual({});
     expect(await tidemark.stats.names('sources:*:Stock')).toEqual([
       'sources:query:Stock',
       'sources:query_failed:Stock',
@@ -557,13 +559,13 @@ describe('a source with a queue', () => {
   async function setUpQueue(attributes: Record<string, unknown>) {
     const clock = settableClock();
     const jobs = openMemoryJobs({ clock });
-    const world = await setUp({ poll_interval: 0, ...attributes }, { jobs, clock });
+    const fixture = await setUp({ poll_interval: 0, ...attributes }, { jobs, clock });
     const run = async (queue: string) => {
       const job = (await jobs.lease(queue, 1_000)) as LeasedJob;
-      await world.tidemark.refresher.handler(job, () => new AbortController().signal);
+      await fixture.tidemark.refresher.handler(job, () => new AbortController().signal);
       await jobs.acknowledge(job);
     };
-    return { ...world, jobs, run };
+    return { ...fixture, jobs, run };
   }
 
   it('[FRESH-10] a source with a queue is refreshed by one job, and devices get the stored objects until then', async () => {
@@ -610,9 +612,9 @@ describe('a source with a queue', () => {
   }
 
   it('[FRESH-16] a pull at another server does not end the lease of a job that was queued for long', async () => {
-    const world = await setUpQueue({ queue: 'slow' });
-    const { tidemark, backend, jobs, run, md, clock } = world;
-    const two = serverBeside(world);
+    const fixture = await setUpQueue({ queue: 'slow' });
+    const { tidemark, backend, jobs, run, md, clock } = fixture;
+    const two = serverBeside(fixture);
     await tidemark.refresher.ensureFresh(SOURCE);
     clock.advance(REFRESH_QUEUED_MS + 1);
     backend.answer = async () => {
@@ -625,9 +627,9 @@ describe('a source with a queue', () => {
   });
 
   it('[FRESH-16] a job whose partition another server is refreshing is retried when that lease has ended', async () => {
-    const world = await setUpQueue({ queue: 'slow' });
-    const { tidemark, backend, run, md } = world;
-    const two = serverBeside(world);
+    const fixture = await setUpQueue({ queue: 'slow' });
+    const { tidemark, backend, run, md } = fixture;
+    const two = serverBeside(fixture);
     await tidemark.refresher.ensureFresh(SOURCE);
     let release: () => void = () => undefined;
     backend.answer = () =>

@@ -13,16 +13,16 @@ it('[ADAPT-11] changes made while members are being notified cause one more noti
     lists++;
     return users.filter((user) => user > after).slice(0, limit);
   };
-  const told: unknown[] = [];
+  const announced: unknown[] = [];
   const news = new MembershipChanges<typeof NEWS>({ members }, collectingLog(), ({ partition }) =>
-    told.push(ownerText(partition.owner)),
+    announced.push(ownerText(partition.owner)),
   );
   for (let count = 0; count < 100; count++) news.note(NEWS);
   await settled();
-  expect([told, lists]).toEqual([[...users, ...users], 6]);
+  expect([announced, lists]).toEqual([[...users, ...users], 6]);
   news.note(NEWS);
   await settled();
-  expect(told.length).toBe(3 * users.length);
+  expect(announced.length).toBe(3 * users.length);
 });
 
 it('[ADAPT-11] members are notified of the next change after listing them has failed once', async () => {
@@ -32,9 +32,9 @@ it('[ADAPT-11] members are notified of the next change after listing them has fa
     if (isDown) throw new Error('the store is away');
     return ['ada'];
   };
-  const told: unknown[] = [];
+  const announced: unknown[] = [];
   const news = new MembershipChanges<typeof NEWS>({ members }, log, ({ partition }) =>
-    told.push(ownerText(partition.owner)),
+    announced.push(ownerText(partition.owner)),
   );
   news.note(NEWS);
   await settled();
@@ -42,5 +42,5 @@ it('[ADAPT-11] members are notified of the next change after listing them has fa
   isDown = false;
   news.note(NEWS);
   await settled();
-  expect(told).toEqual(['ada']);
+  expect(announced).toEqual(['ada']);
 });

@@ -1,5 +1,5 @@
 import { Refusal } from '@tidemark/protocol';
-import { Dice, seededRandom } from '@tidemark/testing';
+import { Rng, seededRandom } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { admitIndexRange, matchesGlob, rowsNeededFor, sliceByIndex } from './query.ts';
 
@@ -59,9 +59,9 @@ describe('matchesGlob', () => {
   });
 
   it('[STATS-4] the glob matcher agrees with a simple one on 50,000 random pairs', () => {
-    const dice = new Dice(seededRandom(4));
+    const rng = new Rng(seededRandom(4));
     const textOf = (letters: string, most: number) =>
-      Array.from({ length: dice.below(most + 1) }, () => dice.pick([...letters])).join('');
+      Array.from({ length: rng.below(most + 1) }, () => rng.pick([...letters])).join('');
     let matches = 0;
     for (let round = 0; round < 50_000; round++) {
       const pattern = textOf('ab**', 8);
@@ -127,10 +127,10 @@ describe('index range', () => {
   });
 
   it('[STATS-1] a range reads only the rows it needs, and returns the same as slicing the whole list', () => {
-    const dice = new Dice(seededRandom(5));
+    const rng = new Rng(seededRandom(5));
     for (let round = 0; round < 20_000; round++) {
-      const list = Array.from({ length: dice.below(8) }, (_, index) => index);
-      const range = { start: dice.between(-10, 10), finish: dice.between(-10, 10) };
+      const list = Array.from({ length: rng.below(8) }, (_, index) => index);
+      const range = { start: rng.between(-10, 10), finish: rng.between(-10, 10) };
       const { from, limit } = rowsNeededFor(range);
       const read = from === 'oldest' ? list.slice(0, limit) : list.slice(Math.max(0, list.length - limit));
       const place = (index: number) => (index < 0 ? list.length + index : index);

@@ -30,31 +30,31 @@ describe('acknowledging', () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     await push(test, '1', '2');
-    const told: unknown[] = [];
+    const events: unknown[] = [];
     test.tidemark.events.on('acknowledged', ({ client, partition, seq, previous }) =>
-      told.push({ client, partition, seq, previous }),
+      events.push({ client, partition, seq, previous }),
     );
     const { token } = await pull(test, device, null);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
     expect(await acknowledge(test, device, token)).toEqual(['Product']);
     await acknowledge(test, device, token);
     await pull(test, device, token);
-    expect(told).toEqual([{ client: device.client, partition: PRODUCTS, seq: 2, previous: null }]);
+    expect(events).toEqual([{ client: device.client, partition: PRODUCTS, seq: 2, previous: null }]);
     expect(await test.store.readTidemark(PRODUCTS, device.client)).toMatchObject({ seq: 2, base: 2, start: null });
     await push(test, '3');
     await acknowledge(test, device, (await pull(test, device, token)).token);
-    expect(told[1]).toEqual({ client: device.client, partition: PRODUCTS, seq: 3, previous: 2 });
+    expect(events[1]).toEqual({ client: device.client, partition: PRODUCTS, seq: 3, previous: 2 });
   });
 
   it('[DEVICE-14] a token from the middle of a catch-up does not acknowledge what its pages brought', async () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     await push(test, '1', '2', '3');
-    const told: unknown[] = [];
-    test.tidemark.events.on('acknowledged', (acknowledgement) => told.push(acknowledgement));
+    const events: unknown[] = [];
+    test.tidemark.events.on('acknowledged', (acknowledgement) => events.push(acknowledgement));
     const { token } = await pull(test, device, null, 1);
     await acknowledge(test, device, token);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
     expect(await test.store.readTidemark(PRODUCTS, device.client)).toMatchObject({ base: null, start: 3 });
   });
 

@@ -29,15 +29,15 @@ function pagesIn({ pages }: DevicePull): Record<string, Page> {
 async function setUp(given: Partial<Adapter> | null, attributes: Record<string, unknown>) {
   const backend = { query: async () => ({ objects: {} }), create: rejecting, update: rejecting, delete: rejecting };
   const adapters = { find: (name: string) => (name === 'Visit' && given !== null ? { ...backend, ...given } : null) };
-  const world = await newTidemark({ adapters });
-  const { tidemark } = world;
+  const fixture = await newTidemark({ adapters });
+  const { tidemark } = fixture;
   const settings = given === null ? {} : { adapter: 'Visit', poll_interval: -1 };
   await tidemark.sources.declare({ name: 'Visit', ...settings, ...attributes });
   const ada = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
   const tablet = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
   const pull = async (device: typeof ada, presented: string | null | GroupTokens = null) =>
     tidemark.devices.pull(device, { sources: new Map([['Visit', presented]]) });
-  return { ...world, ada, tablet, pull };
+  return { ...fixture, ada, tablet, pull };
 }
 
 /** Waits until all pending work has settled. */

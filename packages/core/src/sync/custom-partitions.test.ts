@@ -48,8 +48,8 @@ async function setUp(attributes: Record<string, unknown> = {}) {
   const clock = settableClock();
   const jobs = openMemoryJobs({ clock });
   const adapters = { find: (name: string) => (name === 'Visit' ? teams : null) };
-  const world = await newTidemark({ adapters, jobs, clock });
-  const { tidemark } = world;
+  const fixture = await newTidemark({ adapters, jobs, clock });
+  const { tidemark } = fixture;
   await tidemark.users.create({ attributes: { login: 'eve', password: 'long enough' } });
   await tidemark.sources.declare({ name: 'Visit', adapter: 'Visit', poll_interval: 0, ...attributes });
   const heard: (string | null)[] = [];
@@ -71,7 +71,7 @@ async function setUp(attributes: Record<string, unknown> = {}) {
   };
   const md = async (user: string) =>
     Object.fromEntries(await tidemark.objects.read({ source: 'Visit', user_id: user }));
-  return { ...world, teams, jobs, heard, devices, pull, push, outcomes, md };
+  return { ...fixture, teams, jobs, heard, devices, pull, push, outcomes, md };
 }
 
 const create = (op_id: string, id: string): Upload => ({
@@ -152,12 +152,16 @@ describe('a custom partition', () => {
     }
     const [conflict] = await push('ada', { op_id: '2', source: 'Visit', op: 'update', id: 'n1', attributes: { a: 2 } });
     expect(conflict).toMatchObject({ status: 'conflict', current: null });
-    const told = await outcomes('ada');
-    expect(told.map(({ op_id, status }) => [op_id, status])).toEqual([
+    const answered = await outcomes('ada');
+    expect(answered.map(({ op_id, status }) => [op_id, status])).toEqual([
       ['2', 'conflict'],
       ['1', 'rejected'],
     ]);
-    const seen = [told, await push('ada', refused), await tidemark.devices.acknowledgedObjects(devices.ada, 'Visit')];
+    const seen = [
+      answered,
+      await push('ada', refused),
+      await tidemark.devices.acknowledgedObjects(devices.ada, 'Visit'),
+    ];
     expect(JSON.stringify(seen)).not.toContain('of the north');
   });
 

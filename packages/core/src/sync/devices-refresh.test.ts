@@ -88,8 +88,8 @@ describe('a backend that is slower than a pull waits', () => {
     await tidemark.objects.push({ source: 'Stock', objects: { old: { n: 1 } } });
     await tidemark.objects.push({ source: 'Product', objects: { p: { n: 1 } } });
     const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
-    const told: string[] = [];
-    tidemark.events.on('committed', ({ partition, cause }) => told.push(`${partition.source} ${cause}`));
+    const commits: string[] = [];
+    tidemark.events.on('committed', ({ partition, cause }) => commits.push(`${partition.source} ${cause}`));
     const sources = new Map([
       ['Stock', null],
       ['Product', null],
@@ -105,7 +105,7 @@ describe('a backend that is slower than a pull waits', () => {
       for (let turn = 0; list.length < count && turn < 10_000; turn++) await new Promise(setImmediate);
       expect(list).toHaveLength(count);
     };
-    return { tidemark, clock, device, told, pull, answers, waits, reached };
+    return { tidemark, clock, device, commits, pull, answers, waits, reached };
   }
 
   const error = { code: 'refresh_pending', detail: expect.any(String), retry_after_s: REFRESH_RETRY_AFTER_S };
@@ -143,16 +143,16 @@ describe('a backend that is slower than a pull waits', () => {
   ])(
     '[FRESH-15] when a slow backend has answered with %s, the device is notified, and its next pull causes no query',
     async (_, objects, events, trouble) => {
-      const { tidemark, pull, answers, waits, told, reached } = await slow();
+      const { tidemark, pull, answers, waits, commits, reached } = await slow();
       const first = pull();
       await reached(waits, 1);
       waits[0]?.();
       await first;
-      told.length = 0;
+      commits.length = 0;
       await reached(answers, 1);
       answers[0]?.(objects);
-      await reached(told, events.length);
-      expect(told).toEqual(events);
+      await reached(commits, events.length);
+      expect(commits).toEqual(events);
       const [stock] = await pull();
       expect(stock?.error).toEqual(trouble);
       const stored = Object.fromEntries(await tidemark.objects.read({ source: 'Stock' }));
@@ -162,7 +162,7 @@ describe('a backend that is slower than a pull waits', () => {
   );
 
   it('[FRESH-15] a refresh that ended within the wait is announced by its commit only, and is due again at once', async () => {
-    const { pull, answers, told, reached } = await slow();
+    const { pull, answers, commits, reached } = await slow();
     const first = pull();
     await reached(answers, 1);
     answers[0]?.({ old: { n: 1 } });
@@ -171,7 +171,7 @@ describe('a backend that is slower than a pull waits', () => {
     await reached(answers, 2);
     answers[1]?.({ fresh: { n: 2 } });
     expect((await second)[0]?.put).toEqual({ fresh: { n: 2 } });
-    expect(told).toEqual(['Stock refresh']);
+    expect(commits).toEqual(['Stock refresh']);
   });
 });
 

@@ -23,10 +23,10 @@ async function pull(
 ): Promise<Record<string, Told>> {
   const answer = await tidemark.devices.pull(device, { sources: new Map(Object.entries(tokens)), ...more });
   await answer.noted;
-  const told = answer.pages.map(({ source, page }) => {
+  const pulled = answer.pages.map(({ source, page }) => {
     return [source, 'error' in page ? page : (JSON.parse(pageJson(page.token, page.body)) as Page)] as const;
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(pulled);
 }
 
 async function pullOne(test: TestTidemark, device: DeviceId, source: string, token: string | null, objectsMax = 5_000) {
@@ -127,8 +127,8 @@ describe('pulling', () => {
     const test = await newTidemark();
     const device = await newDevice(test);
     await test.tidemark.sources.declare({ name: 'Bulk', partition_type: 'app', sync_type: 'bulk_only' });
-    const told = await pull(test, device, { Nope: null, '*': null, Bulk: null, Product: null });
-    expect(told).toMatchObject({
+    const pulled = await pull(test, device, { Nope: null, '*': null, Bulk: null, Product: null });
+    expect(pulled).toMatchObject({
       Nope: { error: { code: 'source_not_found' } },
       '*': { error: { code: 'invalid_name' } },
       Bulk: { error: { code: 'snapshot_required', detail: expect.stringContaining('/sync/v1/sources/Bulk/snapshot') } },
@@ -149,8 +149,8 @@ describe('pulling', () => {
       await test.tidemark.objects.push({ source, objects: many(count) });
     }
     const idle = await pullOne(test, device, 'Idle', null);
-    const told = await pull(test, device, { Idle: idle.token, A: null, B: null, C: null }, { objectsMax: 30 });
-    expect([countOf(told.A), countOf(told.B), countOf(told.C)]).toEqual([10, 2, 18]);
+    const pulled = await pull(test, device, { Idle: idle.token, A: null, B: null, C: null }, { objectsMax: 30 });
+    expect([countOf(pulled.A), countOf(pulled.B), countOf(pulled.C)]).toEqual([10, 2, 18]);
     const alone = await pull(test, device, { Idle: idle.token, C: null }, { objectsMax: 30 });
     expect(countOf(alone.C)).toBe(30);
     // Every source makes progress, however small the answer may be.
@@ -164,10 +164,10 @@ describe('pulling', () => {
     await test.tidemark.sources.declare({ name: 'A', partition_type: 'app' });
     const objects = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`o${index}`, { t: 'x'.repeat(180) }]));
     for (const source of ['A', 'Product']) await test.tidemark.objects.push({ source, objects });
-    const told = await pull(test, device, { A: null, Product: null });
-    expect(Math.abs(countOf(told.A) - countOf(told.Product))).toBeLessThanOrEqual(1);
-    expect(countOf(told.A)).toBeGreaterThan(5);
-    expect(countOf(told.A) + countOf(told.Product)).toBeLessThanOrEqual(22);
+    const pulled = await pull(test, device, { A: null, Product: null });
+    expect(Math.abs(countOf(pulled.A) - countOf(pulled.Product))).toBeLessThanOrEqual(1);
+    expect(countOf(pulled.A)).toBeGreaterThan(5);
+    expect(countOf(pulled.A) + countOf(pulled.Product)).toBeLessThanOrEqual(22);
   });
 
   it('[DEVICE-4] a pull is refused for a device of another user, and delivers only the user’s own data', async () => {
@@ -315,9 +315,9 @@ describe('shared pages', () => {
     expect(reads).toBe(2);
     for (const page of second) expect(page.patch).toEqual({ o1: { n: 'new' } });
     await test.tidemark.devices.restart(devices[0] as DeviceId);
-    const told = await pullOne(test, devices[0] as DeviceId, 'Product', second[0]?.token ?? null);
-    expect(told).toMatchObject({ reset: true, put: { o1: { n: 'new' } } });
-    expect((await pullOne(test, devices[0] as DeviceId, 'Product', told.token)).reset).toBeUndefined();
+    const pulled = await pullOne(test, devices[0] as DeviceId, 'Product', second[0]?.token ?? null);
+    expect(pulled).toMatchObject({ reset: true, put: { o1: { n: 'new' } } });
+    expect((await pullOne(test, devices[0] as DeviceId, 'Product', pulled.token)).reset).toBeUndefined();
   });
 
   /** Pages of two objects of a first sync, with what is sent of each: the large part of its body. */

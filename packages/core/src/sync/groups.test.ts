@@ -313,9 +313,9 @@ describe('groups whose backend fails', () => {
     const ada = await setUpFailing(names);
     await ada.pull();
     const { groups, more } = await ada.ask();
-    const told = Object.entries(groups).map(([group, page]) => [group, 'error' in page ? page.error?.code : null]);
+    const codes = Object.entries(groups).map(([group, page]) => [group, 'error' in page ? page.error?.code : null]);
     const failed = names.slice(0, GROUP_PAGES_PER_PULL_MAX).map((group) => [group, 'backend_unavailable']);
-    expect([told, more]).toEqual([failed, false]);
+    expect([codes, more]).toEqual([failed, false]);
   });
 });
 

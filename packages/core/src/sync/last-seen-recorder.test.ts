@@ -48,16 +48,16 @@ it('[EXPLAIN-14] what another server has recorded meanwhile of an earlier visit 
   const { epoch } = await store.partition(ORDERS);
   const earlier = { client: 'c1', epoch, seq: 1, base: 1, start: null, seenAtMs: clock.nowMs() };
   const later = { ...earlier, seq: 2, base: 2, seenAtMs: clock.nowMs() + 10 };
-  const told: unknown[] = [];
+  const noted: unknown[] = [];
   const hold = holdNextTidemark(store);
-  const parts = { store, onAcknowledged: ({ seq, previous }: Acknowledgement) => told.push({ seq, previous }) };
+  const parts = { store, onAcknowledged: ({ seq, previous }: Acknowledgement) => noted.push({ seq, previous }) };
   const recorded = recordTidemark(parts, ORDERS, later, []);
   await hold.isHeld;
   await store.noteTidemark(ORDERS, earlier, []);
   hold.release();
   expect(await recorded).toEqual(later);
   expect(await store.readTidemark(ORDERS, 'c1')).toEqual(later);
-  expect(told).toEqual([{ seq: 2, previous: 1 }]);
+  expect(noted).toEqual([{ seq: 2, previous: 1 }]);
 });
 
 /** Holds the next call that records a tidemark until it is released. */

@@ -12,8 +12,8 @@ beforeEach(async () => {
   await begin(await newTidemark());
 });
 
-async function begin(world: TestTidemark): Promise<void> {
-  test = world;
+async function begin(fixture: TestTidemark): Promise<void> {
+  test = fixture;
   committed = [];
   test.tidemark.events.on('committed', (one) => committed.push(one));
   await test.tidemark.clients.register('ada', { client_id: 'phone' });

@@ -116,8 +116,8 @@ describe('facts caused by callers without a token', () => {
     await tidemark.audit.recordSummed(failed('anna'));
     clock.advance(1);
     await tidemark.audit.recordSummed(failed('anna'));
-    const told = (await tidemark.audit.list()).map(({ at, address, count }) => [at, address, count]);
-    expect(told.sort()).toEqual([
+    const listed = (await tidemark.audit.list()).map(({ at, address, count }) => [at, address, count]);
+    expect(listed.sort()).toEqual([
       ['2023-11-14T22:13:20.000Z', '10.0.0.1', 21],
       ['2023-11-14T22:13:20.000Z', '10.0.0.2', 1],
       ['2023-11-14T22:23:20.000Z', '10.0.0.1', 1],

@@ -80,9 +80,9 @@ describe('bootstrap', () => {
     const outcomes = await Promise.all(
       servers.map(({ system }) => system.bootstrap({ ...start, adminPassword: null })),
     );
-    const told = outcomes.filter(({ generatedPassword }) => generatedPassword !== null);
-    expect(told).toHaveLength(1);
-    expect(await servers[0]?.users.verifyPassword('root', told[0]?.generatedPassword ?? '')).not.toBeNull();
+    const generated = outcomes.filter(({ generatedPassword }) => generatedPassword !== null);
+    expect(generated).toHaveLength(1);
+    expect(await servers[0]?.users.verifyPassword('root', generated[0]?.generatedPassword ?? '')).not.toBeNull();
   });
 
   it('[SYSTEM-1] the first start with an invalid password is refused', async () => {

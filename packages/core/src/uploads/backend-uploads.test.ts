@@ -98,8 +98,8 @@ async function setUp(attributes: Record<string, unknown> = {}, store?: Store) {
   await tidemark.sources.declare({ name: 'Visit', adapter: 'backend', poll_interval: -1, references, ...attributes });
   const client = (await tidemark.clients.register('ada', {})).client_id;
   const device = { user: 'ada', client };
-  const told: string[] = [];
-  tidemark.events.on('outcome', ({ client: one }) => told.push(one));
+  const recipients: string[] = [];
+  tidemark.events.on('outcome', ({ client: one }) => recipients.push(one));
   let count = 0;
   const upload = (op: Upload['op'], id: string, values?: Record<string, unknown>, source = 'Customer'): Upload => {
     return { op_id: `op-${++count}`, source, op, id, ...(values === undefined ? {} : { attributes: values }) };
@@ -132,7 +132,7 @@ async function setUp(attributes: Record<string, unknown> = {}, store?: Store) {
     const sources = new Map(['Customer', 'Visit'].map((name) => [name, null]));
     return (await tidemark.devices.pull(device, { sources })).outcomes;
   };
-  return { tidemark, backend, jobs, clock, log, device, upload, push, md, work, waiting, told };
+  return { tidemark, backend, jobs, clock, log, device, upload, push, md, work, waiting, recipients };
 }
 
 const brief = (outcomes: readonly Outcome[]) =>
@@ -292,7 +292,7 @@ describe('uploads to a backend, in the request', () => {
 
 describe('uploads while the backend is in trouble', () => {
   it('[UPBACK-7] uploads are queued when the backend is in trouble, nothing overtakes them, and they block no other object', async () => {
-    const { push, upload, backend, md, work, waiting, clock, told, tidemark } = await setUp();
+    const { push, upload, backend, md, work, waiting, clock, recipients, tidemark } = await setUp();
     await tidemark.objects.push({ source: 'Customer', user_id: 'ada', objects: { '1': { n: 0 }, '2': { n: 0 } } });
     backend.onCall = ({ id }) => {
       if (id === '1') down();
@@ -317,7 +317,7 @@ describe('uploads while the backend is in trouble', () => {
     expect(await md()).toEqual({ '1': { n: 3 }, '2': { n: 1 } });
     expect(backend.effects.slice(1)).toEqual(['update Customer 1', 'update Customer 1', 'update Customer 1']);
     expect((await waiting()).map(({ status }) => status)).toEqual(['applied', 'applied', 'applied', 'applied']);
-    expect(told.length).toBe(3);
+    expect(recipients.length).toBe(3);
   });
 
   it('[UPBACK-8] an upload is set aside after a day, rejected with those that depend on it, and can be revived', async () => {

@@ -15,8 +15,8 @@ import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-back
 import { decideLocally, isOpen, mayAsk, type OpenUpload } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from './prepare-uploads.ts';
 import { readUploadJob } from './upload-job.ts';
-import { type KeptOutcome, outcomeRefs, readOutcome, uploadWrite } from './upload-notes.ts';
-import { roundsOf, type UploadLane } from './upload-order.ts';
+import { outcomeRefs, readOutcome, type StoredOutcome, uploadWrite } from './upload-notes.ts';
+import { type OriginBlocks, roundsOf } from './upload-order.ts';
 import { commitPlan, planAgreed, planPushed, planRefused, retryOnConflict } from './upload-plan.ts';
 import { UploadQueue, type UploadQueuePorts } from './upload-queue.ts';
 import { commitRefusal } from './upload-quota.ts';
@@ -45,7 +45,7 @@ export interface BackendUploadsPorts extends UploadQueuePorts {
 
 /** What came of one attempt. `postponed`: the upload has no outcome yet and must be tried again. */
 type Attempt =
-  | { readonly kind: 'done'; readonly outcome: KeptOutcome }
+  | { readonly kind: 'done'; readonly outcome: StoredOutcome }
   | {
       readonly kind: 'postponed';
       readonly error: PartialError;
@@ -53,7 +53,7 @@ type Attempt =
       readonly isLogged: boolean;
     };
 
-type Outcomes = ReadonlyMap<string, KeptOutcome>;
+type Outcomes = ReadonlyMap<string, StoredOutcome>;
 type Answer = Exclude<BackendVerdict, BackendTrouble>;
 type Agreed = Extract<Answer, { readonly kind: 'agreed' }>;
 
@@ -75,14 +75,14 @@ export class BackendUploads {
   }
 
   /** Asks the backend about uploads of one device, or leaves them to a queue. `prepared` has each upload once. */
-  async apply(target: UploadTarget, prepared: readonly PreparedUpload[], lane: UploadLane): Promise<Outcomes> {
+  async apply(target: UploadTarget, prepared: readonly PreparedUpload[], blocks: OriginBlocks): Promise<Outcomes> {
     if (target.queue !== null && this.#queue.isAvailable) return this.#queue.enqueue(target, prepared);
-    const outcomes = new Map<string, KeptOutcome>();
+    const outcomes = new Map<string, StoredOutcome>();
     const later: PreparedUpload[] = [];
     for (const [index, batch] of batchesOf(target, prepared).entries()) {
       // The answers to the batch before may have named objects that this one refers to.
       const current = index === 0 ? batch : await prepareAgain(this.#ports, target, batch);
-      const attempts = await Promise.all(current.map((one) => this.#tryNow(target, one, lane)));
+      const attempts = await Promise.all(current.map((one) => this.#tryNow(target, one, blocks)));
       for (const [at, upload] of current.entries()) {
         const attempt = attempts[at];
         if (attempt?.kind === 'done') outcomes.set(upload.opId, attempt.outcome);
@@ -121,22 +121,22 @@ export class BackendUploads {
     throw new JobFailure(error.detail, { retryAfterMs, isFinal, isLogged });
   }
 
-  #announceOutcome({ user, client, source }: UploadTarget, { op, op_id: opId }: Upload, outcome: KeptOutcome): void {
+  #announceOutcome({ user, client, source }: UploadTarget, { op, op_id: opId }: Upload, outcome: StoredOutcome): void {
     const { status, id, error } = outcome;
     this.#ports.onOutcome?.({ user, client, source, op, opId, id, status, code: error?.code ?? null });
   }
 
   /** Null: the upload must go to the queue. */
-  async #tryNow(target: UploadTarget, prepared: PreparedUpload, lane: UploadLane): Promise<Attempt | null> {
+  async #tryNow(target: UploadTarget, prepared: PreparedUpload, blocks: OriginBlocks): Promise<Attempt | null> {
     const { origin, waits, createdIn } = prepared;
-    if (waits || createdIn !== null || lane.isBlocked(origin)) {
-      lane.block(origin);
+    if (waits || createdIn !== null || blocks.isBlocked(origin)) {
+      blocks.block(origin);
       return null;
     }
     const attempt = await this.#attempt(target, prepared, null);
     if (attempt.kind === 'postponed') {
-      lane.block(origin);
-      lane.close();
+      blocks.block(origin);
+      blocks.close();
     }
     return attempt;
   }
@@ -161,13 +161,13 @@ export class BackendUploads {
     target: UploadTarget,
     { upload: before, read: readBefore, job }: OpenUpload,
     answer: Answer,
-  ): Promise<KeptOutcome> {
+  ): Promise<StoredOutcome> {
     const { store, clock } = this.#ports;
     return retryOnConflict(async (isRetry) => {
       const upload = isRetry ? await rereadUpload(store, target, before) : before;
       if (upload.note !== null && !isOpen(upload.note)) return readOutcome(upload.note);
       if (answer.kind !== 'agreed') {
-        const outcome: KeptOutcome = { status: answer.kind, id: upload.id, error: answer.error };
+        const outcome: StoredOutcome = { status: answer.kind, id: upload.id, error: answer.error };
         const plan = planRefused(upload, outcome, clock.nowMs());
         return (await commitRefusal(this.#ports, target, plan, { job, note: upload.note })) ? outcome : null;
       }
@@ -180,7 +180,7 @@ export class BackendUploads {
     target: UploadTarget,
     upload: OpenUpload['upload'],
     { answer: { id, isPushed }, read }: { readonly answer: Agreed; readonly read: OpenUpload['read'] },
-  ): Promise<KeptOutcome | null> {
+  ): Promise<StoredOutcome | null> {
     const { store, clock } = this.#ports;
     const nowMs = clock.nowMs();
     if (isPushed) {

@@ -1,7 +1,7 @@
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note, ObjectsRead } from '../ports/store.ts';
 import { type PreparedUpload, rereadUpload } from './prepare-uploads.ts';
-import { type KeptOutcome, readOutcome } from './upload-notes.ts';
+import { readOutcome, type StoredOutcome } from './upload-notes.ts';
 import { type CommitPorts, decide, planRefused, retryOnConflict, seenIn } from './upload-plan.ts';
 import { commitRefusal } from './upload-quota.ts';
 import type { UploadTarget } from './upload-target.ts';
@@ -18,7 +18,7 @@ export interface OpenUpload {
 }
 
 /** What can be said of an upload without its backend. */
-export type LocalDecision = OpenUpload | { readonly kind: 'done'; readonly outcome: KeptOutcome };
+export type LocalDecision = OpenUpload | { readonly kind: 'done'; readonly outcome: StoredOutcome };
 
 /**
  * Finds the outcome if it is known already, or if the upload cannot be applied as things are. Whether the id of a create

@@ -17,7 +17,7 @@ import type { Note, NoteRef, NoteWrite, StoredObject } from '../ports/store.ts';
 // Outcomes: notes of the kinds `outcome` and, once the device has acknowledged them, `settled`; by op id.
 
 /** What is stored of an outcome. It does not include the object: the device is sent the current one each time. */
-export interface KeptOutcome {
+export interface StoredOutcome {
   readonly status: OutcomeStatus;
   readonly id: string;
   readonly error?: PartialError;
@@ -38,8 +38,8 @@ export function outcomeRefs(opId: string): readonly NoteRef[] {
   ];
 }
 
-export function readOutcome({ text }: Note): KeptOutcome {
-  return parseJson(text) as KeptOutcome;
+export function readOutcome({ text }: Note): StoredOutcome {
+  return parseJson(text) as StoredOutcome;
 }
 
 /**
@@ -47,7 +47,7 @@ export function readOutcome({ text }: Note): KeptOutcome {
  * now, the commit is a conflict: of two requests with the same upload, one must look again. Null as the outcome writes
  * nothing and only checks.
  */
-export function outcomeWrites(opId: string, outcome: KeptOutcome | null, note: Note | null): readonly NoteWrite[] {
+export function outcomeWrites(opId: string, outcome: StoredOutcome | null, note: Note | null): readonly NoteWrite[] {
   const text = outcome === null ? null : outcomeText(outcome);
   return [
     { kind: 'outcome', key: opId, text, expect: note?.kind === 'outcome' ? note.text : null },
@@ -55,7 +55,7 @@ export function outcomeWrites(opId: string, outcome: KeptOutcome | null, note: N
   ];
 }
 
-function outcomeText({ status, id, error, conflicting, origin, setAsideBy, atMs }: KeptOutcome): string {
+function outcomeText({ status, id, error, conflicting, origin, setAsideBy, atMs }: StoredOutcome): string {
   return JSON.stringify({ status, id, error, conflicting, origin, setAsideBy, atMs });
 }
 
@@ -68,7 +68,7 @@ export function settledWrites({ key, text }: Note, nowMs: number): readonly Note
 }
 
 /** Whether the outcome is sent with the current object, so that the device can show it or return to it. */
-export function includesCurrent({ status }: KeptOutcome): boolean {
+export function includesCurrent({ status }: StoredOutcome): boolean {
   return status === 'rejected' || status === 'conflict';
 }
 
@@ -76,7 +76,7 @@ export function includesCurrent({ status }: KeptOutcome): boolean {
 export function outcomeOf(
   opId: string,
   whose: Pick<Outcome, 'source' | 'group'>,
-  kept: KeptOutcome,
+  kept: StoredOutcome,
   stored: StoredObject | undefined,
 ): Outcome {
   const { status, id, error, conflicting } = kept;
@@ -117,7 +117,7 @@ export function readLink({ text }: Note): Link {
 }
 
 /** The links of a create that has come to its outcome; other uploads have none. */
-export function linkWrites({ op, id: origin }: Upload, { status, id }: KeptOutcome, nowMs: number): NoteWrite[] {
+export function linkWrites({ op, id: origin }: Upload, { status, id }: StoredOutcome, nowMs: number): NoteWrite[] {
   if (op !== 'create') return [];
   if (status !== 'applied') {
     const text = linkText({ state: 'rejected' });

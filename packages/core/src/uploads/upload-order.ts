@@ -58,7 +58,7 @@ export function roundsOf<T>(uploads: readonly T[], objectOf: (upload: T) => stri
 }
 
 /** The objects whose uploads must go to the queue, so that none overtakes an earlier upload of the same object. */
-export class UploadLane {
+export class OriginBlocks {
   readonly #blocked = new Set<string>();
   #isClosed = false;
 

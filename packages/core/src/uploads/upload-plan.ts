@@ -12,11 +12,11 @@ import { type Decision, decideUpload } from './decide-upload.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
 import {
   footprintText,
-  type KeptOutcome,
   linkWrites,
   NO_FOOTPRINT,
   outcomeWrites,
   readFootprint,
+  type StoredOutcome,
   uploadRemoval,
 } from './upload-notes.ts';
 import type { UploadTarget } from './upload-target.ts';
@@ -65,7 +65,7 @@ export async function retryOnConflict<T>(attempt: (isRetry: boolean) => Promise<
 /** An upload as it was decided here, without a backend. */
 export interface DecidedUpload {
   readonly prepared: PreparedUpload;
-  readonly outcome: KeptOutcome;
+  readonly outcome: StoredOutcome;
   readonly change: Change | null;
   /** The object, when the outcome depends on it and leaves it as it is. */
   readonly kept: readonly UnchangedObject[];
@@ -129,11 +129,11 @@ export function planAgreed(
   target: UploadTarget,
   prepared: PreparedUpload & { readonly refusal: null },
   { id, read, nowMs }: { readonly id: string; readonly read: ObjectsRead; readonly nowMs: number },
-): { readonly outcome: KeptOutcome; readonly plan: UploadPlan } {
+): { readonly outcome: StoredOutcome; readonly plan: UploadPlan } {
   const stored = read.objects.get(id);
   const current = liveRecord(stored);
   const change = changeOf(id, { stored, current }, agreedVerdict(prepared.admitted, current), read.state.floor);
-  const outcome: KeptOutcome = { status: 'applied', id };
+  const outcome: StoredOutcome = { status: 'applied', id };
   const footprint = change === null ? [] : footprintWrites(target, { ...prepared, id }, nowMs);
   const plan = {
     changes: change === null ? [] : [change],
@@ -150,7 +150,7 @@ export function planPushed(
   prepared: PreparedUpload & { readonly refusal: null },
   nowMs: number,
 ): UploadPlan {
-  const outcome: KeptOutcome = { status: 'applied', id: prepared.id };
+  const outcome: StoredOutcome = { status: 'applied', id: prepared.id };
   return {
     changes: [],
     writes: [...finalWrites(prepared, outcome, nowMs), ...footprintWrites(target, prepared, nowMs)],
@@ -158,7 +158,7 @@ export function planPushed(
 }
 
 /** What is written when an upload to a backend is not applied. */
-export function planRefused(prepared: PreparedUpload, outcome: KeptOutcome, nowMs: number): UploadPlan {
+export function planRefused(prepared: PreparedUpload, outcome: StoredOutcome, nowMs: number): UploadPlan {
   return { changes: [], writes: finalWrites(prepared, outcome, nowMs) };
 }
 
@@ -170,7 +170,7 @@ function agreedVerdict({ op, attributes, removed }: AdmittedUpload, current: Obj
 }
 
 /** Writes the outcome and the links that follow from it; the upload need not be kept for its job any more. */
-function finalWrites({ opId, given, note }: PreparedUpload, outcome: KeptOutcome, nowMs: number): NoteWrite[] {
+function finalWrites({ opId, given, note }: PreparedUpload, outcome: StoredOutcome, nowMs: number): NoteWrite[] {
   return [
     ...outcomeWrites(opId, { ...outcome, atMs: nowMs }, note),
     uploadRemoval(opId),
@@ -194,11 +194,11 @@ function footprintWrites(
   return [{ kind: 'footprint', key: id, text, expect: footprint?.text ?? null, endsAtMs }];
 }
 
-export function refusedOutcome(id: string, { code, message }: Refusal): KeptOutcome {
+export function refusedOutcome(id: string, { code, message }: Refusal): StoredOutcome {
   return { status: 'rejected', id, error: { code, detail: message } };
 }
 
-function outcomeOfDecision(id: string, decision: Decision): KeptOutcome {
+function outcomeOfDecision(id: string, decision: Decision): StoredOutcome {
   if (decision.status === 'applied') return { status: 'applied', id };
   const { code, message } = decision.refusal;
   const { conflicting } = decision.status === 'conflict' ? decision : {};

@@ -4,7 +4,7 @@ import type { NoteWrite } from '../ports/store.ts';
 import { decideLocally } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, rereadNotes } from './prepare-uploads.ts';
 import { UPLOAD_QUEUE, uploadJob } from './upload-job.ts';
-import { type KeptOutcome, linkText, outcomeWrites, readLink, readOutcome, uploadWrite } from './upload-notes.ts';
+import { linkText, outcomeWrites, readLink, readOutcome, type StoredOutcome, uploadWrite } from './upload-notes.ts';
 import { type CommitPorts, commitPlan, retryOnConflict } from './upload-plan.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -13,7 +13,7 @@ export interface UploadQueuePorts extends CommitPorts {
   readonly jobs?: Pick<Jobs, 'enqueueAll'>;
 }
 
-type Outcomes = ReadonlyMap<string, KeptOutcome>;
+type Outcomes = ReadonlyMap<string, StoredOutcome>;
 
 /** Leaves uploads to jobs. */
 export class UploadQueue {
@@ -34,7 +34,7 @@ export class UploadQueue {
    */
   async enqueue(target: UploadTarget, prepared: readonly PreparedUpload[]): Promise<Outcomes> {
     const { jobs, clock } = this.#ports;
-    const outcomes = new Map<string, KeptOutcome>();
+    const outcomes = new Map<string, StoredOutcome>();
     const fresh = await retryOnConflict(async (isRetry) => {
       const current = isRetry ? await prepareAgain(this.#ports, target, prepared) : prepared;
       const open: PreparedUpload[] = [];
@@ -54,7 +54,7 @@ export class UploadQueue {
   }
 
   /** The outcome of an upload that needs no job: it is known, or can never be applied. Null: it needs one. */
-  async #knownOutcome(target: UploadTarget, prepared: PreparedUpload): Promise<KeptOutcome | null> {
+  async #knownOutcome(target: UploadTarget, prepared: PreparedUpload): Promise<StoredOutcome | null> {
     if (prepared.note !== null) return readOutcome(prepared.note);
     if (prepared.refusal === null) return null;
     const decided = await decideLocally(this.#ports, target, prepared, null);
@@ -91,6 +91,6 @@ function queuedWrites(target: UploadTarget, uploads: readonly PreparedUpload[]):
   return [...links.values(), ...kept];
 }
 
-function queued({ id, origin }: PreparedUpload): KeptOutcome {
+function queued({ id, origin }: PreparedUpload): StoredOutcome {
   return { status: 'queued', id, ...(origin === id ? {} : { origin }) };
 }

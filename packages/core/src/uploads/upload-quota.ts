@@ -4,7 +4,7 @@ import { liveRecord } from '../documents/effect.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note } from '../ports/store.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
-import type { KeptOutcome } from './upload-notes.ts';
+import type { StoredOutcome } from './upload-notes.ts';
 import { type CommitPorts, commitPlan, refusedOutcome, type UploadPlan } from './upload-plan.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -18,7 +18,7 @@ export function isQuotaRefusal(error: unknown): error is Refusal {
 interface Split {
   readonly fitting: readonly PreparedUpload[];
   /** The outcomes of the others. */
-  readonly rejected: ReadonlyMap<string, KeptOutcome>;
+  readonly rejected: ReadonlyMap<string, StoredOutcome>;
 }
 
 /**
@@ -31,7 +31,7 @@ export async function splitByQuota(
   prepared: readonly PreparedUpload[],
 ): Promise<Split> {
   const bytesMax = bytesMaxOf(limits, partition);
-  const rejected = new Map<string, KeptOutcome>();
+  const rejected = new Map<string, StoredOutcome>();
   if ((await store.bytes(partition)) < bytesMax) return { fitting: prepared, rejected };
   const full = quotaExceeded(partition, bytesMax);
   const deletions = prepared.filter(({ admitted }) => admitted?.op === 'delete').map(({ id }) => id);

@@ -22,13 +22,13 @@ import { firstOfEach, type PreparedUpload, prepareUploads, rereadNotes } from '.
 import { readUploadJob } from './upload-job.ts';
 import {
   includesCurrent,
-  type KeptOutcome,
   outcomeOf,
   outcomeRefs,
   readOutcome,
+  type StoredOutcome,
   settledWrites,
 } from './upload-notes.ts';
-import { batchesByTarget, batchesInOrder, mayShareTarget, roundsOf, UploadLane } from './upload-order.ts';
+import { batchesByTarget, batchesInOrder, mayShareTarget, OriginBlocks, roundsOf } from './upload-order.ts';
 import { commitPlan, decide, planRound, retryOnConflict, seenIn } from './upload-plan.ts';
 import { isQuotaRefusal, splitByQuota } from './upload-quota.ts';
 import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upload-target.ts';
@@ -45,7 +45,7 @@ export interface DevicePushCall {
   readonly acknowledged?: Acknowledged;
 }
 
-type Outcomes = ReadonlyMap<string, KeptOutcome>;
+type Outcomes = ReadonlyMap<string, StoredOutcome>;
 
 /**
  * Changes that devices upload. Each is applied exactly once, however often it arrives, because its outcome is written in
@@ -201,7 +201,7 @@ export class Uploads {
   /** The outcomes of uploads that arrived while the user's data was in another partition. */
   async #knownEarlier({ client, earlier }: UploadTarget, uploads: readonly Upload[]): Promise<Outcomes> {
     const refs = uploads.flatMap(({ op_id }) => outcomeRefs(op_id));
-    const known = new Map<string, KeptOutcome>();
+    const known = new Map<string, StoredOutcome>();
     for (const partition of earlier) {
       for (const note of await this.#store.readNotes(partition, client, refs)) known.set(note.key, readOutcome(note));
     }
@@ -213,9 +213,9 @@ export class Uploads {
     const prepared = await prepareUploads(this.#parts, target, uploads);
     if (target.adapter !== null) {
       const { fitting, rejected } = await splitByQuota(this.#parts, target, prepared);
-      return new Map([...rejected, ...(await this.#backend.apply(target, fitting, new UploadLane(waiting)))]);
+      return new Map([...rejected, ...(await this.#backend.apply(target, fitting, new OriginBlocks(waiting)))]);
     }
-    const outcomes = new Map<string, KeptOutcome>();
+    const outcomes = new Map<string, StoredOutcome>();
     for (const [index, round] of roundsOf(prepared, ({ id }) => id).entries()) {
       // The round before has changed the notes of the same objects.
       const current = index === 0 ? round : await rereadNotes(this.#store, target, round);

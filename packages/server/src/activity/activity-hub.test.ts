@@ -47,7 +47,7 @@ function newHubs(count: number) {
   const clock = settableClock();
   const timers: { atMs: number; run: () => void }[] = [];
   const ended = new Set<string>();
-  const told: ActivityHint[] = [];
+  const hints: ActivityHint[] = [];
   const hubs: ActivityHub[] = [];
   for (let index = 0; index < count; index++) {
     hubs.push(
@@ -66,7 +66,7 @@ function newHubs(count: number) {
           },
         },
         tell: (hint) => {
-          told.push(hint);
+          hints.push(hint);
           for (const [other, hub] of hubs.entries()) if (other !== index) hub.receive(structuredClone(hint));
         },
       }),
@@ -84,7 +84,7 @@ function newHubs(count: number) {
     const close = hub.open(reader, { ...EVERYTHING, ...filter }, reading as unknown as ServerResponse);
     return { reading, close };
   };
-  return { hubs: hubs as [ActivityHub, ActivityHub, ...ActivityHub[]], pass, open, ended, told };
+  return { hubs: hubs as [ActivityHub, ActivityHub, ...ActivityHub[]], pass, open, ended, hints };
 }
 
 function push(source: string, user: string | null = null): ActivityFact {
@@ -132,11 +132,11 @@ describe('activity', () => {
   });
 
   it('[ACTIVITY-3] nothing is published while nobody reads, nor after the server of the readers has fallen silent', () => {
-    const { hubs, pass, open, told } = newHubs(2);
+    const { hubs, pass, open, hints } = newHubs(2);
     const [here, elsewhere] = hubs;
     elsewhere.publish(push('Product'), BY_REQUEST);
     pass(100);
-    expect([elsewhere.isWatched, told]).toEqual([false, []]);
+    expect([elsewhere.isWatched, hints]).toEqual([false, []]);
     const { close } = open(here);
     expect(elsewhere.isWatched).toBe(true);
     close();

@@ -145,7 +145,7 @@ describe('offline logins', () => {
 
   /** A backend that knows carl, while it is running. */
   async function setUpRemembering() {
-    const world = await setUp(true, HOUR_MS);
+    const fixture = await setUp(true, HOUR_MS);
     let answer: 'yes' | 'no' | 'down' = 'yes';
     fake.on('authenticate', ({ body }, response) => {
       if (answer === 'down') return response.writeHead(500).end();
@@ -155,8 +155,8 @@ describe('offline logins', () => {
     const backend = (next: typeof answer) => {
       answer = next;
     };
-    await world.logIn('carl@example', PASSWORD);
-    return { ...world, backend };
+    await fixture.logIn('carl@example', PASSWORD);
+    return { ...fixture, backend };
   }
 
   it('[BACKLOG-5] offline logins are off by default, and then nothing is stored', async () => {
@@ -235,10 +235,10 @@ describe('offline logins', () => {
     backend('down');
     const limiter = new LoginLimiter(clock);
     const guess = (password: string) => limiter.attempt('::1', 'carl@example', () => logIn('carl@example', password));
-    const told: unknown[] = [];
-    for (let count = 0; count < FAILED_LOGINS_PER_ADDRESS_MAX + 1; count++) told.push(await refusalOf(guess('guess')));
-    expect(new Set(told.slice(0, -1))).toEqual(new Set(['backend_unavailable']));
-    expect(told.at(-1)).toBe('rate_limited');
+    const codes: unknown[] = [];
+    for (let count = 0; count < FAILED_LOGINS_PER_ADDRESS_MAX + 1; count++) codes.push(await refusalOf(guess('guess')));
+    expect(new Set(codes.slice(0, -1))).toEqual(new Set(['backend_unavailable']));
+    expect(codes.at(-1)).toBe('rate_limited');
     expect(await refusalOf(guess(PASSWORD))).toBe('rate_limited');
   });
 });

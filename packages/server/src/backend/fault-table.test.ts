@@ -34,7 +34,7 @@ class Office {
   }
 }
 
-interface World {
+interface Fixture {
   readonly fake: FakeBackend;
   readonly server: TestServer;
   readonly admin: Caller;
@@ -67,7 +67,7 @@ async function setUp(
   onFinished: (end: () => Promise<void>) => void,
   timeoutMs = PATIENT_MS,
   offlineLoginS = 0,
-): Promise<World> {
+): Promise<Fixture> {
   const { fake, server } = await openServer(timeoutMs, offlineLoginS);
   onFinished(async () => {
     await fake.close();
@@ -111,7 +111,7 @@ async function setUp(
   };
 }
 
-async function breakerOf({ admin }: World): Promise<string> {
+async function breakerOf({ admin }: Fixture): Promise<string> {
   const { body } = await admin.get('/readyz');
   return (body as { backend: { state: string } }).backend.state;
 }
@@ -259,12 +259,12 @@ describe('a backend that', () => {
     expect,
     onTestFinished,
   }) => {
-    const world = await setUp(onTestFinished);
-    const { fake, admin, push, server } = world;
-    expect(await breakerOf(world)).toBe('closed');
+    const fixture = await setUp(onTestFinished);
+    const { fake, admin, push, server } = fixture;
+    expect(await breakerOf(fixture)).toBe('closed');
     fake.on('*', text(500, '{}'));
     for (let count = 0; count < 5; count++) await push('create', `new-${count}`, count);
-    expect(await breakerOf(world)).not.toBe('closed');
+    expect(await breakerOf(fixture)).not.toBe('closed');
     const { body } = await admin.get('/rc/v1/audit');
     const facts = body as { action: string; result: string }[];
     expect(facts.find(({ action }) => action === 'backend.breaker')).toMatchObject({ result: 'open' });

@@ -144,7 +144,7 @@ export class ClusterMembers {
 
   /** A heartbeat is not counted as a hint itself. `isNew` makes the receivers send their heartbeat at once. */
   #sendHeartbeat(isNew: boolean): void {
-    const hint: Hint = { kind: 'here', told: this.#sent, isNew };
+    const hint: Hint = { kind: 'here', sent: this.#sent, isNew };
     if (this.#isOpen) this.#bus?.publish(writeHint({ from: this.id, hint }));
   }
 
@@ -195,7 +195,7 @@ export class ClusterMembers {
     return member;
   }
 
-  #receiveHeartbeat(member: Member, { told: sent, isNew }: Extract<Hint, { kind: 'here' }>): void {
+  #receiveHeartbeat(member: Member, { sent, isNew }: Extract<Hint, { kind: 'here' }>): void {
     // Hints sent before the member was known count as missed: they may concern devices that listen here already.
     const hasMissed = member.sent !== null && sent > member.sent + member.received;
     member.sent = sent;

@@ -46,7 +46,7 @@ export interface AcknowledgedState extends HintedPartition {
 /** A message to all other servers. Apart from heartbeats and queries, it is a hint to look at the store again. */
 export type Hint =
   /** A heartbeat with the number of hints sent so far. With `isNew` the receivers send theirs at once. */
-  | { readonly kind: 'here'; readonly told: number; readonly isNew: boolean }
+  | { readonly kind: 'here'; readonly sent: number; readonly isNew: boolean }
   | { readonly kind: 'gone' }
   /** Null: too many partitions to name. */
   | { readonly kind: 'changed'; readonly partitions: readonly ChangedPartition[] | null }

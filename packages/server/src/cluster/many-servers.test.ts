@@ -379,8 +379,8 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     const device = await openDevice(at(fleet.second), await newUser());
     const events = await listenAt(fleet.second, device);
     expect((await adminAt(fleet.first).post('/rc/v1/system/reset', {})).status).toBe(200);
-    const told = await events.rest();
-    expect(told.at(-1)).toEqual({ name: 'ended', data: { code: 'token_invalid' } });
+    const rest = await events.rest();
+    expect(rest.at(-1)).toEqual({ name: 'ended', data: { code: 'token_invalid' } });
   });
 
   it('[MANY-6] failed logins at all servers count together', async () => {
@@ -433,8 +433,8 @@ function manyServersOn(engine: 'embedded' | 'valkey'): () => Fleet {
     const { body } = await pullAt(fleet.second);
     expect((body as { sources: { Left: Page } }).sources.Left).toMatchObject({ put: { spade: { count: 1 } } });
     expect([await cut, queries]).toEqual(['cut', 2]);
-    const told: unknown[] = [];
-    while (!told.includes('pull')) told.push((await events.next())?.name);
+    const names: unknown[] = [];
+    while (!names.includes('pull')) names.push((await events.next())?.name);
   });
 
   return () => fleet;

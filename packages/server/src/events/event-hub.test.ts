@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { CommitRange, Committed, LivePage } from '@tidemark/core';
 import { sharedPartition, userPartition } from '@tidemark/core';
 import { EventReader } from '@tidemark/testing';
-import { quietLog } from '@tidemark/testing/server';
+import { silentLog } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EventHub, type EventHubParts } from './event-hub.ts';
 import { SOURCES_PER_ROUND_MAX } from './pending-changes.ts';
@@ -20,7 +20,7 @@ async function openHub(changes: Partial<EventHubParts> = {}) {
     tokens: { isGood: async () => true },
     clients: { isWiped: async () => false },
     clock: { nowMs: () => 0 },
-    log: quietLog(),
+    log: silentLog(),
     heartbeatMs: 60_000,
     streamsMax: 10,
     streamsPerUserMax: 10,
@@ -326,13 +326,13 @@ describe('a connection', () => {
     const phone = await listen('anna/phone');
     phone.pause();
     const ping = { ping_id: 'p', message: 'x'.repeat(4_000) };
-    let told = 0;
+    let sentCount = 0;
     // Until the buffers between both ends are full.
-    while (hub.ping('phone', ping)) if (++told % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (hub.ping('phone', ping)) if (++sentCount % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(hub.ping('phone', ping)).toBe(false);
     hub.committed(shared('Product'));
     phone.resume();
-    for (let count = 0; count < told; count++) expect((await phone.next())?.name).toBe('ping');
+    for (let count = 0; count < sentCount; count++) expect((await phone.next())?.name).toBe('ping');
     expect(await phone.next()).toEqual({ name: 'pull', data: {} });
     hub.committed(shared('Later'));
     expect((await phone.next())?.name).toMatch(/^(?:changed|pull)$/);

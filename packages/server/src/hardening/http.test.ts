@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { Caller, type Library, openLibrary, sendRaw } from '@tidemark/testing';
-import { quietLog, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { silentLog, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openPasswords } from '../auth/passwords.ts';
 
@@ -15,7 +15,7 @@ const faults: string[] = [];
 beforeAll(async () => {
   server = await startTestServer(
     {},
-    quietLog((line) => faults.push(line)),
+    silentLog((line) => faults.push(line)),
     // The library hashes in another way, which this server cannot read.
     await openPasswords(),
   );
@@ -248,8 +248,8 @@ describe('a request', () => {
         await stranger.send({ method: 'OPTIONS', path: '/app/v1/x/push_objects', headers, body: null }),
       ];
       expect(replies.map(({ status }) => status)).toEqual([200, 401, 405, 405]);
-      for (const { headers: told } of replies) {
-        expect(Object.keys(told).filter((name) => name.startsWith('access-control'))).toEqual([]);
+      for (const { headers: sent } of replies) {
+        expect(Object.keys(sent).filter((name) => name.startsWith('access-control'))).toEqual([]);
       }
     },
   );

@@ -1,6 +1,6 @@
 import type { Passwords } from '@tidemark/core';
 import { Caller, settableClock } from '@tidemark/testing';
-import { ADMIN_PASSWORD, quietLog, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { ADMIN_PASSWORD, silentLog, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { LoginLimiter, networkOf } from '../auth/login-limiter.ts';
 import { openPasswords } from '../auth/passwords.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 /** A separate server, because the test triggers its rate limits. */
 async function anotherServer(passwords?: Passwords): Promise<{ server: TestServer; stranger: Caller }> {
-  const other = await startTestServer({}, quietLog(), passwords);
+  const other = await startTestServer({}, silentLog(), passwords);
   const caller = new Caller(other.url, null);
   onTestFinished(async () => {
     caller.close();
@@ -40,8 +40,8 @@ describe('a login that is refused', () => {
     const wrong = await stranger.post(LOGIN, { login: 'admin', password: 'wrong' });
     const unknown = await stranger.post(LOGIN, { login: 'nobody', password: 'wrong' });
     expect([wrong.status, wrong.code]).toEqual([401, 'invalid_credentials']);
-    const told = ({ body }: typeof wrong) => ({ ...(body as object), request_id: null });
-    expect(told(unknown)).toEqual(told(wrong));
+    const withoutRequestId = ({ body }: typeof wrong) => ({ ...(body as object), request_id: null });
+    expect(withoutRequestId(unknown)).toEqual(withoutRequestId(wrong));
   });
 
   it.each([[undefined], [null], [7], [['x']], [{}], [true]])(

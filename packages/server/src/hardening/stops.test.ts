@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { Dice, type Library, openLibrary, seededRandom, temporaryFolder } from '@tidemark/testing';
+import { type Library, openLibrary, Rng, seededRandom, temporaryFolder } from '@tidemark/testing';
 import { ADMIN_PASSWORD, logIn } from '@tidemark/testing/server';
 import { afterAll, expect, it } from 'vitest';
 
@@ -133,16 +133,16 @@ async function readWhole(response: IncomingMessage): Promise<void> {
 interface Plan {
   readonly folder: string;
   readonly signal: NodeJS.Signals;
-  readonly dice: Dice;
+  readonly rng: Rng;
 }
 
 /** Lets the workers write, stops the server under load, and returns the requests and the exit of the server. */
-async function round({ folder, signal, dice }: Plan, token: string | null, number: number) {
+async function round({ folder, signal, rng }: Plan, token: string | null, number: number) {
   const { child, url } = await startServer(folder);
   const valid = token ?? (await populate(url));
   const load = new Load();
   const workers = Array.from({ length: WORKERS }, (_, worker) => work(load, url, valid, number, worker));
-  await load.until(dice.between(ANSWERS_MIN, ANSWERS_MAX));
+  await load.until(rng.between(ANSWERS_MIN, ANSWERS_MAX));
   const closed = once(child, 'close') as Promise<[number | null, string | null]>;
   // Synchronous, so that nothing is handed to the system in between.
   load.isStopped = true;
@@ -192,7 +192,7 @@ async function runRounds(
 ): Promise<void> {
   const folder = await temporaryFolder();
   try {
-    await runRoundsIn({ folder: folder.path, signal, dice: new Dice(seededRandom(SEED)) }, check);
+    await runRoundsIn({ folder: folder.path, signal, rng: new Rng(seededRandom(SEED)) }, check);
   } finally {
     await folder.remove();
   }

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '@tidemark/core';
 import { Type } from '@tidemark/protocol/typebox';
 import { Caller, makeUser, openDevice, openRaw, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
-import { ADMIN_PASSWORD, logIn, quietLog, testConfig } from '@tidemark/testing/server';
+import { ADMIN_PASSWORD, logIn, silentLog, testConfig } from '@tidemark/testing/server';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { compose, type Running } from '../compose.ts';
@@ -105,7 +105,7 @@ function note(message: unknown): void {
 beforeAll(async () => {
   folder = await temporaryFolder();
   diagnostics.subscribe('fastify.initialization', note);
-  server = await compose(testConfig(folder.path), quietLog(), { extraRoutes: [capture] });
+  server = await compose(testConfig(folder.path), silentLog(), { extraRoutes: [capture] });
   diagnostics.unsubscribe('fastify.initialization', note);
   adminToken = await logIn(server.url);
   admin = new Caller(server.url, adminToken);

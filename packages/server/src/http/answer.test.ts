@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { Type } from '@tidemark/protocol/typebox';
 import { temporaryFolder } from '@tidemark/testing';
-import { quietLog, testConfig } from '@tidemark/testing/server';
+import { silentLog, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { compose, type Running } from '../compose.ts';
 import { ownParts, shareParts, type TextPart } from './coding/text-parts.ts';
@@ -76,7 +76,7 @@ const shared = route({
 
 beforeAll(async () => {
   folder = await temporaryFolder();
-  server = await compose(testConfig(folder.path), quietLog(), { extraRoutes: [parts, stream, shared] });
+  server = await compose(testConfig(folder.path), silentLog(), { extraRoutes: [parts, stream, shared] });
 });
 
 afterAll(async () => {

@@ -15,8 +15,8 @@ import {
 import {
   logIn,
   type Outcome,
-  quietLog,
   runInProcess,
+  silentLog,
   startTestServer,
   type TestServer,
   testConfig,
@@ -127,7 +127,7 @@ describe('the API', () => {
     onTestFinished(remove);
     const keys: unknown[] = [];
     for (let start = 0; start < 2; start++) {
-      const running = await compose(testConfig(folder), quietLog());
+      const running = await compose(testConfig(folder), silentLog());
       const caller = new Caller(running.url, await logIn(running.url));
       const keyOf = async () => (await caller.get('/rc/v1/system/web_push_key')).body;
       keys.push(await keyOf());

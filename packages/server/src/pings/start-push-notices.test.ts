@@ -81,7 +81,7 @@ async function announceAll(): Promise<void> {
   }
 }
 
-async function told(): Promise<readonly PingPage[]> {
+async function listPings(): Promise<readonly PingPage[]> {
   const list = await results.list();
   return Promise.all(list.map(({ ping_id }) => results.get(ping_id)));
 }
@@ -91,13 +91,13 @@ describe('push_notify', () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     for (let count = 0; count < 20; count++) await push('Order', String(count), 'ada');
     await pass(999);
-    expect(await told()).toEqual([]);
+    expect(await listPings()).toEqual([]);
     await pass(1);
-    expect(await told()).toMatchObject([{ actor: null, cause: 'push', sources: ['Order'], users: 1, devices: 1 }]);
+    expect(await listPings()).toMatchObject([{ actor: null, cause: 'push', sources: ['Order'], users: 1, devices: 1 }]);
     await push('Order', 'later', 'ada');
     await push('Order', 'later', 'bob');
     await pass(1_000);
-    expect(await told()).toHaveLength(3);
+    expect(await listPings()).toHaveLength(3);
   });
 
   it('[PING-41] a push that changes nothing, or to a source without push_notify, causes no ping', async () => {
@@ -106,14 +106,14 @@ describe('push_notify', () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     await push('Order', '1', 'ada');
     await pass(1_000);
-    expect(await told()).toEqual([]);
+    expect(await listPings()).toEqual([]);
   });
 
   it('[PING-41] changes fetched by a refresh cause no ping', async () => {
     await bench.tidemark.sources.update('Order', { push_notify: true });
     await bench.tidemark.objects.replace({ source: 'Order', user_id: 'ada', objects: { 1: { a: 1 } }, since: null });
     await pass(1_000);
-    expect(await told()).toEqual([]);
+    expect(await listPings()).toEqual([]);
   });
 
   it('[PING-41] all users are pinged about a shared source, in several pings if necessary', async () => {
@@ -122,7 +122,7 @@ describe('push_notify', () => {
     await push('Product', '1');
     await pass(1_000);
     await announceAll();
-    const pages = await told();
+    const pages = await listPings();
     expect(pages.map(({ users }) => users).sort()).toEqual([1_000, 202]);
     expect(pages.reduce((sum, { devices }) => sum + devices, 0)).toBe(2);
   });
@@ -134,7 +134,7 @@ describe('push_notify', () => {
     await push('Product', '1');
     await bench.tidemark.sources.drop('Product');
     await notices.stop();
-    expect(await told()).toMatchObject([{ sources: ['Order'] }]);
+    expect(await listPings()).toMatchObject([{ sources: ['Order'] }]);
     await push('Order', '2', 'ada');
     expect(waiting).toEqual([]);
   });
@@ -152,14 +152,14 @@ describe('push_notify', () => {
     for (const id of ['0', '1']) await push('Visit', id, 'ada');
     await pass(0);
     await pass(1_000);
-    expect(await told()).toMatchObject([visit, visit]);
+    expect(await listPings()).toMatchObject([visit, visit]);
     // The other partition has a smaller sequence number than ada was told of.
     teamOf.set('ada', 'south');
     await bench.tidemark.devices.pull({ user: 'ada', client: 'ada' }, { sources: new Map([['Visit', null]]) });
     await push('Visit', '2', 'ada');
     await pass(0);
     await pass(1_000);
-    expect(await told()).toMatchObject([visit, visit, visit, visit]);
+    expect(await listPings()).toMatchObject([visit, visit, visit, visit]);
   });
 });
 
@@ -181,10 +181,10 @@ describe('push_notify by several servers', () => {
     await pass(300);
     await pushThere('there');
     await pass(700);
-    expect(await told()).toHaveLength(1);
+    expect(await listPings()).toHaveLength(1);
     await pass(300);
     // The other server has noticed that everything was announced.
-    expect([(await told()).length, waiting.length]).toEqual([1, 0]);
+    expect([(await listPings()).length, waiting.length]).toEqual([1, 0]);
     await pass(700);
     for (let count = 0; count < 20; count++) {
       await push('Order', `here ${count}`, 'ada');
@@ -195,7 +195,7 @@ describe('push_notify by several servers', () => {
     await pass(1_000);
     await pass(1_000);
     // The pushes of both servers in those two seconds, and the rest.
-    expect((await told()).length).toBeLessThanOrEqual(1 + 3);
+    expect((await listPings()).length).toBeLessThanOrEqual(1 + 3);
     const { head } = await bench.tidemark.objects.partition({ source: 'Order', user_id: 'ada' });
     const kept = await bench.store.readEntry(refs.noticed(userPartition('Order', 'ada')));
     expect(JSON.parse(kept?.value ?? '')).toMatchObject({ head });
@@ -209,11 +209,11 @@ describe('push_notify by several servers', () => {
     await pass(500);
     await push('Order', 'here', 'ada');
     await pass(500);
-    expect(await told()).toHaveLength(1);
+    expect(await listPings()).toHaveLength(1);
     await push('Order', 'later', 'ada');
     setOff(500);
     await notices.stop();
-    expect([(await told()).length, waiting.length]).toEqual([2, 0]);
+    expect([(await listPings()).length, waiting.length]).toEqual([2, 0]);
   });
 });
 
@@ -257,7 +257,7 @@ describe('push_notify until delivered', () => {
     }
   }
 
-  const causes = async () => (await told()).map(({ cause, devices }) => `${cause} ${devices}`);
+  const causes = async () => (await listPings()).map(({ cause, devices }) => `${cause} ${devices}`);
   const planned = async () => (await jobs.describe(ANNOUNCE_QUEUE)).counts.delayed;
 
   it('[PING-45] a ping is repeated with growing pauses to devices that are behind, and ends when they acknowledge', async () => {

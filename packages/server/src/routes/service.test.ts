@@ -9,8 +9,8 @@ import { Metrics } from '../telemetry/metrics.ts';
 import { addServiceRoutes, type ServiceOptions } from './service.ts';
 
 async function openService(changes: Partial<ServiceOptions> = {}) {
-  const world = await newTidemark();
-  const { tidemark, clock } = world;
+  const fixture = await newTidemark();
+  const { tidemark, clock } = fixture;
   const jobs = openMemoryJobs({ clock });
   const backend = { health: async () => ({ isSet: false }) };
   const providers = { names: [] };
@@ -35,7 +35,7 @@ async function openService(changes: Partial<ServiceOptions> = {}) {
     const failed = checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ name }: { name: string }) => name);
     return { statusCode, retryAfter: headers['retry-after'], status, durability, checks, failed };
   };
-  return { ...world, app, jobs, readiness };
+  return { ...fixture, app, jobs, readiness };
 }
 
 it('[REST-23] readiness covers store, disk, jobs and load, and names the durability', async () => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerJson, type BackendRequest, type Dice, type FakeBackend, openFakeBackend } from '@tidemark/testing/kit';
+import { answerJson, type BackendRequest, type FakeBackend, openFakeBackend, type Rng } from '@tidemark/testing/kit';
 import type { Attributes, ObjectsGiven } from '../model/write.ts';
 import { QueryChecker } from './query-checker.ts';
 
@@ -26,14 +26,14 @@ export class ChaosBackend {
   readonly problems: string[] = [];
   readonly queries = new QueryChecker();
   readonly #backend: FakeBackend;
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #objects = new Map<string, Map<string, Attributes>>();
   /** What each upload asked for, by op_id. */
   readonly #performed = new Map<string, string>();
 
-  private constructor(backend: FakeBackend, dice: Dice) {
+  private constructor(backend: FakeBackend, rng: Rng) {
     this.#backend = backend;
-    this.#dice = dice;
+    this.#rng = rng;
     backend.on('authenticate', (_, response) => response.writeHead(404).end());
     backend.on('query', ({ body }, response) => {
       const [source, user] = [String(body.source), String(body.user_id)];
@@ -46,8 +46,8 @@ export class ChaosBackend {
     }
   }
 
-  static async open(dice: Dice): Promise<ChaosBackend> {
-    return new ChaosBackend(await openFakeBackend(() => BACKEND_SECRET), dice);
+  static async open(rng: Rng): Promise<ChaosBackend> {
+    return new ChaosBackend(await openFakeBackend(() => BACKEND_SECRET), rng);
   }
 
   get url(): string {
@@ -68,10 +68,10 @@ export class ChaosBackend {
   }
 
   async #answer(response: ServerResponse, perform: () => unknown): Promise<void> {
-    const roll = this.hasFaults ? this.#dice.below(100) : 100;
+    const roll = this.hasFaults ? this.#rng.below(100) : 100;
     if (this.isDown) return void response.destroy();
     if (roll < FAILS) return answerJson(response, {}, 500);
-    if (roll >= 100 - DELAYED) await sleep(this.#dice.below(DELAY_MS_MAX));
+    if (roll >= 100 - DELAYED) await sleep(this.#rng.below(DELAY_MS_MAX));
     const answer = perform();
     if (roll < FAILS + ANSWER_LOST) return void response.destroy();
     answerJson(response, answer);

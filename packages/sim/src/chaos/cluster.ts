@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dice, ServerProcess, startValkey, TcpProxy, type ValkeyServer } from '@tidemark/testing/kit';
+import { type Rng, ServerProcess, startValkey, TcpProxy, type ValkeyServer } from '@tidemark/testing/kit';
 import type { PlantName } from './plants.ts';
 import { isLossy, openReplicatedStore, REPLICATED_ENGINES, type ReplicatedStore } from './replicated-store.ts';
 
@@ -16,7 +16,7 @@ export interface ClusterOptions {
   readonly folder: string;
   readonly backendSecret: string;
   readonly plant: PlantName | null;
-  readonly dice: Dice;
+  readonly rng: Rng;
 }
 
 /** One server, with what stands between it and its store. */
@@ -90,9 +90,9 @@ export class ChaosCluster {
 
   /** Returns the address of a server, as a load balancer would choose it. It may die at any moment. */
   pickUrl(): string {
-    const { dice } = this.#options;
+    const { rng } = this.#options;
     const ready = this.servers.filter(({ process }) => process.isReady);
-    const server = dice.pick(ready.length === 0 ? this.servers : ready);
+    const server = rng.pick(ready.length === 0 ? this.servers : ready);
     if (server.isCut) throw new Error(`server ${server.index} cannot be reached`);
     return server.process.url;
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Device } from '@tidemark/client';
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { ExpectedObjects } from '../model/objects.ts';
 import type { ModelPartition } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
@@ -15,7 +15,7 @@ export interface FieldDeviceParts {
   readonly memberships: MembershipHistory;
   /** What devices have made, by user and source. */
   readonly made: ExpectedObjects;
-  readonly dice: Dice;
+  readonly rng: Rng;
   /** True: acknowledged changes may be lost, so that values and memberships may become older. */
   readonly isLossy: boolean;
   readonly onProblem: (problem: string) => void;
@@ -61,11 +61,11 @@ export class FieldDevice {
   }
 
   async run(isOver: () => boolean): Promise<void> {
-    const { dice } = this.#parts;
+    const { rng } = this.#parts;
     while (!isOver()) {
-      await sleep(dice.below(PAUSE_MS_MAX));
+      await sleep(rng.below(PAUSE_MS_MAX));
       const { device } = this.process;
-      if (device !== null) await this.#act(device, dice.weighted(ACTIONS));
+      if (device !== null) await this.#act(device, rng.weighted(ACTIONS));
     }
     this.process.device?.goOnline();
   }
@@ -122,8 +122,8 @@ export class FieldDevice {
 
   /** A device changes only what it has made itself, so that its last change of an object decides. */
   async #change(device: Device, action: 'create' | 'update' | 'delete'): Promise<void> {
-    const { dice, made } = this.#parts;
-    const name = dice.pick(UPLOADED);
+    const { rng, made } = this.#parts;
+    const name = rng.pick(UPLOADED);
     const partition = this.#partition(name);
     const source = device.source<{ n: number; owner: string }>(name);
     const own = Object.keys(made.objects(partition)).filter((id) => id.startsWith(this.#prefix));
@@ -136,7 +136,7 @@ export class FieldDevice {
       await source.create(attributes, { id });
       return made.merge(partition, id, attributes);
     }
-    const id = dice.pick(own);
+    const id = rng.pick(own);
     if (action === 'delete') {
       await source.delete(id);
       return made.delete(partition, id);

@@ -4,7 +4,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { ChaosBackend } from './chaos-backend.ts';
 import type { ChaosCluster, ChaosServer } from './cluster.ts';
 
@@ -22,7 +22,7 @@ export interface NemesisParts {
   /** The network of the devices. */
   readonly deviceNetwork: Cuttable;
   readonly folder: string;
-  readonly dice: Dice;
+  readonly rng: Rng;
   readonly onProblem: (problem: string) => void;
   /** The only faults to inject. Null: all that the store can have. */
   readonly faults: readonly string[] | null;
@@ -111,11 +111,11 @@ export class Nemesis {
   }
 
   async run(isOver: () => boolean): Promise<void> {
-    const { dice } = this.#parts;
+    const { rng } = this.#parts;
     while (!isOver()) {
-      await sleep(dice.below(PAUSE_MS_MAX));
+      await sleep(rng.below(PAUSE_MS_MAX));
       if (isOver()) return;
-      const fault = dice.weighted(this.#weights);
+      const fault = rng.weighted(this.#weights);
       const target = this.#targetOf(fault);
       if (this.#busy.has(target) || !this.#isAlive(target)) continue;
       this.#busy.add(target);
@@ -125,14 +125,14 @@ export class Nemesis {
   }
 
   #targetOf(fault: FaultName): object {
-    const { cluster, backend, deviceNetwork, dice } = this.#parts;
+    const { cluster, backend, deviceNetwork, rng } = this.#parts;
     if (fault === 'cut_devices') return deviceNetwork;
     if (fault === 'backend_down') return backend;
     if (fault === 'clock_jump') return cluster;
     if (fault === 'kill_store' || fault === 'stop_store') return cluster.valkey ?? cluster;
     if (fault === 'fail_over' || fault === 'reshard') return cluster.replicated ?? cluster;
     if (fault === 'full_disk' && cluster.valkey !== null) return cluster.valkey;
-    return dice.pick(cluster.servers);
+    return rng.pick(cluster.servers);
   }
 
   /** A server that nobody has killed must run. */
@@ -144,8 +144,8 @@ export class Nemesis {
   }
 
   async #inject(fault: FaultName, target: object): Promise<void> {
-    const { cluster, backend, deviceNetwork, dice } = this.#parts;
-    const lasting = () => sleep(dice.below(FAULT_MS_MAX));
+    const { cluster, backend, deviceNetwork, rng } = this.#parts;
+    const lasting = () => sleep(rng.below(FAULT_MS_MAX));
     const server = target as ChaosServer;
     switch (fault) {
       case 'kill_server':
@@ -178,10 +178,10 @@ export class Nemesis {
   }
 
   async #injectIntoStore(fault: FaultName, server: ChaosServer, lasting: () => Promise<void>): Promise<void> {
-    const { dice } = this.#parts;
+    const { rng } = this.#parts;
     const { valkey, replicated } = this.#parts.cluster;
-    if (fault === 'fail_over') return replicated?.failOver(dice, lasting);
-    if (fault === 'reshard') return replicated?.reshard?.(dice);
+    if (fault === 'fail_over') return replicated?.failOver(rng, lasting);
+    if (fault === 'reshard') return replicated?.reshard?.(rng);
     if (fault === 'stall_store') return this.#stall(server);
     if (fault === 'cut_store') {
       server.link?.cut();
@@ -205,27 +205,27 @@ export class Nemesis {
    * otherwise mostly the look at the token of a request is held back, and its write is never sent.
    */
   async #stall({ link }: ChaosServer): Promise<void> {
-    const { dice } = this.#parts;
-    const resume = link?.stall(() => dice.chance(50), dice.chance(50) ? isDocumentWrite : undefined);
-    await sleep(dice.below(STALL_MS_MAX));
+    const { rng } = this.#parts;
+    const resume = link?.stall(() => rng.chance(50), rng.chance(50) ? isDocumentWrite : undefined);
+    await sleep(rng.below(STALL_MS_MAX));
     resume?.();
   }
 
   #jump(): Promise<void> {
-    const { cluster, dice } = this.#parts;
-    const skewMs = () => dice.between(-CLOCK_SKEW_MS_MAX / 2, CLOCK_SKEW_MS_MAX / 2);
-    cluster.setClock(dice.between(-CLOCK_JUMP_MS_MAX, CLOCK_JUMP_MS_MAX), skewMs);
+    const { cluster, rng } = this.#parts;
+    const skewMs = () => rng.between(-CLOCK_SKEW_MS_MAX / 2, CLOCK_SKEW_MS_MAX / 2);
+    cluster.setClock(rng.between(-CLOCK_JUMP_MS_MAX, CLOCK_JUMP_MS_MAX), skewMs);
     return Promise.resolve();
   }
 
   /** Keeps the disk busy: writes that must be flushed wait behind those of this file. */
   async #slowDisk(): Promise<void> {
-    const { folder, dice } = this.#parts;
+    const { folder, rng } = this.#parts;
     const path = join(folder, 'neighbour');
     const file = await open(path, 'w');
     const bytes = Buffer.alloc(SLOW_DISK_BYTES, 'x');
     try {
-      for (let count = dice.between(1, 4); count > 0; count--) {
+      for (let count = rng.between(1, 4); count > 0; count--) {
         await file.write(bytes, 0, bytes.length, 0);
         await file.sync();
       }

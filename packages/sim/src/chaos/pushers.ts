@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { ObjectsGiven } from '../model/write.ts';
 import { type AdminClient, RefusedCall } from '../processes/admin-client.ts';
 import type { MembershipHistory } from './memberships.ts';
@@ -14,7 +14,7 @@ export interface PusherParts {
   readonly control: AdminClient;
   readonly registers: Registers;
   readonly memberships: MembershipHistory;
-  readonly dice: Dice;
+  readonly rng: Rng;
 }
 
 /** An acknowledged push, for receipts. */
@@ -47,34 +47,34 @@ export class Pushers {
   }
 
   async run(isOver: () => boolean): Promise<void> {
-    const { dice } = this.#parts;
+    const { rng } = this.#parts;
     while (!isOver()) {
-      await sleep(dice.below(PAUSE_MS_MAX));
-      const partition = dice.pick(PUSHED);
-      if (dice.chance(READS_PERCENT)) await this.#read(partition);
-      else if (dice.chance(BATCHES_PERCENT)) await this.#pushBatch(partition);
-      else if (dice.chance(DELETES_PERCENT)) await this.#pushAndDelete(partition);
-      else await this.#push(dice.pick(this.#parts.registers.of(partition)));
+      await sleep(rng.below(PAUSE_MS_MAX));
+      const partition = rng.pick(PUSHED);
+      if (rng.chance(READS_PERCENT)) await this.#read(partition);
+      else if (rng.chance(BATCHES_PERCENT)) await this.#pushBatch(partition);
+      else if (rng.chance(DELETES_PERCENT)) await this.#pushAndDelete(partition);
+      else await this.#push(rng.pick(this.#parts.registers.of(partition)));
     }
   }
 
   /** Replaces and reads documents, again and again. */
   async runDocuments(isOver: () => boolean): Promise<void> {
-    const { dice, registers } = this.#parts;
+    const { rng, registers } = this.#parts;
     while (!isOver()) {
-      await sleep(dice.below(PAUSE_MS_MAX));
-      await this.#useDocument(dice.pick(registers.documents));
+      await sleep(rng.below(PAUSE_MS_MAX));
+      await this.#useDocument(rng.pick(registers.documents));
     }
   }
 
   /** Changes the groups of users, again and again. */
   async runMembers(isOver: () => boolean): Promise<void> {
-    const { dice } = this.#parts;
+    const { rng } = this.#parts;
     while (!isOver()) {
-      await sleep(dice.below(MEMBERS_PAUSE_MS_MAX));
+      await sleep(rng.below(MEMBERS_PAUSE_MS_MAX));
       await this.setGroups(
-        dice.pick(USERS),
-        GROUPS.filter(() => dice.chance(50)),
+        rng.pick(USERS),
+        GROUPS.filter(() => rng.chance(50)),
       ).catch(() => undefined);
     }
   }
@@ -115,8 +115,8 @@ export class Pushers {
 
   /** Pushes one value. Throws when the call fails: everything must be healed. */
   async pushOne(): Promise<{ readonly register: Register; readonly value: number }> {
-    const { control, dice, registers } = this.#parts;
-    const register = dice.pick(registers.all);
+    const { control, rng, registers } = this.#parts;
+    const register = rng.pick(registers.all);
     const { source, ...owner } = register.partition;
     const value = registers.nextValue();
     const write = register.history.begin(value, performance.now());
@@ -154,7 +154,7 @@ export class Pushers {
   }
 
   async #useDocument(document: DocumentRegister): Promise<void> {
-    if (this.#parts.dice.chance(50)) return this.#readDocument(document).catch(() => undefined);
+    if (this.#parts.rng.chance(50)) return this.#readDocument(document).catch(() => undefined);
     await this.#writeDocument(document).catch(() => undefined);
   }
 
@@ -183,7 +183,7 @@ export class Pushers {
   /** Pushes a batch, and reads the partition meanwhile. */
   async #pushBatch(partition: ChaosPartition): Promise<void> {
     const pushed = this.#pushBatchBy(this.#parts.admin, partition).catch(() => undefined);
-    await sleep(this.#parts.dice.below(BATCH_READ_MS_MAX));
+    await sleep(this.#parts.rng.below(BATCH_READ_MS_MAX));
     await this.#read(partition);
     await pushed;
   }
@@ -200,10 +200,10 @@ export class Pushers {
 
   /** Makes objects and tombstones that devices have to follow; whether they took effect is settled at the end. */
   async #pushAndDelete(partition: ChaosPartition): Promise<void> {
-    const { admin, dice } = this.#parts;
+    const { admin, rng } = this.#parts;
     const { source, ...owner } = partition;
-    const id = dice.pick(tombstoneIds(partition));
-    const call = dice.chance(50)
+    const id = rng.pick(tombstoneIds(partition));
+    const call = rng.chance(50)
       ? admin.call('POST', `/app/v1/${source}/push_objects`, { ...owner, objects: { [id]: body(partition, 0) } })
       : admin.call('POST', `/app/v1/${source}/push_deletes`, { ...owner, objects: [id] });
     await call.catch(() => undefined);

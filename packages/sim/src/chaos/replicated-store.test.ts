@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { partitionName, userPartition } from '@tidemark/core';
 import { openValkeyStore, type ValkeyStore } from '@tidemark/store-valkey';
-import { Dice, seededRandom, until } from '@tidemark/testing/kit';
+import { Rng, seededRandom, until } from '@tidemark/testing/kit';
 import { expect, it, onTestFinished } from 'vitest';
 import { openReplicatedStore } from './replicated-store.ts';
 
@@ -12,7 +12,7 @@ it.each(['valkey-sentinel', 'valkey-cluster'] as const)(
   async (engine) => {
     const replicated = await openReplicatedStore(engine);
     onTestFinished(replicated.remove);
-    const dice = new Dice(seededRandom(1));
+    const rng = new Rng(seededRandom(1));
     const write = async (name: string): Promise<number> => {
       const store = await openValkeyStore({ address: replicated.address, confirmReplicas: 1 });
       try {
@@ -24,7 +24,7 @@ it.each(['valkey-sentinel', 'valkey-cluster'] as const)(
     };
     const counts: number[] = [];
     for (const name of NAMES) {
-      if (counts.length > 0) await replicated.failOver(dice, async () => undefined);
+      if (counts.length > 0) await replicated.failOver(rng, async () => undefined);
       // Writes are refused for a moment after a failover, until the replica confirms again.
       await until('a write is acknowledged', async () => {
         const count = await write(name).catch(() => null);
@@ -49,7 +49,7 @@ it('[CHAOS-5] a failover of the lossy store loses writes that were acknowledged 
   for (let count = 0; count < FAILOVERS_MAX && lost.length === 0; count++) {
     let isOver = false;
     const failover = replicated
-      .failOver(new Dice(seededRandom(1)), async () => undefined)
+      .failOver(new Rng(seededRandom(1)), async () => undefined)
       .finally(() => {
         isOver = true;
       });
@@ -74,9 +74,9 @@ it('[CHAOS-6] a cluster whose slots are moved while it is used has every acknowl
   const partitions = Array.from({ length: 20 }, (_, count) => userPartition('Order', `user ${count}`));
   const heads = new Map<string, number>();
   let isOver = false;
-  const dice = new Dice(seededRandom(1));
+  const rng = new Rng(seededRandom(1));
   const moves = (async () => {
-    for (let count = 0; count < MOVES; count++) await replicated.reshard?.(dice);
+    for (let count = 0; count < MOVES; count++) await replicated.reshard?.(rng);
     isOver = true;
   })();
   for (let round = 1; !isOver || round === 1; round++) {

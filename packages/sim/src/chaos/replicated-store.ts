@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dice, startValkeyCluster, startValkeySentinel, until, type ValkeyServer } from '@tidemark/testing/kit';
+import { type Rng, startValkeyCluster, startValkeySentinel, until, type ValkeyServer } from '@tidemark/testing/kit';
 
 /** A store of several Valkey processes, where a replica takes over from a primary that dies. */
 export interface ReplicatedStore {
   readonly address: string;
   /** Kills a primary, waits until its replica has taken over, and starts the dead process again as a replica. */
-  failOver(dice: Dice, lasting: () => Promise<void>): Promise<void>;
+  failOver(rng: Rng, lasting: () => Promise<void>): Promise<void>;
   /** Moves a slot that holds data to another primary, while it is used. Null: the store has no slots. */
-  readonly reshard: ((dice: Dice) => Promise<void>) | null;
+  readonly reshard: ((rng: Rng) => Promise<void>) | null;
   remove(): Promise<void>;
 }
 
@@ -88,8 +88,8 @@ async function openAsCluster(kill: Kill): Promise<ReplicatedStore> {
   return {
     address: cluster.address,
     // A node of a cluster remembers the others, and learns from them that its slots have moved.
-    failOver: (dice, lasting) => failOver(dice.pick(pairs), { kill, lasting, rejoin: (dead) => dead.restart() }),
-    reshard: (dice) => reshard(pairs, dice),
+    failOver: (rng, lasting) => failOver(rng.pick(pairs), { kill, lasting, rejoin: (dead) => dead.restart() }),
+    reshard: (rng) => reshard(pairs, rng),
     remove: cluster.remove,
   };
 }
@@ -117,8 +117,8 @@ async function failOver(pair: Pair, { kill, lasting, rejoin }: FailOver): Promis
 }
 
 /** Moves the slot of some key. Calls for its data are refused meanwhile, since the keys of a scope are on two nodes. */
-async function reshard(pairs: readonly Pair[], dice: Dice): Promise<void> {
-  const [from, to] = dice.shuffle(pairs).map(({ primary }) => primary);
+async function reshard(pairs: readonly Pair[], rng: Rng): Promise<void> {
+  const [from, to] = rng.shuffle(pairs).map(({ primary }) => primary);
   if (from === undefined || to === undefined) return;
   const key = await from.call('RANDOMKEY');
   if (key === null) return;

@@ -2,11 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tidemark/testing/kit';
 import { type Command, type OptionValues, UsageError } from '../runner/command.ts';
-import { ChaosWorld, type WorldOptions } from './chaos-world.ts';
+import { ChaosRun, type ChaosRunOptions } from './chaos-run.ts';
 import { CHAOS_ENGINES } from './cluster.ts';
 import { PLANT_NAMES, type PlantName } from './plants.ts';
 
-export interface ChaosOptions extends WorldOptions {
+export interface ChaosOptions extends ChaosRunOptions {
   /** How long faults are injected in each round. */
   readonly roundMs: number;
   /** Asked before each round but the first; true ends the run. */
@@ -31,38 +31,38 @@ export interface ChaosReport {
 
 /** Disturbs servers, store, network, clocks and devices in rounds. After each of them everything must converge. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const world = await ChaosWorld.open(options);
+  const run = await ChaosRun.open(options);
   try {
-    if (options.isCalm) await world.checkCalm();
-    let report = reportOf(world, 0, 0);
+    if (options.isCalm) await run.checkCalm();
+    let report = reportOf(run, 0, 0);
     for (let round = 1; report.problems.length === 0 && (round === 1 || !options.isEnough(round - 1)); round++) {
-      await world.disturb(options.roundMs);
-      report = reportOf(world, round, world.problems.length > 0 ? 0 : await world.heal());
+      await run.disturb(options.roundMs);
+      report = reportOf(run, round, run.problems.length > 0 ? 0 : await run.heal());
       options.onRound?.(report);
     }
-    if (report.problems.length === 0) await world.checkStatistics();
-    report = { ...report, problems: [...world.problems] };
-    if (report.problems.length > 0) await world.cluster.keepLogs();
+    if (report.problems.length === 0) await run.checkStatistics();
+    report = { ...report, problems: [...run.problems] };
+    if (report.problems.length > 0) await run.cluster.keepLogs();
     return report;
   } finally {
-    await world.close();
+    await run.close();
   }
 }
 
-function reportOf(world: ChaosWorld, rounds: number, healedMs: number): ChaosReport {
-  const { pushers, devices, backend, nemesis } = world;
+function reportOf(run: ChaosRun, rounds: number, healedMs: number): ChaosReport {
+  const { pushers, devices, backend, nemesis } = run;
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   return {
     rounds,
     faults: Object.fromEntries([...nemesis.counts].sort()),
     pushes: { acknowledged: pushers.acknowledged, unanswered: pushers.unanswered },
     reads: pushers.reads,
-    receipts: world.receipts,
+    receipts: run.receipts,
     queries: backend.queries.count,
     uploads: { made: sum(devices.map(({ uploads }) => uploads)), performedByBackend: backend.performed },
     deviceKills: sum(devices.map(({ kills }) => kills)),
     healedMs,
-    problems: [...world.problems],
+    problems: [...run.problems],
   };
 }
 
@@ -101,15 +101,15 @@ export const chaosCommand: Command = {
     const plant = plantOf(options);
     if (servers > SERVERS_MAX) throw new UsageError(`--servers: expected at most ${SERVERS_MAX}, got ${servers}`);
     const faults = options.text('faults')?.split(',');
-    const world = { seed, engine, servers, plant, ...(faults === undefined ? {} : { faults }) };
+    const run = { seed, engine, servers, plant, ...(faults === undefined ? {} : { faults }) };
     const endMs = performance.now() + minutes * 60_000;
-    return runAndPrint(world, `${minutes} minutes`, () => performance.now() >= endMs);
+    return runAndPrint(run, `${minutes} minutes`, () => performance.now() >= endMs);
   },
 };
 
 /** Runs in a folder of its own, which is kept if there are problems. Returns the exit code. */
 export async function runAndPrint(
-  options: Omit<WorldOptions, 'folder'>,
+  options: Omit<ChaosRunOptions, 'folder'>,
   length: string,
   isEnough: ChaosOptions['isEnough'],
 ): Promise<number> {

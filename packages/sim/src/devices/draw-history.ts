@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import { type DeviceHistory, partitionOf, SOURCES, type Step, USERS } from './step.ts';
 
 const DEVICE_USERS = ['ada', 'ada', 'bob'] as const;
@@ -21,20 +21,20 @@ const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
 ];
 
 export function drawHistory(seed: number, stepsMax: number): DeviceHistory {
-  const dice = new Dice(seededRandom(seed));
-  const steps = Array.from({ length: dice.between(Math.ceil(stepsMax / 2), stepsMax) }, (_, index) =>
-    drawStep(dice, index),
+  const rng = new Rng(seededRandom(seed));
+  const steps = Array.from({ length: rng.between(Math.ceil(stepsMax / 2), stepsMax) }, (_, index) =>
+    drawStep(rng, index),
   );
-  return { seed, users: DEVICE_USERS, pageObjects: dice.pick([1, 2, 3, 5, 8]), steps };
+  return { seed, users: DEVICE_USERS, pageObjects: rng.pick([1, 2, 3, 5, 8]), steps };
 }
 
-function drawStep(dice: Dice, index: number): Step {
-  const device = dice.below(DEVICE_USERS.length);
-  const source = dice.pick(SOURCES);
-  const pick = dice.below(1_000);
-  const partition = partitionOf(source, dice.pick(USERS));
-  const ids = Array.from({ length: dice.between(1, 6) }, () => dice.below(BACKEND_IDS_MAX));
-  const kind = dice.weighted(WEIGHTS);
+function drawStep(rng: Rng, index: number): Step {
+  const device = rng.below(DEVICE_USERS.length);
+  const source = rng.pick(SOURCES);
+  const pick = rng.below(1_000);
+  const partition = partitionOf(source, rng.pick(USERS));
+  const ids = Array.from({ length: rng.between(1, 6) }, () => rng.below(BACKEND_IDS_MAX));
+  const kind = rng.weighted(WEIGHTS);
   switch (kind) {
     case 'backend_put':
       return { kind, partition, ids, value: index };
@@ -51,10 +51,10 @@ function drawStep(dice: Dice, index: number): Step {
     case 'online':
       return { kind, device };
     case 'kill_device':
-      return { kind, device, during: dice.chance(50) };
+      return { kind, device, during: rng.chance(50) };
     case 'kill_server':
       return { kind };
     case 'wait':
-      return { kind, turns: dice.between(1, 20) };
+      return { kind, turns: rng.between(1, 20) };
   }
 }

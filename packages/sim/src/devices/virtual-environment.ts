@@ -1,6 +1,6 @@
 import { type Device, openDevice } from '@tidemark/client';
 import type { Tidemark } from '@tidemark/core';
-import { CrashingStore, Dice, InProcessSync, newTidemark, seededRandom, VirtualPlatform } from '@tidemark/testing/kit';
+import { CrashingStore, InProcessSync, newTidemark, Rng, seededRandom, VirtualPlatform } from '@tidemark/testing/kit';
 import { EventFaults } from '../faults/event-faults.ts';
 import type { ModelPartition } from '../model/partition.ts';
 import { callOf } from '../model/partition.ts';
@@ -34,7 +34,7 @@ export class VirtualEnvironment implements Environment {
   readonly requests = new RequestLog();
   readonly #tidemark: Tidemark;
   readonly #sync: InProcessSync;
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #plant: Plant;
   readonly #options: EnvironmentOptions;
   readonly #stores: CrashingStore[];
@@ -46,9 +46,9 @@ export class VirtualEnvironment implements Environment {
     this.#plant = plant;
     this.#tidemark = tidemark;
     this.#sync = new InProcessSync(tidemark, () => 1_700_000_000_000);
-    this.#dice = new Dice(seededRandom(options.seed ^ 0x5eed));
+    this.#rng = new Rng(seededRandom(options.seed ^ 0x5eed));
     this.#sync.sendsPages = true;
-    const faults = new EventFaults(new Dice(seededRandom(options.seed ^ 0xe7e27)));
+    const faults = new EventFaults(new Rng(seededRandom(options.seed ^ 0xe7e27)));
     const { event = (change) => change } = plant;
     this.#sync.onChanged = (change, send) => {
       if (this.#hasFaults) faults.deliver(event(change), send);
@@ -82,7 +82,7 @@ export class VirtualEnvironment implements Environment {
       store,
       platform,
       pageObjects,
-      live: this.#dice.chance(50),
+      live: this.#rng.chance(50),
     });
     if (device.status.getSnapshot().mode !== 'signed_out') return device;
     const login = this.#options.users[index] as string;
@@ -91,7 +91,7 @@ export class VirtualEnvironment implements Environment {
   }
 
   async killDevice(index: number, device: Device): Promise<void> {
-    await this.wait(this.#dice.below(3));
+    await this.wait(this.#rng.below(3));
     (this.#stores[index] as CrashingStore).die();
     this.#platforms[index]?.forgetTimers();
     // The store of a dead device ignores this, but the device stops sending requests.
@@ -160,7 +160,7 @@ export class VirtualEnvironment implements Environment {
     if (fault === 'unanswered') return platform.hang(init);
     if (fault !== 'cut' || new URL(url).pathname.endsWith('/events')) return response;
     const text = await response.text();
-    return new Response(text.slice(0, this.#dice.below(text.length + 1)), { status: response.status });
+    return new Response(text.slice(0, this.#rng.below(text.length + 1)), { status: response.status });
   }
 
   #corrupted(url: string, init: RequestInit): RequestInit {
@@ -170,7 +170,7 @@ export class VirtualEnvironment implements Environment {
   }
 
   #drawFault(): Fault {
-    const fault = this.#dice.weighted<Fault>(FAULTS);
+    const fault = this.#rng.weighted<Fault>(FAULTS);
     return this.#hasFaults ? fault : 'none';
   }
 }

@@ -1,12 +1,12 @@
 import type { Store } from '@tidemark/core';
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 
 /** How long the calls of a store take. */
 export interface Delays {
   /** Long enough for another writer to read and commit in between. */
-  readonly usual: (dice: Dice) => Promise<void>;
+  readonly usual: (rng: Rng) => Promise<void>;
   /** Long enough for a user to be deleted, recreated and written to in between. */
-  readonly slow: (dice: Dice) => Promise<void>;
+  readonly slow: (rng: Rng) => Promise<void>;
 }
 
 const TICKS_MAX = 12;
@@ -14,8 +14,8 @@ const SLOW_TICKS_MAX = 800;
 
 /** Delays in microtasks, for an engine in memory. */
 const MICROTASK_DELAYS: Delays = {
-  usual: (dice) => ticks(dice.below(TICKS_MAX)),
-  slow: (dice) => ticks(dice.below(SLOW_TICKS_MAX)),
+  usual: (rng) => ticks(rng.below(TICKS_MAX)),
+  slow: (rng) => ticks(rng.below(SLOW_TICKS_MAX)),
 };
 
 const SLOW_MS_MAX = 150;
@@ -23,7 +23,7 @@ const SLOW_MS_MAX = 150;
 /** Delays in milliseconds, for an engine in a server of its own: histories beside this one run meanwhile. */
 export const TIMER_DELAYS: Delays = {
   usual: async () => undefined,
-  slow: (dice) => new Promise((resolve) => setTimeout(resolve, dice.below(SLOW_MS_MAX))),
+  slow: (rng) => new Promise((resolve) => setTimeout(resolve, rng.below(SLOW_MS_MAX))),
 };
 
 async function ticks(count: number): Promise<void> {
@@ -68,18 +68,18 @@ export function delayedStore(store: Store, delaySeed: () => number, delays: Dela
 
 function delayer(delaySeed: () => number, delays: Delays): (name: PropertyKey) => Promise<void> {
   let current = delaySeed();
-  let dice = new Dice(seededRandom(current));
-  let slow = drawSlowCalls(dice);
+  let rng = new Rng(seededRandom(current));
+  let slow = drawSlowCalls(rng);
   return async (name) => {
     if (delaySeed() !== current) {
       current = delaySeed();
-      dice = new Dice(seededRandom(current));
-      slow = drawSlowCalls(dice);
+      rng = new Rng(seededRandom(current));
+      slow = drawSlowCalls(rng);
     }
-    await (slow.has(name) && dice.chance(SLOW_PERCENT) ? delays.slow(dice) : delays.usual(dice));
+    await (slow.has(name) && rng.chance(SLOW_PERCENT) ? delays.slow(rng) : delays.usual(rng));
   };
 }
 
-function drawSlowCalls(dice: Dice): ReadonlySet<PropertyKey> {
-  return new Set(dice.shuffle(CALLS).slice(0, dice.between(0, SLOW_CALLS_MAX)));
+function drawSlowCalls(rng: Rng): ReadonlySet<PropertyKey> {
+  return new Set(rng.shuffle(CALLS).slice(0, rng.between(0, SLOW_CALLS_MAX)));
 }

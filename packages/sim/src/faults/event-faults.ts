@@ -1,5 +1,5 @@
 import type { SyncEvents } from '@tidemark/protocol';
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 
 type Change = SyncEvents['changed'];
 type Send = (change: Change) => void;
@@ -19,21 +19,21 @@ const OLD_MAX = 20;
 
 /** Loses, repeats and reorders events about changes, and sends old ones again. */
 export class EventFaults {
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #old: Change[] = [];
   #late: (() => void)[] = [];
 
-  constructor(dice: Dice) {
-    this.#dice = dice;
+  constructor(rng: Rng) {
+    this.#rng = rng;
   }
 
   deliver(change: Change, send: Send): void {
-    const fault = this.#dice.weighted<(typeof FAULTS)[number][0]>(FAULTS);
+    const fault = this.#rng.weighted<(typeof FAULTS)[number][0]>(FAULTS);
     const waiting = this.#late;
     this.#late = fault === 'late' ? [() => send(change)] : [];
     if (fault !== 'lost' && fault !== 'late') send(change);
     if (fault === 'doubled') send(change);
-    if (fault === 'stale' && this.#old.length > 0) send(this.#dice.pick(this.#old));
+    if (fault === 'stale' && this.#old.length > 0) send(this.#rng.pick(this.#old));
     for (const sendLate of waiting) sendLate();
     this.#old.push(change);
     if (this.#old.length > OLD_MAX) this.#old.shift();

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 
 /** What may go wrong with a request, with its chance in percent while faults are on. */
 const FAULTS = [
@@ -61,7 +61,7 @@ interface Answer {
  */
 export class FaultProxy {
   readonly #options: ProxyOptions;
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #server: Server;
   hasFaults = false;
   #isCut = false;
@@ -69,7 +69,7 @@ export class FaultProxy {
 
   private constructor(options: ProxyOptions) {
     this.#options = options;
-    this.#dice = new Dice(seededRandom(options.seed ^ 0xfa17));
+    this.#rng = new Rng(seededRandom(options.seed ^ 0xfa17));
     this.#server = createServer((incoming, outgoing) => {
       this.#handle(incoming, outgoing).catch(() => outgoing.destroy());
     });
@@ -112,7 +112,7 @@ export class FaultProxy {
     const fault = this.#drawFault();
     if (path.split('?')[0]?.endsWith('/events')) return this.#forwardStream(incoming, outgoing, fault);
     if (fault === 'cut_before') return void outgoing.destroy();
-    if (fault === 'delayed') await delay(this.#dice.below(DELAY_MS_MAX));
+    if (fault === 'delayed') await delay(this.#rng.below(DELAY_MS_MAX));
     const sent = this.#options.corrupt?.(path, body) ?? body;
     const device = Number(headers[DEVICE_HEADER]);
     const forward = () => {
@@ -131,7 +131,7 @@ export class FaultProxy {
     if (fault === 'cut_after') return void outgoing.destroy();
     outgoing.writeHead(status, headers);
     if (fault !== 'cut_mid_body' || body.length < 2) return void outgoing.end(body);
-    outgoing.write(body.subarray(0, this.#dice.between(1, body.length - 1)), () => outgoing.destroy());
+    outgoing.write(body.subarray(0, this.#rng.between(1, body.length - 1)), () => outgoing.destroy());
   }
 
   #ask(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
@@ -158,7 +158,7 @@ export class FaultProxy {
     upstream.once('error', () => outgoing.destroy());
     outgoing.once('close', () => upstream.destroy());
     upstream.end();
-    if (fault !== 'none') void delay(this.#dice.below(STREAM_MS_MAX)).then(() => outgoing.destroy());
+    if (fault !== 'none') void delay(this.#rng.below(STREAM_MS_MAX)).then(() => outgoing.destroy());
   }
 
   #requestOptions({ method, url, headers: given }: IncomingMessage, body: Buffer) {
@@ -169,7 +169,7 @@ export class FaultProxy {
   }
 
   #drawFault(): Fault {
-    const fault = this.#dice.weighted<Fault>(this.#options.faults ?? FAULTS);
+    const fault = this.#rng.weighted<Fault>(this.#options.faults ?? FAULTS);
     return this.hasFaults ? fault : 'none';
   }
 }

@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import {
   type Change,
   DEVICE_USERS,
@@ -43,27 +43,27 @@ const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
 ];
 
 export function drawHistory(seed: number): GroupHistory {
-  const dice = new Dice(seededRandom(seed));
-  const length = dice.between(STEPS_MIN, STEPS_MAX);
+  const rng = new Rng(seededRandom(seed));
+  const length = rng.between(STEPS_MIN, STEPS_MAX);
   const drawn = Array.from({ length }, () =>
-    dice.chance(SCENE_CHANCE) ? refusedThenApplied(dice) : [drawStep(dice, dice.weighted(WEIGHTS))],
+    rng.chance(SCENE_CHANCE) ? refusedThenApplied(rng) : [drawStep(rng, rng.weighted(WEIGHTS))],
   );
   const steps: Step[] = drawn.flat();
-  const isWide = dice.chance(WIDE_CHANCE);
+  const isWide = rng.chance(WIDE_CHANCE);
   if (isWide) {
     // At the end, because every pull after it is slow.
-    steps.splice(-3, 0, { kind: 'join_many', user: 'ada' }, drawFailures(dice, MANY_GROUPS));
+    steps.splice(-3, 0, { kind: 'join_many', user: 'ada' }, drawFailures(rng, MANY_GROUPS));
   }
   return {
     seed,
     steps,
-    usesSets: DEVICE_USERS.map(() => dice.chance(75)),
-    objectsMax: isWide ? LARGE_PAGE : dice.pick([1, 2, 3, LARGE_PAGE]),
+    usesSets: DEVICE_USERS.map(() => rng.chance(75)),
+    objectsMax: isWide ? LARGE_PAGE : rng.pick([1, 2, 3, LARGE_PAGE]),
   };
 }
 
-function drawStep(dice: Dice, kind: Step['kind']): Step {
-  const device = dice.below(DEVICE_USERS.length);
+function drawStep(rng: Rng, kind: Step['kind']): Step {
+  const device = rng.below(DEVICE_USERS.length);
   switch (kind) {
     case 'put':
     case 'delete':
@@ -71,77 +71,77 @@ function drawStep(dice: Dice, kind: Step['kind']): Step {
     case 'leave':
     case 'replace_user':
     case 'wipe':
-      return drawChange(dice, kind);
+      return drawChange(rng, kind);
     case 'move': {
-      const move = drawMove(dice);
-      return { ...move, meanwhile: dice.chance(50) ? duringMove(dice, move) : null };
+      const move = drawMove(rng);
+      return { ...move, meanwhile: rng.chance(50) ? duringMove(rng, move) : null };
     }
     case 'push':
-      return drawPush(dice, device);
+      return drawPush(rng, device);
     case 'pull': {
-      const times = dice.pick([0, 1, 1, 2]);
-      return { kind, device, objectsMax: dice.between(1, 4), times, meanwhile: drawMeanwhile(dice) };
+      const times = rng.pick([0, 1, 1, 2]);
+      return { kind, device, objectsMax: rng.between(1, 4), times, meanwhile: drawMeanwhile(rng) };
     }
     case 'sync_once':
-      return { kind, device, confirms: dice.chance(60) };
+      return { kind, device, confirms: rng.chance(60) };
     case 'acknowledge':
     case 'explain':
       return { kind, device };
     case 'join_many':
-      return { kind, user: dice.pick(USERS) };
+      return { kind, user: rng.pick(USERS) };
     case 'backend_put':
-      return { kind, group: dice.pick(GROUPS), id: dice.pick(IDS) };
+      return { kind, group: rng.pick(GROUPS), id: rng.pick(IDS) };
     case 'backend_fails':
-      return drawFailures(dice, GROUPS);
+      return drawFailures(rng, GROUPS);
   }
 }
 
-function drawFailures(dice: Dice, groups: readonly string[]): Step {
-  const count = dice.pick([0, 1, Math.floor((groups.length * 5) / 6)]);
+function drawFailures(rng: Rng, groups: readonly string[]): Step {
+  const count = rng.pick([0, 1, Math.floor((groups.length * 5) / 6)]);
   return { kind: 'backend_fails', groups: groups.slice(0, count) };
 }
 
-function drawChange(dice: Dice, kind: Change['kind']): Change {
-  const group = dice.pick(GROUPS);
-  const source = dice.pick(PUSHED_SOURCES);
+function drawChange(rng: Rng, kind: Change['kind']): Change {
+  const group = rng.pick(GROUPS);
+  const source = rng.pick(PUSHED_SOURCES);
   switch (kind) {
     case 'put':
-      return { kind, source, group, id: dice.pick(IDS), name: dice.pick(['x', 'y']) };
+      return { kind, source, group, id: rng.pick(IDS), name: rng.pick(['x', 'y']) };
     case 'delete':
-      return { kind, source, group, id: dice.pick(IDS) };
+      return { kind, source, group, id: rng.pick(IDS) };
     case 'move':
-      return drawMove(dice);
+      return drawMove(rng);
     case 'join':
     case 'leave':
-      return { kind, user: dice.pick(USERS), group };
+      return { kind, user: rng.pick(USERS), group };
     case 'replace_user':
-      return { kind, user: dice.pick(USERS) };
+      return { kind, user: rng.pick(USERS) };
     case 'wipe':
-      return { kind, device: dice.below(DEVICE_USERS.length) };
+      return { kind, device: rng.below(DEVICE_USERS.length) };
   }
 }
 
-function drawMove(dice: Dice): Extract<Change, { kind: 'move' }> {
-  const group = dice.pick(GROUPS);
-  const to = dice.pick(GROUPS.filter((other) => other !== group));
-  const ids = IDS.filter(() => dice.chance(50));
-  return { kind: 'move', source: dice.pick(PUSHED_SOURCES), group, to, ids: ids.length === 0 ? [IDS[0]] : ids };
+function drawMove(rng: Rng): Extract<Change, { kind: 'move' }> {
+  const group = rng.pick(GROUPS);
+  const to = rng.pick(GROUPS.filter((other) => other !== group));
+  const ids = IDS.filter(() => rng.chance(50));
+  return { kind: 'move', source: rng.pick(PUSHED_SOURCES), group, to, ids: ids.length === 0 ? [IDS[0]] : ids };
 }
 
 /** Another write to the objects that are moved. */
-function duringMove(dice: Dice, { source, group, to, ids }: Extract<Change, { kind: 'move' }>): Meanwhile {
-  const place = { source, group: dice.pick([group, group, to]), id: dice.pick(ids) };
-  const change: Change = dice.chance(50)
+function duringMove(rng: Rng, { source, group, to, ids }: Extract<Change, { kind: 'move' }>): Meanwhile {
+  const place = { source, group: rng.pick([group, group, to]), id: rng.pick(ids) };
+  const change: Change = rng.chance(50)
     ? { kind: 'delete', ...place }
-    : dice.chance(50)
-      ? { kind: 'put', ...place, name: dice.pick(['x', 'y']) }
-      : { kind: 'move', source, group, to: dice.pick(GROUPS.filter((other) => other !== group)), ids: [place.id] };
-  return { at: dice.pick(['commit', 'readObjects']), skips: dice.below(2), changes: [change] };
+    : rng.chance(50)
+      ? { kind: 'put', ...place, name: rng.pick(['x', 'y']) }
+      : { kind: 'move', source, group, to: rng.pick(GROUPS.filter((other) => other !== group)), ids: [place.id] };
+  return { at: rng.pick(['commit', 'readObjects']), skips: rng.below(2), changes: [change] };
 }
 
-function drawMeanwhile(dice: Dice): Meanwhile | null {
-  if (!dice.chance(25)) return null;
-  const kind = dice.weighted<Change['kind']>([
+function drawMeanwhile(rng: Rng): Meanwhile | null {
+  if (!rng.chance(25)) return null;
+  const kind = rng.weighted<Change['kind']>([
     ['put', 4],
     ['delete', 2],
     ['move', 2],
@@ -150,24 +150,24 @@ function drawMeanwhile(dice: Dice): Meanwhile | null {
     ['replace_user', 1],
     ['wipe', 1],
   ]);
-  return { at: dice.pick(MOMENTS), skips: dice.below(SKIPS_MAX), changes: [drawChange(dice, kind)] };
+  return { at: rng.pick(MOMENTS), skips: rng.below(SKIPS_MAX), changes: [drawChange(rng, kind)] };
 }
 
-function drawPush(dice: Dice, device: number): PushStep {
-  const source = dice.pick(PUSHED_SOURCES);
+function drawPush(rng: Rng, device: number): PushStep {
+  const source = rng.pick(PUSHED_SOURCES);
   const push = {
-    ...({ kind: 'push', device, source, group: dice.pick(GROUPS), id: dice.pick(IDS) } as const),
+    ...({ kind: 'push', device, source, group: rng.pick(GROUPS), id: rng.pick(IDS) } as const),
     // A backend may accept an object that is there already.
-    op: dice.pick(['update', 'update', 'delete', ...(source === 'Visit' ? (['create'] as const) : [])] as const),
-    isAccepted: dice.chance(60),
+    op: rng.pick(['update', 'update', 'delete', ...(source === 'Visit' ? (['create'] as const) : [])] as const),
+    isAccepted: rng.chance(60),
   };
-  return { ...push, meanwhile: dice.chance(50) ? duringPush(dice, push) : null };
+  return { ...push, meanwhile: rng.chance(50) ? duringPush(rng, push) : null };
 }
 
 /** An upload is refused because the object exists, and the next one to it is applied. */
-function refusedThenApplied(dice: Dice): readonly Step[] {
-  const device = dice.below(DEVICE_USERS.length);
-  const place = { source: 'Visit', group: dice.pick(GROUPS), id: dice.pick(IDS) } as const;
+function refusedThenApplied(rng: Rng): readonly Step[] {
+  const device = rng.below(DEVICE_USERS.length);
+  const place = { source: 'Visit', group: rng.pick(GROUPS), id: rng.pick(IDS) } as const;
   const push = { kind: 'push', device, ...place, isAccepted: true, meanwhile: null } as const;
   return [
     { kind: 'put', ...place, name: 'x' },
@@ -178,14 +178,14 @@ function refusedThenApplied(dice: Dice): readonly Step[] {
 }
 
 /** The user loses the right to see the object, and then it changes. */
-function duringPush(dice: Dice, { device, source, group, id }: Omit<PushStep, 'meanwhile'>): Meanwhile {
+function duringPush(rng: Rng, { device, source, group, id }: Omit<PushStep, 'meanwhile'>): Meanwhile {
   const user = DEVICE_USERS[device] ?? USERS[0];
-  const loss = dice.pick<Change>([
+  const loss = rng.pick<Change>([
     { kind: 'leave', user, group },
     { kind: 'leave', user, group },
     { kind: 'wipe', device },
     { kind: 'replace_user', user },
   ]);
-  const changes: readonly Change[] = [loss, { kind: 'put', source, group, id, name: dice.pick(['x', 'y']) }];
-  return { at: dice.pick(['commit', 'backend', 'readObjects']), skips: dice.below(2), changes };
+  const changes: readonly Change[] = [loss, { kind: 'put', source, group, id, name: rng.pick(['x', 'y']) }];
+  return { at: rng.pick(['commit', 'backend', 'readObjects']), skips: rng.below(2), changes };
 }

@@ -49,10 +49,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a receipt counts devices that were wiped',
     breaks: 'SIM-16',
-    calls: (calls, world) => ({
+    calls: (calls, run) => ({
       receipt: async (source, group) => {
         const receipt = await calls.receipt(source, group);
-        const wiped = world.wiped.filter(({ user }) => world.model.isMember(user, group));
+        const wiped = run.wiped.filter(({ user }) => run.model.isMember(user, group));
         return { ...receipt, delivered: receipt.delivered + wiped.length };
       },
     }),
@@ -60,10 +60,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a device that was sent everything counts as one that never synchronised',
     breaks: 'SIM-16',
-    calls: (calls, world) => ({
+    calls: (calls, run) => ({
       verdict: async (client, place) => {
         const [source, group] = place;
-        const device = world.devices.find((one) => one.client === client);
+        const device = run.devices.find((one) => one.client === client);
         const isSent = device?.wasSentAll(source, group) === true && !device.hasConfirmed(source, group);
         return isSent ? 'never_synced' : calls.verdict(client, place);
       },

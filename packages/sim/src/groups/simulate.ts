@@ -9,9 +9,9 @@ import { demand } from '../runner/violation.ts';
 import { checkDelivery } from './check-delivery.ts';
 import { drawHistory } from './draw-history.ts';
 import { unionOf } from './group-device.ts';
+import { HistoryRun } from './history-run.ts';
 import type { GroupPlant } from './plant.ts';
 import { DEVICE_USERS, type GroupHistory, LARGE_PAGE, SOURCES, type Step } from './step.ts';
-import { World } from './world.ts';
 
 const STEP_MS = 1_000;
 /** After a failure the backend is not asked again for a while. Set tokens must outlast it, because devices start anew without them. */
@@ -65,72 +65,72 @@ export async function embeddedRunner(): Promise<Runner<GroupHistory>> {
 /** Runs one history on an empty store. Returns the first failure; null: the history passed. */
 function runHistory(store: Store, history: GroupHistory, plant: GroupPlant = {}): Promise<SimulationFailure | null> {
   return failureOf(history, `npm run sim -- groups --seed ${history.seed}`, async (progress) => {
-    const world = await World.open(store, history, plant);
+    const run = await HistoryRun.open(store, history, plant);
     for (const step of history.steps) {
       progress.step++;
-      world.server.clock.advance(STEP_MS);
-      await perform(world, step);
+      run.server.clock.advance(STEP_MS);
+      await perform(run, step);
     }
     progress.step++;
-    await end(world, history);
+    await end(run, history);
   });
 }
 
-async function perform(world: World, step: Step): Promise<void> {
+async function perform(run: HistoryRun, step: Step): Promise<void> {
   switch (step.kind) {
     case 'move':
-      return world.move(step, 'meanwhile' in step ? step.meanwhile : null);
+      return run.move(step, 'meanwhile' in step ? step.meanwhile : null);
     case 'push':
-      return world.push(step);
+      return run.push(step);
     case 'pull':
-      return world.pull(step);
+      return run.pull(step);
     case 'sync_once':
-      await world.catchUp(step.device, LARGE_PAGE, LARGE_PULLS_AT_END_MAX);
-      if (step.confirms) await world.catchUp(step.device, LARGE_PAGE, 1);
+      await run.catchUp(step.device, LARGE_PAGE, LARGE_PULLS_AT_END_MAX);
+      if (step.confirms) await run.catchUp(step.device, LARGE_PAGE, 1);
       return;
     case 'acknowledge':
-      return world.acknowledge(step.device);
+      return run.acknowledge(step.device);
     case 'join_many':
-      return world.joinMany(step.user);
+      return run.joinMany(step.user);
     case 'backend_put':
-      return world.putInBackend(step.group, step.id);
+      return run.putInBackend(step.group, step.id);
     case 'backend_fails':
-      world.server.backend.failing = new Set(step.groups);
+      run.server.backend.failing = new Set(step.groups);
       return;
     case 'explain':
-      return checkDelivery(world, step.device);
+      return checkDelivery(run, step.device);
     default:
-      return world.change(step);
+      return run.change(step);
   }
 }
 
 /** Every device gets all of its groups: of those whose backend works at once, of the others when it works again. */
-async function end(world: World, { objectsMax }: GroupHistory): Promise<void> {
-  for (const index of DEVICE_USERS.keys()) await checkDelivery(world, index);
-  world.server.clock.advance(REPAIR_MS);
-  for (const index of DEVICE_USERS.keys()) await catchUp(world, index, objectsMax);
+async function end(run: HistoryRun, { objectsMax }: GroupHistory): Promise<void> {
+  for (const index of DEVICE_USERS.keys()) await checkDelivery(run, index);
+  run.server.clock.advance(REPAIR_MS);
+  for (const index of DEVICE_USERS.keys()) await catchUp(run, index, objectsMax);
   // A device in the middle of its pages goes on with the state in which it began, and asks no backend.
-  for (const index of DEVICE_USERS.keys()) await catchUp(world, index, objectsMax);
-  await compare(world, world.server.backend.failing);
-  world.server.backend.failing = new Set();
-  world.server.clock.advance(REPAIR_MS);
-  for (const index of DEVICE_USERS.keys()) await catchUp(world, index, objectsMax);
-  await compare(world, new Set());
-  for (const index of DEVICE_USERS.keys()) await checkDelivery(world, index);
+  for (const index of DEVICE_USERS.keys()) await catchUp(run, index, objectsMax);
+  await compare(run, run.server.backend.failing);
+  run.server.backend.failing = new Set();
+  run.server.clock.advance(REPAIR_MS);
+  for (const index of DEVICE_USERS.keys()) await catchUp(run, index, objectsMax);
+  await compare(run, new Set());
+  for (const index of DEVICE_USERS.keys()) await checkDelivery(run, index);
 }
 
-async function catchUp(world: World, index: number, objectsMax: number): Promise<void> {
+async function catchUp(run: HistoryRun, index: number, objectsMax: number): Promise<void> {
   const pullsMax = objectsMax === LARGE_PAGE ? LARGE_PULLS_AT_END_MAX : PULLS_AT_END_MAX;
-  const pulls = await world.catchUp(index, objectsMax, pullsMax);
+  const pulls = await run.catchUp(index, objectsMax, pullsMax);
   demand(pulls !== null, 'SIM-14', () => `device ${index} pulls ${pullsMax} times and there is still more`);
 }
 
-async function compare(world: World, failing: ReadonlySet<string>): Promise<void> {
+async function compare(run: HistoryRun, failing: ReadonlySet<string>): Promise<void> {
   for (const [index, user] of DEVICE_USERS.entries()) {
-    const groups = world.model.groupsOf(user).filter((group) => !failing.has(group));
-    const device = world.device(index);
+    const groups = run.model.groupsOf(user).filter((group) => !failing.has(group));
+    const device = run.device(index);
     for (const source of SOURCES) {
-      const read = groups.map(async (group) => [group, await world.server.objects(source, group)] as const);
+      const read = groups.map(async (group) => [group, await run.server.objects(source, group)] as const);
       const wanted = unionOf(new Map(await Promise.all(read)));
       const held = unionOf(new Map([...device.held(source)].filter(([group]) => !failing.has(group))));
       demand(
@@ -138,19 +138,19 @@ async function compare(world: World, failing: ReadonlySet<string>): Promise<void
         failing.size > 0 ? 'SIM-14' : 'GROUP-23',
         () => `device ${index} of ${user} holds ${JSON.stringify(held)} of ${source}, not ${JSON.stringify(wanted)}`,
       );
-      if (source === 'Trip') checkRefreshed(world, groups, new Map(await Promise.all(read)));
+      if (source === 'Trip') checkRefreshed(run, groups, new Map(await Promise.all(read)));
     }
   }
 }
 
 /** The groups whose backend works have what the backend has. */
 function checkRefreshed(
-  world: World,
+  run: HistoryRun,
   groups: readonly string[],
   stored: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
 ): void {
   for (const group of groups) {
-    const wanted = Object.fromEntries(world.server.backend.objects(group));
+    const wanted = Object.fromEntries(run.server.backend.objects(group));
     const actual = Object.fromEntries(stored.get(group) ?? []);
     demand(
       isDeepStrictEqual(actual, wanted),

@@ -1,9 +1,9 @@
 import type { OracleState } from '../model/oracle-state.ts';
 import { partitionText } from '../model/partition.ts';
 import { demand } from '../runner/violation.ts';
+import type { HistoryRun } from './history-run.ts';
 import { PARTITIONS } from './partitions.ts';
 import type { Acknowledged } from './token-ledger.ts';
-import type { World } from './world.ts';
 
 /** Verdicts that say the same about what the device holds. */
 const SAME: Readonly<Record<string, string>> = {
@@ -16,12 +16,12 @@ const SAME: Readonly<Record<string, string>> = {
 };
 
 /** Checks receipts and explanations against the oracle, for devices of which it is certain what they acknowledged. */
-export async function checkDelivery(world: World): Promise<void> {
+export async function checkDelivery(run: HistoryRun): Promise<void> {
   for (const partition of PARTITIONS) {
-    const { head } = await world.status(partition);
-    const acknowledged = world.tokens.acknowledged(partition);
+    const { head } = await run.status(partition);
+    const acknowledged = run.tokens.acknowledged(partition);
     if (head === 0 || acknowledged.size === 0) continue;
-    const behind = await world.server.behind(partition);
+    const behind = await run.server.behind(partition);
     for (const [client, base] of acknowledged) {
       const wanted = expectedReceipt(base, head);
       demand(
@@ -30,8 +30,8 @@ export async function checkDelivery(world: World): Promise<void> {
         () =>
           `${client} of ${partitionText(partition)} has acknowledged ${wanted}, the receipt says ${behind.get(client)}`,
       );
-      const held = { base, sent: world.tokens.sent(partition, client), state: world.oracle.state(partition) };
-      await checkVerdicts(world, client, partition.source, held);
+      const held = { base, sent: run.tokens.sent(partition, client), state: run.oracle.state(partition) };
+      await checkVerdicts(run, client, partition.source, held);
     }
   }
 }
@@ -49,9 +49,9 @@ interface Held {
   readonly state: OracleState;
 }
 
-async function checkVerdicts(world: World, client: string, source: string, held: Held): Promise<void> {
+async function checkVerdicts(run: HistoryRun, client: string, source: string, held: Held): Promise<void> {
   for (const object of held.state.touched.keys()) {
-    const verdict = await world.server.verdict(client, source, object);
+    const verdict = await run.server.verdict(client, source, object);
     const expected = expectedVerdict(held, object);
     demand(
       expected.includes(SAME[verdict] ?? verdict),

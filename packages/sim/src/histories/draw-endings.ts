@@ -1,4 +1,4 @@
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Attributes } from '../model/write.ts';
@@ -25,7 +25,7 @@ const ENDINGS: readonly (readonly [percent: number, draw: (draft: EndingDraft) =
 
 /** Draws the last steps of a history. */
 export function drawEndings(draft: EndingDraft, timed: (action: Action) => Step): Step[] {
-  return ENDINGS.flatMap(([percent, draw]) => (draft.dice.chance(percent) ? draw(draft).map(timed) : []));
+  return ENDINGS.flatMap(([percent, draw]) => (draft.rng.chance(percent) ? draw(draft).map(timed) : []));
 }
 
 /**
@@ -33,12 +33,12 @@ export function drawEndings(draft: EndingDraft, timed: (action: Action) => Step)
  * and a query finds the partition as empty as it was.
  */
 function drawLateWork(draft: EndingDraft): Action[] {
-  const { dice, partitions } = draft;
-  const partition = dice.shuffle(partitions).find(({ user }) => user !== null);
+  const { rng, partitions } = draft;
+  const partition = rng.shuffle(partitions).find(({ user }) => user !== null);
   if (partition?.user == null) return [];
   const push = drawPushes(draft, partition);
   const recreation = { kind: 'recreate_user', user: partition.user, racing: [], first: [], pulls: [] } as const;
-  if (dice.chance(50)) {
+  if (rng.chance(50)) {
     return [
       { ...recreation, first: [push()] },
       { ...recreation, racing: [push()], first: [push()] },
@@ -51,14 +51,14 @@ function drawLateWork(draft: EndingDraft): Action[] {
 
 /** Draws tidemarks of another epoch, which devices that go on must replace. */
 function drawOutdatedTidemarks(draft: EndingDraft): Action[] {
-  const { dice, partitions, devices } = draft;
-  const partition = dice.pick(partitions);
-  const pulls = devices.map((_, device): Action => ({ kind: 'pull', device, sizes: [drawSize(dice)] }));
+  const { rng, partitions, devices } = draft;
+  const partition = rng.pick(partitions);
+  const pulls = devices.map((_, device): Action => ({ kind: 'pull', device, sizes: [drawSize(rng)] }));
   return [
     ...pulls,
     { kind: 'write', write: drawWrite(draft, partition) },
     { kind: 'outdate_tidemarks', partition },
-    ...pulls.filter(() => dice.chance(50)),
+    ...pulls.filter(() => rng.chance(50)),
   ];
 }
 
@@ -67,20 +67,20 @@ function drawOutdatedTidemarks(draft: EndingDraft): Action[] {
  * the journal, so a device in the middle of its pages may have skipped what the older state has there.
  */
 function drawFallBack(draft: EndingDraft): Action[] {
-  const { dice, partitions, devices, values } = draft;
-  const partition = dice.pick(partitions);
+  const { rng, partitions, devices, values } = draft;
+  const partition = rng.pick(partitions);
   const ids = values.ids(5);
   const near = devices.flatMap((device, index) => (syncs(device, partition) ? [index] : []));
   const push = (): Action => {
-    const chosen = dice.shuffle(ids).slice(0, dice.between(1, 3));
+    const chosen = rng.shuffle(ids).slice(0, rng.between(1, 3));
     const objects = Object.fromEntries(chosen.map((id) => [id, attributes(draft, partition)]));
     return { kind: 'write', write: { kind: 'push_objects', partition, objects } };
   };
   const pulls = (percent: number, pages: number): Action[] =>
     near
-      .filter(() => dice.chance(percent))
-      .map((device) => ({ kind: 'pull', device, sizes: Array.from({ length: pages }, () => drawSize(dice)) }));
-  const writes = (most: number) => Array.from({ length: dice.between(0, most) }, push);
+      .filter(() => rng.chance(percent))
+      .map((device) => ({ kind: 'pull', device, sizes: Array.from({ length: pages }, () => drawSize(rng)) }));
+  const writes = (most: number) => Array.from({ length: rng.between(0, most) }, push);
   return [
     ...[push(), push(), ...pulls(60, 12), push(), push(), ...pulls(30, 1)],
     { kind: 'keep_state' },
@@ -92,29 +92,26 @@ function drawFallBack(draft: EndingDraft): Action[] {
 
 /** Draws pulls of all sources of one client in one call, between writes to these sources. */
 function drawSharedCalls(draft: EndingDraft): Action[] {
-  const { dice, devices, partitions } = draft;
+  const { rng, devices, partitions } = draft;
   const ofOne = (client: string) => devices.flatMap((other, index) => (other.client === client ? [index] : []));
   const shared = devices.map(({ client }) => ofOne(client)).filter(({ length }) => length > 1);
-  const [chosen] = dice.shuffle(shared);
+  const [chosen] = rng.shuffle(shared);
   if (chosen === undefined) return [];
   const near = partitions.filter((partition) => chosen.some((index) => isSynced(devices[index], partition)));
   const writes = (): Action[] =>
     near.flatMap((partition) =>
-      Array.from(
-        { length: dice.between(0, 3) },
-        () => ({ kind: 'write', write: drawWrite(draft, partition) }) as const,
-      ),
+      Array.from({ length: rng.between(0, 3) }, () => ({ kind: 'write', write: drawWrite(draft, partition) }) as const),
     );
   const pull = (pages: number): Action => {
-    return { kind: 'pull_together', devices: chosen, sizes: Array.from({ length: pages }, () => drawSize(dice)) };
+    return { kind: 'pull_together', devices: chosen, sizes: Array.from({ length: pages }, () => drawSize(rng)) };
   };
   return [...writes(), pull(12), ...writes(), ...writes(), pull(1), ...writes(), pull(2), ...writes(), pull(1)];
 }
 
 /** Draws devices that pull while their user is replaced by another user of the same login, who has no devices yet. */
 function drawHandover(draft: EndingDraft): Action[] {
-  const { dice, partitions, devices } = draft;
-  const partition = dice.shuffle(partitions).find(({ user }) => user !== null);
+  const { rng, partitions, devices } = draft;
+  const partition = rng.shuffle(partitions).find(({ user }) => user !== null);
   if (partition?.user == null) return [];
   const { user } = partition;
   const pulls = devices.flatMap((device, index) => (isSynced(device, partition) ? [index] : []));
@@ -137,9 +134,9 @@ export function drawPushes(
   };
 }
 
-export function drawSize(dice: Dice): PageSize {
-  const objectsMax = dice.between(1, PAGE_OBJECTS_MAX);
-  return dice.chance(20) ? { objectsMax, unitsMax: dice.pick([1, 40, 150, 400]) } : { objectsMax };
+export function drawSize(rng: Rng): PageSize {
+  const objectsMax = rng.between(1, PAGE_OBJECTS_MAX);
+  return rng.chance(20) ? { objectsMax, unitsMax: rng.pick([1, 40, 150, 400]) } : { objectsMax };
 }
 
 export function isSynced(device: DeviceSpec | undefined, partition: ModelPartition): boolean {

@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import type { ModelPartition } from '../model/partition.ts';
 import {
   attributes,
@@ -56,14 +56,14 @@ interface Draft extends EndingDraft {
 
 /** Returns the history of a seed, always the same one. */
 export function drawHistory(seed: number): SyncHistory {
-  const dice = new Dice(seededRandom(seed));
-  const partitions = dice.shuffle(PARTITIONS).slice(0, dice.pick([1, 1, 2, 3]));
-  const devices = drawDevices(dice, partitions);
-  const draft: Draft = { dice, values: new ValuePools(dice), devices, partitions, kinds: drawKinds(dice) };
-  const timed = (action: Action): Step => ({ ...action, delaySeed: dice.below(DELAY_SEEDS) });
-  const actions = Array.from({ length: dice.between(STEPS_MIN, STEPS_MAX) }, () => drawActions(draft)).flat();
+  const rng = new Rng(seededRandom(seed));
+  const partitions = rng.shuffle(PARTITIONS).slice(0, rng.pick([1, 1, 2, 3]));
+  const devices = drawDevices(rng, partitions);
+  const draft: Draft = { rng, values: new ValuePools(rng), devices, partitions, kinds: drawKinds(rng) };
+  const timed = (action: Action): Step => ({ ...action, delaySeed: rng.below(DELAY_SEEDS) });
+  const actions = Array.from({ length: rng.between(STEPS_MIN, STEPS_MAX) }, () => drawActions(draft)).flat();
   const steps = actions.map(timed);
-  const lastPages = devices.map(() => dice.between(1, PAGE_OBJECTS_MAX));
+  const lastPages = devices.map(() => rng.between(1, PAGE_OBJECTS_MAX));
   // Drawn last, so that seeds in failed-seeds.json keep the steps with which they once failed.
   return { seed, devices, steps: [...steps, ...drawEndings(draft, timed)], lastPages };
 }
@@ -72,44 +72,44 @@ export function drawHistory(seed: number): SyncHistory {
  * Draws the history's own mix: some kinds of steps are frequent in it and some never happen. Histories that do a few
  * things a lot find bugs that histories that do a little of everything do not.
  */
-function drawKinds(dice: Dice): DrawnKind[] {
+function drawKinds(rng: Rng): DrawnKind[] {
   const kinds = Object.keys(WEIGHTS) as DrawnKind[];
   return kinds.flatMap((kind) => {
-    const factor = kind === 'write' || kind === 'pull' ? dice.pick([1, 2]) : dice.pick([0, 1, 1, 3]);
+    const factor = kind === 'write' || kind === 'pull' ? rng.pick([1, 2]) : rng.pick([0, 1, 1, 3]);
     return Array.from({ length: WEIGHTS[kind] * factor }, () => kind);
   });
 }
 
-function drawDevices(dice: Dice, partitions: readonly ModelPartition[]): DeviceSpec[] {
+function drawDevices(rng: Rng, partitions: readonly ModelPartition[]): DeviceSpec[] {
   const devices: DeviceSpec[] = [];
-  for (let index = dice.between(1, DEVICES_MAX); index > 0; index--) {
-    const partition = dice.pick(partitions);
-    const user = partition.user ?? dice.pick(USERS);
+  for (let index = rng.between(1, DEVICES_MAX); index > 0; index--) {
+    const partition = rng.pick(partitions);
+    const user = partition.user ?? rng.pick(USERS);
     // One client may sync several sources; the server must not mix up its positions in them.
     const others = devices.filter((other) => other.user === user && other.source !== partition.source);
     const taken = (client: string) =>
       devices.some((other) => other.client === client && other.source === partition.source);
     const shared = others.map(({ client }) => client).filter((client) => !taken(client));
-    const client = shared.length > 0 && dice.chance(40) ? dice.pick(shared) : `client${devices.length}`;
+    const client = shared.length > 0 && rng.chance(40) ? rng.pick(shared) : `client${devices.length}`;
     devices.push({ client, source: partition.source, user });
   }
   return devices;
 }
 
 function drawActions(draft: Draft): Action[] {
-  const { dice, devices } = draft;
-  if (dice.below(1_000) < TRIMS_DURING_CATCH_UP_PER_1000) {
-    const device = dice.below(devices.length);
+  const { rng, devices } = draft;
+  if (rng.below(1_000) < TRIMS_DURING_CATCH_UP_PER_1000) {
+    const device = rng.below(devices.length);
     const partition = draft.partitions.find((candidate) => isSynced(devices[device], candidate));
     return partition === undefined ? [] : drawTrimDuringCatchUp(draft, device, partition);
   }
-  const kind = dice.pick(draft.kinds);
+  const kind = rng.pick(draft.kinds);
   return kind === 'recreate_user' ? drawRecreations(draft) : [drawAction(draft, kind)];
 }
 
 function drawAction(draft: Draft, kind: Exclude<DrawnKind, 'recreate_user'>): Action {
-  const { dice, partitions } = draft;
-  const partition = dice.pick(partitions);
+  const { rng, partitions } = draft;
+  const partition = rng.pick(partitions);
   switch (kind) {
     case 'write':
       return { kind, write: drawWrite(draft, partition) };
@@ -122,26 +122,26 @@ function drawAction(draft: Draft, kind: Exclude<DrawnKind, 'recreate_user'>): Ac
     case 'reset_store':
       return { kind, racing: drawRacing(draft, partitions, 2), pulls: drawPulls(draft) };
     case 'trim':
-      return { kind, partition, retentionMs: dice.pick([DAY_MS, 30 * DAY_MS]) };
+      return { kind, partition, retentionMs: rng.pick([DAY_MS, 30 * DAY_MS]) };
     case 'force_trim':
-      return { kind, partition, part: dice.between(0, 10) / 10 };
+      return { kind, partition, part: rng.between(0, 10) / 10 };
     case 'time_passes':
       // Clocks are also set back.
-      return { kind, ms: dice.pick([DAY_MS / 24, 2 * DAY_MS, 40 * DAY_MS, -DAY_MS / 24, -2 * DAY_MS, -40 * DAY_MS]) };
+      return { kind, ms: rng.pick([DAY_MS / 24, 2 * DAY_MS, 40 * DAY_MS, -DAY_MS / 24, -2 * DAY_MS, -40 * DAY_MS]) };
     default:
       return drawDeviceAction(draft, kind);
   }
 }
 
 function drawConcurrent(draft: Draft, partition: ModelPartition): Action {
-  const { dice, devices } = draft;
+  const { rng, devices } = draft;
   const near = devices.flatMap((device, index) => (syncs(device, partition) ? [index] : []));
-  const pulls = near.filter(() => dice.chance(40)).map((device) => ({ device, ...drawSize(dice) }));
+  const pulls = near.filter(() => rng.chance(40)).map((device) => ({ device, ...drawSize(rng) }));
   return {
     kind: 'concurrent',
-    writes: Array.from({ length: dice.between(2, 4) }, () => drawWrite(draft, partition)),
+    writes: Array.from({ length: rng.between(2, 4) }, () => drawWrite(draft, partition)),
     pulls,
-    trim: dice.chance(20) ? dice.between(0, 10) / 10 : null,
+    trim: rng.chance(20) ? rng.between(0, 10) / 10 : null,
   };
 }
 
@@ -150,15 +150,15 @@ function drawConcurrent(draft: Draft, partition: ModelPartition): Action {
  * can data of one be mistaken for data of the other.
  */
 function drawRecreations(draft: Draft): Action[] {
-  const { dice, partitions } = draft;
+  const { rng, partitions } = draft;
   const owned = partitions.filter(({ user }) => user !== null);
-  const user = owned.length > 0 ? (dice.pick(owned).user ?? USERS[0]) : dice.pick(USERS);
+  const user = owned.length > 0 ? (rng.pick(owned).user ?? USERS[0]) : rng.pick(USERS);
   const own = partitions.filter((partition) => partition.user === user);
-  const racing = dice.chance(60) ? drawRacing(draft, own, 2) : [];
-  const first = dice.chance(60) ? drawRacing(draft, own, 2) : [];
+  const racing = rng.chance(60) ? drawRacing(draft, own, 2) : [];
+  const first = rng.chance(60) ? drawRacing(draft, own, 2) : [];
   const pulls = drawPulls(draft);
   const partition = own[0];
-  if (partition === undefined || dice.chance(60)) return [{ kind: 'recreate_user', user, racing, first, pulls }];
+  if (partition === undefined || rng.chance(60)) return [{ kind: 'recreate_user', user, racing, first, pulls }];
   const push = drawPushes(draft, partition);
   return [
     { kind: 'recreate_user', user, racing: [], first: [push()], pulls: [] },
@@ -166,56 +166,56 @@ function drawRecreations(draft: Draft): Action[] {
   ];
 }
 
-function drawPulls({ dice, devices }: Draft): number[] {
-  return devices.flatMap((_, index) => (dice.chance(20) ? [index] : []));
+function drawPulls({ rng, devices }: Draft): number[] {
+  return devices.flatMap((_, index) => (rng.chance(20) ? [index] : []));
 }
 
 function drawRacing(draft: Draft, partitions: readonly ModelPartition[], most: number): PlannedWrite[] {
   const owned = partitions.filter(({ user }) => user !== null);
   if (owned.length === 0) return [];
-  return Array.from({ length: draft.dice.between(0, most) }, () => drawRacingWrite(draft, draft.dice.pick(owned)));
+  return Array.from({ length: draft.rng.between(0, most) }, () => drawRacingWrite(draft, draft.rng.pick(owned)));
 }
 
-function drawDeviceAction({ dice, devices }: Draft, kind: Extract<Action, { device: number }>['kind']): Action {
-  const device = dice.below(devices.length);
+function drawDeviceAction({ rng, devices }: Draft, kind: Extract<Action, { device: number }>['kind']): Action {
+  const device = rng.below(devices.length);
   switch (kind) {
     case 'pull':
-      return { kind, device, sizes: Array.from({ length: dice.pick([1, 1, 2, 3, 12]) }, () => drawSize(dice)) };
+      return { kind, device, sizes: Array.from({ length: rng.pick([1, 1, 2, 3, 12]) }, () => drawSize(rng)) };
     case 'send':
-      return { kind, device, size: drawSize(dice), delivery: drawDelivery(dice) };
+      return { kind, device, size: drawSize(rng), delivery: drawDelivery(rng) };
     case 'serve':
-      return { kind, device, pick: dice.below(100), delivery: drawDelivery(dice) };
+      return { kind, device, pick: rng.below(100), delivery: drawDelivery(rng) };
     case 'deliver':
     case 'restore_copy':
-      return { kind, device, pick: dice.below(100) };
+      return { kind, device, pick: rng.below(100) };
     case 'clone':
-      return { kind, device, from: dice.below(devices.length) };
+      return { kind, device, from: rng.below(devices.length) };
     case 'damage_token':
-      return { kind, device, damage: drawDamage(dice) };
+      return { kind, device, damage: drawDamage(rng) };
     default:
       return { kind, device };
   }
 }
 
-function drawDelivery(dice: Dice): Delivery {
-  return dice.pick<Delivery>(['arrives', 'arrives', 'arrives', 'doubled', 'lost']);
+function drawDelivery(rng: Rng): Delivery {
+  return rng.pick<Delivery>(['arrives', 'arrives', 'arrives', 'doubled', 'lost']);
 }
 
-function drawDamage(dice: Dice): TokenDamage {
-  const kind = dice.pick<TokenDamage['kind']>(['flip', 'cut', 'extend', 'garbage', 'foreign', 'foreign']);
+function drawDamage(rng: Rng): TokenDamage {
+  const kind = rng.pick<TokenDamage['kind']>(['flip', 'cut', 'extend', 'garbage', 'foreign', 'foreign']);
   switch (kind) {
     case 'flip':
     case 'cut':
-      return { kind, at: dice.below(100) };
+      return { kind, at: rng.below(100) };
     case 'extend':
-      return { kind, text: dice.pick(['A', '0', ' ', '.1', '=', '😀']) };
+      return { kind, text: rng.pick(['A', '0', ' ', '.1', '=', '😀']) };
     case 'garbage':
       return {
         kind,
-        text: dice.pick(['', 'null', '0', '{}', '-1', '\u0000', '😀', 'A'.repeat(500), '1.2.3', '../..']),
+        text: rng.pick(['', 'null', '0', '{}', '-1', '\u0000', '😀', 'A'.repeat(500), '1.2.3', '../..']),
       };
     case 'foreign':
-      return { kind, pick: dice.below(100) };
+      return { kind, pick: rng.below(100) };
   }
 }
 
@@ -225,7 +225,7 @@ function drawDamage(dice: Dice): TokenDamage {
  * attribute before the trim and changed again after it.
  */
 function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: ModelPartition): Action[] {
-  const { dice, values } = drawer;
+  const { rng, values } = drawer;
   const ids = values.ids(4);
   const write = (planned: PlannedWrite): Action => ({ kind: 'write', write: planned });
   const pull = (sizes: readonly PageSize[]): Action => ({ kind: 'pull', device, sizes });
@@ -235,13 +235,13 @@ function drawTrimDuringCatchUp(drawer: Drawer, device: number, partition: ModelP
     write({ kind: 'push_objects', partition, objects: objects(ids) }),
     pull(Array.from({ length: 12 }, () => ({ objectsMax: 5 }))),
     // The stored attributes are removed and others are set, so the objects stay.
-    ...dice.shuffle(ids).map((id) => {
+    ...rng.shuffle(ids).map((id) => {
       return write({ kind: 'fast_update', partition, deleteData: {}, data: objects([id]), asStored: [id] });
     }),
-    ...Array.from({ length: dice.below(3) }, () => write(drawWrite(drawer, partition))),
-    pull([{ objectsMax: dice.between(1, 3) }]),
-    { kind: 'force_trim', partition, part: dice.between(3, 9) / 10 },
-    write({ kind: 'push_objects', partition, objects: objects(dice.shuffle(ids).slice(0, 2)) }),
-    pull([{ objectsMax: dice.between(1, 5) }]),
+    ...Array.from({ length: rng.below(3) }, () => write(drawWrite(drawer, partition))),
+    pull([{ objectsMax: rng.between(1, 3) }]),
+    { kind: 'force_trim', partition, part: rng.between(3, 9) / 10 },
+    write({ kind: 'push_objects', partition, objects: objects(rng.shuffle(ids).slice(0, 2)) }),
+    pull([{ objectsMax: rng.between(1, 5) }]),
   ];
 }

@@ -1,11 +1,11 @@
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { ModelPartition } from '../model/partition.ts';
 import type { Attributes, ObjectsGiven } from '../model/write.ts';
 import type { PlannedWrite } from './step.ts';
 import type { ValuePools } from './value-pools.ts';
 
 export interface Drawer {
-  readonly dice: Dice;
+  readonly rng: Rng;
   readonly values: ValuePools;
 }
 
@@ -24,8 +24,8 @@ const KINDS: readonly PlannedWrite['kind'][] = [
 ];
 
 export function drawWrite(drawer: Drawer, partition: ModelPartition): PlannedWrite {
-  const { dice, values } = drawer;
-  const kind = dice.pick(KINDS);
+  const { rng, values } = drawer;
+  const kind = rng.pick(KINDS);
   switch (kind) {
     case 'push_objects':
     case 'fast_insert':
@@ -33,7 +33,7 @@ export function drawWrite(drawer: Drawer, partition: ModelPartition): PlannedWri
     case 'push_deletes':
       return { kind, partition, ids: values.ids(OBJECTS_MAX) };
     case 'fast_update': {
-      const asStored = dice.chance(40) ? values.ids(2) : [];
+      const asStored = rng.chance(40) ? values.ids(2) : [];
       return {
         kind,
         partition,
@@ -43,20 +43,20 @@ export function drawWrite(drawer: Drawer, partition: ModelPartition): PlannedWri
       };
     }
     case 'fast_delete':
-      return { kind, partition, data: drawObjects(drawer, partition), asStored: dice.chance(50) ? values.ids(2) : [] };
+      return { kind, partition, data: drawObjects(drawer, partition), asStored: rng.chance(50) ? values.ids(2) : [] };
     case 'replace':
       return drawReplace(drawer, partition);
   }
 }
 
 function drawReplace(drawer: Drawer, partition: ModelPartition): PlannedWrite {
-  const { dice, values } = drawer;
+  const { rng, values } = drawer;
   return {
     kind: 'replace',
     partition,
-    query: dice.chance(80) ? dice.below(100) : null,
-    without: dice.chance(50) ? values.ids(2) : [],
-    objects: dice.chance(70) ? drawObjects(drawer, partition) : {},
+    query: rng.chance(80) ? rng.below(100) : null,
+    without: rng.chance(50) ? values.ids(2) : [],
+    objects: rng.chance(70) ? drawObjects(drawer, partition) : {},
   };
 }
 
@@ -67,12 +67,12 @@ export function drawRacingWrite(drawer: Drawer, partition: ModelPartition): Plan
 }
 
 function drawObjects(drawer: Drawer, partition: ModelPartition): ObjectsGiven {
-  const ids = drawer.values.ids(drawer.dice.chance(60) ? 1 : OBJECTS_MAX);
+  const ids = drawer.values.ids(drawer.rng.chance(60) ? 1 : OBJECTS_MAX);
   return Object.fromEntries(ids.map((id) => [id, drawAttributes(drawer, partition)]));
 }
 
-function drawAttributes({ dice, values }: Drawer, partition: ModelPartition): Attributes {
-  const names = values.attributes(dice.chance(8) ? 0 : 1);
+function drawAttributes({ rng, values }: Drawer, partition: ModelPartition): Attributes {
+  const names = values.attributes(rng.chance(8) ? 0 : 1);
   return Object.fromEntries(names.map((name) => [name, values.value(partition)]));
 }
 
@@ -95,7 +95,7 @@ export function drawBadWrite(
   drawer: Drawer,
   partition: ModelPartition,
 ): Extract<PlannedWrite, { kind: 'push_objects' }> {
-  const illegal = drawer.dice.pick(ILLEGAL)();
+  const illegal = drawer.rng.pick(ILLEGAL)();
   const objects: Record<string, Attributes> = { ...drawObjects(drawer, partition) };
   for (const [id, attributes] of Object.entries(illegal)) {
     Object.defineProperty(objects, id, { value: attributes, enumerable: true, configurable: true, writable: true });

@@ -5,11 +5,11 @@ import { mentions, type PageRead, readPage } from '../model/page.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Attributes } from '../model/write.ts';
 import { demand, type Rule, Violation } from '../runner/violation.ts';
+import type { HistoryRun, SimulatedDevice } from './history-run.ts';
 import type { AnswerInFlight } from './network.ts';
 import { ownerMark, PARTITIONS } from './partitions.ts';
 import type { PageSize } from './step.ts';
 import type { TokenIssue } from './token-ledger.ts';
-import type { SimulatedDevice, World } from './world.ts';
 
 export interface ServedPage {
   readonly device: SimulatedDevice;
@@ -29,15 +29,15 @@ export interface ServedPage {
 }
 
 /** Checks everything about a page that can be checked when it leaves the server. */
-export function examinePage(world: World, served: ServedPage): AnswerInFlight {
+export function examinePage(run: HistoryRun, served: ServedPage): AnswerInFlight {
   const page = readPage(served.text);
   checkOwner(served);
   checkBounds(page, served.size);
-  checkReset(world, served, page);
+  checkReset(run, served, page);
   const expected = checkContent(served, page);
   checkOnlyChanges(served, page);
-  learnToken(world, served, page);
-  return { asked: served.asked, page, generation: world.oracle.generation(served.device.partition), expected };
+  learnToken(run, served, page);
+  return { asked: served.asked, page, generation: run.oracle.generation(served.device.partition), expected };
 }
 
 export function checkOwner({ device, text }: Pick<ServedPage, 'device' | 'text'>): void {
@@ -69,9 +69,9 @@ function checkBounds(page: PageRead, size: PageSize): void {
   }
 }
 
-function checkReset(world: World, served: ServedPage, page: PageRead): void {
+function checkReset(run: HistoryRun, served: ServedPage, page: PageRead): void {
   const { asked, issue, device } = served;
-  const generation = world.oracle.generation(device.partition);
+  const generation = run.oracle.generation(device.partition);
   const isReset = page.reset === true;
   if (asked === null) demand(isReset, 'SIM-7', () => 'a device without a token got a page without reset');
   else if (issue === undefined) demand(isReset, 'SIM-7', () => `the server accepted ${asked}, which it never issued`);
@@ -156,12 +156,12 @@ function checkOnlyChanges({ issue, states, floor }: ServedPage, page: PageRead):
   demand(whole === undefined, 'SIM-8', () => `${JSON.stringify(whole)} was sent as a whole though the device holds it`);
 }
 
-function learnToken(world: World, served: ServedPage, page: PageRead): void {
+function learnToken(run: HistoryRun, served: ServedPage, page: PageRead): void {
   const { device, asked, issue, head } = served;
   const time = served.states[0]?.time ?? 0;
   const pending = page.reset === true ? null : (issue?.base ?? null);
-  world.tokens.issue(device.partition, page.token, {
-    generation: world.oracle.generation(device.partition),
+  run.tokens.issue(device.partition, page.token, {
+    generation: run.oracle.generation(device.partition),
     written: time > 0,
     askedWith: asked,
     base: page.more ? pending : { time, head, isCertain: served.states.length === 1 },

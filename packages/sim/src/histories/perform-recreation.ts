@@ -3,6 +3,7 @@ import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Write } from '../model/write.ts';
 import { Violation } from '../runner/violation.ts';
+import type { HistoryRun } from './history-run.ts';
 import { PARTITIONS, USERS } from './partitions.ts';
 import { explaining } from './perform-concurrent.ts';
 import { checkOldGeneration, checkRefused, pullAndDiscard } from './perform-refusal.ts';
@@ -10,61 +11,60 @@ import { tryWrite, type WriteOutcome } from './perform-write.ts';
 import { type ResolvedWrite, resolveWrite } from './resolve-write.ts';
 import { possibleBeginnings } from './serialize-writes.ts';
 import type { PlannedWrite, Step } from './step.ts';
-import type { World } from './world.ts';
 
 /**
  * Deletes a user and creates it again while writes for that user are running. A racing write may come before the
  * deletion, be refused, or end up in the new generation, where it must find nothing of the old one.
  */
-export async function recreateUser(world: World, step: Extract<Step, { kind: 'recreate_user' }>): Promise<void> {
-  const racing = await resolveAll(world, step.racing);
-  const first = (await resolveAll(world, step.first)).map(({ write }) => write);
+export async function recreateUser(run: HistoryRun, step: Extract<Step, { kind: 'recreate_user' }>): Promise<void> {
+  const racing = await resolveAll(run, step.racing);
+  const first = (await resolveAll(run, step.first)).map(({ write }) => write);
   const { user, registersLater = false } = step;
   const recreation = async () => {
-    await world.server.deleteUser(user);
-    await world.server.createUser(user);
-    if (!registersLater) await world.registerDevices(user);
-    for (const write of first) await world.server.write(write);
+    await run.server.deleteUser(user);
+    await run.server.createUser(user);
+    if (!registersLater) await run.registerDevices(user);
+    for (const write of first) await run.server.write(write);
   };
   const [outcomes, , pages] = await Promise.all([
-    writeAll(world, racing),
+    writeAll(run, racing),
     recreation(),
-    pullAndDiscard(world, step.pulls, ({ spec }) => (spec.user === user ? ['client_not_found'] : [])),
+    pullAndDiscard(run, step.pulls, ({ spec }) => (spec.user === user ? ['client_not_found'] : [])),
   ]);
   for (const partition of PARTITIONS.filter(({ user }) => user === step.user)) {
-    world.beginGeneration(partition);
-    await explainBeginning(world, partition, first, lateWrites(racing, outcomes));
+    run.beginGeneration(partition);
+    await explainBeginning(run, partition, first, lateWrites(racing, outcomes));
   }
   // The user's devices are deleted too, also from partitions with shared data.
-  const devices = world.devices.filter(({ spec }) => spec.user === user);
-  for (const { spec, partition } of devices) world.tokens.forgetClient(partition, spec.client);
+  const devices = run.devices.filter(({ spec }) => spec.user === user);
+  for (const { spec, partition } of devices) run.tokens.forgetClient(partition, spec.client);
   if (!registersLater) return;
-  for (const device of devices) await checkRefused(world, device);
-  await world.registerDevices(user);
+  for (const device of devices) await checkRefused(run, device);
+  await run.registerDevices(user);
   await checkOldGeneration(
-    world,
+    run,
     pages.filter(({ device }) => device.partition.user === user),
   );
 }
 
 /** Empties the store. Users are created afterwards, so no racing write can end up in the new generation. */
-export async function resetStore(world: World, step: Extract<Step, { kind: 'reset_store' }>): Promise<void> {
-  const racing = await resolveAll(world, step.racing);
+export async function resetStore(run: HistoryRun, step: Extract<Step, { kind: 'reset_store' }>): Promise<void> {
+  const racing = await resolveAll(run, step.racing);
   const refusals = ['client_not_found', 'source_not_found'] as const;
-  await Promise.all([world.server.reset(), writeAll(world, racing), pullAndDiscard(world, step.pulls, () => refusals)]);
-  for (const device of world.devices) await checkRefused(world, device);
-  for (const user of USERS) await world.createUser(user);
-  for (const partition of PARTITIONS) world.beginGeneration(partition);
+  await Promise.all([run.server.reset(), writeAll(run, racing), pullAndDiscard(run, step.pulls, () => refusals)]);
+  for (const device of run.devices) await checkRefused(run, device);
+  for (const user of USERS) await run.createUser(user);
+  for (const partition of PARTITIONS) run.beginGeneration(partition);
 }
 
-async function resolveAll(world: World, planned: readonly PlannedWrite[]): Promise<ResolvedWrite[]> {
+async function resolveAll(run: HistoryRun, planned: readonly PlannedWrite[]): Promise<ResolvedWrite[]> {
   const resolved: ResolvedWrite[] = [];
-  for (const write of planned) resolved.push(await resolveWrite(world, write));
+  for (const write of planned) resolved.push(await resolveWrite(run, write));
   return resolved;
 }
 
-function writeAll(world: World, writes: readonly ResolvedWrite[]): Promise<WriteOutcome[]> {
-  return Promise.all(writes.map(({ write }) => tryWrite(world, write)));
+function writeAll(run: HistoryRun, writes: readonly ResolvedWrite[]): Promise<WriteOutcome[]> {
+  return Promise.all(writes.map(({ write }) => tryWrite(run, write)));
 }
 
 function lateWrites(racing: readonly ResolvedWrite[], outcomes: readonly WriteOutcome[]): Write[] {
@@ -72,15 +72,15 @@ function lateWrites(racing: readonly ResolvedWrite[], outcomes: readonly WriteOu
 }
 
 async function explainBeginning(
-  world: World,
+  run: HistoryRun,
   partition: ModelPartition,
   first: readonly Write[],
   late: readonly Write[],
 ): Promise<void> {
   const here = (writes: readonly Write[]) =>
     writes.filter((write) => partitionText(write.partition) === partitionText(partition));
-  const beginnings = possibleBeginnings(world.oracle.state(partition), here(first), here(late));
-  const [chosen, ...others] = await explaining(world, partition, beginnings);
+  const beginnings = possibleBeginnings(run.oracle.state(partition), here(first), here(late));
+  const [chosen, ...others] = await explaining(run, partition, beginnings);
   if (chosen === undefined) {
     const writes = JSON.stringify({ first: here(first), late: here(late) });
     throw new Violation(
@@ -88,7 +88,7 @@ async function explainBeginning(
       `${partitionText(partition)} begins its new generation with data of the old one, after ${writes}`,
     );
   }
-  world.oracle.advance(partition, chosen.slice(1));
-  world.oracle.rememberPossible(partition, others.flat());
-  if (others.length > 0) world.dropQueries(partition);
+  run.oracle.advance(partition, chosen.slice(1));
+  run.oracle.rememberPossible(partition, others.flat());
+  if (others.length > 0) run.dropQueries(partition);
 }

@@ -3,14 +3,14 @@ import { readPage } from '../model/page.ts';
 import { partitionText } from '../model/partition.ts';
 import { demand } from '../runner/violation.ts';
 import { checkOwner } from './examine-page.ts';
+import type { HistoryRun, SimulatedDevice } from './history-run.ts';
 import { pullRequest } from './perform-pull.ts';
-import type { SimulatedDevice, World } from './world.ts';
 
 const SIZE = { objectsMax: 3 } as const;
 
 /** Checks that a device that is not registered gets nothing. */
-export async function checkRefused(world: World, device: SimulatedDevice): Promise<void> {
-  const answer = await tryPull(world, device, device.model.token);
+export async function checkRefused(run: HistoryRun, device: SimulatedDevice): Promise<void> {
+  const answer = await tryPull(run, device, device.model.token);
   demand(
     answer instanceof Refusal && answer.code === 'client_not_found',
     'SIM-5',
@@ -29,15 +29,15 @@ export interface DiscardedPage {
  * data of others. Only these refusals are expected.
  */
 export async function pullAndDiscard(
-  world: World,
+  run: HistoryRun,
   devices: readonly number[],
   expected: (device: SimulatedDevice) => readonly RefusalCode[],
 ): Promise<readonly DiscardedPage[]> {
   const pulls = devices.map(async (index) => {
-    const device = world.device(index);
-    const answer = await tryPull(world, device, device.model.token);
-    world.tokens.forgetClient(device.partition, device.spec.client);
-    world.tokens.recordMaybeSent(device.partition, device.spec.client);
+    const device = run.device(index);
+    const answer = await tryPull(run, device, device.model.token);
+    run.tokens.forgetClient(device.partition, device.spec.client);
+    run.tokens.recordMaybeSent(device.partition, device.spec.client);
     if (!(answer instanceof Refusal)) {
       readPage(answer);
       checkOwner({ device, text: answer });
@@ -51,24 +51,24 @@ export async function pullAndDiscard(
 }
 
 /** Checks that no page that was pulled for the old user has data of the new one: its token would be good now. */
-export async function checkOldGeneration(world: World, pages: readonly DiscardedPage[]): Promise<void> {
+export async function checkOldGeneration(run: HistoryRun, pages: readonly DiscardedPage[]): Promise<void> {
   for (const { device, text } of pages) {
     const { token, put } = readPage(text);
     if (put === undefined) continue;
-    const answer = await tryPull(world, device, token);
+    const answer = await tryPull(run, device, token);
     demand(
       !(answer instanceof Refusal) && readPage(answer).reset === true,
       'SIM-5',
       () => `a device of the deleted user of ${partitionText(device.partition)} got data of the next one: ${text}`,
     );
-    world.tokens.forgetClient(device.partition, device.spec.client);
-    world.tokens.recordMaybeSent(device.partition, device.spec.client);
+    run.tokens.forgetClient(device.partition, device.spec.client);
+    run.tokens.recordMaybeSent(device.partition, device.spec.client);
   }
 }
 
-async function tryPull(world: World, device: SimulatedDevice, token: string | null): Promise<string | Refusal> {
+async function tryPull(run: HistoryRun, device: SimulatedDevice, token: string | null): Promise<string | Refusal> {
   try {
-    return await world.server.pull(pullRequest(device, { token, size: SIZE }));
+    return await run.server.pull(pullRequest(device, { token, size: SIZE }));
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;

@@ -1,5 +1,6 @@
 import { partitionText } from '../model/partition.ts';
 import { checkDelivery } from './check-delivery.ts';
+import type { HistoryRun, SimulatedDevice } from './history-run.ts';
 import { performConcurrent } from './perform-concurrent.ts';
 import { deliver, performPull, serve } from './perform-pull.ts';
 import { recreateUser, resetStore } from './perform-recreation.ts';
@@ -8,95 +9,94 @@ import { pullTogether } from './perform-together.ts';
 import { performBadWrite, performWrite } from './perform-write.ts';
 import { beginQuery } from './resolve-write.ts';
 import type { Step, TokenDamage } from './step.ts';
-import type { SimulatedDevice, World } from './world.ts';
 
 /** Backups per device; a new one replaces the oldest. */
 const COPIES_MAX = 4;
 
-export async function performStep(world: World, step: Step): Promise<void> {
+export async function performStep(run: HistoryRun, step: Step): Promise<void> {
   switch (step.kind) {
     case 'write':
-      return performWrite(world, step.write);
+      return performWrite(run, step.write);
     case 'concurrent':
-      return performConcurrent(world, step);
+      return performConcurrent(run, step);
     case 'bad_write':
-      return performBadWrite(world, step.write);
+      return performBadWrite(run, step.write);
     case 'begin_query':
-      return world.addQuery(await beginQuery(world, step.partition));
+      return run.addQuery(await beginQuery(run, step.partition));
     case 'recreate_user':
-      return recreateUser(world, step);
+      return recreateUser(run, step);
     case 'reset_store':
-      return resetStore(world, step);
+      return resetStore(run, step);
     case 'trim':
-      return trimByTidemarks(world, step);
+      return trimByTidemarks(run, step);
     case 'force_trim':
-      return forceTrim(world, step);
+      return forceTrim(run, step);
     case 'outdate_tidemarks':
-      return outdateTidemarks(world, step);
+      return outdateTidemarks(run, step);
     case 'keep_state':
-      if (await world.server.keepState()) world.keepStates();
+      if (await run.server.keepState()) run.keepStates();
       return;
     case 'fall_back':
-      if (await world.server.fallBack()) world.fallBack();
+      if (await run.server.fallBack()) run.fallBack();
       return;
     case 'pull_together':
-      return pullTogether(world, step);
+      return pullTogether(run, step);
     case 'time_passes':
-      world.clock.nowMs += step.ms;
+      run.clock.nowMs += step.ms;
       return;
     default:
-      return performAtDevice(world, world.device(step.device), step);
+      return performAtDevice(run, run.device(step.device), step);
   }
 }
 
 async function trimByTidemarks(
-  world: World,
+  run: HistoryRun,
   { partition, retentionMs }: Extract<Step, { kind: 'trim' }>,
 ): Promise<void> {
-  await world.server.trim(partition, retentionMs);
-  world.forgetStatus(partition);
-  world.tokens.putUnseenAtRisk(partition, world.clock.nowMs, retentionMs);
+  await run.server.trim(partition, retentionMs);
+  run.forgetStatus(partition);
+  run.tokens.putUnseenAtRisk(partition, run.clock.nowMs, retentionMs);
 }
 
 /** Receipts and verdicts are compared at once: the next pulls bring tidemarks of the right epoch. */
 async function outdateTidemarks(
-  world: World,
+  run: HistoryRun,
   { partition }: Extract<Step, { kind: 'outdate_tidemarks' }>,
 ): Promise<void> {
-  world.tokens.outdate(partition, await world.server.outdateTidemarks(partition));
-  await checkDelivery(world);
+  run.tokens.outdate(partition, await run.server.outdateTidemarks(partition));
+  await checkDelivery(run);
 }
 
-async function forceTrim(world: World, { partition, part }: Extract<Step, { kind: 'force_trim' }>): Promise<void> {
-  const { head } = await world.status(partition);
-  await world.server.forceTrim(partition, Math.floor(part * head));
-  world.forgetStatus(partition);
-  world.tokens.putAllAtRisk(partition);
+async function forceTrim(run: HistoryRun, { partition, part }: Extract<Step, { kind: 'force_trim' }>): Promise<void> {
+  const { head } = await run.status(partition);
+  await run.server.forceTrim(partition, Math.floor(part * head));
+  run.forgetStatus(partition);
+  run.tokens.putAllAtRisk(partition);
 }
 
 async function performAtDevice(
-  world: World,
+  run: HistoryRun,
   device: SimulatedDevice,
   step: Extract<Step, { device: number }>,
 ): Promise<void> {
   const { model, network, copies } = device;
   switch (step.kind) {
     case 'pull':
-      return performPull(world, device, step.sizes);
+      return performPull(run, device, step.sizes);
     case 'send':
       return network.send({ token: model.token, size: step.size }, step.delivery);
     case 'serve': {
       const request = network.nextRequest(step.pick);
-      if (request !== undefined) network.answer(await serve(world, device, request), step.delivery);
+      if (request !== undefined) network.answer(await serve(run, device, request), step.delivery);
       return;
     }
     case 'deliver': {
       const answer = network.nextAnswer(step.pick);
-      if (answer !== undefined) deliver(world, device, answer);
+      if (answer !== undefined) deliver(run, device, answer);
       return;
     }
     case 'forget_device':
-      return forgetDevice(world, device);
+      return forgetDevice(run, device);
     case 'reinstall':
       return model.reinstall();
     case 'start_over':
@@ -111,20 +111,20 @@ async function performAtDevice(
       return;
     }
     case 'clone':
-      return clone(device, world.device(step.from));
+      return clone(device, run.device(step.from));
     case 'damage_token':
-      return model.setToken(damaged(world, device, step.damage));
+      return model.setToken(damaged(run, device, step.damage));
   }
 }
 
 /** The server deletes and registers a device again; the device itself does not notice. */
-async function forgetDevice(world: World, device: SimulatedDevice): Promise<void> {
+async function forgetDevice(run: HistoryRun, device: SimulatedDevice): Promise<void> {
   const { spec } = device;
-  await world.server.deleteClient(spec.user, spec.client);
-  await checkRefused(world, device);
-  await world.server.registerClient(spec.user, spec.client);
-  for (const other of world.devices) {
-    if (other.spec.client === spec.client) world.tokens.forgetClient(other.partition, spec.client);
+  await run.server.deleteClient(spec.user, spec.client);
+  await checkRefused(run, device);
+  await run.server.registerClient(spec.user, spec.client);
+  for (const other of run.devices) {
+    if (other.spec.client === spec.client) run.tokens.forgetClient(other.partition, spec.client);
   }
 }
 
@@ -133,7 +133,7 @@ function clone(device: SimulatedDevice, from: SimulatedDevice): void {
   if (partitionText(device.partition) === partitionText(from.partition)) device.model.restore(from.model.copy());
 }
 
-function damaged(world: World, { model, partition }: SimulatedDevice, damage: TokenDamage): string {
+function damaged(run: HistoryRun, { model, partition }: SimulatedDevice, damage: TokenDamage): string {
   const token = model.token ?? '';
   switch (damage.kind) {
     case 'flip': {
@@ -147,7 +147,7 @@ function damaged(world: World, { model, partition }: SimulatedDevice, damage: To
     case 'garbage':
       return damage.text;
     case 'foreign': {
-      const tokens = world.tokens.foreign(partition);
+      const tokens = run.tokens.foreign(partition);
       return tokens[damage.pick % Math.max(1, tokens.length)] ?? 'no foreign token';
     }
   }

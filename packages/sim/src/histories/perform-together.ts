@@ -1,34 +1,34 @@
 import { mentions } from '../model/page.ts';
 import { demand } from '../runner/violation.ts';
+import type { HistoryRun, SimulatedDevice } from './history-run.ts';
 import type { AnswerInFlight } from './network.ts';
 import { beginPull, deliver, endPull } from './perform-pull.ts';
 import type { PageSize, Step } from './step.ts';
-import type { SimulatedDevice, World } from './world.ts';
 
 /** Pulls all sources of one client in one call, page by page, until there are no more. */
-export async function pullTogether(world: World, step: Extract<Step, { kind: 'pull_together' }>): Promise<void> {
-  const devices = step.devices.map((index) => world.device(index));
+export async function pullTogether(run: HistoryRun, step: Extract<Step, { kind: 'pull_together' }>): Promise<void> {
+  const devices = step.devices.map((index) => run.device(index));
   for (const size of step.sizes) {
-    const answers = await roundTrip(world, devices, size);
+    const answers = await roundTrip(run, devices, size);
     if (!answers.some(({ page }) => page.more)) return;
   }
 }
 
 async function roundTrip(
-  world: World,
+  run: HistoryRun,
   devices: readonly SimulatedDevice[],
   size: PageSize,
 ): Promise<readonly AnswerInFlight[]> {
   const [first] = devices;
   if (first === undefined) return [];
   const begun = [];
-  for (const device of devices) begun.push(await beginPull(world, device, { token: device.model.token, size }));
+  for (const device of devices) begun.push(await beginPull(run, device, { token: device.model.token, size }));
   const { user, client } = first.spec;
   const tokens = new Map(begun.map(({ device, asked }) => [device.spec.source, asked]));
-  const texts = await world.server.pullTogether({ user, client, tokens, ...size });
-  const answers = begun.map((pull) => endPull(world, pull, texts.get(pull.device.spec.source) ?? ''));
+  const texts = await run.server.pullTogether({ user, client, tokens, ...size });
+  const answers = begun.map((pull) => endPull(run, pull, texts.get(pull.device.spec.source) ?? ''));
   checkBudget(answers, size);
-  for (const [index, answer] of answers.entries()) deliver(world, begun[index]?.device ?? first, answer);
+  for (const [index, answer] of answers.entries()) deliver(run, begun[index]?.device ?? first, answer);
   return answers;
 }
 

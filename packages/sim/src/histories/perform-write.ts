@@ -2,32 +2,32 @@ import { Refusal, type WriteReport } from '@tidemark/protocol';
 import { oracleWrite } from '../model/oracle-state.ts';
 import type { Write } from '../model/write.ts';
 import { demand, Violation } from '../runner/violation.ts';
+import type { HistoryRun } from './history-run.ts';
 import { type ResolvedWrite, resolveWrite } from './resolve-write.ts';
 import type { PartitionStatus } from './server-under-test.ts';
 import type { PlannedWrite } from './step.ts';
-import type { World } from './world.ts';
 
 export type WriteOutcome = WriteReport | Refusal;
 
-export async function tryWrite(world: World, write: Write): Promise<WriteOutcome> {
+export async function tryWrite(run: HistoryRun, write: Write): Promise<WriteOutcome> {
   try {
-    return await world.server.write(write);
+    return await run.server.write(write);
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;
   }
 }
 
-export async function performWrite(world: World, planned: PlannedWrite): Promise<void> {
+export async function performWrite(run: HistoryRun, planned: PlannedWrite): Promise<void> {
   const { partition } = planned;
-  const resolved = await resolveWrite(world, planned);
-  const before = await world.status(partition);
-  const outcome = await tryWrite(world, resolved.write);
-  world.markWritten(partition);
-  if (outcome instanceof Refusal) return checkRefusal(world, resolved, outcome);
-  const effect = oracleWrite(world.oracle.state(partition), resolved.write);
-  world.oracle.advance(partition, [effect.state]);
-  const after = await world.status(partition);
+  const resolved = await resolveWrite(run, planned);
+  const before = await run.status(partition);
+  const outcome = await tryWrite(run, resolved.write);
+  run.markWritten(partition);
+  if (outcome instanceof Refusal) return checkRefusal(run, resolved, outcome);
+  const effect = oracleWrite(run.oracle.state(partition), resolved.write);
+  run.oracle.advance(partition, [effect.state]);
+  const after = await run.status(partition);
   checkReport(resolved.write, outcome, effect, { before, after });
 }
 
@@ -35,10 +35,9 @@ export async function performWrite(world: World, planned: PlannedWrite): Promise
  * Checks the refusal of a legal write. The only good reason is that the answer of a query is older than the floor, or
  * belongs to an earlier generation.
  */
-export async function checkRefusal(world: World, { write, query }: ResolvedWrite, refusal: Refusal): Promise<void> {
-  const { floor } = await world.status(write.partition);
-  const isOld =
-    query !== null && (floor > query.floor || query.generation !== world.oracle.generation(write.partition));
+export async function checkRefusal(run: HistoryRun, { write, query }: ResolvedWrite, refusal: Refusal): Promise<void> {
+  const { floor } = await run.status(write.partition);
+  const isOld = query !== null && (floor > query.floor || query.generation !== run.oracle.generation(write.partition));
   const isStale = refusal.code === 'refresh_stale' && isOld;
   demand(isStale, 'SIM-2', () => `${write.kind} was refused with ${refusal.code}: ${refusal.message}`);
 }
@@ -71,9 +70,9 @@ function checkReport(
 }
 
 /** Performs a write with one illegal name or value, which the server must refuse as a whole. */
-export async function performBadWrite(world: World, write: Write): Promise<void> {
-  world.markWritten(write.partition);
-  const outcome = await tryWrite(world, write);
+export async function performBadWrite(run: HistoryRun, write: Write): Promise<void> {
+  run.markWritten(write.partition);
+  const outcome = await tryWrite(run, write);
   if (!(outcome instanceof Refusal))
     throw new Violation('SIM-2', `the server accepted an illegal write: ${JSON.stringify(write)}`);
 }

@@ -8,13 +8,13 @@ import { checkDelivery } from './check-delivery.ts';
 import { checkAllDocuments, checkEverywhere, checkWritten } from './check-documents.ts';
 import { drawHistory } from './draw-history.ts';
 import { ENGINES, type Engine, openEngines } from './engines.ts';
+import { HistoryRun, type SimulatedDevice } from './history-run.ts';
 import { USERS } from './partitions.ts';
 import { roundTrip } from './perform-pull.ts';
 import { performStep } from './perform-step.ts';
 import type { MakeServer } from './server-under-test.ts';
 import { simplifyStep } from './simplify-step.ts';
 import type { SyncHistory } from './step.ts';
-import { type SimulatedDevice, World } from './world.ts';
 
 const FIRST_DAY_MS = 1_700_000_000_000;
 /** The time that passes between two steps. */
@@ -49,29 +49,29 @@ export async function runHistory(
   const server = await makeServer({ seed: history.seed, nowMs: () => clock.nowMs, delaySeed: () => delaySeed });
   const replay = `npm run sim -- histories --seed ${history.seed} --engine ${engine}`;
   return failureOf(history, replay, async (progress) => {
-    const world = new World(server, clock, history);
-    for (const user of USERS) await world.createUser(user);
+    const run = new HistoryRun(server, clock, history);
+    for (const user of USERS) await run.createUser(user);
     for (const step of history.steps) {
       progress.step++;
       delaySeed = step.delaySeed;
       clock.nowMs += STEP_MS;
-      await performStep(world, step);
-      await checkWritten(world);
+      await performStep(run, step);
+      await checkWritten(run);
       if (progress.step % CHECK_EVERYWHERE_EVERY_STEPS !== 0) continue;
-      await checkEverywhere(world);
-      await checkDelivery(world);
+      await checkEverywhere(run);
+      await checkDelivery(run);
     }
     progress.step++;
     delaySeed = 0;
-    await finish(world, history);
+    await finish(run, history);
   });
 }
 
-async function finish(world: World, history: SyncHistory): Promise<void> {
-  for (const [index, device] of world.devices.entries()) await converge(world, device, history.lastPages[index] ?? 1);
-  await checkAllDocuments(world);
-  await checkDelivery(world);
-  const findings = await world.server.verify();
+async function finish(run: HistoryRun, history: SyncHistory): Promise<void> {
+  for (const [index, device] of run.devices.entries()) await converge(run, device, history.lastPages[index] ?? 1);
+  await checkAllDocuments(run);
+  await checkDelivery(run);
+  const findings = await run.server.verify();
   demand(findings.length === 0, 'SIM-1', () => `verify found: ${findings.join(' ')}`);
 }
 
@@ -103,10 +103,10 @@ export async function testHistories(
 const PULLS_TO_SPARE = 2;
 
 /** Checks that a device without faults catches up within a bounded number of pulls, and then gets nothing more. */
-async function converge(world: World, device: SimulatedDevice, objectsMax: number): Promise<void> {
-  const backlog = backlogOf(world, device);
-  let answer = await roundTrip(world, device, { objectsMax });
-  const behind = answer.page.reset === true ? world.oracle.snapshot(device.partition).size : backlog;
+async function converge(run: HistoryRun, device: SimulatedDevice, objectsMax: number): Promise<void> {
+  const backlog = backlogOf(run, device);
+  let answer = await roundTrip(run, device, { objectsMax });
+  const behind = answer.page.reset === true ? run.oracle.snapshot(device.partition).size : backlog;
   const pullsMax = Math.ceil(behind / objectsMax) + PULLS_TO_SPARE;
   for (let pulls = 1; answer.page.more; pulls++) {
     demand(
@@ -114,22 +114,22 @@ async function converge(world: World, device: SimulatedDevice, objectsMax: numbe
       'SIM-9',
       () => `${behind} changes behind, pages of ${objectsMax}: not done in ${pulls} pulls`,
     );
-    answer = await roundTrip(world, device, { objectsMax });
+    answer = await roundTrip(run, device, { objectsMax });
   }
-  await checkQuiet(world, device, objectsMax);
+  await checkQuiet(run, device, objectsMax);
 }
 
 /** Returns how many objects and tombstones the device may still have to get. */
-function backlogOf(world: World, { partition, model }: SimulatedDevice): number {
-  const { objects, touched } = world.oracle.state(partition);
-  const base = world.tokens.find(partition, model.token)?.base;
+function backlogOf(run: HistoryRun, { partition, model }: SimulatedDevice): number {
+  const { objects, touched } = run.oracle.state(partition);
+  const base = run.tokens.find(partition, model.token)?.base;
   if (base === undefined || base === null) return new Set([...objects.keys(), ...touched.keys()]).size;
   return [...touched.values()].filter((time) => time > base.time).length;
 }
 
-async function checkQuiet(world: World, device: SimulatedDevice, objectsMax: number): Promise<void> {
+async function checkQuiet(run: HistoryRun, device: SimulatedDevice, objectsMax: number): Promise<void> {
   const before = device.model.copy();
-  const { page } = await roundTrip(world, device, { objectsMax });
+  const { page } = await roundTrip(run, device, { objectsMax });
   const isQuiet = mentions(page).length === 0 && page.reset !== true && !page.more && page.token === before.token;
   demand(isQuiet, 'SIM-9', () => `a device that had everything was sent ${JSON.stringify(page)}`);
 }

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@tidemark/protocol';
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { ModelPartition } from '../model/partition.ts';
 import { ownerMark } from './partitions.ts';
 
@@ -12,33 +12,33 @@ const ATTRIBUTES = ['name', 'id', 'constructor', 'hasOwnProperty', '0', 'put', '
 
 /** The ids, attributes and values of one history. The pools are small, so that writes often meet. */
 export class ValuePools {
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #ids: readonly string[];
   readonly #attributes: readonly string[];
   readonly #valueCount: number;
   #serial = 0;
 
-  constructor(dice: Dice) {
-    this.#dice = dice;
-    this.#ids = dice.shuffle(IDS).slice(0, dice.between(2, 8));
-    this.#attributes = dice.shuffle(ATTRIBUTES).slice(0, dice.between(1, 4));
-    this.#valueCount = dice.between(2, 16);
+  constructor(rng: Rng) {
+    this.#rng = rng;
+    this.#ids = rng.shuffle(IDS).slice(0, rng.between(2, 8));
+    this.#attributes = rng.shuffle(ATTRIBUTES).slice(0, rng.between(1, 4));
+    this.#valueCount = rng.between(2, 16);
   }
 
   ids(most: number): string[] {
-    return this.#dice.shuffle(this.#ids).slice(0, this.#dice.between(1, most));
+    return this.#rng.shuffle(this.#ids).slice(0, this.#rng.between(1, most));
   }
 
   /** Returns at least `least` different attributes. */
   attributes(least: number): string[] {
-    const count = this.#dice.between(least, this.#attributes.length);
-    return this.#dice.shuffle(this.#attributes).slice(0, count);
+    const count = this.#rng.between(least, this.#attributes.length);
+    return this.#rng.shuffle(this.#attributes).slice(0, count);
   }
 
   value(partition: ModelPartition): JsonValue {
     // A value that is written once shows where it came from.
-    if (this.#dice.chance(15)) return `${ownerMark(partition)}${++this.#serial}`;
-    return this.#dice.pick(commonValues(ownerMark(partition)).slice(0, this.#valueCount));
+    if (this.#rng.chance(15)) return `${ownerMark(partition)}${++this.#serial}`;
+    return this.#rng.pick(commonValues(ownerMark(partition)).slice(0, this.#valueCount));
   }
 }
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PostgresRule } from '../runner/violation.ts';
+import type { HistoryRun } from './history-run.ts';
 import { type Expected, type ExpectedObjects, partitionName } from './oracle.ts';
 import { GROUPS, SOURCES, type SourceName, USERS } from './step.ts';
 import type { Whose } from './tidemark-side.ts';
-import type { World } from './world.ts';
 
 export interface Difference {
   readonly rule: PostgresRule;
@@ -17,12 +17,12 @@ export interface PartitionOf {
 }
 
 /** Every partition that a history can have. */
-export function partitionsOf(world: World): readonly PartitionOf[] {
-  const groups = GROUPS.map((group) => world.own(group));
+export function partitionsOf(run: HistoryRun): readonly PartitionOf[] {
+  const groups = GROUPS.map((group) => run.own(group));
   return [
     { source: SOURCES.wares, owner: '*', whose: null },
     ...[...USERS, 'last'].map((name) => {
-      const user = world.own(name);
+      const user = run.own(name);
       return { source: SOURCES.notes, owner: user, whose: { user } };
     }),
     ...[SOURCES.orders, SOURCES.lines].flatMap((source) =>
@@ -32,14 +32,14 @@ export function partitionsOf(world: World): readonly PartitionOf[] {
 }
 
 /** What Tidemark has otherwise than SQL says; null: nothing. */
-export async function differenceFrom(world: World): Promise<Difference | null> {
-  const expected = await world.oracle.expected(world.mapping);
-  return (await differenceOfPeople(world, expected)) ?? (await differenceOfPartitions(world, expected));
+export async function differenceFrom(run: HistoryRun): Promise<Difference | null> {
+  const expected = await run.oracle.expected(run.mapping);
+  return (await differenceOfPeople(run, expected)) ?? (await differenceOfPartitions(run, expected));
 }
 
-async function differenceOfPartitions(world: World, { partitions }: Expected): Promise<Difference | null> {
-  for (const { source, owner, whose } of partitionsOf(world)) {
-    const stored = await world.tidemark.partition(world.own(source), whose);
+async function differenceOfPartitions(run: HistoryRun, { partitions }: Expected): Promise<Difference | null> {
+  for (const { source, owner, whose } of partitionsOf(run)) {
+    const stored = await run.tidemark.partition(run.own(source), whose);
     const wanted = partitions.get(partitionName(source, owner)) ?? new Map();
     const text = objectsDifference(wanted, new Map(Object.entries(stored?.objects ?? {})));
     if (text !== null)
@@ -48,18 +48,18 @@ async function differenceOfPartitions(world: World, { partitions }: Expected): P
   return null;
 }
 
-async function differenceOfPeople(world: World, { members, users }: Expected): Promise<Difference | null> {
+async function differenceOfPeople(run: HistoryRun, { members, users }: Expected): Promise<Difference | null> {
   const rule = 'PGSIM-2';
   for (const name of [...USERS, 'last']) {
-    const login = world.own(name);
-    const user = await world.tidemark.user(login);
+    const login = run.own(name);
+    const user = await run.tidemark.user(login);
     if (users.has(login) && user === null) return { rule, text: `there is no user ${login}` };
     if (users.has(login) && user?.name !== users.get(login)) {
       return { rule, text: `the user ${login} is ${JSON.stringify(user)} instead of ${users.get(login)}` };
     }
-    const isLasting = world.isLasting(name);
+    const isLasting = run.isLasting(name);
     if (!users.has(login) && !isLasting && user !== null) return { rule, text: `the user ${login} is still there` };
-    const [wanted, found] = [members.get(login) ?? [], [...(await world.tidemark.groupsOf(login))].sort()];
+    const [wanted, found] = [members.get(login) ?? [], [...(await run.tidemark.groupsOf(login))].sort()];
     if (!isDeepStrictEqual(found, wanted)) {
       return { rule, text: `${login} is a member of ${found.join(', ')} instead of ${wanted.join(', ')}` };
     }

@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import { drawStatement } from './draw-statement.ts';
 import {
   DEVICE_USERS,
@@ -55,36 +55,36 @@ const ALTERATIONS = [
 ] as const;
 
 export function drawHistory(seed: number): PostgresHistory {
-  const dice = new Dice(seededRandom(seed));
-  const wares = dice.chance(20) ? MANY_WARES : FEW_WARES;
-  const batchRowsMax = dice.pick(BATCHES);
-  const mapping = dice.chance(80) ? { tables: OPTIONAL_TABLES, hasMade: true } : drawMapping(dice);
-  const drawn = dice.chance(SCENE_CHANCE) ? drawScene(dice) : drawSteps(dice);
+  const rng = new Rng(seededRandom(seed));
+  const wares = rng.chance(20) ? MANY_WARES : FEW_WARES;
+  const batchRowsMax = rng.pick(BATCHES);
+  const mapping = rng.chance(80) ? { tables: OPTIONAL_TABLES, hasMade: true } : drawMapping(rng);
+  const drawn = rng.chance(SCENE_CHANCE) ? drawScene(rng) : drawSteps(rng);
   return { seed, wares, batchRowsMax, mapping, steps: withOneFailOver(drawn) };
 }
 
-function drawSteps(dice: Dice): readonly Step[] {
-  const length = dice.between(STEPS_MIN, STEPS_MAX);
-  return Array.from({ length }, () => drawStep(dice, dice.weighted(WEIGHTS)));
+function drawSteps(rng: Rng): readonly Step[] {
+  const length = rng.between(STEPS_MIN, STEPS_MAX);
+  return Array.from({ length }, () => drawStep(rng, rng.weighted(WEIGHTS)));
 }
 
-function drawScene(dice: Dice): readonly Step[] {
-  const change = () => drawTransactions(dice);
-  const pull = drawStep(dice, 'pull');
+function drawScene(rng: Rng): readonly Step[] {
+  const change = () => drawTransactions(rng);
+  const pull = drawStep(rng, 'pull');
   const scenes: readonly (() => readonly Step[])[] = [
     // Calls fail while a transaction is applied.
-    () => [{ kind: 'catch_up' }, drawCutPush(dice), change(), { kind: 'catch_up' }, pull],
+    () => [{ kind: 'catch_up' }, drawCutPush(rng), change(), { kind: 'catch_up' }, pull],
     // Rows change while a chunk of them is read.
-    () => [{ kind: 'catch_up' }, drawStep(dice, 'hold_chunk'), { kind: 'drop_slot' }, change(), { kind: 'catch_up' }],
+    () => [{ kind: 'catch_up' }, drawStep(rng, 'hold_chunk'), { kind: 'drop_slot' }, change(), { kind: 'catch_up' }],
     // Nothing fails.
     () => [{ kind: 'catch_up' }, change(), { kind: 'catch_up' }, change(), pull],
   ];
-  return dice.pick(scenes)();
+  return rng.pick(scenes)();
 }
 
 /** The first push for the next transaction, or one soon after it. */
-function drawCutPush(dice: Dice): Step {
-  return { kind: 'cut_pushes', after: dice.pick([0, 0, 0, 1, 2]), count: 1, isAnswered: dice.chance(20) };
+function drawCutPush(rng: Rng): Step {
+  return { kind: 'cut_pushes', after: rng.pick([0, 0, 0, 1, 2]), count: 1, isAnswered: rng.chance(20) };
 }
 
 /** A standby is a copy of the whole server, which takes seconds. */
@@ -93,58 +93,58 @@ function withOneFailOver(steps: readonly Step[]): readonly Step[] {
   return steps.filter(({ kind }, index) => kind !== 'fail_over' || index === first);
 }
 
-function drawStep(dice: Dice, kind: Step['kind']): Step {
+function drawStep(rng: Rng, kind: Step['kind']): Step {
   switch (kind) {
     case 'transactions':
-      return drawTransactions(dice);
+      return drawTransactions(rng);
     case 'catch_up':
     case 'drop_slot':
       return { kind };
     case 'pull':
-      return { kind, device: dice.below(DEVICE_USERS.length) };
+      return { kind, device: rng.below(DEVICE_USERS.length) };
     case 'kill':
       return {
         kind,
-        process: dice.pick(PROCESSES),
-        calls: dice.between(1, CALLS_MAX),
-        isAnswered: dice.chance(50),
+        process: rng.pick(PROCESSES),
+        calls: rng.between(1, CALLS_MAX),
+        isAnswered: rng.chance(50),
       };
     case 'cut_pushes':
-      return { kind, after: dice.below(PUSHES_MAX), count: dice.between(1, 3), isAnswered: dice.chance(30) };
+      return { kind, after: rng.below(PUSHES_MAX), count: rng.between(1, 3), isAnswered: rng.chance(30) };
     case 'cut_calls':
-      return { kind, after: dice.below(CALLS_MAX), count: dice.between(1, 3), isAnswered: dice.chance(50) };
+      return { kind, after: rng.below(CALLS_MAX), count: rng.between(1, 3), isAnswered: rng.chance(50) };
     case 'cut_stream':
-      return { kind, bytes: dice.between(1, STREAM_BYTES_MAX) };
+      return { kind, bytes: rng.between(1, STREAM_BYTES_MAX) };
     case 'hold_chunk':
-      return { kind, at: dice.pick(['read', 'mark']), chunks: dice.below(CHUNKS_MAX) };
+      return { kind, at: rng.pick(['read', 'mark']), chunks: rng.below(CHUNKS_MAX) };
     case 'restart':
-      return { kind, isKilled: dice.chance(60) };
+      return { kind, isKilled: rng.chance(60) };
     case 'remap':
-      return { kind, mapping: drawMapping(dice) };
+      return { kind, mapping: drawMapping(rng) };
     case 'alter':
-      return { kind, statement: dice.pick(ALTERATIONS) };
+      return { kind, statement: rng.pick(ALTERATIONS) };
     case 'fail_over':
-      return { kind, lags: dice.chance(40) };
+      return { kind, lags: rng.chance(40) };
   }
 }
 
-function drawMapping(dice: Dice): MappingChoice {
-  return { tables: OPTIONAL_TABLES.filter(() => dice.chance(70)), hasMade: dice.chance(50) };
+function drawMapping(rng: Rng): MappingChoice {
+  return { tables: OPTIONAL_TABLES.filter(() => rng.chance(70)), hasMade: rng.chance(50) };
 }
 
-function drawTransactions(dice: Dice): Step {
+function drawTransactions(rng: Rng): Step {
   const transactions = Array.from(
     {
-      length: dice.weighted([
+      length: rng.weighted([
         [1, 60],
         [2, 30],
         [3, 10],
       ]),
     },
-    () => drawTransaction(dice),
+    () => drawTransaction(rng),
   );
   const turns = transactions.flatMap(({ statements }, index) => statements.map(() => index));
-  return { kind: 'transactions', transactions, turns: locksTables(transactions) ? turns : dice.shuffle(turns) };
+  return { kind: 'transactions', transactions, turns: locksTables(transactions) ? turns : rng.shuffle(turns) };
 }
 
 /** Nobody can read a table that was truncated before the transaction has ended. */
@@ -152,15 +152,15 @@ function locksTables(transactions: readonly Transaction[]): boolean {
   return transactions.some(({ statements }) => statements.some((statement) => statement.startsWith('TRUNCATE')));
 }
 
-function drawTransaction(dice: Dice): Transaction {
-  const statements = Array.from({ length: dice.between(1, STATEMENTS_MAX) }, () => drawStatement(dice));
-  return { statements: dice.chance(15) ? withSavepoint(dice, statements) : statements, isRolledBack: dice.chance(10) };
+function drawTransaction(rng: Rng): Transaction {
+  const statements = Array.from({ length: rng.between(1, STATEMENTS_MAX) }, () => drawStatement(rng));
+  return { statements: rng.chance(15) ? withSavepoint(rng, statements) : statements, isRolledBack: rng.chance(10) };
 }
 
 /** Some of the statements are undone, and the transaction goes on. */
-function withSavepoint(dice: Dice, statements: readonly string[]): readonly string[] {
-  const from = dice.below(statements.length);
-  const to = dice.between(from + 1, statements.length);
+function withSavepoint(rng: Rng, statements: readonly string[]): readonly string[] {
+  const from = rng.below(statements.length);
+  const to = rng.between(from + 1, statements.length);
   return [
     ...statements.slice(0, from),
     'SAVEPOINT before',

@@ -1,7 +1,7 @@
 import type { ConnectorState } from '@tidemark/postgres';
 import { demand } from '../runner/violation.ts';
 import { differenceFrom } from './difference.ts';
-import type { World } from './world.ts';
+import type { HistoryRun } from './history-run.ts';
 
 /** Ends a wait for a connector that says nothing any more. */
 const SILENT_MS_MAX = 120_000;
@@ -11,11 +11,11 @@ const SETTLE_MS_MAX = 400_000;
 const BEATS = 4;
 
 /** Waits until nothing is left that the connector would read or apply. Returns false after a bounded time. */
-export async function caughtUp(world: World): Promise<boolean> {
-  const { connector } = world;
+export async function caughtUp(run: HistoryRun): Promise<boolean> {
+  const { connector } = run;
   const deadline = AbortSignal.timeout(SETTLE_MS_MAX);
   let silence = { lines: connector.lines, deadline: AbortSignal.timeout(SILENT_MS_MAX) };
-  while (!(await isIdle(world))) {
+  while (!(await isIdle(run))) {
     if (deadline.aborted || silence.deadline.aborted) return false;
     await soon(connector.heard());
     if (connector.lines === silence.lines) continue;
@@ -25,18 +25,18 @@ export async function caughtUp(world: World): Promise<boolean> {
 }
 
 /** Waits until the connector has done everything, and demands that Tidemark has what SQL says. */
-export async function settled(world: World): Promise<void> {
-  const { connector } = world;
+export async function settled(run: HistoryRun): Promise<void> {
+  const { connector } = run;
   const stuck = () => {
     const last = connector.interruptions.slice(-2).map(({ reason }) => reason);
     const facts = `${connector.beats} heartbeats, position ${connector.position}`;
     return `the connector makes no progress (${facts}); it was interrupted by ${JSON.stringify(last)} and said ${connector.stderr}`;
   };
-  demand(await caughtUp(world), 'PGSIM-7', stuck);
+  demand(await caughtUp(run), 'PGSIM-7', stuck);
   const deadline = AbortSignal.timeout(SETTLE_MS_MAX);
   let last: Awaited<ReturnType<typeof differenceFrom>> = null;
   for (let beats = connector.beats; ; await soon(connector.heard())) {
-    const difference = await differenceFrom(world);
+    const difference = await differenceFrom(run);
     if (difference === null) return;
     if (last?.text !== difference.text) [last, beats] = [difference, connector.beats];
     demand(connector.beats < beats + BEATS, difference.rule, () => difference.text);
@@ -45,13 +45,13 @@ export async function settled(world: World): Promise<void> {
 }
 
 /** The connector has stored where the log ends, and all tables are copied. */
-export async function isIdle(world: World): Promise<boolean> {
-  const end = await world.database.lsn();
-  return (await areReady(world)) && world.connector.position >= end;
+export async function isIdle(run: HistoryRun): Promise<boolean> {
+  const end = await run.database.lsn();
+  return (await areReady(run)) && run.connector.position >= end;
 }
 
 /** Every table is copied and compared. */
-async function areReady({ tidemark, name }: World): Promise<boolean> {
+async function areReady({ tidemark, name }: HistoryRun): Promise<boolean> {
   const text = await tidemark.state(`postgres.${name}`);
   if (text === null) return false;
   const { tables } = JSON.parse(text) as ConnectorState;

@@ -6,11 +6,11 @@ import { checkDevices, checkExposure } from './check-devices.ts';
 import { runTransactions } from './database.ts';
 import { partitionsOf } from './difference.ts';
 import { drawHistory } from './draw-history.ts';
+import { HistoryRun, Servers } from './history-run.ts';
 import type { PlantName } from './plants.ts';
 import { caughtUp, isIdle, settled, soon } from './settle.ts';
 import { simplifyStep } from './simplify-step.ts';
 import type { PostgresHistory, Step } from './step.ts';
-import { Servers, World } from './world.ts';
 
 const HISTORIES_DEFAULT = 50;
 /** A history takes seconds. */
@@ -54,56 +54,56 @@ async function runHistory(
   history: PostgresHistory,
   plant: PlantName | null,
 ): Promise<SimulationFailure | null> {
-  const world = await World.open(servers, history, plant);
+  const run = await HistoryRun.open(servers, history, plant);
   try {
     return await failureOf(history, `npm run sim -- postgres --seed ${history.seed}`, async (progress) => {
       for (const step of history.steps) {
         progress.step++;
-        await perform(world, step);
+        await perform(run, step);
       }
       progress.step++;
-      await end(world);
+      await end(run);
     });
   } finally {
-    await world.close();
+    await run.close();
   }
 }
 
-async function perform(world: World, step: Step): Promise<void> {
+async function perform(run: HistoryRun, step: Step): Promise<void> {
   switch (step.kind) {
     case 'transactions':
-      return performTransactions(world, step);
+      return performTransactions(run, step);
     case 'catch_up':
-      world.database.proxy.release();
-      await caughtUp(world);
+      run.database.proxy.release();
+      await caughtUp(run);
       return;
     case 'pull': {
-      const device = await world.pull(step.device);
-      await world.ledger.note();
-      return checkExposure(world, device);
+      const device = await run.pull(step.device);
+      await run.ledger.note();
+      return checkExposure(run, device);
     }
     case 'restart':
-      return world.restartConnector(step.isKilled ? 'SIGKILL' : 'SIGTERM');
+      return run.restartConnector(step.isKilled ? 'SIGKILL' : 'SIGTERM');
     case 'remap':
-      world.mapping = step.mapping;
-      return world.restartConnector('SIGTERM');
+      run.mapping = step.mapping;
+      return run.restartConnector('SIGTERM');
     case 'alter':
-      return world.alter(step.statement);
+      return run.alter(step.statement);
     case 'drop_slot':
-      return world.dropSlot();
+      return run.dropSlot();
     case 'fail_over':
-      return failOver(world, step.lags);
+      return failOver(run, step.lags);
     default:
-      return arm(world, step);
+      return arm(run, step);
   }
 }
 
 /** Prepares what happens later. */
 function arm(
-  world: World,
+  run: HistoryRun,
   step: Extract<Step, { readonly kind: 'kill' | 'cut_calls' | 'cut_pushes' | 'cut_stream' | 'hold_chunk' }>,
 ): void {
-  const { door, database } = world;
+  const { door, database } = run;
   if (step.kind === 'cut_stream') database.proxy.cutAfter(step.bytes);
   else if (step.kind === 'hold_chunk') database.proxy.hold(step.at, step.chunks);
   else if (step.kind === 'cut_calls' || step.kind === 'cut_pushes') {
@@ -111,73 +111,73 @@ function arm(
     door.arm({ after, count, isAnswered, ...(step.kind === 'cut_pushes' ? { path: PUSHES } : {}) });
   } else {
     const { calls, isAnswered, process } = step;
-    door.arm({ after: calls, count: 1, isAnswered, act: () => world.kill(process) });
+    door.arm({ after: calls, count: 1, isAnswered, act: () => run.kill(process) });
   }
 }
 
 async function performTransactions(
-  world: World,
+  run: HistoryRun,
   { transactions, turns }: Extract<Step, { readonly kind: 'transactions' }>,
 ): Promise<void> {
-  await untilHeld(world);
+  await untilHeld(run);
   const named = transactions.map((one) => ({
     ...one,
-    statements: one.statements.map((statement) => world.named(statement)),
+    statements: one.statements.map((statement) => run.named(statement)),
   }));
-  await runTransactions(world.database, named, turns, () => world.ledger.note());
-  world.database.proxy.release();
+  await runTransactions(run.database, named, turns, () => run.ledger.note());
+  run.database.proxy.release();
 }
 
 /** A chunk that is to be held is waited for, unless there is none to be read. */
-async function untilHeld(world: World): Promise<void> {
+async function untilHeld(run: HistoryRun): Promise<void> {
   const deadline = AbortSignal.timeout(HOLD_MS_MAX);
-  while (world.database.proxy.willHold && !(await isIdle(world)) && !deadline.aborted) {
-    await soon(world.connector.heard());
+  while (run.database.proxy.willHold && !(await isIdle(run)) && !deadline.aborted) {
+    await soon(run.connector.heard());
   }
 }
 
 /** What is lost was on devices before, and is not any more afterwards. */
-async function failOver(world: World, lags: boolean): Promise<void> {
+async function failOver(run: HistoryRun, lags: boolean): Promise<void> {
   // Nothing else may happen to the server while it is copied.
-  await world.calm();
-  world.causesOfHeals++;
+  await run.calm();
+  run.causesOfHeals++;
   const lose = async () => {
-    await world.sql(`UPDATE orders SET note = 'lost', crew = '@east' WHERE id <= 3`);
-    await world.sql('DELETE FROM wares WHERE id <= 3');
-    await world.ledger.note();
-    await caughtUp(world);
+    await run.sql(`UPDATE orders SET note = 'lost', crew = '@east' WHERE id <= 3`);
+    await run.sql('DELETE FROM wares WHERE id <= 3');
+    await run.ledger.note();
+    await caughtUp(run);
   };
-  await world.database.failOver(lags ? lose : null);
+  await run.database.failOver(lags ? lose : null);
 }
 
-async function end(world: World): Promise<void> {
-  await world.calm();
-  await world.writeLast();
-  await settled(world);
-  await checkDevices(world);
-  await checkNothingTwice(world);
-  const { problems, heals } = world.connector;
+async function end(run: HistoryRun): Promise<void> {
+  await run.calm();
+  await run.writeLast();
+  await settled(run);
+  await checkDevices(run);
+  await checkNothingTwice(run);
+  const { problems, heals } = run.connector;
   demand(problems.length === 0, 'PGSIM-7', () => `rows could not be stored: ${problems.slice(0, 3).join('; ')}`);
-  demand(heals.length <= world.causesOfHeals, 'PGSIM-6', () => {
-    return `everything was compared ${heals.length} times (${heals.join(', ')}), with cause ${world.causesOfHeals} times`;
+  demand(heals.length <= run.causesOfHeals, 'PGSIM-6', () => {
+    return `everything was compared ${heals.length} times (${heals.join(', ')}), with cause ${run.causesOfHeals} times`;
   });
 }
 
 /** A connector that begins again, or compares everything, writes nothing where nothing differs. */
-async function checkNothingTwice(world: World): Promise<void> {
-  const before = await headsOf(world);
-  if (world.history.seed % 2 === 0) await world.restartConnector('SIGKILL');
-  else await world.dropSlot();
-  await settled(world);
-  const after = await headsOf(world);
+async function checkNothingTwice(run: HistoryRun): Promise<void> {
+  const before = await headsOf(run);
+  if (run.history.seed % 2 === 0) await run.restartConnector('SIGKILL');
+  else await run.dropSlot();
+  await settled(run);
+  const after = await headsOf(run);
   const changed = [...before].filter(([name, head]) => after.get(name) !== head).map(([name]) => name);
   demand(changed.length === 0, 'PGSIM-5', () => `nothing differed, and ${changed.join(', ')} was written again`);
 }
 
-async function headsOf(world: World): Promise<ReadonlyMap<string, number>> {
+async function headsOf(run: HistoryRun): Promise<ReadonlyMap<string, number>> {
   const heads = new Map<string, number>();
-  for (const { source, owner, whose } of partitionsOf(world)) {
-    heads.set(`${source} of ${owner}`, (await world.tidemark.partition(world.own(source), whose))?.head ?? 0);
+  for (const { source, owner, whose } of partitionsOf(run)) {
+    heads.set(`${source} of ${owner}`, (await run.tidemark.partition(run.own(source), whose))?.head ?? 0);
   }
   return heads;
 }

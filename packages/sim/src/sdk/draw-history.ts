@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import {
   DEVICE_USERS,
   GROUPS,
@@ -62,33 +62,32 @@ const FIRST_STEPS: readonly Step[] = [
 ];
 
 export function drawHistory(seed: number): SdkHistory {
-  const dice = new Dice(seededRandom(seed));
-  const length = dice.between(STEPS_MIN, STEPS_MAX);
+  const rng = new Rng(seededRandom(seed));
+  const length = rng.between(STEPS_MIN, STEPS_MAX);
   const drawn = Array.from({ length }, () =>
-    dice.chance(SCENE_CHANCE) ? drawScene(dice) : [drawStep(dice, dice.weighted(WEIGHTS))],
+    rng.chance(SCENE_CHANCE) ? drawScene(rng) : [drawStep(rng, rng.weighted(WEIGHTS))],
   );
   const steps: Step[] = [...FIRST_STEPS, ...drawn.flat()];
   // At the end, because every pull after it is slow.
-  if (dice.chance(WIDE_CHANCE))
-    steps.splice(-2, 0, { kind: 'join_many', user: 'bob', failing: dice.pick([0, 20, 100]) });
-  return { seed, steps, areLive: DEVICE_USERS.map(() => dice.chance(60)) };
+  if (rng.chance(WIDE_CHANCE)) steps.splice(-2, 0, { kind: 'join_many', user: 'bob', failing: rng.pick([0, 20, 100]) });
+  return { seed, steps, areLive: DEVICE_USERS.map(() => rng.chance(60)) };
 }
 
 /** Steps that seldom follow each other by chance. */
-function drawScene(dice: Dice): readonly Step[] {
-  const of = { device: dice.below(DEVICE_USERS.length), tab: dice.below(TABS) };
-  const scene = dice.chance(50) ? writeToTwoGroups(dice, of) : hearOfOutcomeLate(dice, of);
-  return scene.filter(() => !dice.chance(OMISSION_CHANCE));
+function drawScene(rng: Rng): readonly Step[] {
+  const of = { device: rng.below(DEVICE_USERS.length), tab: rng.below(TABS) };
+  const scene = rng.chance(50) ? writeToTwoGroups(rng, of) : hearOfOutcomeLate(rng, of);
+  return scene.filter(() => !rng.chance(OMISSION_CHANCE));
 }
 
 type OfDevice = { readonly device: number; readonly tab: number };
 
 /** Without a network, an object is changed in one group and then in another. */
-function writeToTwoGroups(dice: Dice, of: OfDevice): readonly Step[] {
-  const source = dice.pick(['Visit', 'Task'] as const);
-  const id = dice.pick(SHARED_IDS);
-  const [first, second] = dice.shuffle(GROUPS);
-  const update: Step = { kind: 'update', ...of, source, pick: dice.below(1_000) };
+function writeToTwoGroups(rng: Rng, of: OfDevice): readonly Step[] {
+  const source = rng.pick(['Visit', 'Task'] as const);
+  const id = rng.pick(SHARED_IDS);
+  const [first, second] = rng.shuffle(GROUPS);
+  const update: Step = { kind: 'update', ...of, source, pick: rng.below(1_000) };
   return [
     ...[first, second].map((group = 'a'): Step => ({ kind: 'put', source, group, id })),
     { kind: 'follow', ...of, source, groups: null },
@@ -102,7 +101,7 @@ function writeToTwoGroups(dice: Dice, of: OfDevice): readonly Step[] {
 }
 
 /** The backend takes a change later, and the object changes again after the device has heard of that. */
-function hearOfOutcomeLate(dice: Dice, of: OfDevice): readonly Step[] {
+function hearOfOutcomeLate(rng: Rng, of: OfDevice): readonly Step[] {
   const put: Step = { kind: 'put', source: 'Order', group: 'a', id: 'u1' };
   return [
     put,
@@ -111,7 +110,7 @@ function hearOfOutcomeLate(dice: Dice, of: OfDevice): readonly Step[] {
     { kind: 'update', ...of, source: 'Order', pick: 0 },
     { kind: 'sync', ...of },
     { kind: 'backend', isDown: false },
-    { kind: 'events', havePages: dice.chance(30) },
+    { kind: 'events', havePages: rng.chance(30) },
     { kind: 'run_jobs' },
     { kind: 'pass', ms: 1_000 },
     { kind: 'events', havePages: true },
@@ -120,19 +119,19 @@ function hearOfOutcomeLate(dice: Dice, of: OfDevice): readonly Step[] {
   ];
 }
 
-function drawStep(dice: Dice, kind: Step['kind']): Step {
-  const of = { device: dice.below(DEVICE_USERS.length), tab: dice.below(TABS) };
-  const user = dice.pick(USERS);
-  const group = dice.pick(GROUPS);
-  const source = dice.pick(WRITTEN_SOURCES);
+function drawStep(rng: Rng, kind: Step['kind']): Step {
+  const of = { device: rng.below(DEVICE_USERS.length), tab: rng.below(TABS) };
+  const user = rng.pick(USERS);
+  const group = rng.pick(GROUPS);
+  const source = rng.pick(WRITTEN_SOURCES);
   switch (kind) {
     case 'put':
-      return { kind, source, group, id: dice.pick([...SHARED_IDS, ...MOVED_IDS]) };
+      return { kind, source, group, id: rng.pick([...SHARED_IDS, ...MOVED_IDS]) };
     case 'remove':
-      return { kind, source, group, id: dice.pick(MOVED_IDS) };
+      return { kind, source, group, id: rng.pick(MOVED_IDS) };
     case 'move': {
-      const to = dice.pick(GROUPS.filter((other) => other !== group));
-      return { kind, source: dice.pick(['Visit', 'Task']), group, to, id: dice.pick(MOVED_IDS) };
+      const to = rng.pick(GROUPS.filter((other) => other !== group));
+      return { kind, source: rng.pick(['Visit', 'Task']), group, to, id: rng.pick(MOVED_IDS) };
     }
     case 'join':
     case 'leave':
@@ -141,21 +140,21 @@ function drawStep(dice: Dice, kind: Step['kind']): Step {
       return { kind, user, failing: 0 };
     case 'create':
     case 'update':
-      return { kind, ...of, source, pick: dice.below(1_000) };
+      return { kind, ...of, source, pick: rng.below(1_000) };
     case 'create_before_sync':
-      return { kind, device: dice.between(TABBED_DEVICE + 1, DEVICE_USERS.length - 1), source };
+      return { kind, device: rng.between(TABBED_DEVICE + 1, DEVICE_USERS.length - 1), source };
     case 'follow': {
-      const groups = dice.chance(25) ? null : GROUPS.filter(() => dice.chance(60));
-      return { kind, ...of, source: dice.pick(['Visit', 'Task']), groups };
+      const groups = rng.chance(25) ? null : GROUPS.filter(() => rng.chance(60));
+      return { kind, ...of, source: rng.pick(['Visit', 'Task']), groups };
     }
     case 'sync':
     case 'offline':
     case 'online':
       return { kind, ...of };
     case 'backend':
-      return { kind, isDown: dice.chance(50) };
+      return { kind, isDown: rng.chance(50) };
     case 'events':
-      return { kind, havePages: dice.chance(60) };
+      return { kind, havePages: rng.chance(60) };
     case 'open_tab':
     case 'close_tab':
     case 'kill_tab':
@@ -163,14 +162,14 @@ function drawStep(dice: Dice, kind: Step['kind']): Step {
     case 'thaw_tab':
       return { kind, tab: of.tab };
     case 'restart':
-      return { kind, device: of.device, isKilled: dice.chance(50) };
+      return { kind, device: of.device, isKilled: rng.chance(50) };
     case 'sync_once':
     case 'replace_user':
       return { kind, user };
     case 'wipe':
       return { kind, device: of.device };
     case 'pass':
-      return { kind, ms: dice.pick([1_000, 30_000, 120_000]) };
+      return { kind, ms: rng.pick([1_000, 30_000, 120_000]) };
     case 'run_jobs':
     case 'look':
       return { kind };

@@ -6,12 +6,12 @@ import { runSimulation, simulationOptions } from '../runner/simulation-command.t
 import { demand } from '../runner/violation.ts';
 import { AppProcess, DeviceFiles } from './app-process.ts';
 import { drawHistory } from './draw-history.ts';
+import { HistoryRun } from './history-run.ts';
 import { ownerText } from './ledger.ts';
 import type { SdkPlant } from './planted-bugs.ts';
 import type { SdkDevice } from './sdk-device.ts';
 import type { Attributes } from './sdk-server.ts';
 import { type SdkHistory, SOURCES, type SourceName, type Step } from './step.ts';
-import { World } from './world.ts';
 
 const HISTORIES_DEFAULT = 500;
 /** Less than the time after which a device that listens pulls anyway. */
@@ -29,53 +29,53 @@ export const sdkSimulation: Simulation<SdkHistory> = {
 
 /** Runs one history. Returns the first failure; null: the history passed. */
 export async function runHistory(history: SdkHistory, plant: SdkPlant = {}): Promise<SimulationFailure | null> {
-  const world = new World(history, plant);
+  const run = new HistoryRun(history, plant);
   try {
     return await failureOf(history, `npm run sim -- sdk --seed ${history.seed}`, async (progress) => {
-      await world.open();
+      await run.open();
       for (const step of history.steps) {
         progress.step++;
-        await perform(world, step);
-        throwNoticed(world);
+        await perform(run, step);
+        throwNoticed(run);
       }
       progress.step++;
-      await end(world);
+      await end(run);
     });
   } finally {
-    for (const device of world.devices) device.killAll();
-    world.server.platform.forgetTimers();
+    for (const device of run.devices) device.killAll();
+    run.server.platform.forgetTimers();
   }
 }
 
-function throwNoticed({ server }: World): void {
+function throwNoticed({ server }: HistoryRun): void {
   const [first] = server.violations;
   if (first !== undefined) throw first;
 }
 
-async function perform(world: World, step: Step): Promise<void> {
+async function perform(run: HistoryRun, step: Step): Promise<void> {
   switch (step.kind) {
     case 'put':
-      return world.put(step);
+      return run.put(step);
     case 'remove':
-      return world.remove(step);
+      return run.remove(step);
     case 'move':
-      return world.move(step);
+      return run.move(step);
     case 'join':
-      return world.join(step.user, [step.group]);
+      return run.join(step.user, [step.group]);
     case 'leave':
-      return world.leave(step.user, step.group);
+      return run.leave(step.user, step.group);
     case 'join_many':
-      return world.joinMany(step);
+      return run.joinMany(step);
     case 'create':
-      return world.create(step);
+      return run.create(step);
     case 'update':
-      return world.update(step);
+      return run.update(step);
     case 'create_before_sync':
-      return world.createBeforeSync(step);
+      return run.createBeforeSync(step);
     case 'follow':
-      return world.follow(step);
+      return run.follow(step);
     default:
-      return performOnDevice(world, step);
+      return performOnDevice(run, step);
   }
 }
 
@@ -96,39 +96,39 @@ type DeviceStep = Exclude<
   }
 >;
 
-async function performOnDevice(world: World, step: DeviceStep): Promise<void> {
+async function performOnDevice(run: HistoryRun, step: DeviceStep): Promise<void> {
   switch (step.kind) {
     case 'sync':
-      return world.device(step.device).sync(step.tab);
+      return run.device(step.device).sync(step.tab);
     case 'offline':
     case 'online':
-      return world.device(step.device).setOffline(step.kind === 'offline');
+      return run.device(step.device).setOffline(step.kind === 'offline');
     case 'open_tab':
     case 'close_tab':
     case 'kill_tab':
     case 'freeze_tab':
     case 'thaw_tab':
-      return performOnTab(world, step);
+      return performOnTab(run, step);
     case 'restart':
-      return world.restart(step);
+      return run.restart(step);
     case 'sync_once':
-      return syncOnce(world, step.user);
+      return syncOnce(run, step.user);
     case 'wipe':
-      return world.wipe(step.device);
+      return run.wipe(step.device);
     case 'replace_user':
-      return world.replaceUser(step.user);
+      return run.replaceUser(step.user);
     case 'look':
-      return look(world);
+      return look(run);
     default:
-      return performOnServer(world, step);
+      return performOnServer(run, step);
   }
 }
 
 async function performOnTab(
-  world: World,
+  run: HistoryRun,
   { kind, tab }: Extract<Step, { readonly kind: 'open_tab' | 'close_tab' | 'kill_tab' | 'freeze_tab' | 'thaw_tab' }>,
 ): Promise<void> {
-  const device = world.device(0);
+  const device = run.device(0);
   if (kind === 'open_tab') return device.open(tab);
   if (kind === 'close_tab') return device.close(tab);
   if (kind === 'kill_tab') device.kill(tab);
@@ -137,7 +137,7 @@ async function performOnTab(
 }
 
 async function performOnServer(
-  { server }: World,
+  { server }: HistoryRun,
   step: Extract<Step, { readonly kind: 'backend' | 'events' | 'run_jobs' | 'pass' }>,
 ): Promise<void> {
   if (step.kind === 'backend') server.isDown = step.isDown;
@@ -147,20 +147,20 @@ async function performOnServer(
 }
 
 /** A device that listens and has nothing to do shows what the server has. */
-async function look(world: World): Promise<void> {
-  await world.server.platform.advance(LOOK_MS);
-  for (const sdk of world.devices) {
+async function look(run: HistoryRun): Promise<void> {
+  await run.server.platform.advance(LOOK_MS);
+  for (const sdk of run.devices) {
     for (const device of sdk.running) {
       const { mode, isLive, pendingUploads, userId } = device.status.getSnapshot();
       if (mode !== 'idle' || !isLive || pendingUploads > 0 || userId === null) continue;
-      await checkShown(world, { sdk, device }, 'Order', 'SIM-19');
+      await checkShown(run, { sdk, device }, 'Order', 'SIM-19');
     }
   }
 }
 
 /** A program that ends after one sync has told the server what it holds. */
-async function syncOnce(world: World, user: string): Promise<void> {
-  const { server } = world;
+async function syncOnce(run: HistoryRun, user: string): Promise<void> {
+  const { server } = run;
   const process = new AppProcess();
   const platform = process.platform(server.platform, null);
   const store = new DeviceFiles(null).open(process);
@@ -170,8 +170,8 @@ async function syncOnce(world: World, user: string): Promise<void> {
   const { clientId } = device.status.getSnapshot();
   await server.platform.finish(device.close());
   process.kill();
-  for (const owner of world.owners()) {
-    const isMine = owner.group === null ? owner.user === user : world.groupsOf(user).includes(owner.group);
+  for (const owner of run.owners()) {
+    const isMine = owner.group === null ? owner.user === user : run.groupsOf(user).includes(owner.group);
     if (!isMine) continue;
     for (const id of (await server.objects(owner)).keys()) {
       const { verdict } = await server.explain(clientId, owner, id);
@@ -184,16 +184,16 @@ async function syncOnce(world: World, user: string): Promise<void> {
 const CONFIRMED: ReadonlySet<string> = new Set(['current', 'behind', 'pending']);
 
 /** Everything works again: all changes arrive, and all devices show what the server has. */
-async function end(world: World): Promise<void> {
-  const { server } = world;
+async function end(run: HistoryRun): Promise<void> {
+  const { server } = run;
   server.isDown = false;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    for (const sdk of world.devices) await awaken(sdk);
-    for (const sdk of world.devices) await sdk.sync();
+    for (const sdk of run.devices) await awaken(sdk);
+    for (const sdk of run.devices) await sdk.sync();
     // A job that runs after the sync changes what the devices do not show yet.
-    const isSettled = await isQuiet(world);
+    const isSettled = await isQuiet(run);
     await server.runJobs();
-    throwNoticed(world);
+    throwNoticed(run);
     // Groups may still fail, and the device shows the others. They work again after the first round.
     const areDone = round > 0 && isSettled;
     server.failing = new Set();
@@ -201,19 +201,19 @@ async function end(world: World): Promise<void> {
     await server.platform.advance(ROUND_MS);
   }
   demand((await server.jobsLeft()) === 0, 'SIM-18', () => 'jobs are left');
-  for (const [index, sdk] of world.devices.entries()) checkProblems(world, index, sdk);
-  await world.ledger.check(world.owners(), (owner) => server.objects(owner));
-  for (const sdk of world.devices) {
+  for (const [index, sdk] of run.devices.entries()) checkProblems(run, index, sdk);
+  await run.ledger.check(run.owners(), (owner) => server.objects(owner));
+  for (const sdk of run.devices) {
     for (const device of sdk.running) {
       demand(device.uploads.list().length === 0, 'SIM-18', () => {
         return `the queue of ${sdk.host} is ${JSON.stringify(device.uploads.list())}`;
       });
-      for (const source of SOURCES) await checkShown(world, { sdk, device }, source, 'SIM-18');
+      for (const source of SOURCES) await checkShown(run, { sdk, device }, source, 'SIM-18');
     }
   }
 }
 
-async function isQuiet({ devices, server }: World): Promise<boolean> {
+async function isQuiet({ devices, server }: HistoryRun): Promise<boolean> {
   const waiting = devices.some(({ running }) => running.some(({ uploads }) => uploads.list().length > 0));
   return !waiting && (await server.jobsLeft()) === 0;
 }
@@ -227,17 +227,17 @@ async function awaken(sdk: SdkDevice): Promise<void> {
 }
 
 /** A change is refused only if its user was not in the group at some time. */
-function checkProblems(world: World, index: number, sdk: SdkDevice): void {
+function checkProblems(run: HistoryRun, index: number, sdk: SdkDevice): void {
   for (const { source, group = null, id, attributes, error } of sdk.running[0]?.problems.list() ?? []) {
-    demand(world.mayRefuse(sdk.user, group), 'SIM-18', () => {
+    demand(run.mayRefuse(sdk.user, group), 'SIM-18', () => {
       return `a change of ${id} in ${source} of ${group} on ${sdk.host} is refused: ${error.detail}`;
     });
-    world.ledger.excuse(index, source, id, attributes?.made);
+    run.ledger.excuse(index, source, id, attributes?.made);
   }
 }
 
 async function checkShown(
-  world: World,
+  run: HistoryRun,
   { sdk, device }: { readonly sdk: SdkDevice; readonly device: Device },
   source: SourceName,
   rule: 'SIM-18' | 'SIM-19',
@@ -252,8 +252,8 @@ async function checkShown(
   const owners =
     source === 'Order'
       ? [{ source, group: null, user: sdk.user }]
-      : world.shownGroups(sdk, source).map((group) => ({ source, group, user: null }));
-  for (const owner of owners.toReversed()) Object.assign(wanted, Object.fromEntries(await world.server.objects(owner)));
+      : run.shownGroups(sdk, source).map((group) => ({ source, group, user: null }));
+  for (const owner of owners.toReversed()) Object.assign(wanted, Object.fromEntries(await run.server.objects(owner)));
   demand(
     isDeepStrictEqual(shown, wanted),
     rule,

@@ -29,7 +29,7 @@ export const serversCommand: Command = {
     const seed = options.number('seed') ?? Date.now() % 1_000_000;
     const faults = options.text('faults')?.split(',') ?? FAULTS_DEFAULT;
     if (servers > SERVERS_MAX) throw new UsageError(`--servers: expected at most ${SERVERS_MAX}, got ${servers}`);
-    const world = { seed, engine, servers, faults, plant: plantOf(options), isCalm: true };
-    return runAndPrint(world, `${rounds} rounds`, (done) => done >= rounds);
+    const run = { seed, engine, servers, faults, plant: plantOf(options), isCalm: true };
+    return runAndPrint(run, `${rounds} rounds`, (done) => done >= rounds);
   },
 };

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ApiDocument,
   Caller,
-  Dice,
   endpointsOf,
   makeUser,
   openDevice,
   openRaw,
   type Reply,
+  Rng,
   type ServerProcess,
   seededRandom,
   startServerProcess,
@@ -72,18 +72,14 @@ export async function runTornSockets({ store, seed, isEnough }: TornOptions): Pr
     ...storeSetting,
   });
   try {
-    return await tearAndCompare(server, new Dice(seededRandom(seed)), isEnough);
+    return await tearAndCompare(server, new Rng(seededRandom(seed)), isEnough);
   } finally {
     await server.stop();
     await valkey?.remove();
   }
 }
 
-async function tearAndCompare(
-  server: ServerProcess,
-  dice: Dice,
-  isEnough: TornOptions['isEnough'],
-): Promise<TornReport> {
+async function tearAndCompare(server: ServerProcess, rng: Rng, isEnough: TornOptions['isEnough']): Promise<TornReport> {
   const { admin, devices, target } = await populate(server);
   const [listener] = devices;
   if (listener === undefined) throw new Error('there is no device');
@@ -91,9 +87,9 @@ async function tearAndCompare(
     process.kill(server.pid, COLLECT_GARBAGE);
     return leastUsage(admin, () => pullAll(listener));
   };
-  await tearSockets(server, target, dice, (torn) => torn >= WARM_UP);
+  await tearSockets(server, target, rng, (torn) => torn >= WARM_UP);
   const before = await settled(measure);
-  const torn = await tearSockets(server, target, dice, isEnough);
+  const torn = await tearSockets(server, target, rng, isEnough);
   const after = await settled(measure, before);
   const problems = [...usageProblems(before, after), ...(await serviceProblems(admin, listener))];
   admin.close();
@@ -134,7 +130,7 @@ async function populate({ url, adminPassword }: ServerProcess) {
 async function tearSockets(
   { url }: ServerProcess,
   target: TornTarget,
-  dice: Dice,
+  rng: Rng,
   isEnough: TornOptions['isEnough'],
 ): Promise<number> {
   const port = Number(new URL(url).port);
@@ -142,24 +138,24 @@ async function tearSockets(
   const work = async () => {
     while (!isEnough(torn)) {
       torn++;
-      await tearOne(port, drawTornBytes(target, dice), dice);
+      await tearOne(port, drawTornBytes(target, rng), rng);
     }
   };
   await Promise.all(Array.from({ length: WORKERS }, work));
   return torn;
 }
 
-async function tearOne(port: number, bytes: string, dice: Dice): Promise<void> {
+async function tearOne(port: number, bytes: string, rng: Rng): Promise<void> {
   const socket = openRaw(port);
   // Registered at once: the server may close the socket first.
   const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.write(bytes);
-  if (dice.chance(50)) socket.resume();
-  if (dice.chance(30)) {
+  if (rng.chance(50)) socket.resume();
+  if (rng.chance(30)) {
     const firstByte = new Promise((resolve) => socket.once('readable', resolve).once('close', resolve));
     await Promise.race([firstByte, sleep(FIRST_BYTE_MS_MAX)]);
-  } else await sleep(dice.below(STAY_MS_MAX));
-  const isReset = dice.chance(50);
+  } else await sleep(rng.below(STAY_MS_MAX));
+  const isReset = rng.chance(50);
   if (isReset) socket.resetAndDestroy();
   else socket.destroy();
   await closed;

@@ -1,5 +1,5 @@
 import type { DeviceSession } from '@tidemark/protocol';
-import { type Dice, drawRequest, type Endpoint } from '@tidemark/testing/kit';
+import { drawRequest, type Endpoint, type Rng } from '@tidemark/testing/kit';
 
 /** A source whose pages are larger than the buffers of a socket. */
 export const LARGE_SOURCE = 'Large';
@@ -16,16 +16,16 @@ const AHEAD_MAX = 4;
 const AHEAD_TOO_MANY = 40;
 
 /** Draws the bytes of one connection: some pipelined requests, and a last one that may be cut anywhere. */
-export function drawTornBytes(target: TornTarget, dice: Dice): string {
-  const ahead = dice.chance(2) ? AHEAD_TOO_MANY : dice.chance(40) ? dice.between(1, AHEAD_MAX) : 0;
-  const before = Array.from({ length: ahead }, () => drawHeavy(target, dice)).join('');
-  const last = dice.chance(50) ? drawHeavy(target, dice) : drawAny(target, dice);
-  return before + (dice.chance(40) ? last.slice(0, dice.below(last.length)) : last);
+export function drawTornBytes(target: TornTarget, rng: Rng): string {
+  const ahead = rng.chance(2) ? AHEAD_TOO_MANY : rng.chance(40) ? rng.between(1, AHEAD_MAX) : 0;
+  const before = Array.from({ length: ahead }, () => drawHeavy(target, rng)).join('');
+  const last = rng.chance(50) ? drawHeavy(target, rng) : drawAny(target, rng);
+  return before + (rng.chance(40) ? last.slice(0, rng.below(last.length)) : last);
 }
 
 /** Draws an expensive request: a file, a stream, a large answer or a large body. */
-function drawHeavy({ devices, adminToken }: TornTarget, dice: Dice): string {
-  const { token, client_id } = dice.pick(devices);
+function drawHeavy({ devices, adminToken }: TornTarget, rng: Rng): string {
+  const { token, client_id } = rng.pick(devices);
   const pull = JSON.stringify({ client_id, sources: { [LARGE_SOURCE]: {} } });
   const snapshot = { method: 'GET', path: `/sync/v1/sources/${LARGE_SOURCE}/snapshot`, token };
   const store = { method: 'POST', path: '/rc/v1/store/torn' };
@@ -37,19 +37,19 @@ function drawHeavy({ devices, adminToken }: TornTarget, dice: Dice): string {
     () => bytesOf(snapshot),
     () => bytesOf({ ...snapshot, headers: ['accept-encoding: gzip'] }),
     () => bytesOf({ method: 'POST', path: '/sync/v1/pull', token, body: pull }),
-    () => bytesOf({ ...store, token: adminToken, body: padded({ data: 'x' }, dice) }),
-    () => bytesOf({ ...store, token: 'nobody', body: padded({ data: 'x' }, dice) }),
-    () => bytesOf({ ...login, body: padded({ login: 'x', password: 'y' }, dice) }),
+    () => bytesOf({ ...store, token: adminToken, body: padded({ data: 'x' }, rng) }),
+    () => bytesOf({ ...store, token: 'nobody', body: padded({ data: 'x' }, rng) }),
+    () => bytesOf({ ...login, body: padded({ login: 'x', password: 'y' }, rng) }),
     () => bytesOf({ ...store, token: adminToken, headers: [BODY_TO_COME] }),
   ];
-  return dice.pick(drawn)();
+  return rng.pick(drawn)();
 }
 
 /** Draws a valid or nearly valid request of any route in the API description. */
-function drawAny({ endpoints, devices, adminToken }: TornTarget, dice: Dice): string {
-  const endpoint = dice.pick(endpoints);
-  const token = endpoint.template.startsWith('/sync/') ? dice.pick(devices).token : adminToken;
-  const { method, path, headers, body } = drawRequest(endpoint, token, dice);
+function drawAny({ endpoints, devices, adminToken }: TornTarget, rng: Rng): string {
+  const endpoint = rng.pick(endpoints);
+  const token = endpoint.template.startsWith('/sync/') ? rng.pick(devices).token : adminToken;
+  const { method, path, headers, body } = drawRequest(endpoint, token, rng);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return bytesOf({ method, path, headers: lines, ...(body === null ? {} : { body: body.toString() }) });
 }
@@ -73,6 +73,6 @@ function bytesOf({ method, path, token, body, headers = [] }: RawRequest): strin
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-function padded(body: unknown, dice: Dice): string {
-  return JSON.stringify(body) + ' '.repeat(dice.below(PADDING_BYTES_MAX));
+function padded(body: unknown, rng: Rng): string {
+  return JSON.stringify(body) + ' '.repeat(rng.below(PADDING_BYTES_MAX));
 }

@@ -1,6 +1,6 @@
 import type { DeviceId, Tidemark } from '@tidemark/core';
 import { Refusal, type Upload } from '@tidemark/protocol';
-import { Dice, newTidemark, openMemoryStore, seededRandom } from '@tidemark/testing/kit';
+import { newTidemark, openMemoryStore, Rng, seededRandom } from '@tidemark/testing/kit';
 import { describe, expect, it } from 'vitest';
 import { delayedStore } from '../faults/delayed-store.ts';
 
@@ -19,24 +19,24 @@ interface SentUpload {
 }
 
 /** Sends all uploads in random concurrent groups, some several times; sometimes acknowledges their outcomes. */
-async function sendAll(tidemark: Tidemark, uploads: readonly SentUpload[], dice: Dice): Promise<void> {
-  const queue = dice.shuffle(uploads.flatMap((one) => Array.from({ length: one.times }, () => one)));
+async function sendAll(tidemark: Tidemark, uploads: readonly SentUpload[], rng: Rng): Promise<void> {
+  const queue = rng.shuffle(uploads.flatMap((one) => Array.from({ length: one.times }, () => one)));
   const late: SentUpload[] = [];
   while (queue.length > 0) {
-    const concurrent = queue.splice(0, dice.between(1, 6));
-    await Promise.all(concurrent.map((one) => send(tidemark, one, dice)));
+    const concurrent = queue.splice(0, rng.between(1, 6));
+    await Promise.all(concurrent.map((one) => send(tidemark, one, rng)));
     for (const one of concurrent) {
-      if (dice.chance(30)) await acknowledge(tidemark, one);
-      if (dice.chance(20)) late.push(one);
+      if (rng.chance(30)) await acknowledge(tidemark, one);
+      if (rng.chance(20)) late.push(one);
     }
   }
-  for (const one of [...uploads, ...late]) await send(tidemark, one, dice);
+  for (const one of [...uploads, ...late]) await send(tidemark, one, rng);
 }
 
-async function send(tidemark: Tidemark, { device, upload }: SentUpload, dice: Dice): Promise<void> {
+async function send(tidemark: Tidemark, { device, upload }: SentUpload, rng: Rng): Promise<void> {
   for (let attempt = 0; attempt < 10; attempt++) {
     try {
-      const changes = dice.chance(20) ? [upload, upload] : [upload];
+      const changes = rng.chance(20) ? [upload, upload] : [upload];
       const outcomes = await tidemark.devices.push(device, { changes });
       for (const { status } of outcomes) expect(status).toBe('applied');
       return;
@@ -52,9 +52,9 @@ async function acknowledge(tidemark: Tidemark, { device, upload }: SentUpload): 
   await tidemark.devices.push(device, { changes: [], acknowledged: new Map([['Order', [upload.op_id]]]) });
 }
 
-async function newWorld(seed: number): Promise<{ readonly tidemark: Tidemark; readonly devices: readonly DeviceId[] }> {
-  const dice = new Dice(seededRandom(seed));
-  const store = delayedStore(openMemoryStore({ random: seededRandom(seed + 1) }), () => dice.below(2 ** 31));
+async function newRun(seed: number): Promise<{ readonly tidemark: Tidemark; readonly devices: readonly DeviceId[] }> {
+  const rng = new Rng(seededRandom(seed));
+  const store = delayedStore(openMemoryStore({ random: seededRandom(seed + 1) }), () => rng.below(2 ** 31));
   const { tidemark } = await newTidemark({ store });
   const devices: DeviceId[] = [];
   for (let index = 0; index < DEVICES; index++) {
@@ -63,33 +63,33 @@ async function newWorld(seed: number): Promise<{ readonly tidemark: Tidemark; re
   return { tidemark, devices };
 }
 
-function drawUploads(dice: Dice, devices: readonly DeviceId[]): SentUpload[] {
-  return Array.from({ length: dice.between(2, 12) }, (_, index) => {
+function drawUploads(rng: Rng, devices: readonly DeviceId[]): SentUpload[] {
+  return Array.from({ length: rng.between(2, 12) }, (_, index) => {
     const upload: Upload = {
       // Several devices use the same op ids.
-      ...{ op_id: `op${Math.floor(index / DEVICES)}`, source: 'Order', op: 'update', id: dice.pick(OBJECTS) },
+      ...{ op_id: `op${Math.floor(index / DEVICES)}`, source: 'Order', op: 'update', id: rng.pick(OBJECTS) },
       attributes: { [`n${index}`]: index, last: index },
     };
-    return { device: devices[index % DEVICES] as DeviceId, upload, times: dice.pick([1, 1, 2, 3]) };
+    return { device: devices[index % DEVICES] as DeviceId, upload, times: rng.pick([1, 1, 2, 3]) };
   });
 }
 
 describe('uploads in random histories', () => {
   it(`[UPLOAD-13] an upload is applied exactly once, however often it is sent and whatever runs at the same time (${HISTORIES} histories)`, async () => {
     for (let seed = 1; seed <= HISTORIES; seed++) {
-      const dice = new Dice(seededRandom(seed * 7));
-      const { tidemark, devices } = await newWorld(seed);
+      const rng = new Rng(seededRandom(seed * 7));
+      const { tidemark, devices } = await newRun(seed);
       const partition = { source: 'Order', user_id: 'ada' };
       await tidemark.objects.push({
         ...partition,
         objects: Object.fromEntries(OBJECTS.map((id) => [id, { created: true }])),
       });
-      const uploads = drawUploads(dice, devices);
-      const pushes = dice.between(0, 4);
+      const uploads = drawUploads(rng, devices);
+      const pushes = rng.between(0, 4);
       const pushing = Array.from({ length: pushes }, (_, index) =>
         tidemark.objects.push({ ...partition, objects: { a: { [`pushed${index}`]: index } } }),
       );
-      await Promise.all([sendAll(tidemark, uploads, dice), ...pushing]);
+      await Promise.all([sendAll(tidemark, uploads, rng), ...pushing]);
       const expected = new Map(OBJECTS.map((id) => [id, { created: true } as Record<string, unknown>]));
       for (const { upload } of uploads) Object.assign(expected.get(upload.id) ?? {}, upload.attributes);
       for (let index = 0; index < pushes; index++)

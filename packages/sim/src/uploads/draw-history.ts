@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import { type Action, type BackendPolicy, type FaultRates, SOURCES, type UploadsHistory, USERS } from './step.ts';
 
 const STEPS_MIN = 15;
@@ -39,7 +39,7 @@ const FAULT_RATES: readonly FaultRates[] = [
 
 /** What the functions that draw one history share. */
 interface Draft {
-  readonly dice: Dice;
+  readonly rng: Rng;
   readonly devices: number;
   readonly kinds: readonly Action['kind'][];
   /** A few sources, so that uploads meet. */
@@ -49,87 +49,87 @@ interface Draft {
 
 /** Returns the history of a seed, always the same one. */
 export function drawHistory(seed: number): UploadsHistory {
-  const dice = new Dice(seededRandom(seed));
-  const devices = Array.from({ length: dice.between(1, DEVICES_MAX) }, () => dice.pick([USERS[0], USERS[0], USERS[1]]));
+  const rng = new Rng(seededRandom(seed));
+  const devices = Array.from({ length: rng.between(1, DEVICES_MAX) }, () => rng.pick([USERS[0], USERS[0], USERS[1]]));
   const backend: BackendPolicy = {
-    ids: dice.pick(['keep', 'rename', 'mixed']),
-    pushPercent: dice.pick([0, 50, 100]),
+    ids: rng.pick(['keep', 'rename', 'mixed']),
+    pushPercent: rng.pick([0, 50, 100]),
   };
-  const sources = dice.shuffle([...SOURCES.keys()]).slice(0, dice.between(1, 3));
+  const sources = rng.shuffle([...SOURCES.keys()]).slice(0, rng.between(1, 3));
   for (const at of [...sources]) {
     const named = SOURCES.findIndex(({ name }) => name === SOURCES[at]?.refersTo);
     if (named >= 0 && !sources.includes(named)) sources.push(named);
   }
-  const draft: Draft = { dice, devices: devices.length, kinds: drawKinds(dice), sources, longWaits: 0 };
-  const steps = Array.from({ length: dice.between(STEPS_MIN, STEPS_MAX) }, () => {
-    return { ...drawAction(draft, dice.pick(draft.kinds)), delaySeed: dice.below(DELAY_SEEDS) };
+  const draft: Draft = { rng, devices: devices.length, kinds: drawKinds(rng), sources, longWaits: 0 };
+  const steps = Array.from({ length: rng.between(STEPS_MIN, STEPS_MAX) }, () => {
+    return { ...drawAction(draft, rng.pick(draft.kinds)), delaySeed: rng.below(DELAY_SEEDS) };
   });
   return { seed, devices, sources, backend, steps };
 }
 
 /** Histories that do a few things a lot find bugs that histories that do a little of everything do not. */
-function drawKinds(dice: Dice): Action['kind'][] {
+function drawKinds(rng: Rng): Action['kind'][] {
   const kinds = Object.keys(WEIGHTS) as Action['kind'][];
   return kinds.flatMap((kind) => {
-    const factor = kind === 'edit' || kind === 'push' ? dice.pick([1, 2]) : dice.pick([0, 1, 1, 2]);
+    const factor = kind === 'edit' || kind === 'push' ? rng.pick([1, 2]) : rng.pick([0, 1, 1, 2]);
     return Array.from({ length: WEIGHTS[kind] * factor }, () => kind);
   });
 }
 
 function drawAction(draft: Draft, kind: Action['kind']): Action {
-  const { dice } = draft;
-  const device = dice.below(draft.devices);
+  const { rng } = draft;
+  const device = rng.below(draft.devices);
   switch (kind) {
     case 'edit':
       return drawEdit(draft, device);
     case 'push':
-      return { kind, device, times: dice.pick([1, 1, 1, 2]), acknowledges: dice.chance(30) };
+      return { kind, device, times: rng.pick([1, 1, 1, 2]), acknowledges: rng.chance(30) };
     case 'pull':
-      return { kind, device, acknowledges: dice.chance(70) };
+      return { kind, device, acknowledges: rng.chance(70) };
     case 'set_faults':
-      return { kind, faults: dice.pick(FAULT_RATES) };
+      return { kind, faults: rng.pick(FAULT_RATES) };
     case 'release':
-      return { kind, pick: dice.below(PICKS), isAnswered: dice.chance(60) };
+      return { kind, pick: rng.below(PICKS), isAnswered: rng.chance(60) };
     case 'run_jobs':
-      return { kind, count: dice.between(1, 3) };
+      return { kind, count: rng.between(1, 3) };
     case 'time_passes':
       return { kind, ms: drawWait(draft) };
     case 'backend_edit':
       return drawBackendEdit(draft);
     case 'replace_user':
-      return { kind, user: dice.below(USERS.length) };
+      return { kind, user: rng.below(USERS.length) };
     case 'crash':
       return { kind };
   }
 }
 
-function drawEdit({ dice, sources }: Draft, device: number): Action {
+function drawEdit({ rng, sources }: Draft, device: number): Action {
   return {
     kind: 'edit',
     device,
-    op: dice.pick(['create', 'create', 'update', 'update', 'update', 'delete']),
-    source: dice.pick(sources),
-    pick: dice.below(PICKS),
-    usesOldId: dice.chance(30),
-    key: dice.chance(30) ? dice.below(NATURAL_KEYS) : null,
-    reference: dice.chance(70) ? dice.below(PICKS) : null,
-    isBad: dice.chance(8),
+    op: rng.pick(['create', 'create', 'update', 'update', 'update', 'delete']),
+    source: rng.pick(sources),
+    pick: rng.below(PICKS),
+    usesOldId: rng.chance(30),
+    key: rng.chance(30) ? rng.below(NATURAL_KEYS) : null,
+    reference: rng.chance(70) ? rng.below(PICKS) : null,
+    isBad: rng.chance(8),
   };
 }
 
-function drawBackendEdit({ dice, sources }: Draft): Action {
+function drawBackendEdit({ rng, sources }: Draft): Action {
   return {
     kind: 'backend_edit',
-    source: dice.pick(sources),
-    user: dice.below(USERS.length),
-    pick: dice.below(PICKS),
-    op: dice.pick(['make', 'change', 'change', 'delete']),
-    isPushed: dice.chance(60),
+    source: rng.pick(sources),
+    user: rng.below(USERS.length),
+    pick: rng.below(PICKS),
+    op: rng.pick(['make', 'change', 'change', 'delete']),
+    isPushed: rng.chance(60),
   };
 }
 
 function drawWait(draft: Draft): number {
-  const ms = draft.dice.pick([5_000, 5_000, 2 * MINUTE_MS, 2 * MINUTE_MS, DAY_MS + MINUTE_MS]);
+  const ms = draft.rng.pick([5_000, 5_000, 2 * MINUTE_MS, 2 * MINUTE_MS, DAY_MS + MINUTE_MS]);
   if (ms < DAY_MS || draft.longWaits++ < LONG_WAITS_MAX) return ms;
   return MINUTE_MS;
 }

@@ -1,8 +1,8 @@
 import type { ModelPartition } from '../model/partition.ts';
 import { callOf, keyOf, partitionText } from '../model/partition.ts';
+import type { HistoryRun } from './history-run.ts';
 import { numberIn, personIn } from './ledger.ts';
 import type { AboutObject } from './uploading-device.ts';
-import type { World } from './world.ts';
 
 interface Seen {
   /** The step in which the object was first seen, without a gap since. */
@@ -13,18 +13,18 @@ interface Seen {
 
 /** Checks md after every step: that it belongs to its user, and that no attribute becomes older. */
 export class MdChecker {
-  readonly #world: World;
+  readonly #run: HistoryRun;
   readonly #seen = new Map<string, Map<string, Seen>>();
   /** Epoch and head of the partitions at the last check. */
   readonly #heads = new Map<string, string>();
 
-  constructor(world: World) {
-    this.#world = world;
+  constructor(run: HistoryRun) {
+    this.#run = run;
   }
 
   async check(): Promise<void> {
-    for (const partition of this.#world.partitions) await this.#checkPartition(partition);
-    for (const device of this.#world.devices) {
+    for (const partition of this.#run.partitions) await this.#checkPartition(partition);
+    for (const device of this.#run.devices) {
       for (const rejected of device.dependent.splice(0)) this.#checkDependent(rejected);
       for (const applied of device.applied.splice(0)) this.#checkApplied(`d${device.index}`, applied);
     }
@@ -32,7 +32,7 @@ export class MdChecker {
 
   #checkDependent({ partition, id, upload }: AboutObject): void {
     const since = this.#seen.get(partitionText(partition))?.get(id)?.since;
-    this.#world.ledger.demand(since === undefined || since >= upload.step, 'UPSIM-4', () => {
+    this.#run.ledger.demand(since === undefined || since >= upload.step, 'UPSIM-4', () => {
       const { op_id: opId } = upload.upload;
       return `${opId} was rejected because ${partitionText(partition)} ${id} is missing, but it exists since step ${since}`;
     });
@@ -40,7 +40,7 @@ export class MdChecker {
 
   /** Checks that md has what was reported as applied, or something newer, unless the backend changed it since. */
   #checkApplied(attribute: string, { partition, id, upload }: AboutObject): void {
-    const { ledger, backend } = this.#world;
+    const { ledger, backend } = this.#run;
     const inBackend = numberIn(backend.objects(partition).get(id)?.[attribute]);
     if (inBackend === null || upload.person !== ledger.personOf(upload.user)) return;
     const inMd = this.#seen.get(partitionText(partition))?.get(id)?.numbers.get(attribute) ?? 0;
@@ -50,13 +50,13 @@ export class MdChecker {
   }
 
   async #checkPartition(partition: ModelPartition): Promise<void> {
-    const { ledger, observer } = this.#world;
+    const { ledger, observer } = this.#run;
     const { epoch, head } = await observer.tidemark.store.partition(keyOf(partition));
     if (this.#heads.get(partitionText(partition)) === `${epoch} ${head}`) return;
     this.#heads.set(partitionText(partition), `${epoch} ${head}`);
     const before = this.#seen.get(partitionText(partition)) ?? new Map<string, Seen>();
     const now = new Map<string, Seen>();
-    for (const [id, attributes] of await objectsOf(this.#world, partition)) {
+    for (const [id, attributes] of await objectsOf(this.#run, partition)) {
       const numbers = new Map<string, number>();
       for (const [name, value] of Object.entries(attributes)) {
         const person = personIn(value);
@@ -75,6 +75,6 @@ export class MdChecker {
   }
 }
 
-export function objectsOf({ observer }: World, partition: ModelPartition) {
+export function objectsOf({ observer }: HistoryRun, partition: ModelPartition) {
   return observer.tidemark.objects.read(callOf(partition));
 }

@@ -1,6 +1,6 @@
 import { type Adapter, AdapterRefusal, type QueryCall, type UploadCall } from '@tidemark/core';
 import { type JsonValue, Refusal } from '@tidemark/protocol';
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { ModelPartition } from '../model/partition.ts';
 import { partitionText } from '../model/partition.ts';
 import type { Ledger, ModelUpload } from './ledger.ts';
@@ -24,7 +24,7 @@ type Fault = 'none' | keyof FaultRates;
 export class ModelBackend implements Adapter {
   readonly #ledger: Ledger;
   readonly #policy: BackendPolicy;
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #partitions = new Map<string, Map<string, Attributes>>();
   readonly #answers = new Map<string, Answer>();
   /** Objects that were deleted at least once; they may be there again. */
@@ -38,10 +38,10 @@ export class ModelBackend implements Adapter {
   /** Pushes an object to the server; null: the object was deleted. */
   push: (partition: ModelPartition, id: string, attributes: Attributes | null) => Promise<void> = async () => undefined;
 
-  constructor(ledger: Ledger, policy: BackendPolicy, dice: Dice) {
+  constructor(ledger: Ledger, policy: BackendPolicy, rng: Rng) {
     this.#ledger = ledger;
     this.#policy = policy;
-    this.#dice = dice;
+    this.#rng = rng;
   }
 
   create = (call: UploadCall & { readonly attributes: JsonValue }) =>
@@ -118,7 +118,7 @@ export class ModelBackend implements Adapter {
     const isNew = !this.#answers.has(call.opId);
     const answer = this.#answers.get(call.opId) ?? this.#perform(call, { op, attributes, made, partition });
     this.#answers.set(call.opId, answer);
-    if (isNew && 'id' in answer && this.#dice.chance(this.#policy.pushPercent))
+    if (isNew && 'id' in answer && this.#rng.chance(this.#policy.pushPercent))
       await this.#pushObject(partition, answer.id);
     if (fault === 'lost' || (fault === 'heldAfter' && !(await this.#hold()))) throw unavailable();
     if ('id' in answer) return answer.id;
@@ -200,7 +200,7 @@ export class ModelBackend implements Adapter {
 
   #drawFault(): Fault {
     const { down, lost, heldBefore, heldAfter } = this.faults;
-    const roll = this.#dice.below(100);
+    const roll = this.#rng.below(100);
     if (roll < down) return 'down';
     if (roll < down + lost) return 'lost';
     if (roll < down + lost + heldBefore) return 'heldBefore';

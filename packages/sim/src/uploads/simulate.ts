@@ -6,10 +6,10 @@ import { failureOf, type Simulation, type SimulationFailure } from '../runner/si
 import { runSimulation, simulationOptions } from '../runner/simulation-command.ts';
 import { Violation } from '../runner/violation.ts';
 import { drawHistory } from './draw-history.ts';
+import { HistoryRun } from './history-run.ts';
 import { MdChecker, objectsOf } from './md-checker.ts';
 import type { Plant } from './planted-bugs.ts';
 import { type Action, partitionOf, sourceAt, type UploadsHistory, USERS } from './step.ts';
-import { World } from './world.ts';
 
 const STEP_MS = 1_000;
 const ROUND_MS = 600_000;
@@ -28,58 +28,58 @@ export const uploadSimulation: Simulation<UploadsHistory> = {
 
 /** Runs one history on a new server. Returns the first failure; null: the history passed. */
 export function runHistory(history: UploadsHistory, plant: Plant = {}): Promise<SimulationFailure | null> {
-  const world = new World(history, plant);
-  const checker = new MdChecker(world);
+  const run = new HistoryRun(history, plant);
+  const checker = new MdChecker(run);
   return failureOf(history, `npm run sim -- uploads --seed ${history.seed}`, async (progress) => {
-    await world.open();
+    await run.open();
     for (const step of history.steps) {
-      world.ledger.step = ++progress.step;
-      world.clock.ms += STEP_MS;
-      await world.during(step.delaySeed, () => perform(world, step));
-      await check(world, checker);
+      run.ledger.step = ++progress.step;
+      run.clock.ms += STEP_MS;
+      await run.during(step.delaySeed, () => perform(run, step));
+      await check(run, checker);
     }
-    world.ledger.step = ++progress.step;
-    await settle(world, checker);
-    await compareWithBackend(world);
+    run.ledger.step = ++progress.step;
+    await settle(run, checker);
+    await compareWithBackend(run);
   });
 }
 
-async function check({ ledger }: World, checker: MdChecker): Promise<void> {
+async function check({ ledger }: HistoryRun, checker: MdChecker): Promise<void> {
   await checker.check();
   const [violation] = ledger.violations;
   if (violation !== undefined) throw violation;
 }
 
-async function perform(world: World, action: Action): Promise<void> {
-  const device = 'device' in action ? world.devices[action.device % world.devices.length] : undefined;
+async function perform(run: HistoryRun, action: Action): Promise<void> {
+  const device = 'device' in action ? run.devices[action.device % run.devices.length] : undefined;
   switch (action.kind) {
     case 'edit':
       return device?.edit(action);
     case 'push':
-      return device && world.push(device, action.times, action.acknowledges);
+      return device && run.push(device, action.times, action.acknowledges);
     case 'pull':
-      return device && world.pull(device, action.acknowledges);
+      return device && run.pull(device, action.acknowledges);
     case 'set_faults':
-      world.backend.faults = action.faults;
+      run.backend.faults = action.faults;
       return;
     case 'release':
-      return world.backend.release(action.pick, action.isAnswered);
+      return run.backend.release(action.pick, action.isAnswered);
     case 'run_jobs':
-      return world.runJobs(action.count);
+      return run.runJobs(action.count);
     case 'time_passes':
-      world.clock.ms += action.ms;
+      run.clock.ms += action.ms;
       return;
     case 'backend_edit':
-      return editInBackend(world, action);
+      return editInBackend(run, action);
     case 'replace_user':
-      return world.replaceUser(userAt(action.user));
+      return run.replaceUser(userAt(action.user));
     case 'crash':
-      return world.crash();
+      return run.crash();
   }
 }
 
 async function editInBackend(
-  { backend, ledger }: World,
+  { backend, ledger }: HistoryRun,
   { source, user, pick, op, isPushed }: Extract<Action, { kind: 'backend_edit' }>,
 ): Promise<void> {
   const partition = partitionOf(sourceAt(source).name, userAt(user));
@@ -96,46 +96,46 @@ function userAt(pick: number): string {
 }
 
 /** Without faults, every device sends its uploads and gets the outcome of each. */
-async function settle(world: World, checker: MdChecker): Promise<void> {
-  world.backend.faults = NO_FAULTS;
+async function settle(run: HistoryRun, checker: MdChecker): Promise<void> {
+  run.backend.faults = NO_FAULTS;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    world.clock.ms += ROUND_MS;
-    for (let held = 0; world.backend.heldCount > 0 && held < HELD_CALLS_MAX; held++) {
-      await world.during(0, () => world.backend.release(0, true));
+    run.clock.ms += ROUND_MS;
+    for (let held = 0; run.backend.heldCount > 0 && held < HELD_CALLS_MAX; held++) {
+      await run.during(0, () => run.backend.release(0, true));
     }
-    for (const device of world.devices) {
-      if (device.outbox.length > 0) await world.during(0, () => world.push(device, 1, false));
+    for (const device of run.devices) {
+      if (device.outbox.length > 0) await run.during(0, () => run.push(device, 1, false));
     }
-    await world.during(0, () => world.runJobs(JOBS_PER_ROUND));
-    for (const device of world.devices) await world.during(0, () => world.pull(device, true));
-    await check(world, checker);
-    if (world.backend.heldCount === 0 && (await world.jobsLeft()) === 0 && openOf(world).length === 0) return;
+    await run.during(0, () => run.runJobs(JOBS_PER_ROUND));
+    for (const device of run.devices) await run.during(0, () => run.pull(device, true));
+    await check(run, checker);
+    if (run.backend.heldCount === 0 && (await run.jobsLeft()) === 0 && openOf(run).length === 0) return;
   }
-  const left = `${await world.jobsLeft()} jobs, no outcome of ${openOf(world).join(', ') || 'none'}`;
+  const left = `${await run.jobsLeft()} jobs, no outcome of ${openOf(run).join(', ') || 'none'}`;
   throw new Violation('UPSIM-1', `uploads do not finish: ${left}`);
 }
 
-function openOf({ devices }: World): readonly string[] {
+function openOf({ devices }: HistoryRun): readonly string[] {
   return devices.flatMap(({ open }) => open.map(({ upload }) => upload.op_id));
 }
 
 /** Checks that md is what the backend has, after one more refresh. */
-async function compareWithBackend(world: World): Promise<void> {
-  world.clock.ms += ROUND_MS;
-  for (const device of world.devices) await world.during(0, () => world.pull(device, true));
-  for (const partition of world.partitions) {
-    if (!isPulled(world, partition)) continue;
-    const md = Object.fromEntries(await objectsOf(world, partition));
-    const backend = Object.fromEntries(world.backend.objects(partition));
+async function compareWithBackend(run: HistoryRun): Promise<void> {
+  run.clock.ms += ROUND_MS;
+  for (const device of run.devices) await run.during(0, () => run.pull(device, true));
+  for (const partition of run.partitions) {
+    if (!isPulled(run, partition)) continue;
+    const md = Object.fromEntries(await objectsOf(run, partition));
+    const backend = Object.fromEntries(run.backend.objects(partition));
     if (isDeepStrictEqual(plain(md), plain(backend))) continue;
     const detail = `md of ${partitionText(partition)} is ${JSON.stringify(md)}, the backend has ${JSON.stringify(backend)}`;
     throw new Violation('UPSIM-5', detail);
   }
-  const [violation] = world.ledger.violations;
+  const [violation] = run.ledger.violations;
   if (violation !== undefined) throw violation;
 }
 
-function isPulled({ devices }: World, { user }: ModelPartition): boolean {
+function isPulled({ devices }: HistoryRun, { user }: ModelPartition): boolean {
   return user === null || devices.some((device) => device.user === user);
 }
 

@@ -1,12 +1,12 @@
 import { parseJson, REFUSALS } from '@tidemark/protocol';
 import type { Answer, Outgoing } from '../kit/sender.ts';
 import type { Expected } from './conformance-case.ts';
-import { ANY_TEXT, differences, type KeptValues, Matcher, REQUEST_ID } from './matcher.ts';
+import { ANY_TEXT, type CapturedValues, differences, Matcher, REQUEST_ID } from './matcher.ts';
 
 export interface Answered {
   readonly outgoing: Outgoing;
   readonly answer: Answer;
-  readonly kept: KeptValues;
+  readonly kept: CapturedValues;
   /** Texts that no answer may contain. */
   readonly secrets: readonly string[];
 }

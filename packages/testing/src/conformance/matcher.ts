@@ -1,12 +1,12 @@
 /** Values of earlier answers of the same case: ids and tokens that the server chose. */
-export type KeptValues = Map<string, string>;
+export type CapturedValues = Map<string, string>;
 
 /** A part of an expected value that is not known in advance. */
 export class Matcher {
   readonly name: string;
-  readonly accepts: (value: unknown, kept: KeptValues) => boolean;
+  readonly accepts: (value: unknown, kept: CapturedValues) => boolean;
 
-  constructor(name: string, accepts: (value: unknown, kept: KeptValues) => boolean) {
+  constructor(name: string, accepts: (value: unknown, kept: CapturedValues) => boolean) {
     this.name = name;
     this.accepts = accepts;
   }
@@ -69,7 +69,7 @@ export function listOf(item: unknown, least = 1): Matcher {
 }
 
 /** Compares whole values. Returns every difference: missing, additional and different members. */
-export function differences(expected: unknown, actual: unknown, kept: KeptValues, at = ''): readonly string[] {
+export function differences(expected: unknown, actual: unknown, kept: CapturedValues, at = ''): readonly string[] {
   if (expected instanceof Matcher) {
     return expected.accepts(actual, kept) ? [] : [`${place(at)} is not ${expected.name}: ${shown(actual)}`];
   }
@@ -83,7 +83,7 @@ export function differences(expected: unknown, actual: unknown, kept: KeptValues
 function memberDifferences(
   expected: Readonly<Record<string, unknown>>,
   actual: Readonly<Record<string, unknown>>,
-  kept: KeptValues,
+  kept: CapturedValues,
   at: string,
 ): readonly string[] {
   const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);

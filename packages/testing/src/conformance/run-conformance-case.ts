@@ -11,7 +11,7 @@ import type {
   ServerUnderTest,
   Step,
 } from './conformance-case.ts';
-import type { KeptValues } from './matcher.ts';
+import type { CapturedValues } from './matcher.ts';
 
 /** Returns why a case cannot run against this server; null: it can. */
 export function reasonToSkip({ needs = [] }: ConformanceCase, server: ServerUnderTest): string | null {
@@ -35,7 +35,7 @@ function offers(server: ServerUnderTest, capability: Capability): boolean {
 
 /** Runs a case. Throws an error that names the request, its answer and the expected one. */
 export async function runConformanceCase(conformanceCase: ConformanceCase, server: ServerUnderTest): Promise<void> {
-  const kept: KeptValues = new Map([
+  const kept: CapturedValues = new Map([
     ['login', server.login],
     ['password', server.password],
     ['admin_token', server.token],
@@ -73,7 +73,7 @@ async function registerDevice({ device }: DeviceStep, server: ServerUnderTest): 
   await server.registerDevice(device.user, device.attributes);
 }
 
-async function runExchange([sent, expected]: Exchange, server: ServerUnderTest, kept: KeptValues, place: number) {
+async function runExchange([sent, expected]: Exchange, server: ServerUnderTest, kept: CapturedValues, place: number) {
   const outgoing = outgoingOf(sent, server, kept);
   const answer = await server.send(outgoing);
   server.observe?.(outgoing, answer);
@@ -81,7 +81,7 @@ async function runExchange([sent, expected]: Exchange, server: ServerUnderTest, 
   if (problems.length > 0) throw new Error(report(place, outgoing, answer, problems));
 }
 
-function outgoingOf(sent: Sent, server: ServerUnderTest, kept: KeptValues): Outgoing {
+function outgoingOf(sent: Sent, server: ServerUnderTest, kept: CapturedValues): Outgoing {
   const { method, headers = {}, json, text } = sent;
   const fill = (value: string) => filled(value, kept, (found) => found);
   const given = Object.entries(headers).map(([name, value]) => [name, fill(value)]);
@@ -98,7 +98,7 @@ function outgoingOf(sent: Sent, server: ServerUnderTest, kept: KeptValues): Outg
   };
 }
 
-function filled(text: string, kept: KeptValues, written: (found: string) => string): string {
+function filled(text: string, kept: CapturedValues, written: (found: string) => string): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
     const found = kept.get(name);
     return found === undefined ? whole : written(found);

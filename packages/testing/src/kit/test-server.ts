@@ -28,14 +28,14 @@ export const fastPasswords = weakPasswords({ bytes: randomBytes });
 const silent = () => undefined;
 
 /** A silent log that passes error lines to `onFault`. */
-export function quietLog(onFault: (line: string) => void = silent): ServerLog {
+export function silentLog(onFault: (line: string) => void = silent): ServerLog {
   return openLog({ level: 'error', format: 'json', stream: { write: onFault } });
 }
 
 /** Starts a server in this process, with its own port and folder, and by default with passwords that are hashed fast. */
 export async function startTestServer(
   changes: Partial<Config> = {},
-  log: ServerLog = quietLog(),
+  log: ServerLog = silentLog(),
   passwords: Passwords = fastPasswords,
 ): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));

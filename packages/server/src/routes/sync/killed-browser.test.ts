@@ -213,23 +213,23 @@ it('[TABS-5] five tabs with random edits, reloads, closings, offline periods, cr
   };
   for (let step = 0; step < STEPS; step++) {
     const at = below(five.tabs.length);
-    const dice = below(120);
-    const id = dice < 70 ? `o${below(OBJECTS)}` : `new${step}`;
-    if (dice < 90) {
-      const call = dice < 70 ? `update('${id}', { n: ${step} })` : `create({ n: ${step} }, { id: '${id}' })`;
+    const roll = below(120);
+    const id = roll < 70 ? `o${below(OBJECTS)}` : `new${step}`;
+    if (roll < 90) {
+      const call = roll < 70 ? `update('${id}', { n: ${step} })` : `create({ n: ${step} }, { id: '${id}' })`;
       await five.tabs[at]?.evaluate(`orders.${call}.then(() => undefined)`);
       expected.set(id, step);
       count('edits');
-    } else if (dice < 98) {
+    } else if (roll < 98) {
       await five.reload(at);
       count('reloads');
-    } else if (dice < 102) {
+    } else if (roll < 102) {
       await five.replace(at, 'close');
       count('closings');
-    } else if (dice < 106) {
+    } else if (roll < 106) {
       count((await five.replace(at, 'crash')) ? 'crashes' : 'closings');
-    } else if (dice < 118) {
-      await five.setOffline(dice < 112);
+    } else if (roll < 118) {
+      await five.setOffline(roll < 112);
       count('switches');
     } else {
       await kill(step);

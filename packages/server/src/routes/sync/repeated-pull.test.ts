@@ -1,5 +1,5 @@
 import { Caller, makeUser, openDevice, type TestDevice } from '@tidemark/testing';
-import { fastPasswords, quietLog, startTestServer, type TestServer } from '@tidemark/testing/server';
+import { fastPasswords, silentLog, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { compose } from '../../compose.ts';
 
@@ -40,7 +40,7 @@ async function answersAfter(change: () => Promise<unknown>): Promise<readonly { 
 
 beforeEach(async () => {
   first = await startTestServer();
-  const second = await compose({ ...first.config, port: 0 }, quietLog(), { passwords: fastPasswords });
+  const second = await compose({ ...first.config, port: 0 }, silentLog(), { passwords: fastPasswords });
   admin = new Caller(first.url, first.token);
   await admin.post('/rc/v1/sources', { name: 'Note', partition_type: 'app' });
   await admin.post('/app/v1/Note/push_objects', { objects: { n1: { text: 'one' } } });

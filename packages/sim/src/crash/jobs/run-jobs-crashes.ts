@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { Dice, seededRandom, temporaryFolder } from '@tidemark/testing/kit';
+import { Rng, seededRandom, temporaryFolder } from '@tidemark/testing/kit';
 import { runWorker } from '../../processes/run-worker.ts';
 import type { Command } from '../../runner/command.ts';
 import { JobsHistory } from './jobs-history.ts';
@@ -25,12 +25,12 @@ export async function runJobsCrashes(options: JobsCrashOptions): Promise<JobsHis
   const { rounds, seed, confirmsEarly = false } = options;
   const history = new JobsHistory();
   const folder = join(options.folder, 'store');
-  const dice = new Dice(seededRandom(seed));
+  const rng = new Rng(seededRandom(seed));
   for (let round = 1; round <= rounds && history.problems.length === 0; round++) {
     const { lines } = await runWorker<Line>({
       program: 'crash/jobs/worker.js',
-      options: { folder, seed: dice.below(1_000_000), next: history.next(), confirmsEarly },
-      kill: { isCounted: () => true, count: dice.between(2, 300), delayMs: dice.between(0, 12) },
+      options: { folder, seed: rng.below(1_000_000), next: history.next(), confirmsEarly },
+      kill: { isCounted: () => true, count: rng.between(2, 300), delayMs: rng.between(0, 12) },
     });
     for (const line of lines) history.add(line);
     for (const finding of await findingsIn(folder)) history.problems.push(`round ${round}: ${finding}`);

@@ -1,6 +1,6 @@
 import type { Jobs, LeasedJob } from '@tidemark/core';
 import { openEmbeddedStore } from '@tidemark/store-embedded';
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import { runAsWorker, writeLine } from '../../processes/worker.ts';
 import { ATTEMPTS_MAX, LEASE_MS, type Line, nameOf, ORDERS, QUEUE, type WorkerOptions } from './line.ts';
 
@@ -25,7 +25,7 @@ async function announced<T>(before: Line, after: Line, confirmsEarly: boolean, a
 }
 
 async function produce(jobs: Jobs, options: WorkerOptions, which: number): Promise<never> {
-  const dice = new Dice(seededRandom(options.seed * 100 + which));
+  const rng = new Rng(seededRandom(options.seed * 100 + which));
   const order = ORDERS[which] ?? 'none';
   let next = options.next[which] ?? 0;
   for (;;) {
@@ -35,7 +35,7 @@ async function produce(jobs: Jobs, options: WorkerOptions, which: number): Promi
       continue;
     }
     const first = next;
-    const names = Array.from({ length: dice.between(1, BATCH_MAX) }, (_, index) => nameOf(order, first + index));
+    const names = Array.from({ length: rng.between(1, BATCH_MAX) }, (_, index) => nameOf(order, first + index));
     next += names.length;
     const batch = names.map((payload) => ({ kind: 'work', payload, attemptsMax: ATTEMPTS_MAX, order }));
     await announced({ say: 'enqueue', names }, { say: 'enqueued', names }, options.confirmsEarly, () =>
@@ -45,20 +45,20 @@ async function produce(jobs: Jobs, options: WorkerOptions, which: number): Promi
 }
 
 async function consume(jobs: Jobs, options: WorkerOptions, which: number): Promise<never> {
-  const dice = new Dice(seededRandom(options.seed * 100 + 50 + which));
+  const rng = new Rng(seededRandom(options.seed * 100 + 50 + which));
   for (;;) {
     const leasedAtMs = Date.now();
-    const held = dice.chance(50)
+    const held = rng.chance(50)
       ? await leaseOne(jobs)
-      : await jobs.leaseMany(QUEUE, LEASE_MS, dice.between(1, BATCH_MAX));
+      : await jobs.leaseMany(QUEUE, LEASE_MS, rng.between(1, BATCH_MAX));
     if (held.length === 0) {
       await new Promise((resolve) => setImmediate(resolve));
       continue;
     }
     // On a slow machine the lease may have ended: then another consumer may have run the job already.
     const isLeased = () => Date.now() < leasedAtMs + LEASE_MS;
-    if (dice.chance(50) && isLeased()) await runAll(jobs, held, options.confirmsEarly);
-    else await runEach(held, isLeased, (job) => run(jobs, job, options.confirmsEarly, dice));
+    if (rng.chance(50) && isLeased()) await runAll(jobs, held, options.confirmsEarly);
+    else await runEach(held, isLeased, (job) => run(jobs, job, options.confirmsEarly, rng));
   }
 }
 
@@ -85,10 +85,10 @@ async function runAll(jobs: Jobs, held: readonly LeasedJob[], confirmsEarly: boo
   for (const [index, { payload: name }] of held.entries()) if (counted[index] === true) report({ say: 'acked', name });
 }
 
-async function run(jobs: Jobs, job: LeasedJob, confirmsEarly: boolean, dice: Dice): Promise<void> {
+async function run(jobs: Jobs, job: LeasedJob, confirmsEarly: boolean, rng: Rng): Promise<void> {
   const name = job.payload;
   report({ say: 'run', name });
-  const roll = dice.below(100);
+  const roll = rng.below(100);
   if (roll < 5) return;
   if (roll < 15) return void (await jobs.retry(job, Date.now(), 'again'));
   if (roll < 25) return void (await jobs.giveBack(job));

@@ -1,7 +1,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tidemark } from '@tidemark/core';
-import { Dice, seededRandom, type TemporaryFolder, temporaryFolder } from '@tidemark/testing/kit';
+import { Rng, seededRandom, type TemporaryFolder, temporaryFolder } from '@tidemark/testing/kit';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { keyOf } from '../../model/partition.ts';
 import { checkStore } from './check-store.ts';
@@ -10,7 +10,7 @@ import { openTidemark } from './open-tidemark.ts';
 import type { Operation } from './operation.ts';
 import { performOperation } from './perform-operation.ts';
 import { runCrashes } from './run-crashes.ts';
-import { World } from './world.ts';
+import { StoreModel } from './store-model.ts';
 
 // These tests damage a store and show that the check notices.
 
@@ -20,12 +20,12 @@ const FEW = { first: 0, count: 3, seed: 8 } as const;
 
 let folder: TemporaryFolder;
 let tidemark: Tidemark;
-let world: World;
+let model: StoreModel;
 
 beforeEach(async () => {
   folder = await temporaryFolder();
   tidemark = await openTidemark(join(folder.path, 'store'));
-  world = new World();
+  model = new StoreModel();
   await acknowledge({ kind: 'declare_source', target: 'shared' });
   await acknowledge({ kind: 'declare_source', target: 'own' });
   await acknowledge({ kind: 'create_user' });
@@ -41,15 +41,15 @@ afterEach(async () => {
 
 async function acknowledge(operation: Operation): Promise<void> {
   begin(operation);
-  world.add({ say: 'done', writer: WRITER, answer: await performOperation(tidemark, WRITER, operation) });
+  model.add({ say: 'done', writer: WRITER, answer: await performOperation(tidemark, WRITER, operation) });
 }
 
 function begin(operation: Operation): void {
-  world.add({ say: 'begin', writer: WRITER, operation });
+  model.add({ say: 'begin', writer: WRITER, operation });
 }
 
 async function rulesBroken(): Promise<string[]> {
-  const { problems } = await checkStore(tidemark, world, new Dice(seededRandom(1)));
+  const { problems } = await checkStore(tidemark, model, new Rng(seededRandom(1)));
   return [...new Set(problems.map(({ rule }) => rule))].sort();
 }
 
@@ -69,7 +69,7 @@ describe('the check of a store', () => {
 
   it('the check of a store reports an acknowledged operation that was never performed', async () => {
     begin({ kind: 'push_objects', target: 'own', objects: { ...FEW, first: 10 } });
-    world.add({ say: 'done', writer: WRITER, answer: { kind: 'done' } });
+    model.add({ say: 'done', writer: WRITER, answer: { kind: 'done' } });
     expect(await rulesBroken()).toEqual(['CRASH-1']);
   });
 
@@ -134,8 +134,8 @@ describe('the check of a store', () => {
   });
 
   it('the check of a store reports a device that had to start over without a reason', async () => {
-    world.devices[WRITER]?.device.setToken('1.e.5.b5.0');
-    expect((await checkStore(tidemark, world, new Dice(seededRandom(1)))).problems).toContainEqual({
+    model.devices[WRITER]?.device.setToken('1.e.5.b5.0');
+    expect((await checkStore(tidemark, model, new Rng(seededRandom(1)))).problems).toContainEqual({
       rule: 'CRASH-6',
       detail: expect.stringContaining('had to start over'),
     });

@@ -1,6 +1,6 @@
 import type { Tidemark } from '@tidemark/core';
 import { parseJson, Refusal } from '@tidemark/protocol';
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import { objectText } from '../../model/objects.ts';
 import type { PageRead } from '../../model/page.ts';
 import { factKey } from './facts.ts';
@@ -9,7 +9,7 @@ import type { PullOperation } from './operation.ts';
 import { performOperation } from './perform-operation.ts';
 import { type Problem, problemAbout } from './problem.ts';
 import { readStore } from './read-store.ts';
-import type { Settlement, World } from './world.ts';
+import type { Settlement, StoreModel } from './store-model.ts';
 
 const PAGES_MAX = 10_000;
 
@@ -19,14 +19,14 @@ export interface Check {
 }
 
 /** Compares a store that nobody writes to with the model: its content, then what devices get from it. */
-export async function checkStore(tidemark: Tidemark, world: World, dice: Dice): Promise<Check> {
-  const settlement = world.settle(await readStore(tidemark));
-  const problems = [...world.takeProblems()];
+export async function checkStore(tidemark: Tidemark, model: StoreModel, rng: Rng): Promise<Check> {
+  const settlement = model.settle(await readStore(tidemark));
+  const problems = [...model.takeProblems()];
   // Devices of a wrong store would only repeat its problems.
   if (problems.length > 0) return { settlement, problems };
   for (const writer of WRITERS) {
-    const isRegistered = world.facts.has(factKey.client(clientOf(writer)));
-    const check = isRegistered ? checkDevice(tidemark, world, writer, dice) : checkRefused(tidemark, writer);
+    const isRegistered = model.facts.has(factKey.client(clientOf(writer)));
+    const check = isRegistered ? checkDevice(tidemark, model, writer, rng) : checkRefused(tidemark, writer);
     problems.push(...(await check));
   }
   return { settlement, problems };
@@ -42,42 +42,47 @@ async function checkRefused(tidemark: Tidemark, writer: number): Promise<readonl
 }
 
 /** Lets the device catch up with the token it had before the crash. Then it must hold exactly md. */
-async function checkDevice(tidemark: Tidemark, world: World, writer: number, dice: Dice): Promise<readonly Problem[]> {
-  const objectsMax = dice.pick([1_000, 1_000, dice.between(20, 200)]);
-  await catchUp(tidemark, world, writer, objectsMax);
-  const device = world.devices[writer]?.device;
+async function checkDevice(
+  tidemark: Tidemark,
+  model: StoreModel,
+  writer: number,
+  rng: Rng,
+): Promise<readonly Problem[]> {
+  const objectsMax = rng.pick([1_000, 1_000, rng.between(20, 200)]);
+  await catchUp(tidemark, model, writer, objectsMax);
+  const device = model.devices[writer]?.device;
   const held = new Map([...(device?.objects ?? [])].map(([id, { attributes }]) => [id, objectText(attributes)]));
   const prefix = factKey.object(partitionOf(writer, deviceTarget(writer)), '');
-  const wanted = new Map([...world.facts].filter(([key]) => key.startsWith(prefix)));
+  const wanted = new Map([...model.facts].filter(([key]) => key.startsWith(prefix)));
   const wrong = [...wanted].filter(([key, text]) => held.get(key.slice(prefix.length)) !== text).map(([key]) => key);
-  const problems = [...world.takeProblems()];
+  const problems = [...model.takeProblems()];
   if (wrong.length > 0 || held.size !== wanted.size) {
     const what = `the device of writer ${writer} holds ${held.size} objects instead of ${wanted.size}; different`;
     problems.push(problemAbout('CRASH-6', what, wrong));
   }
   const token = device?.token ?? null;
-  const again = await pull(tidemark, world, writer, objectsMax);
+  const again = await pull(tidemark, model, writer, objectsMax);
   const { size, checksum } = again;
   if (JSON.stringify(again) !== JSON.stringify({ token, more: false, size, checksum })) {
     problems.push(problemAbout('CRASH-6', 'a device that has caught up gets more', [JSON.stringify(again)]));
   }
-  return [...problems, ...world.takeProblems()];
+  return [...problems, ...model.takeProblems()];
 }
 
-async function catchUp(tidemark: Tidemark, world: World, writer: number, objectsMax: number): Promise<void> {
+async function catchUp(tidemark: Tidemark, model: StoreModel, writer: number, objectsMax: number): Promise<void> {
   for (let count = 0; count < PAGES_MAX; count++) {
-    const { more } = await pull(tidemark, world, writer, objectsMax);
+    const { more } = await pull(tidemark, model, writer, objectsMax);
     if (!more) return;
   }
   throw new Error(`the device of writer ${writer} did not catch up in ${PAGES_MAX} pages`);
 }
 
 /** Pulls with the token of the device. The model gets the page and the tidemark as if a worker had reported them. */
-async function pull(tidemark: Tidemark, world: World, writer: number, objectsMax: number): Promise<PageRead> {
-  const operation = pullOf(writer, world.devices[writer]?.device.token ?? null, objectsMax);
-  world.add({ say: 'begin', writer, operation });
+async function pull(tidemark: Tidemark, model: StoreModel, writer: number, objectsMax: number): Promise<PageRead> {
+  const operation = pullOf(writer, model.devices[writer]?.device.token ?? null, objectsMax);
+  model.add({ say: 'begin', writer, operation });
   const answer = await performOperation(tidemark, writer, operation);
-  world.add({ say: 'done', writer, answer });
+  model.add({ say: 'done', writer, answer });
   if (answer.kind !== 'page') throw new Error(`a pull was answered with ${answer.kind}`);
   return parseJson(answer.text) as PageRead;
 }

@@ -1,4 +1,4 @@
-import type { Dice } from '@tidemark/testing/kit';
+import type { Rng } from '@tidemark/testing/kit';
 import type { KillPlan } from '../../processes/run-worker.ts';
 import type { Line } from './line.ts';
 import { isBatch } from './operation.ts';
@@ -25,24 +25,24 @@ const KINDS: readonly StoreKillPlan['kind'][] = [
   'new_folder',
 ];
 
-export function drawKillPlan(dice: Dice, round: number): StoreKillPlan {
+export function drawKillPlan(rng: Rng, round: number): StoreKillPlan {
   const kind = KINDS[round % KINDS.length] ?? 'busy';
   const isCounted = (line: Line) => isOfKind(kind, line);
   switch (kind) {
     case 'new_folder':
-      return { kind, isCounted, count: 1, delayMs: dice.between(0, 60), batchPercent: 3 };
+      return { kind, isCounted, count: 1, delayMs: rng.between(0, 60), batchPercent: 3 };
     case 'opening':
-      return { kind, isCounted, count: 1, delayMs: dice.between(0, 150), batchPercent: 3 };
+      return { kind, isCounted, count: 1, delayMs: rng.between(0, 150), batchPercent: 3 };
     case 'batch':
-      return { kind, isCounted, count: dice.between(1, 2), delayMs: dice.between(0, 80), batchPercent: 15 };
+      return { kind, isCounted, count: rng.between(1, 2), delayMs: rng.between(0, 80), batchPercent: 15 };
     case 'busy':
-      return { kind, isCounted, count: drawCount(dice), delayMs: dice.between(0, 3), batchPercent: 1 };
+      return { kind, isCounted, count: drawCount(rng), delayMs: rng.between(0, 3), batchPercent: 1 };
   }
 }
 
 /** Mostly early kills, so that there are many rounds. */
-function drawCount(dice: Dice): number {
-  return dice.chance(20) ? dice.between(100, 600) : dice.between(1, 100);
+function drawCount(rng: Rng): number {
+  return rng.chance(20) ? rng.between(100, 600) : rng.between(1, 100);
 }
 
 function isOfKind(kind: StoreKillPlan['kind'], line: Line): boolean {

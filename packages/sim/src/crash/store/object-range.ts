@@ -1,5 +1,5 @@
 import type { JsonValue } from '@tidemark/protocol';
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import type { Attributes, ObjectsGiven, Write } from '../../model/write.ts';
 import { objectId, partitionOf } from './names.ts';
 import type { ObjectRange, ObjectsOperation } from './operation.ts';
@@ -11,17 +11,17 @@ const VALUES: readonly JsonValue[] = [0, 1, 'x', null, 'ä\u2028"\\', [1, { b: 2
 
 /** Returns the objects of a range: the same ones in every process. */
 export function objectsInRange(writer: number, range: ObjectRange): ObjectsGiven {
-  const dice = new Dice(seededRandom(range.seed));
-  return Object.fromEntries(idsInRange(writer, range).map((id) => [id, drawAttributes(dice)]));
+  const rng = new Rng(seededRandom(range.seed));
+  return Object.fromEntries(idsInRange(writer, range).map((id) => [id, drawAttributes(rng)]));
 }
 
 export function idsInRange(writer: number, { first, count }: ObjectRange): readonly string[] {
   return Array.from({ length: count }, (_, index) => objectId(writer, first + index));
 }
 
-function drawAttributes(dice: Dice): Attributes {
-  const names = NAMES.filter(() => dice.chance(40));
-  return Object.fromEntries((names.length === 0 ? ['a'] : names).map((name) => [name, dice.pick(VALUES)]));
+function drawAttributes(rng: Rng): Attributes {
+  const names = NAMES.filter(() => rng.chance(40));
+  return Object.fromEntries((names.length === 0 ? ['a'] : names).map((name) => [name, rng.pick(VALUES)]));
 }
 
 /** Returns the write of objects that an operation means. */

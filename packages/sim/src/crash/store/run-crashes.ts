@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tidemark } from '@tidemark/core';
-import { Dice, seededRandom, temporaryFolder } from '@tidemark/testing/kit';
+import { Rng, seededRandom, temporaryFolder } from '@tidemark/testing/kit';
 import { runWorker } from '../../processes/run-worker.ts';
 import { type Command, UsageError } from '../../runner/command.ts';
 import { type Check, checkStore } from './check-store.ts';
@@ -9,7 +9,7 @@ import { drawKillPlan, type StoreKillPlan } from './kill-plan.ts';
 import type { Line } from './line.ts';
 import { openTidemark } from './open-tidemark.ts';
 import { type Problem, problemAbout } from './problem.ts';
-import { type Settlement, World } from './world.ts';
+import { type Settlement, StoreModel } from './store-model.ts';
 
 export interface CrashOptions {
   readonly rounds: number;
@@ -38,10 +38,10 @@ const NOTHING_SETTLED: Settlement = { applied: 0, notApplied: 0, neither: 0 };
  * that test a new one. Ends early at the first round with a problem.
  */
 export async function runCrashes(options: CrashOptions): Promise<readonly RoundReport[]> {
-  const world = new World();
+  const model = new StoreModel();
   const reports: RoundReport[] = [];
   for (let round = 1; round <= options.rounds; round++) {
-    const report = await runRound(options, world, round);
+    const report = await runRound(options, model, round);
     reports.push(report);
     options.onRound?.(report);
     if (report.problems.length > 0) break;
@@ -54,20 +54,20 @@ export function replayCommand({ rounds, seed }: Pick<CrashOptions, 'rounds' | 's
   return `npm run sim -- crash --rounds ${rounds} --seed ${seed}`;
 }
 
-async function runRound(options: CrashOptions, ownWorld: World, round: number): Promise<RoundReport> {
+async function runRound(options: CrashOptions, ownModel: StoreModel, round: number): Promise<RoundReport> {
   const startedMs = performance.now();
-  const dice = new Dice(seededRandom(options.seed * 1_000_003 + round));
-  const plan = drawKillPlan(dice, round - 1);
+  const rng = new Rng(seededRandom(options.seed * 1_000_003 + round));
+  const plan = drawKillPlan(rng, round - 1);
   const isNewFolder = plan.kind === 'new_folder';
   const folder = join(options.folder, isNewFolder ? `new-${round}` : 'store');
-  const world = isNewFolder ? new World() : ownWorld;
+  const model = isNewFolder ? new StoreModel() : ownModel;
   const { lines } = await runWorker<Line>({
     program: 'crash/store/worker.js',
-    options: { folder, ...workerOptions(options, world, plan, dice) },
+    options: { folder, ...workerOptions(options, model, plan, rng) },
     kill: plan,
   });
   const file = join(options.folder, `round-${round}.jsonl`);
-  const { settlement, problems } = await checkRound(world, lines, folder, dice).catch((error: unknown) => {
+  const { settlement, problems } = await checkRound(model, lines, folder, rng).catch((error: unknown) => {
     keepLines(file, lines);
     throw error;
   });
@@ -77,18 +77,18 @@ async function runRound(options: CrashOptions, ownWorld: World, round: number): 
   return { round, plan, acknowledged, settlement, problems, tookMs: performance.now() - startedMs };
 }
 
-function workerOptions({ acknowledgesEarly = false }: CrashOptions, world: World, plan: StoreKillPlan, dice: Dice) {
+function workerOptions({ acknowledgesEarly = false }: CrashOptions, model: StoreModel, plan: StoreKillPlan, rng: Rng) {
   const { batchPercent } = plan;
-  const seed = dice.below(2 ** 31);
-  return { seed, batchPercent, knownKeys: world.knownKeys(), tokens: world.tokens(), acknowledgesEarly };
+  const seed = rng.below(2 ** 31);
+  return { seed, batchPercent, knownKeys: model.knownKeys(), tokens: model.tokens(), acknowledgesEarly };
 }
 
-async function checkRound(world: World, lines: readonly Line[], folder: string, dice: Dice): Promise<Check> {
-  for (const line of lines) world.add(line);
+async function checkRound(model: StoreModel, lines: readonly Line[], folder: string, rng: Rng): Promise<Check> {
+  for (const line of lines) model.add(line);
   const tidemark = await reopen(folder);
   if ('rule' in tidemark) return { settlement: NOTHING_SETTLED, problems: [tidemark] };
   try {
-    return await checkStore(tidemark, world, dice);
+    return await checkStore(tidemark, model, rng);
   } finally {
     await tidemark.store.close();
   }

@@ -1,5 +1,5 @@
 import type { Tidemark } from '@tidemark/core';
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import { runAsWorker, writeLine } from '../../processes/worker.ts';
 import { drawOperation, type WriterState } from './draw-operation.ts';
 import { factKey } from './facts.ts';
@@ -13,13 +13,13 @@ const LIFE_MS = 600_000;
 
 class WriterLoop {
   readonly #tidemark: Tidemark;
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #acknowledgesEarly: boolean;
   #state: WriterState;
 
   constructor(tidemark: Tidemark, options: WorkerOptions, writer: number) {
     this.#tidemark = tidemark;
-    this.#dice = new Dice(seededRandom(options.seed * WRITERS.length + writer));
+    this.#rng = new Rng(seededRandom(options.seed * WRITERS.length + writer));
     this.#acknowledgesEarly = options.acknowledgesEarly;
     this.#state = {
       writer,
@@ -45,7 +45,7 @@ class WriterLoop {
   }
 
   async run(): Promise<never> {
-    for (;;) await this.#perform(drawOperation(this.#dice, this.#state));
+    for (;;) await this.#perform(drawOperation(this.#rng, this.#state));
   }
 
   async #perform(operation: Operation): Promise<void> {

@@ -5,8 +5,8 @@ import { openEmbeddedStore } from '@tidemark/store-embedded';
 import {
   answerJson,
   collectingLog,
-  Dice,
   openFakeBackend,
+  Rng,
   seededRandom,
   temporaryFolder,
   weakPasswords,
@@ -39,7 +39,7 @@ export async function runUploadsCrashes(options: UploadsCrashOptions): Promise<U
   const server = await openFakeBackend(() => 'unsigned');
   server.on('*', ({ call, body }, response) => answerJson(response, { id: backend.perform(call, body) }));
   const device = await enqueueUploads(folder, uploadsFor(count));
-  const dice = new Dice(seededRandom(seed));
+  const rng = new Rng(seededRandom(seed));
   const perKill = Math.floor(count / (killsMax + 1));
   const work = async (kill: { readonly count: number; readonly delayMs: number } | null) => {
     const { lines, isKilled } = await runWorker<Line>({
@@ -53,8 +53,8 @@ export async function runUploadsCrashes(options: UploadsCrashOptions): Promise<U
   };
   let kills = 0;
   while (kills < killsMax && backend.effects.size < count) {
-    const calls = dice.between(1, Math.max(2, perKill * 2));
-    if (await work({ count: calls, delayMs: dice.between(0, 12) })) kills++;
+    const calls = rng.between(1, Math.max(2, perKill * 2));
+    if (await work({ count: calls, delayMs: rng.between(0, 12) })) kills++;
   }
   await work(null);
   const calls = server.requests.length;

@@ -1,4 +1,4 @@
-import type { Dice } from '@tidemark/client-testing';
+import type { Rng } from '@tidemark/client-testing';
 import type { Outgoing } from '../../kit/sender.ts';
 import type { ApiParameter, Endpoint, Schema } from '../api-document.ts';
 import { segment } from '../requests.ts';
@@ -7,32 +7,32 @@ import { junkText, junkValue } from './junk.ts';
 import { spoilText, spoilValue } from './spoil.ts';
 
 /** Draws a request to an endpoint: often valid, often invalid in one place, sometimes in several. */
-export function drawRequest(endpoint: Endpoint, token: string, dice: Dice): Outgoing {
+export function drawRequest(endpoint: Endpoint, token: string, rng: Rng): Outgoing {
   const { method, template, operation } = endpoint;
   const { parameters = [] } = operation;
-  const path = drawPath(template, parameters, dice);
-  const query = drawQuery(parameters, dice);
-  const body = drawBody(endpoint, dice);
+  const path = drawPath(template, parameters, rng);
+  const query = drawQuery(parameters, rng);
+  const body = drawBody(endpoint, rng);
   return {
-    method: dice.chance(3) ? dice.pick(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD']) : method,
+    method: rng.chance(3) ? rng.pick(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD']) : method,
     path: query === '' ? path : `${path}?${query}`,
-    headers: { ...drawToken(token, dice), ...drawHeaders(body !== null, dice) },
+    headers: { ...drawToken(token, rng), ...drawHeaders(body !== null, rng) },
     body,
   };
 }
 
-function drawPath(template: string, parameters: readonly ApiParameter[], dice: Dice): string {
+function drawPath(template: string, parameters: readonly ApiParameter[], rng: Rng): string {
   const path = template.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
     const schema = parameters.find((parameter) => parameter.name === name)?.schema ?? {};
-    const value = dice.chance(75) ? asText(drawValue(name, schema, dice)) : junkText(dice);
-    return drawSegment(value, dice);
+    const value = rng.chance(75) ? asText(drawValue(name, schema, rng)) : junkText(rng);
+    return drawSegment(value, rng);
   });
-  return dice.chance(3) ? path + dice.pick(['/', '//', '/x', '%', ';a=b', '?', '#x', '/.', '/..']) : path;
+  return rng.chance(3) ? path + rng.pick(['/', '//', '/x', '%', ';a=b', '?', '#x', '/.', '/..']) : path;
 }
 
 /** Lone surrogates are sent as the replacement character, as every client does. */
-function drawSegment(value: string, dice: Dice): string {
-  if (dice.chance(3)) return dice.pick(['%', '%zz', '%ff', '%00', '%C0%AF', '%2e%2e', '%ED%A0%80', '*', '']);
+function drawSegment(value: string, rng: Rng): string {
+  if (rng.chance(3)) return rng.pick(['%', '%zz', '%ff', '%00', '%C0%AF', '%2e%2e', '%ED%A0%80', '*', '']);
   return segment(value.toWellFormed());
 }
 
@@ -41,46 +41,45 @@ function asText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-function drawQuery(parameters: readonly ApiParameter[], dice: Dice): string {
+function drawQuery(parameters: readonly ApiParameter[], rng: Rng): string {
   const given = parameters
-    .filter((parameter) => parameter.in === 'query' && dice.chance(50))
+    .filter((parameter) => parameter.in === 'query' && rng.chance(50))
     .map(
       ({ name, schema }) =>
-        `${name}=${segment(asText(dice.chance(75) ? drawValue(name, schema, dice) : junkText(dice)).toWellFormed())}`,
+        `${name}=${segment(asText(rng.chance(75) ? drawValue(name, schema, rng) : junkText(rng)).toWellFormed())}`,
     );
-  if (dice.chance(5))
-    given.push(`${segment(junkText(dice).toWellFormed())}=${segment(asText(junkValue(dice, 0)).toWellFormed())}`);
-  if (dice.chance(3) && given[0] !== undefined) given.push(given[0]);
-  if (dice.chance(2))
-    given.push(dice.pick(['&', '=', '%', '%zz', 'a[b]=c', '__proto__=x', 'constructor[prototype]=x']));
+  if (rng.chance(5))
+    given.push(`${segment(junkText(rng).toWellFormed())}=${segment(asText(junkValue(rng, 0)).toWellFormed())}`);
+  if (rng.chance(3) && given[0] !== undefined) given.push(given[0]);
+  if (rng.chance(2)) given.push(rng.pick(['&', '=', '%', '%zz', 'a[b]=c', '__proto__=x', 'constructor[prototype]=x']));
   return given.join('&');
 }
 
-function drawBody({ method, body: schema }: Endpoint, dice: Dice): string | Buffer | null {
-  if (schema === null) return method !== 'GET' && dice.chance(5) ? '{}' : null;
-  if (dice.chance(3)) return null;
+function drawBody({ method, body: schema }: Endpoint, rng: Rng): string | Buffer | null {
+  if (schema === null) return method !== 'GET' && rng.chance(5) ? '{}' : null;
+  if (rng.chance(3)) return null;
   const { properties = {}, required = [] } = schema as {
     readonly properties?: Readonly<Record<string, Schema>>;
     readonly required?: readonly string[];
   };
-  const wanted = Object.entries(properties).filter(([name]) => required.includes(name) || dice.chance(60));
-  let value: unknown = drawObject(Object.fromEntries(wanted), dice);
-  for (let times = dice.pick([0, 0, 1, 1, 2]); times > 0; times--) value = spoilValue(value, dice);
+  const wanted = Object.entries(properties).filter(([name]) => required.includes(name) || rng.chance(60));
+  let value: unknown = drawObject(Object.fromEntries(wanted), rng);
+  for (let times = rng.pick([0, 0, 1, 1, 2]); times > 0; times--) value = spoilValue(value, rng);
   const text = JSON.stringify(value) ?? '';
-  return dice.chance(10) ? spoilText(text, dice) : text;
+  return rng.chance(10) ? spoilText(text, rng) : text;
 }
 
-function drawToken(token: string, dice: Dice): Readonly<Record<string, string>> {
-  if (dice.chance(90)) return { 'x-sync-api-token': token };
-  if (dice.chance(40)) return { authorization: `Bearer ${token}` };
-  const spoilt = token.slice(0, dice.below(token.length)) + dice.pick(['', 'x', '%00', ' ', ',']);
-  return dice.pick([{}, { 'x-sync-api-token': spoilt }, { authorization: spoilt }, { authorization: 'Basic YTpi' }]);
+function drawToken(token: string, rng: Rng): Readonly<Record<string, string>> {
+  if (rng.chance(90)) return { 'x-sync-api-token': token };
+  if (rng.chance(40)) return { authorization: `Bearer ${token}` };
+  const spoilt = token.slice(0, rng.below(token.length)) + rng.pick(['', 'x', '%00', ' ', ',']);
+  return rng.pick([{}, { 'x-sync-api-token': spoilt }, { authorization: spoilt }, { authorization: 'Basic YTpi' }]);
 }
 
-function drawHeaders(hasBody: boolean, dice: Dice): Readonly<Record<string, string>> {
-  const type = dice.chance(94)
+function drawHeaders(hasBody: boolean, rng: Rng): Readonly<Record<string, string>> {
+  const type = rng.chance(94)
     ? 'application/json'
-    : dice.pick([
+    : rng.pick([
         'text/plain',
         'application/xml',
         '',
@@ -90,10 +89,10 @@ function drawHeaders(hasBody: boolean, dice: Dice): Readonly<Record<string, stri
         'application/json, text/html',
       ]);
   return {
-    ...(hasBody || dice.chance(10) ? { 'content-type': type } : {}),
-    ...(dice.chance(20)
+    ...(hasBody || rng.chance(10) ? { 'content-type': type } : {}),
+    ...(rng.chance(20)
       ? {
-          accept: dice.pick([
+          accept: rng.pick([
             'text/plain',
             'application/json',
             '*/*',
@@ -105,12 +104,10 @@ function drawHeaders(hasBody: boolean, dice: Dice): Readonly<Record<string, stri
           ]),
         }
       : {}),
-    ...(dice.chance(5)
-      ? { 'accept-encoding': dice.pick(['gzip', 'br', '*', 'gzip;q=0', 'x;q=', ',', 'gzip, br']) }
-      : {}),
-    ...(dice.chance(3) ? { 'content-encoding': dice.pick(['gzip', 'identity', 'x', '']) } : {}),
-    ...(dice.chance(3)
-      ? { [dice.pick(['x-forwarded-for', 'x-request-id', 'x-http-method-override', 'origin', 'cookie'])]: 'x' }
+    ...(rng.chance(5) ? { 'accept-encoding': rng.pick(['gzip', 'br', '*', 'gzip;q=0', 'x;q=', ',', 'gzip, br']) } : {}),
+    ...(rng.chance(3) ? { 'content-encoding': rng.pick(['gzip', 'identity', 'x', '']) } : {}),
+    ...(rng.chance(3)
+      ? { [rng.pick(['x-forwarded-for', 'x-request-id', 'x-http-method-override', 'origin', 'cookie'])]: 'x' }
       : {}),
   };
 }

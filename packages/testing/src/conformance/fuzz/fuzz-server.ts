@@ -1,4 +1,4 @@
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import { errorMessage, REFUSALS } from '@tidemark/protocol';
 import type { Answer, Outgoing, Sender } from '../../kit/sender.ts';
 import type { AnswerChecker } from '../answer-checker.ts';
@@ -59,10 +59,10 @@ async function issueTokens({ issueToken, issueDeviceToken, populate }: Fuzzing):
 
 /** Every request has its own seed, so that it does not depend on the requests before it. */
 function drawAt({ endpoints, seed }: Fuzzing, index: number, tokens: FuzzTokens) {
-  const dice = new Dice(seededRandom(seed * 1_000_003 + index));
-  const endpoint = dice.pick(endpoints);
-  const isOfDevices = endpoint.template.startsWith('/sync/') !== dice.chance(3);
-  return { endpoint, outgoing: drawRequest(endpoint, isOfDevices ? tokens.device : tokens.admin, dice) };
+  const rng = new Rng(seededRandom(seed * 1_000_003 + index));
+  const endpoint = rng.pick(endpoints);
+  const isOfDevices = endpoint.template.startsWith('/sync/') !== rng.chance(3);
+  return { endpoint, outgoing: drawRequest(endpoint, isOfDevices ? tokens.device : tokens.admin, rng) };
 }
 
 async function answerOf(sender: Sender, outgoing: Outgoing): Promise<Answer | string> {

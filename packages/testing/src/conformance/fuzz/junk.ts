@@ -1,4 +1,4 @@
-import type { Dice } from '@tidemark/client-testing';
+import type { Rng } from '@tidemark/client-testing';
 
 /** Returns a text that is likely to cause trouble where a text is expected. */
 const TEXTS: readonly string[] = [
@@ -70,46 +70,46 @@ const NUMBERS: readonly number[] = [
   5e-324,
 ];
 
-export function junkText(dice: Dice): string {
-  switch (dice.below(12)) {
+export function junkText(rng: Rng): string {
+  switch (rng.below(12)) {
     case 0:
     case 1:
-      return 'x'.repeat(dice.pick([254, 255, 256, 511, 512, 513, 1_024, 2_000, 5_000, 7_000]));
+      return 'x'.repeat(rng.pick([254, 255, 256, 511, 512, 513, 1_024, 2_000, 5_000, 7_000]));
     case 2:
-      return '🌊'.repeat(dice.pick([63, 64, 127, 128, 1_000]));
+      return '🌊'.repeat(rng.pick([63, 64, 127, 128, 1_000]));
     case 3:
-      return String.fromCharCode(...Array.from({ length: dice.between(1, 8) }, () => dice.below(0x10000)));
+      return String.fromCharCode(...Array.from({ length: rng.between(1, 8) }, () => rng.below(0x10000)));
     default:
-      return dice.pick(TEXTS);
+      return rng.pick(TEXTS);
   }
 }
 
 /** Returns any JSON value. */
-export function junkValue(dice: Dice, depth = 3): unknown {
-  switch (dice.below(depth === 0 ? 6 : 9)) {
+export function junkValue(rng: Rng, depth = 3): unknown {
+  switch (rng.below(depth === 0 ? 6 : 9)) {
     case 0:
       return null;
     case 1:
-      return dice.chance(50);
+      return rng.chance(50);
     case 2:
     case 3:
-      return dice.pick(NUMBERS);
+      return rng.pick(NUMBERS);
     case 4:
     case 5:
-      return junkText(dice);
+      return junkText(rng);
     case 6:
-      return Array.from({ length: dice.below(4) }, () => junkValue(dice, depth - 1));
+      return Array.from({ length: rng.below(4) }, () => junkValue(rng, depth - 1));
     case 7:
-      return nested(dice.pick([10, 31, 32, 33, 40, 500]), dice.chance(50));
+      return nested(rng.pick([10, 31, 32, 33, 40, 500]), rng.chance(50));
     default:
-      return junkObject(dice, depth - 1);
+      return junkObject(rng, depth - 1);
   }
 }
 
 /** Without a prototype, so that `__proto__` is a member like others. */
-export function junkObject(dice: Dice, depth: number): Record<string, unknown> {
+export function junkObject(rng: Rng, depth: number): Record<string, unknown> {
   const object = Object.create(null) as Record<string, unknown>;
-  for (let count = dice.below(4); count > 0; count--) object[junkText(dice)] = junkValue(dice, depth);
+  for (let count = rng.below(4); count > 0; count--) object[junkText(rng)] = junkValue(rng, depth);
   return object;
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import { openMemoryJobs } from '../../memory-jobs/open-memory-jobs.ts';
 import { JOBS_BOUNDS, type JobsCase, jobsCase } from './jobs-case.ts';
 import { idsIn, LEASE_MS, leased, newJob, QUEUE, workOff } from './new-job.ts';
@@ -16,7 +16,7 @@ export const historyCases: readonly JobsCase[] = [
       async (fixture) => {
         const { jobs, clock } = fixture;
         const plain = openMemoryJobs({ clock, ...JOBS_BOUNDS });
-        await new RandomJobsHistory({ left: plain, right: jobs }, clock, new Dice(seededRandom(seed))).run(STEPS);
+        await new RandomJobsHistory({ left: plain, right: jobs }, clock, new Rng(seededRandom(seed))).run(STEPS);
       },
     ),
   ),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Dice } from '@tidemark/client-testing';
+import type { Rng } from '@tidemark/client-testing';
 import { JOB_STATES, type Jobs, type LeasedJob, type NewJob } from '@tidemark/core';
 import { Refusal } from '@tidemark/protocol';
 import type { SettableClock } from '../../kit/settable-clock.ts';
@@ -22,15 +22,15 @@ interface Pair<T> {
 export class RandomJobsHistory {
   readonly #engines: Pair<Jobs>;
   readonly #clock: SettableClock;
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   readonly #ids: Pair<string>[] = [];
   /** Valid and ended leases, which an engine must tell apart. */
   #held: Pair<LeasedJob>[] = [];
 
-  constructor(engines: Pair<Jobs>, clock: SettableClock, dice: Dice) {
+  constructor(engines: Pair<Jobs>, clock: SettableClock, rng: Rng) {
     this.#engines = engines;
     this.#clock = clock;
-    this.#dice = dice;
+    this.#rng = rng;
   }
 
   async run(steps: number): Promise<void> {
@@ -42,19 +42,19 @@ export class RandomJobsHistory {
   }
 
   async #step(): Promise<void> {
-    const roll = this.#dice.below(100);
+    const roll = this.#rng.below(100);
     if (roll < 25) return this.#enqueue();
     if (roll < 55) return this.#lease();
     if (roll < 85) return this.#settle();
     if (roll < 93) return this.#operate();
-    if (roll < 98) this.#clock.advance(this.#dice.pick([0, 1, 5, 20, 100]));
+    if (roll < 98) this.#clock.advance(this.#rng.pick([0, 1, 5, 20, 100]));
     // Clocks are also set back.
-    else this.#clock.advance(this.#dice.pick([DAY_MS, -DAY_MS, 30_000, -30_000]));
+    else this.#clock.advance(this.#rng.pick([DAY_MS, -DAY_MS, 30_000, -30_000]));
   }
 
   async #enqueue(): Promise<void> {
-    const queue = this.#dice.pick(QUEUES);
-    const jobs = Array.from({ length: this.#dice.between(1, 4) }, () => this.#drawJob());
+    const queue = this.#rng.pick(QUEUES);
+    const jobs = Array.from({ length: this.#rng.between(1, 4) }, () => this.#drawJob());
     const { left, right } = await this.#both((engine) => engine.enqueueAll(queue, jobs).catch(codeOf));
     if (typeof left === 'string' || typeof right === 'string') return assert.equal(left, right);
     for (const [index, id] of left.entries()) this.#ids.push({ left: id, right: right[index] ?? '' });
@@ -62,20 +62,20 @@ export class RandomJobsHistory {
 
   #drawJob(): NewJob {
     // Picks an index, because `pick` does not return undefined.
-    const order = ORDERS[this.#dice.below(ORDERS.length)];
+    const order = ORDERS[this.#rng.below(ORDERS.length)];
     return {
-      kind: this.#dice.pick(['ping', 'query']),
-      payload: `payload ${this.#dice.below(1_000)}`,
-      attemptsMax: this.#dice.between(1, 3),
+      kind: this.#rng.pick(['ping', 'query']),
+      payload: `payload ${this.#rng.below(1_000)}`,
+      attemptsMax: this.#rng.between(1, 3),
       ...(order === undefined ? {} : { order }),
-      ...(this.#dice.chance(40) ? { dueAtMs: this.#clock.nowMs() + this.#dice.between(-20, 40) } : {}),
+      ...(this.#rng.chance(40) ? { dueAtMs: this.#clock.nowMs() + this.#rng.between(-20, 40) } : {}),
     };
   }
 
   async #lease(): Promise<void> {
-    const queue = this.#dice.pick(QUEUES);
-    const leaseMs = this.#dice.pick([1, 10, 50]);
-    if (this.#dice.chance(30)) return this.#leaseMany(queue, leaseMs, this.#dice.between(1, 4));
+    const queue = this.#rng.pick(QUEUES);
+    const leaseMs = this.#rng.pick([1, 10, 50]);
+    if (this.#rng.chance(30)) return this.#leaseMany(queue, leaseMs, this.#rng.between(1, 4));
     const { left, right } = await this.#both((engine) => engine.lease(queue, leaseMs));
     assert.deepEqual(left && this.#plain('left', left), right && this.#plain('right', right));
     if (left !== null && right !== null) this.#held = [...this.#held, { left, right }].slice(-HELD_MAX);
@@ -104,10 +104,10 @@ export class RandomJobsHistory {
 
   async #settle(): Promise<void> {
     if (this.#held.length === 0) return;
-    if (this.#dice.chance(20)) return this.#acknowledgeAll(this.#dice.pick(QUEUES));
-    const held = this.#dice.pick(this.#held);
-    const atMs = this.#clock.nowMs() + this.#dice.below(30);
-    const verdict = this.#dice.pick<(engine: Jobs, job: LeasedJob) => Promise<unknown>>([
+    if (this.#rng.chance(20)) return this.#acknowledgeAll(this.#rng.pick(QUEUES));
+    const held = this.#rng.pick(this.#held);
+    const atMs = this.#clock.nowMs() + this.#rng.below(30);
+    const verdict = this.#rng.pick<(engine: Jobs, job: LeasedJob) => Promise<unknown>>([
       (engine, job) => engine.acknowledge(job),
       (engine, job) => engine.acknowledge(job),
       (engine, job) => engine.renew(job, 20),
@@ -119,7 +119,7 @@ export class RandomJobsHistory {
   }
 
   async #acknowledgeAll(queue: string): Promise<void> {
-    const held = this.#held.filter(({ left }) => left.queue === queue && this.#dice.chance(50));
+    const held = this.#held.filter(({ left }) => left.queue === queue && this.#rng.chance(50));
     await this.#assertSame((engine, side) =>
       engine.acknowledgeAll(
         queue,
@@ -129,12 +129,12 @@ export class RandomJobsHistory {
   }
 
   async #operate(): Promise<void> {
-    const queue = this.#dice.pick(QUEUES);
-    if (this.#dice.chance(40)) return this.#assertSame((engine) => engine.resume(queue));
-    if (this.#dice.chance(15)) return this.#assertSame((engine) => engine.pause(queue));
+    const queue = this.#rng.pick(QUEUES);
+    if (this.#rng.chance(40)) return this.#assertSame((engine) => engine.resume(queue));
+    if (this.#rng.chance(15)) return this.#assertSame((engine) => engine.pause(queue));
     if (this.#ids.length === 0) return;
-    const id = this.#dice.pick(this.#ids);
-    const isRevival = this.#dice.chance(60);
+    const id = this.#rng.pick(this.#ids);
+    const isRevival = this.#rng.chance(60);
     await this.#assertSame((engine, side) => engine[isRevival ? 'revive' : 'remove'](queue, id[side]));
   }
 

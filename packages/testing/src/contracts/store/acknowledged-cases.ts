@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import { acknowledgedSeq, type DeviceTidemark, type PartitionKey, type Store, sharedPartition } from '@tidemark/core';
 import { put } from './change.ts';
 import { assertPaging, committed, ORDERS } from './store-assertions.ts';
@@ -92,13 +92,13 @@ export const acknowledgedCases: readonly StoreCase[] = [
     assert.deepEqual(await clientsOf(store, ALL, SHARED), []);
   }),
   storeCase('[STORE-76] in any history the counts and lists are those of the tidemarks', async ({ store }) => {
-    const dice = new Dice(seededRandom(79));
+    const rng = new Rng(seededRandom(79));
     await committed(store, [put('1')]);
     for (let step = 0; step < 150; step++) {
-      const client = `c${dice.below(12)}`;
-      const base = dice.chance(15) ? null : dice.below(8);
-      if (dice.chance(15)) await store.writeEntries({ writes: [], guards: [], erase: { clients: [client] } });
-      else await note(store, [mark(client, base, dice.chance(20) ? 'another' : EPOCH)]);
+      const client = `c${rng.below(12)}`;
+      const base = rng.chance(15) ? null : rng.below(8);
+      if (rng.chance(15)) await store.writeEntries({ writes: [], guards: [], erase: { clients: [client] } });
+      else await note(store, [mark(client, base, rng.chance(20) ? 'another' : EPOCH)]);
       if (step % 10 === 0) await assertIndexed(store);
     }
     await assertIndexed(store);

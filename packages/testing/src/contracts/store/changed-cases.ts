@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import { groupPartition, type PartitionKey, type Store, sharedPartition, userPartition } from '@tidemark/core';
 import { put, remove } from './change.ts';
 import { committed } from './store-assertions.ts';
@@ -58,12 +58,12 @@ export const changedCases: readonly StoreCase[] = [
     assert.equal((await ask(store, mark))?.changed, null);
   }),
   changedCase('every mark of a random history tells the changes after it', async ({ store }) => {
-    const dice = new Dice(seededRandom(79));
+    const rng = new Rng(seededRandom(79));
     const marks: { readonly mark: string; readonly after: Set<string> }[] = [];
     for (let commit = 0; commit < COMMITS; commit++) {
       marks.push({ mark: await markOf(store), after: new Set() });
-      const name = dice.pick(GROUPS);
-      await committed(store, [put(`${dice.below(3)}`, `${commit}`)], { partition: group(name) });
+      const name = rng.pick(GROUPS);
+      await committed(store, [put(`${rng.below(3)}`, `${commit}`)], { partition: group(name) });
       for (const { after } of marks) after.add(name);
     }
     for (const { mark, after } of marks) assert.deepEqual(await changed(store, mark), [...after].sort());

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import { type CommitInterval, type Store, userPartition } from '@tidemark/core';
 import { COMMIT_INTERVAL_S, COMMIT_INTERVALS_MAX } from '@tidemark/protocol';
 import { put, remove } from './change.ts';
@@ -49,12 +49,12 @@ export const commitTimeCases: readonly StoreCase[] = [
   storeCase(
     '[STORE-81] each change of a long history was committed within the time that is told',
     async ({ store }) => {
-      const dice = new Dice(seededRandom(81));
+      const rng = new Rng(seededRandom(81));
       const commits: { readonly seq: number; readonly atMs: number }[] = [];
       let atMs = START_MS;
       for (let count = 0; count < COMMITS; count++) {
-        atMs += dice.chance(5) ? dice.below(DAY_MS) : dice.below(10 * MINUTE_MS);
-        const { head } = await committed(store, [put(`${dice.below(5)}`, `${count}`)], { atMs });
+        atMs += rng.chance(5) ? rng.below(DAY_MS) : rng.below(10 * MINUTE_MS);
+        const { head } = await committed(store, [put(`${rng.below(5)}`, `${count}`)], { atMs });
         commits.push({ seq: head, atMs });
         await assertTimes(store, commits, atMs);
       }

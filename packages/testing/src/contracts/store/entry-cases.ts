@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import type { Entry, EntryKind, EntryRef, EntryWrite, Store } from '@tidemark/core';
 import { observeStore } from './observe-store.ts';
 import { POPULATED_ENTRIES, populateStore } from './populate-store.ts';
@@ -203,5 +203,5 @@ function keysOf(entries: readonly Entry[]): (readonly string[])[] {
 }
 
 function shuffled<T>(items: readonly T[]): T[] {
-  return new Dice(seededRandom(41)).shuffle(items);
+  return new Rng(seededRandom(41)).shuffle(items);
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import type { JournalRange, JournalSlice, Store } from '@tidemark/core';
 import type { PartitionModel } from './partition-model.ts';
 import { randomHistory } from './random-history.ts';
@@ -10,20 +10,20 @@ import { type StoreCase, storeCase } from './store-case.ts';
 export const journalPropertyCases: readonly StoreCase[] = [
   storeCase('[STORE-22] random ranges of a random journal equal those of the model', async ({ store }) => {
     const model = await randomHistory(store, { seed: 22, commits: 120, ids: 40 });
-    const dice = new Dice(seededRandom(2_222));
-    for (let round = 0; round < 300; round++) await assertSlice(store, model, randomRange(dice, model.head));
+    const rng = new Rng(seededRandom(2_222));
+    for (let round = 0; round < 300; round++) await assertSlice(store, model, randomRange(rng, model.head));
     const upTo = Math.floor(model.head * 0.8);
     await trimFully(store, ORDERS, upTo);
     model.trim(upTo);
-    for (let round = 0; round < 200; round++) await assertSlice(store, model, randomRange(dice, model.head));
+    for (let round = 0; round < 200; round++) await assertSlice(store, model, randomRange(rng, model.head));
   }),
   storeCase(
     '[STORE-74] joined records of all sizes equal the single records, however they were changed',
     async ({ store }) => {
-      const dice = new Dice(seededRandom(7_474));
+      const rng = new Rng(seededRandom(7_474));
       const check = async (model: PartitionModel) => {
-        for (let round = 0; round < 4; round++) await assertSlice(store, model, largeRange(dice, model.head));
-        await assertObjects(store, model, dice);
+        for (let round = 0; round < 4; round++) await assertSlice(store, model, largeRange(rng, model.head));
+        await assertObjects(store, model, rng);
       };
       const history = { seed: 74, commits: 50, ids: MANY_IDS, changesMax: 60, texts: SIZES, check };
       await randomHistory(store, history);
@@ -31,11 +31,11 @@ export const journalPropertyCases: readonly StoreCase[] = [
   ),
   storeCase('[STORE-27] consecutive slices of any size give the same as one slice', async ({ store }) => {
     const { head } = await randomHistory(store, { seed: 27, commits: 60, ids: 30 });
-    const dice = new Dice(seededRandom(2_727));
+    const rng = new Rng(seededRandom(2_727));
     for (let round = 0; round < 60; round++) {
-      const { after, tombstonesAfter } = randomRange(dice, head);
+      const { after, tombstonesAfter } = randomRange(rng, head);
       const whole = await store.readJournal(ORDERS, { ...WHOLE, after, tombstonesAfter });
-      const steps = await walk(store, { ...WHOLE, after, tombstonesAfter }, () => randomRange(dice, head));
+      const steps = await walk(store, { ...WHOLE, after, tombstonesAfter }, () => randomRange(rng, head));
       assert.deepEqual(steps, whole, `after ${after}, tombstonesAfter ${tombstonesAfter}`);
     }
   }),
@@ -56,26 +56,26 @@ const SIZES = [
   ...[10, 60, 200, 200, 200, 700, 1_500, 5_000].map((units) => 'x'.repeat(units)),
 ];
 
-function largeRange(dice: Dice, head: number): JournalRange {
+function largeRange(rng: Rng, head: number): JournalRange {
   return {
-    ...randomRange(dice, head),
-    entriesMax: dice.chance(30) ? 1_000 : dice.between(1, 120),
-    unitsMax: dice.chance(50) ? 1_000_000 : dice.below(30_000),
+    ...randomRange(rng, head),
+    entriesMax: rng.chance(30) ? 1_000 : rng.between(1, 120),
+    unitsMax: rng.chance(50) ? 1_000_000 : rng.below(30_000),
   };
 }
 
-async function assertObjects(store: Store, model: PartitionModel, dice: Dice): Promise<void> {
-  const ids = Array.from({ length: dice.between(1, 20) }, () => `id ${dice.below(MANY_IDS)}`);
+async function assertObjects(store: Store, model: PartitionModel, rng: Rng): Promise<void> {
+  const ids = Array.from({ length: rng.between(1, 20) }, () => `id ${rng.below(MANY_IDS)}`);
   const { objects } = await store.readObjects(ORDERS, ids);
   for (const id of ids) assert.deepEqual(objects.get(id), model.objectOf(id), id);
 }
 
-function randomRange(dice: Dice, head: number): JournalRange {
+function randomRange(rng: Rng, head: number): JournalRange {
   return {
-    after: dice.chance(20) ? 0 : dice.below(head + 2),
-    tombstonesAfter: dice.chance(50) ? 0 : dice.below(head + 2),
-    entriesMax: dice.chance(20) ? 1_000 : dice.between(1, 12),
-    unitsMax: dice.chance(50) ? 1_000_000 : dice.below(300),
+    after: rng.chance(20) ? 0 : rng.below(head + 2),
+    tombstonesAfter: rng.chance(50) ? 0 : rng.below(head + 2),
+    entriesMax: rng.chance(20) ? 1_000 : rng.between(1, 12),
+    unitsMax: rng.chance(50) ? 1_000_000 : rng.below(300),
   };
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import type { Change, PartitionKey, Store } from '@tidemark/core';
 import { recordOf, remove } from './change.ts';
 import { PartitionModel } from './partition-model.ts';
@@ -24,13 +24,13 @@ const SHORT_TEXTS = ['', 'é', '😀', 'plain', 'x'.repeat(40)];
 
 /** Commits random changes to a store and to the model. */
 export async function randomHistory(store: Store, history: RandomHistory): Promise<PartitionModel> {
-  const dice = new Dice(seededRandom(history.seed));
+  const rng = new Rng(seededRandom(history.seed));
   const model = new PartitionModel();
   const ids = Array.from({ length: history.ids }, (_, number) => `id ${number}`);
   for (let round = 0; round < history.commits; round++) {
-    const changed = dice.shuffle(ids).slice(0, dice.between(1, history.changesMax ?? 4));
+    const changed = rng.shuffle(ids).slice(0, rng.between(1, history.changesMax ?? 4));
     const changes = changed.map((id) =>
-      randomChange(dice, model, id, `${round}${dice.pick(history.texts ?? SHORT_TEXTS)}`),
+      randomChange(rng, model, id, `${round}${rng.pick(history.texts ?? SHORT_TEXTS)}`),
     );
     const { status } = await store.commit({ partition: history.partition ?? ORDERS, changes, guards: [] });
     assert.equal(status, 'committed', `seed ${history.seed}, round ${round}`);
@@ -40,10 +40,10 @@ export async function randomHistory(store: Store, history: RandomHistory): Promi
   return model;
 }
 
-function randomChange(dice: Dice, model: PartitionModel, id: string, label: string): Change {
-  const expectation = dice.chance(30) ? { expect: model.seqOf(id) } : {};
-  if (dice.chance(35)) return { ...remove(id), ...expectation };
+function randomChange(rng: Rng, model: PartitionModel, id: string, label: string): Change {
+  const expectation = rng.chance(30) ? { expect: model.seqOf(id) } : {};
+  if (rng.chance(35)) return { ...remove(id), ...expectation };
   // The largest checksums show a sum without modulus at once.
-  const checksum = dice.chance(30) ? CHECKSUM_LIMIT - 1 : dice.below(2 ** 32) * 2 ** 20;
+  const checksum = rng.chance(30) ? CHECKSUM_LIMIT - 1 : rng.below(2 ** 32) * 2 ** 20;
   return { id, record: recordOf(id, label), checksum, ...expectation };
 }

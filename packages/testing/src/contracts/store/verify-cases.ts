@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Dice, seededRandom } from '@tidemark/client-testing';
+import { Rng, seededRandom } from '@tidemark/client-testing';
 import type { Finding, RecordReader, Store } from '@tidemark/core';
 import { textChecksum } from '@tidemark/protocol';
 import { put, readRecord, remove } from './change.ts';
@@ -89,12 +89,12 @@ async function assertFinding(store: Store, problem: Finding['problem'] | null): 
 }
 
 async function comeAndGo(store: Store, commits: number): Promise<void> {
-  const dice = new Dice(seededRandom(60));
+  const rng = new Rng(seededRandom(60));
   for (let round = 0; round < commits; round++) {
-    const ids = dice.shuffle(['1', '2', '3', '4', '5', '6']).slice(0, 3);
+    const ids = rng.shuffle(['1', '2', '3', '4', '5', '6']).slice(0, 3);
     await committed(
       store,
-      ids.map((id) => (dice.chance(40) ? remove(id) : put(id, `${round}`))),
+      ids.map((id) => (rng.chance(40) ? remove(id) : put(id, `${round}`))),
     );
   }
 }

@@ -12,7 +12,7 @@ export type Interceptor = (
   init: RequestInit,
 ) => Promise<Response> | undefined;
 
-export interface DeviceWorld {
+export interface DeviceFixture {
   readonly tidemark: Tidemark;
   readonly sync: InProcessSync;
   readonly platform: VirtualPlatform;
@@ -25,11 +25,11 @@ export interface DeviceWorld {
 }
 
 /** Returns a server, a network and a clock for devices in this process, which the test controls. */
-export async function newDeviceWorld(
+export async function newDeviceFixture(
   options: { readonly limits?: Partial<Limits>; readonly seed?: number } = {},
-): Promise<DeviceWorld> {
+): Promise<DeviceFixture> {
   const { tidemark } = await newTidemark({ limits: options.limits ?? {} });
-  const world = { intercept: (() => undefined) as Interceptor };
+  const fixture = { intercept: (() => undefined) as Interceptor };
   const platform: VirtualPlatform = new VirtualPlatform((url, init) => carry(url, init), options.seed);
   const sync = new InProcessSync(tidemark, () => platform.nowMs());
   const carry = async (url: string, init: RequestInit) => {
@@ -39,15 +39,15 @@ export async function newDeviceWorld(
       path: new URL(url).pathname.slice('/sync/v1'.length),
       body: bodyOf(init),
     };
-    return (await world.intercept(exchange, go, init)) ?? go();
+    return (await fixture.intercept(exchange, go, init)) ?? go();
   };
   const finish = <T>(promise: Promise<T>) => platform.finish(promise);
-  const open: DeviceWorld['open'] = async ({ user = 'ada', ...device } = {}) => {
+  const open: DeviceFixture['open'] = async ({ user = 'ada', ...device } = {}) => {
     const opened = await openDevice({ url: 'http://tidemark.test', platform, live: false, ...device });
     if (user !== null) await finish(opened.signIn({ login: user, password: 'long enough' }));
     return opened;
   };
-  return Object.assign(world, { tidemark, sync, platform, open, finish });
+  return Object.assign(fixture, { tidemark, sync, platform, open, finish });
 }
 
 function bodyOf({ body }: RequestInit): unknown {

@@ -37,7 +37,7 @@ export class Servers {
 }
 
 /** One history: a database of its own, the connector, devices, and what is known of them. */
-export class World {
+export class HistoryRun {
   readonly history: PostgresHistory;
   readonly database: Database;
   readonly tidemark: TidemarkSide;
@@ -68,16 +68,16 @@ export class World {
     this.ledger = new RowLedger(this.oracle);
   }
 
-  static async open(servers: Servers, history: PostgresHistory, plant: PlantName | null): Promise<World> {
+  static async open(servers: Servers, history: PostgresHistory, plant: PlantName | null): Promise<HistoryRun> {
     const door = await ConnectorDoor.open(() => servers.tidemark.url);
-    const world = new World(servers, door, history, plant);
-    await world.database.ready();
-    await world.database.create(world.name);
-    for (const statement of [...SCHEMA, ...firstRows(history.wares)]) await world.sql(statement);
-    for (const user of DEVICE_USERS) await world.tidemark.createUser(world.own(user));
-    await world.ledger.note();
-    world.startConnector();
-    return world;
+    const run = new HistoryRun(servers, door, history, plant);
+    await run.database.ready();
+    await run.database.create(run.name);
+    for (const statement of [...SCHEMA, ...firstRows(history.wares)]) await run.sql(statement);
+    for (const user of DEVICE_USERS) await run.tidemark.createUser(run.own(user));
+    await run.ledger.note();
+    run.startConnector();
+    return run;
   }
 
   /** Sources, users and groups have other names in each history, because histories share a server. */

@@ -37,7 +37,7 @@ export interface Settlement {
 }
 
 /** The model of a store, computed from the lines of its workers alone. It lasts as long as the folder, through all kills. */
-export class World {
+export class StoreModel {
   readonly devices: readonly DeviceChecker[];
   readonly #histories = new Map<string, PartitionHistory>();
   readonly #facts = new Map<string, string>();

@@ -28,7 +28,7 @@ interface MadeWrite {
 }
 
 /** The server, its devices, and the model of what they must have. */
-export class World {
+export class HistoryRun {
   readonly server: GroupServer;
   readonly calls: GroupCalls;
   readonly model = new GroupModel();
@@ -55,10 +55,10 @@ export class World {
     this.calls = { ...calls, ...plant.calls?.(calls, this) };
   }
 
-  static async open(store: Store, history: GroupHistory, plant: GroupPlant): Promise<World> {
-    const world = new World(await GroupServer.open(store, plant.store), history, plant);
-    for (const index of DEVICE_USERS.keys()) await world.#register(index);
-    return world;
+  static async open(store: Store, history: GroupHistory, plant: GroupPlant): Promise<HistoryRun> {
+    const run = new HistoryRun(await GroupServer.open(store, plant.store), history, plant);
+    for (const index of DEVICE_USERS.keys()) await run.#register(index);
+    return run;
   }
 
   /** Makes changes on the server, at once or in the middle of a call. */

@@ -34,7 +34,7 @@ export interface SimulatedClock {
 }
 
 /** Everything that one run of a history works on. */
-export class World {
+export class HistoryRun {
   readonly server: ServerUnderTest;
   readonly clock: SimulatedClock;
   readonly oracle = new Oracle();

@@ -1,7 +1,7 @@
 import type { Random } from '@tidemark/core';
 
 /** Draws whole numbers, choices and chances from a `Random`. */
-export class Dice {
+export class Rng {
   readonly #random: Random;
 
   constructor(random: Random) {

@@ -9,7 +9,7 @@ import {
   UPLOAD_QUEUE,
 } from '@tidemark/core';
 import { type Page, Refusal } from '@tidemark/protocol';
-import { Dice, openMemoryJobs, openMemoryStore, seededRandom } from '@tidemark/testing/kit';
+import { openMemoryJobs, openMemoryStore, Rng, seededRandom } from '@tidemark/testing/kit';
 import { delayedStore } from '../faults/delayed-store.ts';
 import type { ModelPartition } from '../model/partition.ts';
 import { callOf } from '../model/partition.ts';
@@ -26,7 +26,7 @@ const FIRST_DAY_MS = 1_700_000_000_000;
 const QUEUES = [QUEUE, UPLOAD_QUEUE];
 
 /** Everything that one run of a history works on. */
-export class World {
+export class HistoryRun {
   readonly history: UploadsHistory;
   readonly ledger = new Ledger();
   readonly clock = { ms: FIRST_DAY_MS, nowMs: () => this.clock.ms };
@@ -46,7 +46,7 @@ export class World {
     const random = seededRandom(history.seed + 1);
     this.history = history;
     this.#plant = plant;
-    this.backend = new ModelBackend(this.ledger, history.backend, new Dice(seededRandom(history.seed + 2)));
+    this.backend = new ModelBackend(this.ledger, history.backend, new Rng(seededRandom(history.seed + 2)));
     const store = openMemoryStore({ random });
     const jobs = openMemoryJobs({ clock: this.clock });
     this.observer = new KillableServer({ store, jobs, adapter: this.backend, clock: this.clock, random });

@@ -18,7 +18,7 @@ import {
 type StepOf<K extends Step['kind']> = Extract<Step, { readonly kind: K }>;
 
 /** The server, its devices, and the model of what they must have. */
-export class World {
+export class HistoryRun {
   readonly server: SdkServer;
   readonly ledger = new Ledger();
   readonly devices: readonly SdkDevice[];

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Dice, seededRandom } from '@tidemark/testing/kit';
+import { Rng, seededRandom } from '@tidemark/testing/kit';
 import { FaultProxy, FEW_FAULTS } from '../faults/fault-proxy.ts';
 import { ExpectedObjects } from '../model/objects.ts';
 import { AdminClient } from '../processes/admin-client.ts';
@@ -17,7 +17,7 @@ import { Pushers } from './pushers.ts';
 import { Registers } from './registers.ts';
 import { isLossy } from './replicated-store.ts';
 
-export interface WorldOptions {
+export interface ChaosRunOptions {
   readonly seed: number;
   readonly engine: ChaosEngine;
   readonly servers: number;
@@ -48,7 +48,7 @@ const HEAL_STEP_MS = 20_000;
 const HEAL_EVERY_MS = 1_000;
 
 /** Everything in a chaos run: servers and their store, the network, a backend, pushers and devices, and what they know. */
-export class ChaosWorld {
+export class ChaosRun {
   readonly problems: string[] = [];
   readonly pushers: Pushers;
   readonly nemesis: Nemesis;
@@ -62,34 +62,34 @@ export class ChaosWorld {
   readonly #made = new ExpectedObjects();
   readonly #control: AdminClient;
   readonly #admin: AdminClient;
-  readonly #dice: Dice;
+  readonly #rng: Rng;
   /** True: a failover may lose what was acknowledged. Then only what everything converges to is checked. */
   readonly #isLossy: boolean;
   readonly #isCalm: boolean;
   readonly #convergence: ConvergenceParts;
 
   private constructor(
-    options: WorldOptions,
+    options: ChaosRunOptions,
     cluster: ChaosCluster,
     backend: ChaosBackend,
     networks: Readonly<Record<'devices' | 'pushers' | 'control', FaultProxy>>,
   ) {
-    const dice = (salt: number) => new Dice(seededRandom(options.seed * 100 + salt));
+    const rng = (salt: number) => new Rng(seededRandom(options.seed * 100 + salt));
     this.cluster = cluster;
     this.backend = backend;
     this.#networks = networks;
-    this.#dice = dice(1);
+    this.#rng = rng(1);
     this.#isLossy = isLossy(options.engine);
     this.#isCalm = options.isCalm ?? false;
     this.#admin = new AdminClient(() => networks.pushers.url, CALL_MS_MAX);
     this.#control = new AdminClient(() => networks.control.url, CALL_MS_MAX);
     const shared = { registers: this.#registers, memberships: this.#memberships };
-    this.pushers = new Pushers({ ...shared, admin: this.#admin, control: this.#control, dice: dice(2) });
+    this.pushers = new Pushers({ ...shared, admin: this.#admin, control: this.#control, rng: rng(2) });
     const { folder } = options;
     const onProblem = (problem: string) => this.problems.push(problem);
     const deviceNetwork = networks.devices;
     const { faults = null } = options;
-    this.nemesis = new Nemesis({ cluster, backend, deviceNetwork, folder, dice: dice(3), onProblem, faults });
+    this.nemesis = new Nemesis({ cluster, backend, deviceNetwork, folder, rng: rng(3), onProblem, faults });
     this.devices = USERS.flatMap((user) => new Array<string>(DEVICES_PER_USER).fill(user)).map((login, index) => {
       const pageObjects = PAGE_OBJECTS[index] ?? 10;
       const live = this.#isCalm || index % 2 === 0;
@@ -106,7 +106,7 @@ export class ChaosWorld {
         live,
       });
       return new FieldDevice({
-        ...{ ...shared, process, made: this.#made, dice: dice(10 + index) },
+        ...{ ...shared, process, made: this.#made, rng: rng(10 + index) },
         ...{ isLossy: this.#isLossy, onProblem },
       });
     });
@@ -117,24 +117,24 @@ export class ChaosWorld {
     };
   }
 
-  static async open(options: WorldOptions): Promise<ChaosWorld> {
-    const dice = new Dice(seededRandom(options.seed));
-    const backend = await ChaosBackend.open(dice);
-    const cluster = await ChaosCluster.open({ ...options, backendSecret: BACKEND_SECRET, dice });
+  static async open(options: ChaosRunOptions): Promise<ChaosRun> {
+    const rng = new Rng(seededRandom(options.seed));
+    const backend = await ChaosBackend.open(rng);
+    const cluster = await ChaosCluster.open({ ...options, backendSecret: BACKEND_SECRET, rng });
     const target = () => cluster.pickUrl();
     const networks = {
       devices: await FaultProxy.open({ seed: options.seed, target }),
       pushers: await FaultProxy.open({ seed: options.seed + 1, target, faults: FEW_FAULTS }),
       control: await FaultProxy.open({ seed: options.seed + 2, target }),
     };
-    const world = new ChaosWorld(options, cluster, backend, networks);
+    const run = new ChaosRun(options, cluster, backend, networks);
     try {
-      await world.#populate();
+      await run.#populate();
     } catch (error) {
-      await world.close();
+      await run.close();
       throw error;
     }
-    return world;
+    return run;
   }
 
   /** Lets everybody work while faults are injected. */
@@ -189,7 +189,7 @@ export class ChaosWorld {
     const startMs = performance.now();
     this.#checkServers();
     if ((await this.#drain()) && (await this.#converge((user) => this.#memberships.groupsOf(user)))) {
-      await this.#converge(() => GROUPS.filter(() => this.#dice.chance(50)));
+      await this.#converge(() => GROUPS.filter(() => this.#rng.chance(50)));
     }
     this.problems.push(...this.backend.problems, ...this.backend.queries.problems);
     this.pushers.recent.length = 0;
@@ -259,10 +259,10 @@ export class ChaosWorld {
   async #checkReceipts(isOver: () => boolean): Promise<void> {
     const { recent } = this.pushers;
     while (!isOver()) {
-      await sleep(this.#dice.below(RECEIPT_PAUSE_MS_MAX));
+      await sleep(this.#rng.below(RECEIPT_PAUSE_MS_MAX));
       const candidates = recent.filter(({ register }) => register.partition.group === undefined);
       if (candidates.length === 0) continue;
-      const { register, value, seq } = this.#dice.pick(candidates);
+      const { register, value, seq } = this.#rng.pick(candidates);
       const { source, user_id: user } = register.partition;
       const query = `seq=${seq}${user === undefined ? '' : `&user_id=${user}`}`;
       const path = `/rc/v1/sources/${source}/receipts?${query}`;
