@@ -32,6 +32,21 @@ export {
   pushTypeOf,
 } from './device-types.ts';
 export { didYouMean } from './did-you-mean.ts';
+export {
+  FILE_KEY,
+  type FileFlaw,
+  type FileReference,
+  type FileValue,
+  fileFlawIn,
+  fileNameProblem,
+  fileReferencesIn,
+  fileReferencesInText,
+  isFileReference,
+  isMediaType,
+  isSha256,
+  mayHaveFiles,
+  readFileReference,
+} from './files.ts';
 export { retryAfterMs } from './http/retry-after.ts';
 export { canonicalJson, type JsonValue } from './json/canonical-json.ts';
 export { JsonSplitter, SplitError, type SplitProblem } from './json/json-splitter.ts';

@@ -63,6 +63,12 @@ export const GLOB_STARS_MAX = 8;
 export const GLOB_UNITS_MAX = 512;
 /** Items of lists and members of objects in one value, at all depths together. Exceeded: `limit_exceeded`. */
 export const VALUE_MEMBERS_MAX = 100_000;
+/** References to files in one object, in all attributes together. Exceeded: `limit_exceeded`. */
+export const FILES_PER_OBJECT_MAX = 100;
+/** The name of a file in UTF-8. Exceeded: `invalid_value`. */
+export const FILE_NAME_BYTES_MAX = 255;
+/** The media type of a file. Exceeded: `invalid_value`. */
+export const FILE_TYPE_BYTES_MAX = 127;
 /** A password in UTF-8, bounded because hashing is slow on purpose. Exceeded: `invalid_value`. */
 export const PASSWORD_BYTES_MAX = 1_024;
 /** Different metric keys. Beyond it, new keys are not recorded. */

@@ -1,4 +1,5 @@
 import { type JsonValue, type Limits, parseJson, pointer, Refusal } from '@tidemark/protocol';
+import { refuseFileReferences } from '../admission/admit-files.ts';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitAttributes } from '../admission/admit-objects.ts';
 import { admitFields } from '../entries/admit-fields.ts';
@@ -70,6 +71,7 @@ function freeAttributes(fields: ReadonlyMap<string, unknown>, limits: Limits): U
   for (const [name] of free) refuseReserved(name);
   const objectLimits = { ...limits, attributesPerObjectMax: limits.userAttributesMax };
   const texts = admitAttributes(Object.fromEntries(free), objectLimits, [FIELD]);
+  refuseFileReferences(texts.text, 'a user', pointer(FIELD));
   return Object.fromEntries([...texts].map(([name, text]) => [name, parseJson(text) as JsonValue]));
 }
 

@@ -2,6 +2,7 @@ import { type Limits, pointer, Refusal } from '@tidemark/protocol';
 import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { DocumentKey, DocumentScope, Guard } from '../ports/store.ts';
+import { refuseFileReferences } from './admit-files.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitManyObjects } from './admit-objects.ts';
 import { type Directory, generationGuard } from './admit-write.ts';
@@ -72,7 +73,9 @@ async function requireGroupScope(
 
 export async function admitContent(data: unknown, limits: Limits, pace: Pace): Promise<Admitted<DocumentContent>> {
   if (typeof data !== 'string') {
-    return asAdmitted({ type: 'objects', objects: await admitManyObjects(data, limits, 'data', pace) });
+    const objects = await admitManyObjects(data, limits, 'data', pace);
+    for (const [id, { text }] of objects) refuseFileReferences(text, 'a named document', pointer('data', id));
+    return asAdmitted({ type: 'objects', objects });
   }
   const at = [{ pointer: pointer('data'), detail: 'must be well-formed Unicode' }];
   if (!data.isWellFormed()) throw new Refusal('invalid_value', 'the text is not well-formed Unicode', at);

@@ -1,7 +1,8 @@
-import { type Limits, pointer, Refusal } from '@tidemark/protocol';
+import { type Limits, mayHaveFiles, parseJson, pointer, Refusal } from '@tidemark/protocol';
 import { AttributeTexts } from '../journal/attribute-texts.ts';
 import type { Pace } from '../ports/pace.ts';
 import { WorkBudget } from '../primitives/work-budget.ts';
+import { requireFileReferences } from './admit-files.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitValue } from './admit-value.ts';
 import type { ObjectTexts } from './admitted.ts';
@@ -47,8 +48,9 @@ function* admitStepwise(objects: unknown, limits: ObjectLimits, field: string): 
     admitName('object', id, () => pointer(field, id));
     tally.units += id.length;
     if (tally.budget.isSpent(id.length)) yield;
-    const whole = attributesAsText(given[id], limits, tally);
-    admitted.set(id, whole ?? (yield* attributesStepwise(given[id], limits, [field, id], tally)));
+    const path = [field, id];
+    const whole = attributesAsText(given[id], limits, path, tally);
+    admitted.set(id, whole ?? (yield* attributesStepwise(given[id], limits, path, tally)));
     if (whole !== null && tally.budget.isSpent(whole.text.length)) yield;
     if (tally.units > limits.writeUnitsMax) throw tooLarge(limits.writeUnitsMax);
   }
@@ -81,13 +83,19 @@ export function admitAttributes(attributes: unknown, limits: ObjectLimits, path:
 }
 
 /** Checks the attributes as a whole. Returns null when they have to be checked one by one. */
-function attributesAsText(attributes: unknown, limits: ObjectLimits, tally: Tally): AttributeTexts | null {
+function attributesAsText(
+  attributes: unknown,
+  limits: ObjectLimits,
+  path: readonly string[],
+  tally: Tally,
+): AttributeTexts | null {
   if (typeof attributes !== 'object' || attributes === null) return null;
   const given = attributes as Readonly<Record<string, unknown>>;
   const names = Object.keys(given);
   if (names.length > limits.attributesPerObjectMax) return null;
   const text = wholeText(given, names, { goodNames, depthMax: limits.valueDepthMax });
   if (text === null) return null;
+  if (mayHaveFiles(text)) requireFileReferences(given, path);
   tally.units += text.length - punctuationUnits(names.length);
   return AttributeTexts.inText(text);
 }
@@ -109,6 +117,7 @@ function* attributesStepwise(
   const names = Object.keys(given);
   requireCount(names.length, limits.attributesPerObjectMax, 'attributes', here);
   const texts: [name: string, text: string][] = [];
+  let hasFiles = false;
   for (const name of names) {
     const there = () => pointer(...path, name);
     if (!goodNames.has(name)) {
@@ -118,9 +127,12 @@ function* attributesStepwise(
     const text = admitValue(given[name], limits.valueDepthMax, there);
     tally.units += name.length + text.length;
     texts.push([name, text]);
+    hasFiles ||= mayHaveFiles(text);
     if (tally.budget.isSpent(text.length)) yield;
   }
-  return AttributeTexts.of(texts);
+  const attributesTexts = AttributeTexts.of(texts);
+  if (hasFiles) requireFileReferences(parseJson(attributesTexts.text) as typeof given, path);
+  return attributesTexts;
 }
 
 function runToEnd<T>(work: Generator<void, T>): T {
