@@ -33,7 +33,7 @@ export async function applyMembers(
   const open = new Set([...problems.map(({ key }) => key), ...toRead]);
   const settled = [...changes.keys()].filter((id) => !open.has(id));
   await ports.problems.settle(plan.label, settled, problems);
-  return { toRead, moved: [] };
+  return { toRead };
 }
 
 interface MembersDecision {

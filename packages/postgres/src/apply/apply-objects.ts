@@ -29,7 +29,7 @@ export async function applyObjects(
   changes: TableChanges,
   terms: ApplyTerms,
 ): Promise<Applied> {
-  if (changes.size === 0) return { toRead: [], moved: [] };
+  if (changes.size === 0) return { toRead: [] };
   const application = new ObjectsApplication(ports, plan, terms);
   await (plan.owner.kind === 'shared' ? application.decideShared(changes) : application.decideOwned(changes));
   await application.push();
@@ -131,11 +131,12 @@ class ObjectsApplication {
     const { label, owner } = this.#plan;
     const { waiting, problems } = this.#ports;
     await waiting.add(this.#waits);
+    if (this.#moved.length > 0) await this.#terms.onMoved(this.#moved);
     if (owner.kind !== 'shared') await this.#ports.assignmentsOf(label).write(this.#assignments);
     const open = new Set([...this.#problems.map(({ key }) => key), ...this.#toRead]);
     const settled = [...changes.keys()].filter((id) => !open.has(id));
     await problems.settle(label, settled, this.#problems);
-    return { toRead: this.#toRead, moved: this.#moved };
+    return { toRead: this.#toRead };
   }
 
   async #pushTo(owner: string, owned: Owned): Promise<void> {

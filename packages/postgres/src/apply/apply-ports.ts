@@ -20,13 +20,14 @@ export interface ApplyTerms {
   readonly isCopy: boolean;
   /** True: a row that is not known yet will be copied, so that a part of it need not be read. */
   readonly isUncopied: boolean;
+  /**
+   * Called with the ids of rows that belong to somebody else from now on, or to nobody, before this is noted: their children have to
+   * follow. After a kill nothing else tells that they have moved.
+   */
+  readonly onMoved: (ids: readonly string[]) => Promise<void>;
 }
 
 export interface Applied {
   /** Ids of rows that have to be read by their keys. */
   readonly toRead: readonly string[];
-  /** Ids of rows that belong to somebody else now, or to nobody: their children have to follow. */
-  readonly moved: readonly string[];
-  /** Users who were created again, so that they have none of the rows and groups that they had. */
-  readonly returned?: readonly string[];
 }

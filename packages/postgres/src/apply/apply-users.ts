@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { TidemarkError } from '@tidemark/backend';
+import { type Attributes, TidemarkError } from '@tidemark/backend';
 import type { UsersPlan } from '../mapping/plan.ts';
 import type { Applied, ApplyPorts } from './apply-ports.ts';
 import type { Assignment } from './assignments.ts';
@@ -16,6 +16,8 @@ export type IsUser = (login: string) => Promise<boolean>;
 
 interface UsersPorts extends ApplyPorts {
   readonly isUser: IsUser;
+  /** Called before a user is created again, who has none of the rows and groups any more that he had. */
+  readonly onReturn: (login: string) => Promise<void>;
 }
 
 /** Applies changes of a table whose rows become users. Users whom somebody else has created are never deleted. */
@@ -24,38 +26,34 @@ export async function applyUsers(ports: UsersPorts, plan: UsersPlan, changes: Ta
   const newAssignments = new Map<string, Assignment | null>();
   const problems: RowProblem[] = [];
   const toRead: string[] = [];
-  const returned: string[] = [];
   for (const [id, change] of changes) {
-    const assignment = await applyUser(ports, plan, { change, before: assignments.get(id), returned });
+    const assignment = await applyUser(ports, plan, { change, before: assignments.get(id) });
     if (assignment === 'read') toRead.push(id);
     else if (typeof assignment === 'string') problems.push({ table: plan.label, key: id, reason: assignment });
     else if (assignment !== undefined) newAssignments.set(id, assignment);
   }
   await ports.assignmentsOf(plan.label).write(newAssignments);
   await ports.problems.settle(plan.label, newAssignments.keys(), problems);
-  return { toRead, moved: [], returned };
+  return { toRead };
 }
 
 interface UserChange {
   readonly change: RowChange;
   readonly before: Assignment | undefined;
-  /** Takes the logins of users who were created again. */
-  readonly returned: string[];
 }
 
 /** Returns the new assignment of the row, undefined where it stays as it was, `read`, or why the user is refused. */
 async function applyUser(
   ports: UsersPorts,
   plan: UsersPlan,
-  { change, before, returned }: UserChange,
+  { change, before }: UserChange,
 ): Promise<Assignment | null | undefined | string> {
   const login = loginIn(plan, change, before);
   if (login === undefined) return 'read';
   let assignment: Assignment | null | undefined;
   if (change.kind === 'put' && login !== null) {
-    const saved = await save(ports, plan, { login, row: change.row, wasThere: before?.owner === login });
-    if (typeof saved === 'string') return saved;
-    if (saved.isReturned) returned.push(login);
+    const refusal = await save(ports, plan, { login, row: change.row, wasThere: before?.owner === login });
+    if (refusal !== null) return refusal;
     assignment = { owner: login, extra: null };
   }
   if (before === undefined || before.owner === login) return assignment;
@@ -78,32 +76,39 @@ interface Saved {
   readonly wasThere: boolean;
 }
 
-/** Returns why Tidemark does not take the user, as a text. */
-async function save(
-  { client, toJson, assignmentsOf }: ApplyPorts,
-  plan: UsersPlan,
-  { login, row, wasThere }: Saved,
-): Promise<{ readonly isReturned: boolean } | string> {
+/** Returns why Tidemark does not take the user; null: it does. */
+async function save(ports: UsersPorts, plan: UsersPlan, saved: Saved): Promise<string | null> {
+  const { client, toJson } = ports;
+  let attributes: Attributes;
   try {
-    const attributes = attributesOf(row, plan.attributes, toJson);
-    try {
-      await client.users.update(login, attributes);
-      return { isReturned: false };
-    } catch (error) {
-      if (!(error instanceof TidemarkError) || error.code !== 'user_not_found') throw error;
-      const made = assignmentsOf(MADE);
-      const wasMade = (await made.read([login])).has(login);
-      // Noted first, so that it is known after a crash who has created the user.
-      await made.write(new Map([[login, { owner: login, extra: null }]]));
-      // Nobody knows the password: people sign in through the identity provider, the backend or an invite.
-      await client.users.create({ ...attributes, login, password: randomBytes(48).toString('base64url') });
-      return { isReturned: wasMade || wasThere };
-    }
+    attributes = attributesOf(saved.row, plan.attributes, toJson);
   } catch (error) {
-    const isRefused = error instanceof TidemarkError && (error.status === 400 || error.status === 422);
-    if (isRefused || !(error instanceof TidemarkError)) return error instanceof Error ? error.message : String(error);
+    return error instanceof Error ? error.message : String(error);
+  }
+  try {
+    await client.users.update(saved.login, attributes).catch(async (error: unknown) => {
+      if (!(error instanceof TidemarkError) || error.code !== 'user_not_found') throw error;
+      await create(ports, saved, attributes);
+    });
+    return null;
+  } catch (error) {
+    if (error instanceof TidemarkError && (error.status === 400 || error.status === 422)) return error.message;
     throw error;
   }
+}
+
+async function create(
+  { client, assignmentsOf, onReturn }: UsersPorts,
+  { login, wasThere }: Saved,
+  attributes: Attributes,
+): Promise<void> {
+  const made = assignmentsOf(MADE);
+  const wasMade = (await made.read([login])).has(login);
+  if (wasMade || wasThere) await onReturn(login);
+  // Noted first, so that it is known after a crash who has created the user.
+  await made.write(new Map([[login, { owner: login, extra: null }]]));
+  // Nobody knows the password: people sign in through the identity provider, the backend or an invite.
+  await client.users.create({ ...attributes, login, password: randomBytes(48).toString('base64url') });
 }
 
 /** Deletes a user whom the connector has created and whom no row names any more. */

@@ -46,6 +46,10 @@ export class WorkQueue {
     return true;
   }
 
+  get all(): readonly NamedWork[] {
+    return this.#works;
+  }
+
   get first(): NamedWork | null {
     return this.#works[0] ?? null;
   }

@@ -9,7 +9,7 @@ import type { TablePhase } from '../state/connector-state.ts';
 export interface FillingWorld {
   readonly ordered: readonly MappedTable[];
   readonly phaseOf: (label: string) => TablePhase;
-  readonly queue: WorkQueue;
+  readonly queue: Pick<WorkQueue, 'last' | 'isDone'>;
 }
 
 /**
@@ -56,7 +56,7 @@ export class FillingSources {
   }
 
   /** Rows that were to be read by their keys, or follow their parents, when the copy ended have come. */
-  #isPast(label: string, queue: WorkQueue): boolean {
+  #isPast(label: string, queue: FillingWorld['queue']): boolean {
     const last = this.#workAtEnd.get(label) ?? queue.last;
     this.#workAtEnd.set(label, last);
     return queue.isDone(last);

@@ -20,7 +20,7 @@ import type { ConnectorEvents } from './connector-events.ts';
 import { declareFilled, FillingSources } from './filling-sources.ts';
 import { decideStart, isLost } from './start-reason.ts';
 import { orderedTables, reconcile, withOrigin } from './table-states.ts';
-import { Tables } from './tables.ts';
+import { Tables, type TablesStart } from './tables.ts';
 
 /** What the mapping and the catalogue say together. */
 export interface LoadedPlan {
@@ -70,16 +70,16 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
   if (start.kind === 'heal') events.onHeal?.(start.reason);
   const begin = await beginOf(setup, start.kind === 'resume' ? stored : null, slot);
   const heals = start.kind === 'heal';
-  const states = reconcile(stored?.tables ?? {}, orderedTables(loaded.plan), { heals, emptied });
-  for (const [label, origin] of origins) {
-    const state = states[label];
-    if (state !== undefined) states[label] = withOrigin(state, origin);
-  }
+  // What heals reads everything.
+  const pending = start.kind === 'resume' ? (stored?.pending ?? []) : [];
+  const reconciled = reconcile(stored?.tables ?? {}, orderedTables(loaded.plan), { heals, emptied });
+  const states = withOrigins(reconciled, origins);
   const fixed = { version: 1, systemId: identity.systemId, timeline: identity.timeline, slot: slotName } as const;
   events.onTables?.(states);
   // Also when nothing has changed: what is stored must never be older than what the slot was told.
-  await store.write({ ...fixed, position: formatLsn(begin), tables: states, recentXids: stored?.recentXids ?? [] });
-  const { tables, reader } = await openTables(setup, loaded, { states, filling });
+  const recentXids = stored?.recentXids ?? [];
+  await store.write({ ...fixed, position: formatLsn(begin), tables: states, recentXids, pending });
+  const { tables, reader } = await openTables(setup, loaded, { states, filling, pending, position: begin });
   return {
     tables,
     reader,
@@ -88,7 +88,7 @@ export async function prepareSession(setup: SessionSetup, identity: SystemIdenti
     stateAt: (position, recentXids) => ({
       ...fixed,
       position: formatLsn(position),
-      tables: tables.takeStates(),
+      ...tables.take(),
       recentXids,
     }),
   };
@@ -99,6 +99,17 @@ function isOtherPublication({ tables }: ConnectorState, origins: ReadonlyMap<str
     const now = origins.get(label);
     return origin !== undefined && now !== undefined && origin.publication !== now.publication;
   });
+}
+
+function withOrigins(
+  states: ConnectorState['tables'],
+  origins: ReadonlyMap<string, TableOrigin>,
+): ConnectorState['tables'] {
+  const entries = Object.entries(states).map(([label, state]) => {
+    const origin = origins.get(label);
+    return [label, origin === undefined ? state : withOrigin(state, origin)] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 function foreignSlot({ name, database }: Slot): Error {
@@ -154,12 +165,11 @@ function writingSettings(writing: WritingPlan | null, adapter: string | null): S
   return { read_only: false, adapter, poll_interval: -1, references, ...more };
 }
 
-interface OpenedStates {
-  readonly states: ConnectorState['tables'];
+interface OpenedStates extends TablesStart {
   readonly filling: FillingSources;
 }
 
-async function openTables(setup: SessionSetup, loaded: LoadedPlan, { states, filling }: OpenedStates) {
+async function openTables(setup: SessionSetup, loaded: LoadedPlan, { filling, ...start }: OpenedStates) {
   const { client, name, sql, events, loadPlan, readOrigins, onCopied } = setup;
   const hidden = hiddenSource(name);
   const problems = new Problems(client, hidden, (problem) => events.onProblem?.(problem));
@@ -178,7 +188,7 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, { states, fil
   const ports = { client, toJson: converters.toJson, problems, waiting, assignmentsOf };
   const recent = (opIds: readonly string[]) => recentOperations(sql, opIds);
   const parts = { name, ports, reader, loadPlan: reload, readOrigins, onCopied, filling, recentOperations: recent };
-  const tables = new Tables(parts, loaded.plan, { ...states });
+  const tables = new Tables(parts, loaded.plan, start);
   return { tables, reader };
 }
 

@@ -237,9 +237,10 @@ export class Session {
     }
   }
 
-  async #apply(table: MappedTable, changes: TableChanges, terms: ApplyTerms): Promise<void> {
+  async #apply(table: MappedTable, changes: TableChanges, terms: Omit<ApplyTerms, 'onMoved'>): Promise<void> {
     if (changes.size === 0) return;
-    await this.#tables.apply(table, changes, { ...terms, heldAt: this.#position.stored });
+    const keep = () => this.#store();
+    await this.#tables.apply(table, changes, { ...terms, heldAt: this.#position.stored, keep });
     this.#options.onRows(changes.size);
   }
 
@@ -256,7 +257,7 @@ export class Session {
   /** Begins the next window, unless one is open. */
   async #advance(): Promise<void> {
     if (this.#window !== null || this.#failure !== null) return;
-    const read = await this.#tables.next(this.#position.stored);
+    const read = await this.#tables.next(this.#position.stored, () => this.#store());
     if (this.#tables.isChanged && this.#phase === 'between' && this.#batch.rows === 0) await this.#store();
     if (read === null) return;
     this.#windows++;

@@ -42,6 +42,14 @@ export interface TableState {
   readonly origin?: TableOrigin;
 }
 
+/** Rows that are to be read, although the stream does not ask for them again after a restart. */
+export interface PendingRead {
+  readonly table: string;
+  /** `children`: the rows of these parents, which have moved; `owner`: the rows of these users, who were created again. */
+  readonly kind: 'children' | 'owner';
+  readonly names: readonly string[];
+}
+
 /** Where a connector stands. Everything up to `position` is durable in Tidemark. */
 export interface ConnectorState {
   readonly version: 1;
@@ -53,6 +61,8 @@ export interface ConnectorState {
   readonly tables: Readonly<Record<string, TableState>>;
   /** Transactions up to `position` that a snapshot may not see yet. */
   readonly recentXids: readonly number[];
+  /** Absent: nothing is to be read. */
+  readonly pending?: readonly PendingRead[];
 }
 
 /** Keeps the state of one connector as a document of Tidemark, beside the data that it describes. */
