@@ -8,6 +8,7 @@ import {
 } from '@tidemark/core/ports';
 import { addChecksums, subtractChecksums } from '@tidemark/protocol';
 import { numberedChange } from './changes.ts';
+import { changeFiles } from './file-index.ts';
 import { missingGuard } from './guards.ts';
 import { RecordAppender, RecordFinder, removeRecords } from './live-records.ts';
 import { newId, nextNumber } from './meta.ts';
@@ -55,8 +56,9 @@ export function applyCommit(tables: Tables, commit: WriterCommit): CommitResult 
 /** Throws when the caller has a bug that would leave the journal unsound. */
 function requireSound(changes: readonly WriterChange[]): void {
   const ids = new Set<string>();
-  for (const { id, record, checksum } of changes) {
+  for (const { id, record, checksum, files } of changes) {
     ids.add(id);
+    if (record === null && files !== undefined) throw new Error('a deletion has no files');
     if (record === null && checksum !== 0) throw new Error('the checksum of a deletion must be 0');
   }
   if (ids.size !== changes.length) throw new Error('a commit changes the same object twice');
@@ -150,7 +152,18 @@ function applyChanges(tables: Tables, partition: PartitionRow, changes: readonly
     checksum = addChecksums(subtractChecksums(checksum, wasLive ? before.checksum : 0), change.checksum);
   }
   records.flush();
-  return { ...partition, head, size, checksum, tombstones, bytes };
+  return { ...partition, head, size, checksum, tombstones, bytes, ...filesAfter(tables, partition, changes) };
+}
+
+/** Most partitions have no files, and most commits bring none: those pay for one look at each change. */
+function filesAfter(
+  tables: Tables,
+  { number, files }: PartitionRow,
+  changes: readonly IndexedChange[],
+): Pick<PartitionRow, 'files'> {
+  if (files === undefined && !changes.some(({ change }) => change.files !== undefined)) return {};
+  const changed = changes.map(({ change }) => change);
+  return { files: changeFiles(tables, number, files ?? 0, changed) };
 }
 
 /** Notes the time of the changes that follow the head. */

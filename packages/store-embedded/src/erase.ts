@@ -1,6 +1,7 @@
 import type { Erasure } from '@tidemark/core/ports';
 import { removeChange } from './changes.ts';
 import { removeDocuments } from './documents.ts';
+import { removeFilesOf } from './file-index.ts';
 import { behind, keyOf } from './keys.ts';
 import { removeNotesOf, removeNotesOfSource, removeNotesOfUser } from './notes.ts';
 import { type PartitionRow, partitionKeyOf } from './partitions.ts';
@@ -50,6 +51,7 @@ function removePartition(tables: Tables, name: Buffer): void {
   removeRange(tables.live, [partition, 0], [partition + 1, 0]);
   removeRange(tables.tombstones, [partition, 0], [partition + 1, 0]);
   removeRange(tables.index, [partition, ''], [partition + 1, '']);
+  if (row.files !== undefined) removeFilesOf(tables, partition);
   removeTidemarksOn(tables, partition);
   removeChange(tables, partitionKeyOf(name), row);
   tables.partitions.remove(name);

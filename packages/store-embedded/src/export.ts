@@ -96,10 +96,10 @@ class Exporter {
 
   /** The checksum is that of the index. A missing one becomes −1, which no record has, so the comparison fails. */
   #record(partition: PartitionKey, number: number, seq: number, record: string): Piece {
-    const { id } = this.#reader(record);
+    const { id, files } = this.#reader(record);
     const bytes = this.#tables.index.get([number, id], { transaction: this.#transaction });
     const checksum = bytes === undefined ? -1 : decodeIndexEntry(bytes).checksum;
-    return { what: 'record', partition, seq, id, checksum, record };
+    return { what: 'record', partition, seq, id, checksum, record, ...(files === undefined ? {} : { files }) };
   }
 
   /** An export has the tidemarks of a partition in the order of their clients. */

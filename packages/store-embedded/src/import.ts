@@ -10,6 +10,7 @@ import {
 import { migrationStateOf, type Opening, writeManifest } from './data-folder.ts';
 import { importDocument, importPart } from './documents.ts';
 import type { EngineContext } from './engine-context.ts';
+import { changeFiles } from './file-index.ts';
 import { importJobs } from './jobs/move-jobs.ts';
 import { keyOf } from './keys.ts';
 import { RecordAppender } from './live-records.ts';
@@ -139,12 +140,15 @@ class Importer {
     this.#open = null;
   }
 
-  #record({ partition, seq, id, checksum, record }: Extract<Piece, { readonly what: 'record' }>): void {
+  #record({ partition, seq, id, checksum, record, files }: Extract<Piece, { readonly what: 'record' }>): void {
     const open = this.#at(partition);
     const bytes = Buffer.from(record);
     open.records.add({ seq, bytes, units: record.length });
     open.row = { ...open.row, bytes: open.row.bytes + bytes.length };
     this.#tables.index.put([open.row.number, id], encodeIndexEntry({ seq, isLive: true, checksum }));
+    if (files === undefined) return;
+    const { number } = open.row;
+    open.row = { ...open.row, files: changeFiles(this.#tables, number, open.row.files ?? 0, [{ id, files }]) };
   }
 
   #tombstone({ partition, seq, id }: Extract<Piece, { readonly what: 'tombstone' }>): void {

@@ -16,6 +16,7 @@ import { documents } from './documents.ts';
 import type { EngineContext } from './engine-context.ts';
 import { entries } from './entries.ts';
 import { exportTables } from './export.ts';
+import { fileIndex } from './file-index.ts';
 import { migration } from './import.ts';
 import { type EmbeddedJobs, type EmbeddedJobsOptions, embeddedJobs } from './jobs/jobs.ts';
 import { journal } from './journal.ts';
@@ -95,6 +96,7 @@ function composeStore(tables: Tables, writer: Writer, options: EmbeddedOptions):
   return {
     engine: { name: 'embedded', durability: 'durable', ...(warnings.length > 0 ? { warnings } : {}) },
     ...journal(context, trimStepMax),
+    ...fileIndex(context),
     ...documents(context),
     ...entries(context),
     ...tidemarks(context),

@@ -21,6 +21,8 @@ export interface PartitionRow {
   readonly tombstones: number;
   /** Bytes of the records of live objects, as UTF-8. */
   readonly bytes: number;
+  /** Live objects that refer to files. Absent: none ever did. */
+  readonly files?: number;
   /** The number of the last commit in the order of changes (`changes.ts`). Absent: the order does not contain it. */
   readonly changed?: number;
   /** When its changes were committed (`addCommitTime`). Absent: an earlier version wrote it, or no commit had a time. */

@@ -27,6 +27,10 @@ export interface Tables {
   readonly tombstones: Database<string, JournalKey>;
   /** [partition, id] → seq, live or deleted, checksum (`object-index.ts`). */
   readonly index: Database<Buffer, ObjectKey>;
+  /** [partition, id] → the hashes of the files of an object, one behind the other (`file-index.ts`). */
+  readonly objectFiles: Database<string, ObjectKey>;
+  /** [partition, hash, id]: the same by file. */
+  readonly fileObjects: Database<string, Buffer>;
   /** [client, partition] → tidemark (`tidemark-row.ts`). */
   readonly tidemarks: Database<string, Buffer>;
   /** [partition, epoch name, acknowledged seq, client]: the tidemarks by what they acknowledge (`acknowledged-index.ts`). */
@@ -98,6 +102,7 @@ export function openTables(file: string, options: { readonly mapBytes: number })
   const journal = { encoding: 'string', keyEncoder: journalKeyEncoder } as unknown as typeof texts;
   const live = { encoder: borrowedBytes, keyEncoder: journalKeyEncoder } as unknown as { readonly encoding: 'binary' };
   const index = { encoding: 'binary', keyEncoder: objectKeyEncoder } as unknown as { readonly encoding: 'binary' };
+  const objects = { encoding: 'string', keyEncoder: objectKeyEncoder } as unknown as typeof texts;
   return {
     root,
     meta: root.openDB('meta', { encoding: 'string' }),
@@ -106,6 +111,8 @@ export function openTables(file: string, options: { readonly mapBytes: number })
     live: root.openDB('live', live),
     tombstones: root.openDB('tombstones', journal),
     index: root.openDB('index', index),
+    objectFiles: root.openDB('object_files', objects),
+    fileObjects: root.openDB('file_objects', texts),
     // Format 4 had other tables of tidemarks, under other names (`convert-tidemarks.ts`).
     tidemarks: root.openDB('client_marks', texts),
     acknowledged: root.openDB('acknowledgements', texts),

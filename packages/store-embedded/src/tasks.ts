@@ -52,5 +52,7 @@ export interface WriterChange {
   /** UTF-16 units of the record. */
   readonly units: number;
   readonly checksum: number;
+  /** The files that the record refers to. Absent: none. */
+  readonly files?: readonly string[];
   readonly expect?: number;
 }

@@ -3,6 +3,7 @@ import { addChecksums } from '@tidemark/protocol';
 import type { Database, Key, Transaction } from 'lmdb';
 import { acknowledgedKey } from './acknowledged-index.ts';
 import type { DocumentRow } from './documents.ts';
+import { splitHashes } from './file-index.ts';
 import { verifyJobs } from './jobs/verify-jobs.ts';
 import { ALL_JOURNALS, ALL_OBJECTS, type JournalKey, journalAfter, keyOf, objectsOf, readNumber } from './keys.ts';
 import { type LiveRecord, liveRecordsOf, RecordFinder } from './live-records.ts';
@@ -34,6 +35,9 @@ interface Totals {
   size: number;
   checksum: number;
   bytes: number;
+  /** Objects that refer to files, and the files of each. */
+  withFiles: number;
+  files: number;
 }
 
 interface Tombstones {
@@ -66,11 +70,12 @@ class Check {
   }
 
   async *#partition(partition: PartitionKey, row: PartitionRow): AsyncIterable<Finding> {
-    const live = { size: 0, checksum: 0, bytes: 0 };
+    const live = { size: 0, checksum: 0, bytes: 0, withFiles: 0, files: 0 };
     for await (const finding of this.#live(row, live)) yield { partition, ...finding };
     const tombstones = { count: 0, bytes: 0 };
     for await (const finding of this.#tombstones(row, tombstones)) yield { partition, ...finding };
     for await (const finding of this.#index(row)) yield { partition, ...finding };
+    for (const finding of this.#fileTotals(row, live)) yield { partition, ...finding };
     if (live.size !== row.size) {
       yield { partition, problem: 'wrong_size', detail: `${row.size} objects noted, ${live.size} found` };
     }
@@ -128,6 +133,32 @@ class Check {
     totals.bytes += Buffer.byteLength(record);
     totals.checksum = addChecksums(totals.checksum, read.checksum);
     yield* this.#indexEntry(row, read.id, { seq, isLive: true, checksum: read.checksum });
+    yield* this.#filesOf(row, read, totals);
+  }
+
+  /** The index by object must have what the record says, and the index by file the same. */
+  *#filesOf(
+    { number, files: objects }: PartitionRow,
+    { id, files = [] }: ReturnType<RecordReader>,
+    totals: Totals,
+  ): Iterable<PartitionFinding> {
+    const { objectFiles, fileObjects } = this.#tables;
+    const snapshot = { transaction: this.#transaction };
+    const noted = objects === undefined ? '' : (objectFiles.get([number, id], snapshot) ?? '');
+    const isIndexed = files.every((sha256) => fileObjects.get(keyOf(number, sha256, id), snapshot) !== undefined);
+    totals.withFiles += files.length > 0 ? 1 : 0;
+    totals.files += files.length;
+    if (isIndexed && [...files].sort().join('') === splitHashes(noted).sort().join('')) return;
+    yield { problem: 'wrong_files', detail: `object ${JSON.stringify(id)}: the index has other files than its record` };
+  }
+
+  /** What is left over in the index belongs to no record. */
+  *#fileTotals({ number, files = 0 }: PartitionRow, totals: Totals): Iterable<PartitionFinding> {
+    const snapshot = { transaction: this.#transaction };
+    const rows = this.#tables.fileObjects.getKeysCount({ start: keyOf(number), end: keyOf(number + 1), ...snapshot });
+    if (files === totals.withFiles && rows === totals.files) return;
+    const detail = `${files} objects with ${rows} files in the index, ${totals.withFiles} with ${totals.files} found`;
+    yield { problem: 'wrong_files', detail };
   }
 
   async *#tombstones(row: PartitionRow, totals: Tombstones): AsyncIterable<PartitionFinding> {
@@ -197,6 +228,7 @@ class Check {
       ['live', this.#firsts(this.#tables.live, ALL_JOURNALS)],
       ['tombstones', this.#firsts(this.#tables.tombstones, ALL_JOURNALS)],
       ['index', this.#firsts(this.#tables.index, ALL_OBJECTS)],
+      ['object_files', this.#firsts(this.#tables.objectFiles, ALL_OBJECTS)],
     ];
     for (const [name, partitions] of tables) {
       for (const partition of partitions) {

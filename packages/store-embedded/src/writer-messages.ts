@@ -51,6 +51,8 @@ interface PackedChanges {
   readonly checksums: Float64Array;
   /** `NOT_EXPECTED` for a change that expects nothing. */
   readonly expects: Float64Array;
+  /** The files of those changes that have some, each with the index of its change. */
+  readonly files: readonly (readonly [index: number, files: readonly string[]])[];
 }
 
 const DELETED = -1;
@@ -74,6 +76,7 @@ export function packChanges(changes: readonly Change[]): PackedChanges {
     units: numbersOf(changes, ({ record }) => record?.length ?? 0),
     checksums: numbersOf(changes, ({ checksum }) => checksum),
     expects: numbersOf(changes, ({ expect }) => expect ?? NOT_EXPECTED),
+    files: changes.flatMap(({ files }, index) => (files === undefined ? [] : [[index, files] as const])),
   };
 }
 
@@ -84,7 +87,16 @@ function numbersOf<T>(items: readonly T[], numberOf: (item: T) => number): Float
   return numbers;
 }
 
-export function unpackChanges({ ids, records, lengths, units, checksums, expects }: PackedChanges): WriterChange[] {
+export function unpackChanges(packed: PackedChanges): WriterChange[] {
+  const changes = unpackRecords(packed);
+  for (const [index, files] of packed.files) {
+    const change = changes[index];
+    if (change !== undefined) changes[index] = { ...change, files };
+  }
+  return changes;
+}
+
+function unpackRecords({ ids, records, lengths, units, checksums, expects }: PackedChanges): WriterChange[] {
   let at = 0;
   return ids.map((id, index) => {
     const length = lengths[index] ?? DELETED;

@@ -6,6 +6,7 @@ import {
   type Piece,
   partitionOf,
   portionsOf,
+  type RecordReader,
   scopeFrom,
   scopeOf,
 } from '@tidemark/core/ports';
@@ -30,13 +31,13 @@ const MEMBERS_PER_READ = 1_000;
 const SLICE_UNITS = 1_000_000;
 
 /** Exports everything. The server has no snapshots, so writes that happen meanwhile may be in it or not. */
-export async function* exportStore(context: EngineContext): AsyncIterable<readonly Piece[]> {
-  yield* portionsOf(allPieces(context));
+export async function* exportStore(context: EngineContext, reader: RecordReader): AsyncIterable<readonly Piece[]> {
+  yield* portionsOf(allPieces(context, reader));
 }
 
-async function* allPieces(context: EngineContext): AsyncIterable<Piece> {
+async function* allPieces(context: EngineContext, reader: RecordReader): AsyncIterable<Piece> {
   yield* entryPieces(context);
-  for await (const partition of partitionsOf(context)) yield* partitionPieces(context, partition);
+  for await (const partition of partitionsOf(context)) yield* partitionPieces(context, partition, reader);
   for await (const partition of partitionsOf(context)) yield* notePieces(context, partition);
   for await (const scope of scopesOf(context)) yield* documentPieces(context, scope);
   yield* statPieces(context);
@@ -81,7 +82,11 @@ async function* partitionsOf(context: EngineContext): AsyncIterable<PartitionKey
   }
 }
 
-async function* partitionPieces(context: EngineContext, partition: PartitionKey): AsyncIterable<Piece> {
+async function* partitionPieces(
+  context: EngineContext,
+  partition: PartitionKey,
+  reader: RecordReader,
+): AsyncIterable<Piece> {
   const { scopes } = context;
   let after = 0;
   for (let isFirst = true; ; isFirst = false) {
@@ -95,14 +100,14 @@ async function* partitionPieces(context: EngineContext, partition: PartitionKey)
     const state = await stateFrom(reply[1], () => scopes.epoch());
     if (state.head === 0) return;
     if (isFirst) yield { what: 'partition', partition, state };
-    yield* journalPieces(partition, reply);
+    yield* journalPieces(partition, reply, reader);
     after = numberOf(reply[2]);
     if (after >= state.head) break;
   }
   yield* tidemarkPieces(context, partition);
 }
 
-function journalPieces(partition: PartitionKey, reply: readonly Reply[]): readonly Piece[] {
+function journalPieces(partition: PartitionKey, reply: readonly Reply[], reader: RecordReader): readonly Piece[] {
   const [, , , seqs, lengthList, records, tombstoneLengths, tombstones, idLengths, ids, tombstoneSeqs] = reply;
   const bytes = bytesOf(records);
   const lengths = numbersOf(lengthList);
@@ -114,7 +119,9 @@ function journalPieces(partition: PartitionKey, reply: readonly Reply[]): readon
   for (const [index, length] of lengths.entries()) {
     const checksum = checksumAt(bytes, at);
     const named = { seq: recordSeqs[index] ?? 0, id: names[index] ?? '' };
-    pieces.push({ what: 'record', partition, ...named, checksum, record: texts[index] ?? '' });
+    const record = texts[index] ?? '';
+    const { files } = reader(record);
+    pieces.push({ what: 'record', partition, ...named, checksum, record, ...(files === undefined ? {} : { files }) });
     at += length;
   }
   const deletedSeqs = numbersOf(tombstoneSeqs);

@@ -139,10 +139,12 @@ class ImportBatch {
     for (const [name, value] of Object.entries(fields)) this.#field(scope, 'state', name, value);
   }
 
-  #record({ partition, seq, id, checksum, record }: RecordPiece): void {
+  #record({ partition, seq, id, checksum, record, files = [] }: RecordPiece): void {
     const scope = scopeOf(partition);
     this.#field(scope, 'records', id, headedRecord(record, checksum));
     this.#member(scope, 'live', seq, id);
+    if (files.length > 0) this.#field(scope, 'object_files', id, files.join(''));
+    for (const sha256 of files) this.#member(scope, 'file_objects', 0, sha256 + id);
   }
 
   #note({ partition, client, note, endsAtMs }: NotePiece): void {

@@ -178,9 +178,10 @@ function objectsFrom(ids: readonly string[], reply: readonly Reply[]): ReadonlyM
 /** These would be bugs of the caller, and would damage the journal. */
 function requireSound(changes: readonly Change[]): void {
   const ids = new Set<string>();
-  for (const { id, record, checksum } of changes) {
+  for (const { id, record, checksum, files } of changes) {
     requireName(id);
     ids.add(id);
+    if (record === null && files !== undefined) throw new Error('a deletion has no files');
     if (record === null && checksum !== 0) throw new Error('the checksum of a deletion must be 0');
   }
   if (ids.size !== changes.length) throw new Error('a commit changes the same id twice');
@@ -200,6 +201,7 @@ async function commitValues({ partition, changes, expectHead, kept = [], seen, b
       return record === null ? '' : headedRecord(record, checksum);
     }),
     expected: await prepareList(changes, ({ expect }) => String(expect ?? '')),
+    files: changes.flatMap(({ id, files }) => (files === undefined ? [] : [{ id, hashes: files.join('') }])),
     unchanged: await prepareList(kept, ({ id }) => id),
     unchangedExpected: await prepareList(kept, ({ expect }) => String(expect)),
     notes: notes === undefined ? null : noteValues(notes),

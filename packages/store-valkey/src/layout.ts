@@ -9,11 +9,13 @@ export const REGISTRY_KEYS = [
   ...['erasures', 'recent_erasures', 'changes'],
 ] as const;
 export const STATS_KEYS = ['stats', 'stats_by_name', 'stats_by_time'] as const;
-/** The journal, tidemarks, documents and notes of a scope, and the fence that an erasure leaves. */
+/** The journal, tidemarks, documents and notes of a scope, the fence that an erasure leaves, and the index of files, by object and by file. */
 export const SCOPE_KEYS = [
   ...['state', 'records', 'live', 'tombstones', 'tidemarks', 'acknowledged', 'documents'],
-  ...['notes', 'note_names', 'note_ends', 'fence'],
+  ...['notes', 'note_names', 'note_ends', 'fence', 'object_files', 'file_objects'],
 ] as const;
+/** The length of a SHA-256 as text: a member of `file_objects` is one, followed by the id of an object. */
+export const HASH_UNITS = 64;
 export const QUEUE_KEYS = ['queue', 'jobs', 'payloads', 'ready', 'leased', 'dead', 'waiting', 'heads'] as const;
 
 export type RegistryKeyName = (typeof REGISTRY_KEYS)[number];

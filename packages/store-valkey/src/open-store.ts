@@ -8,6 +8,7 @@ import { assessDurability, type Durability, readSetups, unusableReason } from '.
 import { entries } from './entries.ts';
 import { exportStore } from './export.ts';
 import { UnusableServer } from './failure.ts';
+import { fileIndex } from './file-index.ts';
 import { migration } from './import.ts';
 import { type ValkeyJobsOptions, valkeyJobs } from './jobs/jobs.ts';
 import { journal } from './journal.ts';
@@ -100,6 +101,7 @@ export function composeStore(keyspace: Keyspace, parts: StoreParts): ValkeyStore
   const calls = new OpenCalls();
   const methods = calls.wrap({
     ...journal(context, trimStepMax),
+    ...fileIndex(context),
     ...documents(context),
     ...entries(context),
     ...tidemarks(context),
@@ -115,10 +117,10 @@ export function composeStore(keyspace: Keyspace, parts: StoreParts): ValkeyStore
     ...methods,
     jobs: (options) => valkeyJobs(keyspace, calls, options),
     verify: (reader) => verifyStore(context, calls, reader),
-    async *export() {
+    async *export(reader) {
       // Data that is being erased is not exported.
       await methods.sweep();
-      yield* exportStore(context);
+      yield* exportStore(context, reader);
     },
     async close() {
       const isFirst = calls.isOpen;

@@ -1,13 +1,14 @@
 import { type Finding, type PartitionKey, type RecordReader, scopeOf } from '@tidemark/core/ports';
 import { addChecksums } from '@tidemark/protocol';
-
+import { HASH_UNITS } from './layout.ts';
 import type { OpenCalls } from './lifecycle.ts';
 import { orphanKeys } from './orphan-keys.ts';
 import { listPartitions } from './partitions.ts';
 import { checksumAt, RECORD_HEADER_BYTES } from './records.ts';
 import type { EngineContext, ScopeAccess } from './scope-access.ts';
+import { fileObjectsScript, objectFilesScript } from './scripts/files.ts';
 import { countsScript, journalScript } from './scripts/journal.ts';
-import { bytesOf, numberOf, numbersOf, type Reply, textOf, textsIn } from './wire.ts';
+import { bytesOf, numberOf, numbersOf, type Reply, textListOf, textOf, textsIn } from './wire.ts';
 
 const PARTITIONS_PER_READ = 1_000;
 const SLICE_ENTRIES = 1_000;
@@ -15,11 +16,16 @@ const SLICE_UNITS = 1_000_000;
 /** A partition that is reset or trimmed this often while it is read is skipped. */
 const ATTEMPTS_MAX = 20;
 
+function sortedHashes(hashes: string): string {
+  return (hashes.match(/.{64}/g) ?? []).sort().join('');
+}
+
 type PartitionFinding = Omit<Finding, 'partition'>;
 
 interface CheckedObject {
   readonly seq: number;
   readonly checksum: number;
+  readonly files: readonly string[];
   readonly findings: readonly PartitionFinding[];
 }
 
@@ -88,6 +94,7 @@ class PartitionCheck {
         ...[...this.#objects.values()].flatMap(({ findings }) => findings),
         ...this.#compareTotals(Number(size), Number(checksum)),
         ...(await this.#compareCounts()),
+        ...(await this.#compareFiles()),
       ];
     }
   }
@@ -125,13 +132,13 @@ class PartitionCheck {
   #check(id: string, seq: number, record: string, storedChecksum: number): CheckedObject {
     const read = this.#read(record);
     if (read === null) {
-      return { seq, checksum: 0, findings: [{ problem: 'unreadable', detail: `the record at ${seq}` }] };
+      return { seq, checksum: 0, files: [], findings: [{ problem: 'unreadable', detail: `the record at ${seq}` }] };
     }
     const findings: PartitionFinding[] = [];
     const detail = `object ${JSON.stringify(id)} at ${seq}`;
     if (read.id !== id) findings.push({ problem: 'missing_from_index', detail });
     if (read.checksum !== storedChecksum) findings.push({ problem: 'wrong_object_checksum', detail });
-    return { seq, checksum: read.checksum, findings };
+    return { seq, checksum: read.checksum, files: read.files ?? [], findings };
   }
 
   #compareTotals(size: number, checksum: number): PartitionFinding[] {
@@ -159,6 +166,49 @@ class PartitionCheck {
     if (above > 0) findings.push({ problem: 'seq_beyond_head', detail: `${above} entries` });
     if (below > 0) findings.push({ problem: 'tombstone_below_floor', detail: `${below} tombstones` });
     return findings;
+  }
+
+  /**
+   * Compares the index of files with the records that refer to some, and looks for index entries of other objects. An object
+   * that has been written since it was read is skipped.
+   */
+  async #compareFiles(): Promise<PartitionFinding[]> {
+    const findings: PartitionFinding[] = [];
+    const named = [...this.#objects].filter(([, { files }]) => files.length > 0).map(([id]) => id);
+    const indexed = new Set(named);
+    for await (const id of this.#indexedIds()) indexed.add(id);
+    const ids = [...indexed];
+    for (let start = 0; start < ids.length; start += SLICE_ENTRIES) {
+      const chunk = ids.slice(start, start + SLICE_ENTRIES);
+      const read = await this.#scopes.read({
+        ...{ scope: scopeOf(this.#partition), script: objectFilesScript, values: { ids: chunk } },
+      });
+      const rows = textListOf(read[1]);
+      for (const [index, id] of chunk.entries()) {
+        const [seq = '', hashes = ''] = rows.slice(2 * index, 2 * index + 2);
+        const object = this.#objects.get(id);
+        if (seq !== '' && Number(seq) !== object?.seq) continue;
+        const found = seq === '' ? '' : [...(object?.files ?? [])].sort().join('');
+        if (sortedHashes(hashes) === found) continue;
+        const detail = `object ${JSON.stringify(id)}: the index has other files than its record`;
+        findings.push({ problem: 'wrong_files', detail });
+      }
+    }
+    return findings;
+  }
+
+  /** The ids in the index by file. One that only the index by object has is found where its hashes are looked up. */
+  async *#indexedIds(): AsyncIterable<string> {
+    for (let after = ''; ; ) {
+      const read = await this.#scopes.read({
+        ...{ scope: scopeOf(this.#partition), script: fileObjectsScript },
+        values: { sha256: '', after, limit: SLICE_ENTRIES },
+      });
+      const members = textListOf(read[1]);
+      yield* members.map((member) => member.slice(HASH_UNITS));
+      after = members.at(-1) ?? '';
+      if (members.length < SLICE_ENTRIES) return;
+    }
   }
 
   #read(record: string): ReturnType<RecordReader> | null {

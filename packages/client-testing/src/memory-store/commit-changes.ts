@@ -38,6 +38,8 @@ function assertAdmitted(changes: readonly Change[]): void {
   if (ids.size !== changes.length) throw new Error('an id stands twice in a commit');
   const odd = changes.find(({ record, checksum }) => record === null && checksum !== 0);
   if (odd !== undefined) throw new Error('a deletion has a checksum');
+  const deletion = changes.find(({ record, files }) => record === null && files !== undefined);
+  if (deletion !== undefined) throw new Error('a deletion has files');
 }
 
 function conflicts(partition: MemoryPartition, commit: Commit): boolean {
@@ -91,13 +93,15 @@ function writablePartition(data: MemoryData, commit: Commit, newWord: () => stri
   return partition;
 }
 
-function applyChange(partition: MemoryPartition, { id, record, checksum }: Change): void {
+function applyChange(partition: MemoryPartition, { id, record, checksum, files = [] }: Change): void {
   const old = partition.index.get(id);
   if (old !== undefined) partition.journal.delete(old.seq);
   if (old?.live === true) {
     partition.size -= 1;
     partition.checksum = subtractChecksums(partition.checksum, old.checksum);
   }
+  if (files.length > 0) partition.files.set(id, [...files]);
+  else partition.files.delete(id);
   partition.head += 1;
   partition.index.set(id, { seq: partition.head, live: record !== null, checksum });
   partition.journal.set(partition.head, { id, record });

@@ -43,6 +43,8 @@ export interface MemoryPartition {
   readonly index: Map<string, IndexEntry>;
   /** Seq → entry. Iteration is ascending, because a map keeps the order of insertion and seqs only grow. */
   readonly journal: Map<number, JournalEntry>;
+  /** Object id → the files it refers to. Objects without files are not in it. */
+  readonly files: Map<string, readonly string[]>;
   /** By client. */
   readonly tidemarks: Map<string, DeviceTidemark>;
 }
@@ -97,5 +99,5 @@ export function partitionOf(data: MemoryData, key: PartitionKey): MemoryPartitio
 
 export function newPartition(key: PartitionKey, epoch: string): MemoryPartition {
   const empty = { head: 0, floor: 0, size: 0, checksum: 0, times: '', changed: 0 };
-  return { key, epoch, ...empty, index: new Map(), journal: new Map(), tidemarks: new Map() };
+  return { key, epoch, ...empty, index: new Map(), journal: new Map(), files: new Map(), tidemarks: new Map() };
 }

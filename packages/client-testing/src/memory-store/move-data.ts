@@ -106,4 +106,5 @@ function importJournal(
   const record = piece.what === 'record' ? piece.record : null;
   partition.journal.set(seq, { id, record });
   partition.index.set(id, { seq, live: record !== null, checksum: piece.what === 'record' ? piece.checksum : 0 });
+  if (piece.what === 'record' && piece.files !== undefined) partition.files.set(id, piece.files);
 }

@@ -18,6 +18,7 @@ import {
   type EntryKind,
   type EntryList,
   type EntryRef,
+  type FileList,
   type Finding,
   type Guard,
   type JoinedSlice,
@@ -50,6 +51,7 @@ import { Refusal } from '@tidemark/protocol';
 import { bytesOf, commitChanges } from './commit-changes.ts';
 import { readDocument, scopeTuple, writeDocument } from './documents.ts';
 import { listEntries, missingGuard, writeEntries } from './entries.ts';
+import { listFiles, objectsWithFile } from './file-index.ts';
 import { countRecords, sliceJournal, stateOf, trimGraves } from './journal.ts';
 import { type MemoryData, newData, partitionOf } from './memory-data.ts';
 import { exportData, importPiece } from './move-data.ts';
@@ -159,6 +161,14 @@ class MemoryStore implements MovableStore {
 
   async commitTimes(key: PartitionKey): Promise<readonly CommitInterval[]> {
     return readCommitTimes(partitionOf(this.#data(), key).times);
+  }
+
+  async objectsWithFile(key: PartitionKey, sha256: string, limit: number): Promise<readonly string[]> {
+    return objectsWithFile(partitionOf(this.#data(), key), sha256, limit);
+  }
+
+  async listFiles(key: PartitionKey, list: FileList): Promise<readonly string[]> {
+    return listFiles(partitionOf(this.#data(), key), list);
   }
 
   async partitions(list: { readonly after?: PartitionKey; readonly limit: number }): Promise<readonly PartitionKey[]> {

@@ -13,6 +13,7 @@ export function verifyPartition(partition: MemoryPartition, reader: RecordReader
   const unreadable = verifyRecords(partition, reader, report);
   verifyIndex(partition, report);
   verifySize(partition, report);
+  if (!unreadable) verifyFiles(partition, reader, report);
   // What cannot be read cannot be summed up either, and has been reported already.
   if (!unreadable) verifyChecksum(partition, reader, report);
   return findings;
@@ -51,6 +52,19 @@ function verifyRecords({ index, journal }: MemoryPartition, reader: RecordReader
 function verifyIndex({ index, journal }: MemoryPartition, report: Report): void {
   for (const [id, { seq }] of index) {
     if (journal.get(seq)?.id !== id) report('missing_from_journal', `nothing stands at ${seq}, where the index points`);
+  }
+}
+
+function verifyFiles({ files, journal }: MemoryPartition, reader: RecordReader, report: Report): void {
+  const read = new Map<string, readonly string[]>();
+  for (const { id, record } of journal.values()) {
+    const found = record === null ? [] : (reader(record).files ?? []);
+    if (found.length > 0) read.set(id, found);
+  }
+  for (const id of new Set([...files.keys(), ...read.keys()])) {
+    const [noted, found] = [files, read].map((map) => [...(map.get(id) ?? [])].sort().join());
+    if (noted !== found)
+      report('wrong_files', `object ${JSON.stringify(id)}: the index has other files than its record`);
   }
 }
 

@@ -1,13 +1,16 @@
 import {
   endOfString,
   endOfValue,
+  fileReferencesInText,
   GONE_MARKS_MAX,
+  mayHaveFiles,
   objectChecksum,
   parseJson,
   plainObjectChecksum,
   splitMembers,
   stringOf,
 } from '@tidemark/protocol';
+import type { ReadRecord } from '../ports/store.ts';
 import { AttributeTexts, nameText } from './attribute-texts.ts';
 
 /**
@@ -70,13 +73,24 @@ const COMMA = 0x2c;
 export interface NewRecord {
   readonly record: string;
   readonly checksum: number;
+  /** The files it refers to. Absent: none. */
+  readonly files?: readonly string[];
 }
 
 /** Returns the record of an object that is created or replaced as a whole. */
 export function newRecord(id: string, attributes: AttributeTexts): NewRecord {
   const { text } = attributes;
   const checksum = plainObjectChecksum(id, text) ?? objectChecksum(id, attributes);
-  return { record: `${JSON.stringify(id)}:${text}`, checksum };
+  const record = `${JSON.stringify(id)}:${text}`;
+  const files = filesIn(text);
+  return files === null ? { record, checksum } : { record, checksum, files };
+}
+
+/** Returns the files that attributes refer to, each once and ascending; null: none. */
+function filesIn(text: string): readonly string[] | null {
+  if (!mayHaveFiles(text)) return null;
+  const files = [...new Set(fileReferencesInText(text).map(({ sha256 }) => sha256))].sort();
+  return files.length === 0 ? null : files;
 }
 
 /**
@@ -84,7 +98,7 @@ export function newRecord(id: string, attributes: AttributeTexts): NewRecord {
  * device with a base below the floor gets the whole object.
  */
 export function changedRecord({ id, attributes, marks }: ObjectRecord, next: AttributeTexts, floor: number): NewRecord {
-  const { record, checksum } = newRecord(id, next);
+  const whole = newRecord(id, next);
   const gone: string[] = [];
   for (const [name, seq] of marks.gone) {
     if (seq > floor && !next.has(name)) gone.push(`${nameText(name)},${seq}`);
@@ -93,7 +107,7 @@ export function changedRecord({ id, attributes, marks }: ObjectRecord, next: Att
   for (const [at, name] of names.entries()) {
     if (next.find(name, at) === -1) gone.push(`${name},${OWN_SEQ}`);
   }
-  if (gone.length > GONE_MARKS_MAX) return { record, checksum };
+  if (gone.length > GONE_MARKS_MAX) return whole;
   const touched: string[] = [];
   for (const [at, name] of next.members.names.entries()) {
     if (values[attributes.find(name, at)] !== next.members.values[at]) touched.push(`${name},${OWN_SEQ}`);
@@ -101,7 +115,7 @@ export function changedRecord({ id, attributes, marks }: ObjectRecord, next: Att
   for (const [name, seq] of marks.touched) {
     if (seq > floor && next.get(name) === attributes.get(name)) touched.push(`${nameText(name)},${seq}`);
   }
-  return { record: `${record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]]`, checksum };
+  return { ...whole, record: `${whole.record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]]` };
 }
 
 /** Calls `visit` with every attribute of the object and its JSON text. Returns the id of the object. */
@@ -123,10 +137,12 @@ export function idOfRecord(record: string): string {
 }
 
 /** Returns the id and checksum of a record, for `verify` of a store. */
-export function inspectRecord(record: string): { readonly id: string; readonly checksum: number } {
+export function inspectRecord(record: string): ReadRecord {
   const { id, attributes, marks } = new ObjectRecord(record, 1);
   if (marks.born < 1) throw new Error('the marks of a record are damaged');
-  return { id, checksum: objectChecksum(id, attributes) };
+  const files = filesIn(attributes.text);
+  const read = { id, checksum: objectChecksum(id, attributes) };
+  return files === null ? read : { ...read, files };
 }
 
 /** The difference for a device that has the object as of `base`. All texts are members of JSON objects. */

@@ -65,13 +65,15 @@ export type Piece =
   | { readonly what: 'queue'; readonly queue: string; readonly isPaused: boolean }
   | JobPiece;
 
-/** `id` and `checksum` are derived from the record. */
+/** `id`, `checksum` and `files` are derived from the record. */
 export interface RecordPiece {
   readonly what: 'record';
   readonly partition: PartitionKey;
   readonly seq: number;
   readonly id: string;
   readonly checksum: number;
+  /** The files that it refers to, from which an import makes the index again. Absent: none. */
+  readonly files?: readonly string[];
   readonly record: string;
 }
 

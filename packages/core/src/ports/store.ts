@@ -1,5 +1,6 @@
 import type { DocumentStore } from './store/documents.ts';
 import type { EntryStore } from './store/entries.ts';
+import type { FileIndex } from './store/files.ts';
 import type { JournalStore } from './store/journal.ts';
 import type { StoreLifecycle } from './store/lifecycle.ts';
 import type { NoteStore } from './store/notes.ts';
@@ -8,6 +9,7 @@ import type { StatsStore } from './store/stats.ts';
 export type { PartitionKey } from './owner.ts';
 export type * from './store/documents.ts';
 export type * from './store/entries.ts';
+export type * from './store/files.ts';
 export type * from './store/journal.ts';
 export type * from './store/lifecycle.ts';
 export type * from './store/notes.ts';
@@ -30,4 +32,11 @@ export const STORE_DOWN = 'the store does not serve';
  * - Callers pass what admission has let in; an engine that meets anything else throws, it does not guess.
  * - An engine that cannot serve rejects with the refusal `store_unavailable`, a full disk with `store_full`.
  */
-export interface Store extends JournalStore, DocumentStore, EntryStore, NoteStore, StatsStore, StoreLifecycle {}
+export interface Store
+  extends JournalStore,
+    FileIndex,
+    DocumentStore,
+    EntryStore,
+    NoteStore,
+    StatsStore,
+    StoreLifecycle {}

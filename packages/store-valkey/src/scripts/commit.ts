@@ -1,6 +1,6 @@
 import { COMMIT_INTERVAL_S, COMMIT_INTERVALS_MAX } from '@tidemark/protocol';
 import { DIGITS } from '../keys.ts';
-import { SCOPE_KEYS } from '../layout.ts';
+import { HASH_UNITS, SCOPE_KEYS } from '../layout.ts';
 import { RECORD_HEADER_BYTES } from '../records.ts';
 import { BYTES, EARLIER_IDS_MAX, HEADERS, WRITING, writingScript } from './scope.ts';
 import { CHUNK, lua } from './script.ts';
@@ -157,6 +157,38 @@ local function note_time(seq, now)
   redis.call('HSET', STATE, 't', table.concat(texts, ','))
 end`;
 
+/**
+ * OBJECT_FILES holds id → the hashes of its files, one behind the other, and FILE_OBJECTS the same as hash and id. A
+ * partition without files has neither, and its commits look once.
+ */
+const FILES = lua`
+local function remove_files(id, hashes)
+  for at = 1, #hashes, ${HASH_UNITS} do
+    redis.call('ZREM', FILE_OBJECTS, string.sub(hashes, at, at + ${HASH_UNITS - 1}) .. id)
+  end
+end
+
+local function change_files(effective, files)
+  local written = {}
+  for _, row in ipairs(files) do written[row.id] = row.hashes end
+  if redis.call('EXISTS', OBJECT_FILES) == 1 then
+    for _, index in ipairs(effective) do
+      local id = ids[index]
+      local old = redis.call('HGET', OBJECT_FILES, id)
+      if old then
+        remove_files(id, old)
+        if not written[id] then redis.call('HDEL', OBJECT_FILES, id) end
+      end
+    end
+  end
+  for _, row in ipairs(files) do
+    redis.call('HSET', OBJECT_FILES, row.id, row.hashes)
+    for at = 1, #row.hashes, ${HASH_UNITS} do
+      redis.call('ZADD', FILE_OBJECTS, 0, string.sub(row.hashes, at, at + ${HASH_UNITS - 1}) .. row.id)
+    end
+  end
+end`;
+
 /** In a cluster there is no order of changes: the registry may be on another node. */
 const ORDER_OF_CHANGES = lua`
 local function note_change(state)
@@ -256,6 +288,8 @@ export const commitScript = writingScript('commit', {
     ids: 'list',
     values: 'list',
     expected: 'list',
+    /** Those of the changed objects that refer to files. */
+    files: ['id', 'hashes'],
     // Objects that are not changed, and the seqs they must have.
     unchanged: 'list',
     unchangedExpected: 'list',
@@ -267,7 +301,7 @@ export const commitScript = writingScript('commit', {
       writes: ['field', 'value', 'expect'],
     },
   },
-  uses: [WRITING, HEADERS, BYTES, SEQS, REPLICATION_ID, CHANGED_OBJECTS, COMMIT_TIMES, ORDER_OF_CHANGES, NOTES],
+  uses: [WRITING, HEADERS, BYTES, SEQS, REPLICATION_ID, CHANGED_OBJECTS, FILES, COMMIT_TIMES, ORDER_OF_CHANGES, NOTES],
   body: lua`
 local refusal, epoch, version, erased = admitted(CLIENT_FENCE)
 if refusal then return refusal end
@@ -311,6 +345,7 @@ if #effective > 0 then
   note_replication_id(state)
   if at_s then note_time(state.head + 1, at_s) end
   apply_changes(state, effective, live, dead, replaced)
+  change_files(effective, files)
   state.bytes = before + added - replaced.bytes
   save(state)
   note_change(state)

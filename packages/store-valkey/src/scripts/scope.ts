@@ -146,7 +146,8 @@ local function wipe()
   for _, name in ipairs(redis.call('HKEYS', DOCUMENTS)) do
     redis.call('UNLINK', string.sub(STATE, 1, -#'state' - 1) .. 'parts:' .. name)
   end
-  redis.call('UNLINK', STATE, RECORDS, LIVE, TOMBSTONES, TIDEMARKS, ACKNOWLEDGED, DOCUMENTS, NOTES, NOTE_NAMES, NOTE_ENDS)
+  redis.call('UNLINK', STATE, RECORDS, LIVE, TOMBSTONES, TIDEMARKS, ACKNOWLEDGED, DOCUMENTS, NOTES, NOTE_NAMES, NOTE_ENDS,
+    OBJECT_FILES, FILE_OBJECTS)
 end`;
 
 /**

@@ -111,6 +111,8 @@ export interface Change {
   readonly record: string | null;
   /** The checksum of the new record; 0 for a deletion. */
   readonly checksum: number;
+  /** The files that the record refers to, each once. Absent: none. A deletion has none. */
+  readonly files?: readonly string[];
   /** The seq the object must have, tombstones included; 0: it must be unknown to the partition. Absent: not checked. */
   readonly expect?: number;
 }

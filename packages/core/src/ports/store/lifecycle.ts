@@ -36,7 +36,14 @@ export interface EngineDescription {
 }
 
 /** Reads a record for `verify`. Throws when the record cannot be read. */
-export type RecordReader = (record: string) => { readonly id: string; readonly checksum: number };
+export type RecordReader = (record: string) => ReadRecord;
+
+export interface ReadRecord {
+  readonly id: string;
+  readonly checksum: number;
+  /** The files it refers to, each once. Absent: none. */
+  readonly files?: readonly string[];
+}
 
 export interface Finding {
   /** Null when it concerns the store as a whole. */
@@ -50,6 +57,7 @@ export interface Finding {
     | 'tombstone_below_floor'
     | 'missing_from_index'
     | 'missing_from_journal'
+    | 'wrong_files'
     | 'orphan';
   readonly detail: string;
 }

@@ -14,7 +14,7 @@ import {
 } from '@tidemark/core';
 import { settableClock } from '../../kit/settable-clock.ts';
 import { LEASE_MS, leased, newJob, workOff } from '../jobs/new-job.ts';
-import { put, readRecord, remove } from '../store/change.ts';
+import { put, putFiles, readRecord, remove } from '../store/change.ts';
 import { observeStore } from '../store/observe-store.ts';
 import { populateStore, tidemark } from '../store/populate-store.ts';
 import { committed, ORDERS, trimFully } from '../store/store-assertions.ts';
@@ -181,6 +181,7 @@ async function furnishEverything(store: MovableStore): Promise<void> {
   }
   const notes = { client: 'c1', writes: [{ kind: 'outcome', key: 'op', text: 'told' }], nowMs: 1 } as const;
   await committed(store, [], { notes });
+  await committed(store, [putFiles('photos', 'ab'), putFiles('photo', 'b')]);
   await committed(store, [put('shared')], { partition: sharedPartition('\uffee'), notes });
   const parts = new Map(Array.from({ length: 1_100 }, (_, index) => [`part ${index}`, `{"n":${index}}`]));
   const key = { scope: { kind: 'server' }, name: '\u{1f600}' } as const;

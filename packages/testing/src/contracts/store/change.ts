@@ -13,6 +13,17 @@ export function put(id: string, text = 'v', expect?: number): Change {
   return expect === undefined ? change : { ...change, expect };
 }
 
+/** Like `put`, with a record that refers to files, which are named by single characters. */
+export function putFiles(id: string, files: string): Change {
+  const hashes = [...files].map(hashOf).sort();
+  const record = JSON.stringify([id, 'v', hashes]);
+  return { id, record, checksum: textChecksum(record), ...(hashes.length === 0 ? {} : { files: hashes }) };
+}
+
+export function hashOf(name: string): string {
+  return Buffer.from(name).toString('hex').padEnd(64, '0');
+}
+
 /** Returns a change that deletes. */
 export function remove(id: string, expect?: number): Change {
   const change = { id, record: null, checksum: 0 };
@@ -23,5 +34,7 @@ export function remove(id: string, expect?: number): Change {
 export const readRecord: RecordReader = (record) => {
   const parsed: unknown = JSON.parse(record);
   if (!Array.isArray(parsed) || typeof parsed[0] !== 'string') throw new Error('not a record of the contract');
-  return { id: parsed[0], checksum: textChecksum(record) };
+  const files = parsed[2] as readonly string[] | undefined;
+  const read = { id: parsed[0], checksum: textChecksum(record) };
+  return files === undefined || files.length === 0 ? read : { ...read, files };
 };

@@ -18,6 +18,8 @@ export interface ObservedPartition {
   /** The whole journal with its state. */
   readonly journal: JournalSlice;
   readonly bytes: number;
+  /** The files that objects refer to, and the ids of these objects. */
+  readonly files: ReadonlyMap<string, readonly string[]>;
   readonly tidemarks: readonly DeviceTidemark[];
 }
 
@@ -59,7 +61,11 @@ export async function observeStore(
 async function observePartition(store: Store, key: PartitionKey): Promise<ObservedPartition> {
   const journal = await wholeJournal(store, key);
   const bytes = await store.bytes(key);
-  return { key, journal, bytes, tidemarks: await store.listTidemarks(key, { limit: LIMIT }) };
+  const files = new Map<string, readonly string[]>();
+  for (const sha256 of await store.listFiles(key, { limit: LIMIT })) {
+    files.set(sha256, [...(await store.objectsWithFile(key, sha256, LIMIT))].sort());
+  }
+  return { key, journal, bytes, files, tidemarks: await store.listTidemarks(key, { limit: LIMIT }) };
 }
 
 async function observeScope(store: Store, scope: DocumentScope): Promise<ObservedDocument[]> {

@@ -9,6 +9,7 @@ import { documentCases } from './document-cases.ts';
 import { entryCases } from './entry-cases.ts';
 import { erasureCases } from './erasure-cases.ts';
 import { expectationCases } from './expectation-cases.ts';
+import { fileCases } from './file-cases.ts';
 import { guardCases } from './guard-cases.ts';
 import { journalCases } from './journal-cases.ts';
 import { journalPropertyCases } from './journal-property-cases.ts';
@@ -45,6 +46,7 @@ export const severalSlotsCases: readonly StoreCase[] = [
   ...documentCases,
   ...entryCases,
   ...erasureCases,
+  ...fileCases,
   ...tidemarkCases,
   ...acknowledgedCases,
   ...statsCases,

@@ -6,6 +6,7 @@ import { storeCases } from '../../contracts/store/store-cases.ts';
 import { brokenCommits } from './broken-commits.ts';
 import { brokenDocuments } from './broken-documents.ts';
 import { brokenEntries } from './broken-entries.ts';
+import { brokenFiles } from './broken-files.ts';
 import { brokenJournals } from './broken-journals.ts';
 import { brokenNotes } from './broken-notes.ts';
 import { brokenPartitions } from './broken-partitions.ts';
@@ -20,6 +21,7 @@ const brokenStores: readonly BrokenStore[] = [
   ...brokenEntries,
   ...brokenNotes,
   ...brokenResets,
+  ...brokenFiles,
 ];
 
 describe('bugs planted in a store', () => {
