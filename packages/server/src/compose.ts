@@ -17,7 +17,7 @@ import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
 import { Connectors, connectorsPart } from './connectors/connectors.ts';
 import { openEvents } from './events/open-events.ts';
-import { startLoadGauge } from './http/load-gauge.ts';
+import { openLoadGauge } from './http/load-gauge.ts';
 import { type HttpLog, httpPart, openHttp } from './http/open-http.ts';
 import type { Route } from './http/route.ts';
 import { ServerAddress } from './http/server-address.ts';
@@ -131,7 +131,7 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
     ...{ events, liveDevices, activity, history, cluster, metrics, backend, backups, scheduledBackups, connectors },
     nowMs: clock.nowMs,
   });
-  const gauge = startLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
+  const gauge = openLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });
   channel?.measureWith(metrics);
   const scrape = channel === null ? {} : { scrape: () => channel.scrape(metrics) };
   const app = await openHttp(config, {

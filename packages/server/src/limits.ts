@@ -237,6 +237,8 @@ export const MEMORY_SHARE_MAX = 0.8;
 export const EVENT_LOOP_SAMPLE_MS = 50;
 /** How often the load is measured. */
 export const LOAD_SAMPLE_MS = 500;
+/** The load is not measured any more when no request has come for so long. */
+export const LOAD_REST_MS = 60_000;
 /** The Retry-After of a request refused for overload. */
 export const OVERLOAD_RETRY_AFTER_S = 2;
 /** Below this the server is not ready, because the next write may be refused. */

@@ -191,7 +191,7 @@ function guardRequests(app: FastifyInstance, rules: readonly RequestRule[], meth
   });
 }
 
-const NO_LOAD = { overload: null };
+const NO_LOAD = { overload: () => null };
 
 function errorOf(guard: () => void): Error | undefined {
   try {

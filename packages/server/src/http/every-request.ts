@@ -67,9 +67,10 @@ export function requestRules({ listeners, logger, gauge }: RequestRulesParts): r
     {
       name: 'shed load',
       refusal: (request) => {
-        const { overload } = gauge;
-        if (overload === null || ALWAYS_ANSWERED.has(templateOf(request).url)) return null;
-        return new Refusal('overloaded', `${overload}; the request was not processed`, [], OVERLOAD_RETRY_AFTER_S);
+        const overload = ALWAYS_ANSWERED.has(templateOf(request).url) ? null : gauge.overload();
+        return overload === null
+          ? null
+          : new Refusal('overloaded', `${overload}; the request was not processed`, [], OVERLOAD_RETRY_AFTER_S);
       },
     },
   ];

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Load, memoryBytes, overloadOf, ownResidentBytes, rssBytesMaxOf, startLoadGauge } from './load-gauge.ts';
+import { type Load, memoryBytes, openLoadGauge, overloadOf, ownResidentBytes, rssBytesMaxOf } from './load-gauge.ts';
 
 const bounds = { eventLoopDelayMsMax: 100, heapPercentMax: 90, rssBytesMax: 1_000 };
 const calm: Load = { eventLoopDelayMs: 100, heapPercent: 90, rssBytes: 1_000 };
@@ -15,45 +15,57 @@ describe('load', () => {
   });
 });
 
-/** The values of the gauge before each reading of the given loads, and after the last. */
+/** Keeps the process alive, which the timer of the gauge does not. */
+function keepAlive(): void {
+  const alive = setInterval(() => undefined, 1_000);
+  onTestFinished(() => clearInterval(alive));
+}
+
+/** Asks the gauge after each reading of the given loads. */
 function gaugeDuring(loads: readonly Load[]): Promise<readonly (string | null)[]> {
+  keepAlive();
   const seen: (string | null)[] = [];
   return new Promise((resolve) => {
     const meter = {
       read: () => {
         const load = loads[seen.length];
-        seen.push(gauge.overload);
         if (load === undefined) resolve(seen);
+        else queueMicrotask(() => seen.push(gauge.overload()));
         return load ?? calm;
       },
-      stop: () => undefined,
+      pause: () => undefined,
     };
-    const gauge = startLoadGauge(bounds, { meter, everyMs: 1 });
+    const gauge = openLoadGauge(bounds, { meter, everyMs: 1 });
     onTestFinished(gauge.stop);
-    // Keeps the process alive, which the timer of the gauge does not.
-    const alive = setInterval(() => undefined, 1_000);
-    onTestFinished(() => clearInterval(alive));
+    gauge.overload();
   });
 }
 
 describe('the gauge', () => {
   it('[HARD-69] the gauge follows the load in both directions', async () => {
     const heap = 'the server is running out of memory';
-    expect(await gaugeDuring([calm, { ...calm, heapPercent: 95 }, calm])).toEqual([null, null, heap, null]);
+    expect(await gaugeDuring([calm, { ...calm, heapPercent: 95 }, calm])).toEqual([null, heap, null]);
   });
 
   it('[HARD-69] a single long pause is no overload', async () => {
     const late = { ...calm, eventLoopDelayMs: 5_000 };
     const words = 'the server is overloaded';
-    expect(await gaugeDuring([late, calm, late, late, late, calm])).toEqual([
-      null,
-      null,
-      null,
-      null,
-      words,
-      words,
-      null,
-    ]);
+    expect(await gaugeDuring([late, calm, late, late, late, calm])).toEqual([null, null, null, words, words, null]);
+  });
+
+  it('[HARD-69] a gauge that nobody asks measures nothing, and the next request finds the load of its moment', async () => {
+    keepAlive();
+    let load = calm;
+    const pauses: (() => void)[] = [];
+    const meter = { read: () => load, pause: () => pauses.shift()?.() };
+    const gauge = openLoadGauge(bounds, { meter, everyMs: 1, restAfterMs: 2 });
+    onTestFinished(gauge.stop);
+    for (const heapPercent of [91, 90, 91]) {
+      load = { ...calm, heapPercent };
+      const rests = new Promise<void>((resolve) => pauses.push(resolve));
+      expect(gauge.overload()).toBe(heapPercent > 90 ? 'the server is running out of memory' : null);
+      await rests;
+    }
   });
 });
 

@@ -3,7 +3,7 @@ import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { LoadBounds } from '../config/config.ts';
-import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS, MEMORY_SHARE_MAX } from '../limits.ts';
+import { EVENT_LOOP_SAMPLE_MS, LOAD_REST_MS, LOAD_SAMPLE_MS, MEMORY_SHARE_MAX } from '../limits.ts';
 
 /**
  * Reports when the server is overloaded, so that more work would only make everybody wait longer.
@@ -12,8 +12,8 @@ import { EVENT_LOOP_SAMPLE_MS, LOAD_SAMPLE_MS, MEMORY_SHARE_MAX } from '../limit
  * hooks and in its own form, and cannot exempt routes.
  */
 export interface LoadGauge {
-  /** Why requests are refused, as text for the caller. Null: the server is not overloaded. */
-  readonly overload: string | null;
+  /** Returns why requests are refused, as text for the caller, or null if the server is not overloaded. */
+  overload(): string | null;
   stop(): void;
 }
 
@@ -23,40 +23,59 @@ export interface Load {
   readonly rssBytes: number;
 }
 
-/** Measures the load since the last read. */
 interface LoadMeter {
+  /** Returns the load since the last read, or since now if the meter has been paused. */
   read(): Load;
-  stop(): void;
+  pause(): void;
 }
 
 interface GaugeOptions {
   readonly meter?: LoadMeter;
   readonly everyMs?: number;
+  readonly restAfterMs?: number;
   /** The number of processes that share the memory. */
   readonly processes?: number;
 }
 
-export function startLoadGauge(bounds: LoadBounds, options: GaugeOptions = {}): LoadGauge {
-  const { meter = processMeter(), everyMs = LOAD_SAMPLE_MS, processes = 1 } = options;
+/**
+ * Measures the load as long as requests come in, and for a while after the last: a balancer that asks now and then whether
+ * the server is ready finds the load of the time between. A server that nobody calls is not woken up to be measured.
+ */
+export function openLoadGauge(bounds: LoadBounds, options: GaugeOptions = {}): LoadGauge {
+  const { meter = processMeter(), everyMs = LOAD_SAMPLE_MS, restAfterMs = LOAD_REST_MS, processes = 1 } = options;
+  const rssBytesMax = rssBytesMaxOf(bounds.rssBytesMax, processes);
   let overload: string | null = null;
   let lastDelayMs = 0;
-  const rssBytesMax = rssBytesMaxOf(bounds.rssBytesMax, processes);
-  const timer = setInterval(() => {
+  let unaskedMs = 0;
+  let timer: NodeJS.Timeout | null = null;
+  const measure = () => {
     const load = meter.read();
     // The smaller of two samples counts: a single long pause fills one sample, but not two.
     const steady = { ...load, eventLoopDelayMs: Math.min(load.eventLoopDelayMs, lastDelayMs) };
     overload = overloadOf(steady, { ...bounds, rssBytesMax });
     lastDelayMs = load.eventLoopDelayMs;
-  }, everyMs);
-  timer.unref();
+  };
+  const stop = () => {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+    lastDelayMs = 0;
+    meter.pause();
+  };
+  const tick = () => {
+    unaskedMs += everyMs;
+    if (unaskedMs > restAfterMs) stop();
+    else measure();
+  };
   return {
-    get overload() {
+    overload() {
+      unaskedMs = 0;
+      if (timer === null) {
+        measure();
+        timer = setInterval(tick, everyMs).unref();
+      }
       return overload;
     },
-    stop() {
-      clearInterval(timer);
-      meter.stop();
-    },
+    stop,
   };
 }
 
@@ -71,9 +90,9 @@ const NS_PER_MS = 1e6;
 
 function processMeter(): LoadMeter {
   const delays = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
-  delays.enable();
   return {
     read() {
+      delays.enable();
       // The histogram holds the time between two samples, so the resolution is subtracted. NaN: no sample yet.
       const meanMs = delays.mean / NS_PER_MS - EVENT_LOOP_SAMPLE_MS;
       delays.reset();
@@ -81,7 +100,10 @@ function processMeter(): LoadMeter {
       const heapPercent = (heapUsed / getHeapStatistics().heap_size_limit) * 100;
       return { eventLoopDelayMs: Number.isNaN(meanMs) ? 0 : meanMs, heapPercent, rssBytes: ownResidentBytes(rss) };
     },
-    stop: () => delays.disable(),
+    pause() {
+      delays.disable();
+      delays.reset();
+    },
   };
 }
 

@@ -17,7 +17,7 @@ class Asked {
   repeated = 0;
   readonly measured: number[] = [];
   isCurrent: () => Promise<boolean> = async () => true;
-  overload: string | null = null;
+  overload = (): string | null => null;
 }
 
 interface Serving {
@@ -143,7 +143,7 @@ it('[CONN-8] requests with a body in chunks are all handled, and those after the
 it('[CONN-8] an overloaded server refuses an equal request', async () => {
   const { asked, send, socket } = await openServer();
   await send(head(BODY) + BODY);
-  asked.overload = 'the event loop is late';
+  asked.overload = () => 'the event loop is late';
   const refused = readUntil(socket, '"code":"overloaded"');
   socket.write(head(BODY) + BODY);
   expect(await refused).toContain('HTTP/1.1 503');

@@ -435,6 +435,20 @@ describe('the job runner', () => {
     expect(gate.started.length).toBe(2);
   });
 
+  it('[JOB-35] idle queues that were served at different moments are polled at the same ones', async () => {
+    const polls: string[] = [];
+    const { jobs, timers, clock, runner } = setUp({});
+    await timers.pass(30);
+    runner.serve('r', { pollMs: 100 });
+    await atRest();
+    jobs.leaseMany = async (queue) => {
+      polls.push(`${queue} ${clock.nowMs() % 100}`);
+      return [];
+    };
+    await timers.pass(200);
+    expect(polls.toSorted()).toEqual(['q 0', 'q 0', 'r 0', 'r 0']);
+  });
+
   it('[JOB-35] an idle queue is polled for one job, and the first job that is found brings the others', async () => {
     const asked: number[] = [];
     const gate = new Gate();

@@ -31,6 +31,8 @@ export interface QueueWorkersParts {
 }
 
 const STARTS_PER_TURN = 20;
+/** Timers may fire this much early. A poll that does must not be followed by another one at once. */
+const EARLY_MS = 1;
 
 /** Leases jobs of one queue, as many at once as workers are free, and runs them concurrently. */
 export class QueueWorkers {
@@ -111,8 +113,7 @@ export class QueueWorkers {
     // it.
     if (leased !== null) this.#isEmpty = leased.length === 0;
     if (leased !== null && leased.length > 0) this.#start(permits, leased);
-    if (leased === null || (this.#isEmpty && announcements === this.#announcements))
-      this.#pollAfter(this.#parts.pollMs);
+    if (leased === null || (this.#isEmpty && announcements === this.#announcements)) this.#pollNext();
     else this.#fill();
   }
 
@@ -202,6 +203,13 @@ export class QueueWorkers {
 
   #notifyIdle(): void {
     if (this.#isIdle()) this.#onIdle();
+  }
+
+  /** Polls at the next multiple of the interval, as all queues of the process do, so that it wakes up once for all of them. */
+  #pollNext(): void {
+    const { steadyClock, pollMs } = this.#parts;
+    const nowMs = steadyClock.nowMs();
+    this.#pollAfter(Math.ceil((nowMs + EARLY_MS) / pollMs) * pollMs - nowMs);
   }
 
   /** Leases again after this time, or earlier if that is scheduled already. */

@@ -62,7 +62,7 @@ it('[REST-23] a server whose store does not write is not ready', async () => {
 
 it.each([
   ['that is stopping', { isReady: () => false }, 'running'],
-  ['that cannot keep up', { gauge: { overload: 'too much' } }, 'load'],
+  ['that cannot keep up', { gauge: { overload: () => 'too much' } }, 'load'],
   ['whose disk cannot be read', { dataFolder: '/nowhere/at/all' }, 'disk'],
 ] as const)('[REST-23] a server %s is not ready', async (_what, changes, failed) => {
   expect(await (await openService(changes)).readiness()).toMatchObject({ statusCode: 503, failed: [failed] });

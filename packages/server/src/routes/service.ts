@@ -59,7 +59,7 @@ async function readiness(
   { dataFolder, isReady, gauge }: ServiceOptions,
 ): Promise<readonly Check[]> {
   const { tidemark } = context;
-  const overload = gauge?.overload ?? null;
+  const overload = gauge?.overload() ?? null;
   const load: Check = { name: 'load', ok: overload === null, detail: overload ?? 'keeps up' };
   const running: Check = {
     name: 'running',

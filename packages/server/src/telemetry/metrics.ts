@@ -137,6 +137,7 @@ export class Metrics {
     labelNames: ['service', 'result'],
     registers: [this.#registry],
   });
+  #isProcessMeasured = false;
 
   constructor(version = '') {
     new Gauge({
@@ -146,7 +147,6 @@ export class Metrics {
       aggregator: 'first',
       registers: [this.#registry],
     }).set({ version, node: process.version }, 1);
-    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_SAMPLE_MS });
   }
 
   get contentType(): string {
@@ -154,12 +154,21 @@ export class Metrics {
   }
 
   text(): Promise<string> {
+    this.#measureProcess();
     return this.#registry.metrics();
   }
 
   /** Returns the metrics as data, to be aggregated with those of other workers. */
   measured(): Promise<MetricValues> {
+    this.#measureProcess();
     return this.#registry.getMetricsAsJSON();
+  }
+
+  /** From the first scrape on: to measure the event loop wakes the process twenty times a second. */
+  #measureProcess(): void {
+    if (this.#isProcessMeasured) return;
+    this.#isProcessMeasured = true;
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_SAMPLE_MS });
   }
 
   /** Returns the tally for requests with these labels; callers keep it. */
