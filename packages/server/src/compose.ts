@@ -17,6 +17,7 @@ import type { WorkerChannel } from './cluster/workers/worker-channel.ts';
 import type { Config } from './config/config.ts';
 import { Connectors, connectorsPart } from './connectors/connectors.ts';
 import { openEvents } from './events/open-events.ts';
+import { openFiles } from './files/open-files.ts';
 import { openLoadGauge } from './http/load-gauge.ts';
 import { type HttpLog, httpPart, openHttp } from './http/open-http.ts';
 import type { Route } from './http/route.ts';
@@ -111,6 +112,7 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
   const { pings, results, webPushKey } = ping;
   const queues = new JobQueues({ ...ports, tidemark, jobs, announcer, queues: config.queues });
   const cluster = new Cluster({ members, tidemark, hub: events, activity, limiter, rates, pings, queues, timers });
+  const files = await openFiles(config, { tidemark, nowMs: clock.nowMs });
   const { backups, scheduledBackups } = openBackups(config, { ...ports, tidemark });
   const maintenance = new Maintenance({
     ...{ tidemark, jobs, results, log, metrics, history, retentionDays: config.devices.retentionDays },
@@ -128,7 +130,8 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
   const context = openRouteContext(config, {
     ...{ tidemark, jobs, pings, results, webPushKey, limiter, rates, providers },
     signIns: new SignInLimits(steadyClock),
-    ...{ events, liveDevices, activity, history, cluster, metrics, backend, backups, scheduledBackups, connectors },
+    ...{ events, liveDevices, activity, history, cluster, metrics, backend },
+    ...{ backups, scheduledBackups, connectors, files },
     nowMs: clock.nowMs,
   });
   const gauge = openLoadGauge(config.overload, { processes: channel === null ? 1 : config.workers });

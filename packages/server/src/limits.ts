@@ -152,6 +152,25 @@ export const BACKUP_COMMAND_MS_MAX = 3_600_000;
 /** The end of what such a command says that is kept. */
 export const BACKUP_COMMAND_UNITS_MAX = 500;
 
+// Files
+
+/** Unfinished uploads of all devices of one user. Exceeded: `too_many_uploads`. */
+export const FILE_UPLOADS_PER_USER_MAX = 200;
+/** Files that one user, or one token of the REST API, sends and receives at once at one server. Exceeded: `rate_limited`. */
+export const FILE_TRANSFERS_PER_CALLER_MAX = 50;
+/** Those of all callers. Exceeded: `overloaded`. */
+export const FILE_TRANSFERS_MAX = 1_000;
+/** The Retry-After of a transfer that is refused for that. */
+export const FILE_TRANSFERS_RETRY_AFTER_S = 2;
+/** From an upload whose call has sent nothing for so long, another call takes over. Sooner: `upload_locked`. */
+export const UPLOAD_IDLE_MS = 5_000;
+/** The Retry-After of `upload_locked`. */
+export const UPLOAD_LOCKED_RETRY_AFTER_S = 1;
+/** While a file is sent, the rights of its reader are checked again after so many bytes, and before the last ones. */
+export const FILE_RIGHTS_CHECK_BYTES = 16_777_216;
+/** So much of the disk stays free of files. Exceeded: `store_full`. */
+export const FILES_RESERVE_BYTES = 134_217_728;
+
 // Filtered and sorted lists of objects
 
 /** Filtered and sorted lists that one token has under way. Exceeded: `rate_limited`. */

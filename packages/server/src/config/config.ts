@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS, type Limits, type SettingInForce } from '@tidemark/protocol';
 import { type AdminSignInConfig, adminSignInOf } from './admin-sign-in-settings.ts';
+import { type FileConfig, fileConfigOf } from './file-settings.ts';
 import { type IssuerConfig, issuerOf } from './issuer-settings.ts';
 import { type PingConfig, pingConfigOf } from './ping-config.ts';
 import type { QueueSetting } from './queue-settings.ts';
@@ -94,6 +95,7 @@ export interface Config {
     readonly heartbeatS: number;
     readonly activeWindowS: number;
   };
+  readonly files: FileConfig;
   readonly limits: Limits;
   /** In the form of the wire, as `Sources.configure` takes them. */
   readonly sources: readonly SourceSetting[];
@@ -196,6 +198,7 @@ export function configOf(settings: Settings): Omit<Config, 'connectors' | 'setti
     stats: { retentionS: settings.stats.retention_s },
     activity: { keepHours: settings.activity.keep_h, eventsMax: settings.activity.events_max },
     devices: devicesOf(settings.devices),
+    files: fileConfigOf(settings.files),
     limits: limitsOf(settings.limits as Readonly<Record<string, number>>),
     sources: settings.sources,
   };

@@ -129,6 +129,13 @@ describe('defaults', () => {
         heartbeatS: 25,
         activeWindowS: 600,
       },
+      files: {
+        folder: null,
+        sizeMax: 1_073_741_824,
+        quotaBytes: 10_737_418_240,
+        uploadExpiresMs: 604_800_000,
+        graceMs: 86_400_000,
+      },
       limits: DEFAULT_LIMITS,
       sources: [],
       connectors: [],

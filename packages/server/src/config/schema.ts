@@ -12,6 +12,7 @@ import { type Static, type TObject, type TSchema, Type } from '@tidemark/protoco
 import { BACKUPS_MAX } from '../limits.ts';
 import { AdminSignInSettings } from './admin-sign-in-settings.ts';
 import { ConnectorSettings } from './connector-settings.ts';
+import { FileSettings } from './file-settings.ts';
 import { IssuerSettings } from './issuer-settings.ts';
 import { integer, isPlainUrl, oneOf, optionalText, TEXT_RULE, text, URL_RULE, yesOrNo } from './kinds.ts';
 import { PingSettings } from './ping-settings.ts';
@@ -452,6 +453,7 @@ export const ConfigSchema = Type.Object(
       },
       { additionalProperties: false },
     ),
+    files: FileSettings,
     limits: limitSettings(),
     sources: SourceSettings,
     connectors: ConnectorSettings,

@@ -32,6 +32,25 @@ declare module 'fastify' {
   }
 }
 
+/** Adds routes, each to where its body is read as it wants it. */
+export async function addRouteList(
+  app: FastifyInstance,
+  context: RouteContext,
+  routes: readonly Route[],
+): Promise<void> {
+  for (const route of routes) if (route.takesBytes !== true) addRoute(app, context, route);
+  await app.register(async (ofBytes) => {
+    readBytes(ofBytes);
+    for (const route of routes) if (route.takesBytes === true) addRoute(ofBytes, context, route);
+  });
+}
+
+/** Leaves the bodies of the routes of an app to their handlers, as streams. */
+function readBytes(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+}
+
 /** Adds a route with its authentication, validation, audit entry and announcements. */
 export function addRoute(app: FastifyInstance, context: RouteContext, route: Route): void {
   const { method, path, scope } = route;
@@ -39,7 +58,7 @@ export function addRoute(app: FastifyInstance, context: RouteContext, route: Rou
     method,
     url: path,
     schema: validationSchema(route),
-    config: { isStream: route.streams !== undefined, operation: route },
+    config: { isStream: route.streams !== undefined || route.takesBytes === true, operation: route },
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     // Authentication runs before the body is read, so that unauthorised callers cause no parsing.
     ...(scope === 'public' ? {} : { onRequest: admitBearer(context, scope) }),

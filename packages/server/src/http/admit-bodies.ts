@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RequestPay
 import { IN_FLIGHT_UNCOUNTED_BYTES_MAX } from '../limits.ts';
 import { BodiesInFlight, type BodyCounter } from './bodies-in-flight.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
-import { announcedBytes } from './http-connection.ts';
+import { announcedBytes, HttpConnection } from './http-connection.ts';
 
 /** The methods whose bodies the framework does not read. */
 const BODYLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'TRACE']);
@@ -42,9 +42,18 @@ export function admitBodies(app: FastifyInstance): void {
   };
   app.addHook('onRoute', (route) => {
     // Methods without a body need no admission.
-    if ([route.method].flat().some((method) => !BODYLESS.has(method))) route.preParsing = admit;
+    if ([route.method].flat().every((method) => BODYLESS.has(method))) return;
+    route.preParsing = route.config?.operation?.takesBytes === true ? admitBytes : admit;
   });
 }
+
+/** Bytes that are passed on while they arrive take no memory, so they do not count, and may take longer to arrive. */
+const admitBytes: preParsingHookHandler = (request, reply, _payload, done) => {
+  if (exchangeOf(reply.raw).isOver) return;
+  HttpConnection.of(request.raw.socket)?.awaitLongBody();
+  if (request.headers.expect !== undefined && request.raw.httpVersion === '1.1') reply.raw.writeContinue();
+  done();
+};
 
 /**
  * The framework reads the body until it ends or fails, so an error of the stream refuses the request. A body that it does

@@ -6,7 +6,16 @@ import { type Coding, codingFor } from './coding/negotiate-coding.ts';
 import { bytesOf, freeParts, type Piece, SHARED_BYTES_MIN, type TextPart } from './coding/text-parts.ts';
 import { exchangeOf } from './exchange.ts';
 import { rememberAnswer } from './repeated-answers.ts';
-import { CookieAnswer, EventStream, FileAnswer, JsonLines, JsonParts, JsonText, TextAnswer } from './route.ts';
+import {
+  BytesAnswer,
+  CookieAnswer,
+  EventStream,
+  FileAnswer,
+  JsonLines,
+  JsonParts,
+  JsonText,
+  TextAnswer,
+} from './route.ts';
 
 /** Up to this size the pieces of an answer are joined, because one write costs less than several. */
 const JOINED_BYTES_MAX = 16_384;
@@ -27,6 +36,7 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> 
   if (answer instanceof JsonParts) return sendParts(reply, answer);
   if (answer instanceof JsonLines) return sendLines(reply, answer);
   if (answer instanceof FileAnswer) return sendFile(reply, answer);
+  if (answer instanceof BytesAnswer) return sendBytes(reply, answer);
   if (answer instanceof EventStream) return streamEvents(reply, answer);
   if (answer instanceof TextAnswer) {
     reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(payloadOf(answer.text));
@@ -39,7 +49,7 @@ export function sendAnswer(reply: FastifyReply, answer: unknown): Promise<void> 
 
 /** Releases what an answer holds that nobody waits for. */
 function endUnsent(reply: FastifyReply, answer: unknown): undefined {
-  if (answer instanceof FileAnswer) answer.onEnd();
+  if (answer instanceof FileAnswer || answer instanceof BytesAnswer) answer.onEnd();
   if (answer instanceof JsonLines) return endLines(reply, answer.lines);
 }
 
@@ -116,8 +126,23 @@ function sendFile(reply: FastifyReply, { name, bytes, chunks, onEnd }: FileAnswe
   });
 }
 
-async function* inPieces(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly Piece[]> {
-  for await (const chunk of chunks) yield [chunk];
+function sendBytes(reply: FastifyReply, { status, headers, chunks, onEnd }: BytesAnswer): undefined {
+  exchangeOf(reply.raw).onOver(onEnd);
+  reply.code(status).headers(headers);
+  if (chunks === null && !isHead(reply)) return void reply.send();
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(status, reply.getHeaders() as OutgoingHttpHeaders);
+  // The framework would say that the file is empty.
+  if (chunks === null || isHead(reply)) return void raw.end();
+  writeAll(raw, inPieces(chunks)).catch((error: unknown) => {
+    logFailedStream(reply, error);
+    raw.destroy();
+  });
+}
+
+async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Piece[]> {
+  for await (const chunk of chunks) yield [Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk)];
 }
 
 function logFailedStream({ request: { log, id: request_id } }: FastifyReply, error: unknown): void {

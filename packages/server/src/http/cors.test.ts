@@ -34,8 +34,9 @@ describe('pages of other sites', () => {
       expect({ status, text }).toEqual({ status: 204, text: '' });
       expect(headers).toMatchObject({
         'access-control-allow-origin': origin,
-        'access-control-allow-methods': 'DELETE, GET, POST, PUT',
-        'access-control-allow-headers': 'authorization, content-type, accept',
+        'access-control-allow-methods': 'DELETE, GET, HEAD, PATCH, POST, PUT',
+        'access-control-allow-headers':
+          'authorization, content-type, accept, range, if-range, tus-resumable, upload-length, upload-metadata, upload-offset, upload-checksum',
         'access-control-max-age': '600',
         vary: 'origin',
       });
@@ -47,7 +48,8 @@ describe('pages of other sites', () => {
     const { api, listen } = await openDevice(server, 'anna');
     const allowed = {
       'access-control-allow-origin': APP,
-      'access-control-expose-headers': 'ratelimit, ratelimit-policy, retry-after, x-request-id',
+      'access-control-expose-headers':
+        'ratelimit, ratelimit-policy, retry-after, x-request-id, location, etag, content-range, tus-resumable, upload-length, upload-offset, upload-expires',
     };
     const { id } = await openDevice(server, 'anna');
     const good = await api.post('/sync/v1/token', {}, { origin: APP });

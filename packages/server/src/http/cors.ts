@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-const METHODS = 'DELETE, GET, POST, PUT';
-const HEADERS = 'authorization, content-type, accept';
+const METHODS = 'DELETE, GET, HEAD, PATCH, POST, PUT';
+const HEADERS =
+  'authorization, content-type, accept, range, if-range, tus-resumable, upload-length, upload-metadata, upload-offset, upload-checksum';
 /** Headers that scripts may read. */
-const EXPOSED = 'ratelimit, ratelimit-policy, retry-after, x-request-id';
+const EXPOSED =
+  'ratelimit, ratelimit-policy, retry-after, x-request-id, location, etag, content-range, tus-resumable, upload-length, upload-offset, upload-expires';
 /** How long a browser may cache the permission. */
 const MAX_AGE_S = 600;
 

@@ -30,6 +30,8 @@ export class HttpConnection {
   #refusal: Refusal | null = null;
   /** True when no more requests are taken and the socket closes by itself. */
   #isClosing = false;
+  /** True while a body arrives that may take longer than others; its handler watches that it goes on. */
+  #hasLongBody = false;
   /** True when the server stops: the last answer then carries `Connection: close`. */
   #isDraining = false;
 
@@ -47,6 +49,15 @@ export class HttpConnection {
   /** True while a request is processed; others may wait behind it. */
   get isBusy(): boolean {
     return this.#current !== null;
+  }
+
+  get hasLongBody(): boolean {
+    return this.#hasLongBody;
+  }
+
+  /** Lets the body of the current request take longer than requests may take to arrive. */
+  awaitLongBody(): void {
+    this.#hasLongBody = true;
   }
 
   take(request: IncomingMessage, response: ServerResponse): void {
@@ -107,6 +118,7 @@ export class HttpConnection {
 
   #begin(exchange: Exchange): void {
     this.#current = exchange;
+    this.#hasLongBody = false;
     this.#unread = null;
     exchange.response.on('finish', this.#onFinish);
     if (this.#isDraining) this.#announceEnd();

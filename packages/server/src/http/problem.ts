@@ -18,7 +18,7 @@ const HINTS: Partial<Record<RefusalCode, string>> = {
   method_not_allowed: 'use one of the methods in the Allow header',
   token_missing: 'log in at POST /rc/v1/system/login and send the token as X-Sync-API-TOKEN or Authorization: Bearer',
   token_invalid: 'log in again',
-  unsupported_media_type: 'send uncompressed JSON with Content-Type: application/json',
+  unsupported_media_type: 'send uncompressed JSON with Content-Type: application/json, unless the route takes files',
   internal: 'report it with the log lines of this request_id',
 };
 

@@ -15,6 +15,7 @@ export function validationSchema({ params, query, body }: Operation): FastifySch
 /** Returns the schemas for the API description. Called when the description is requested, not at the start. */
 export function operationSchema(operation: Operation): FastifySchema {
   const { operationId, summary, description, scope, params, query, body, answer, isText, path, streams } = operation;
+  const { status = 200 } = operation;
   const needs = scope === 'public' ? 'Needs no token.' : `Needs a token with the scope \`${scope}\`.`;
   return {
     operationId,
@@ -26,12 +27,17 @@ export function operationSchema(operation: Operation): FastifySchema {
     ...(query === undefined ? {} : { querystring: documentedSchema(query) }),
     ...(body === undefined ? {} : { body: documentedSchema(body) }),
     response: {
-      200: {
+      [status]: {
         description: descriptionOf(answer) ?? summary,
-        content: {
-          [streams ?? 'application/json']: { schema: documentedSchema(answer) },
-          ...(isText === true ? PLAIN_TEXT : {}),
-        },
+        ...(status === 200
+          ? {
+              content: {
+                [streams ?? 'application/json']: { schema: documentedSchema(answer) },
+                ...(isText === true ? PLAIN_TEXT : {}),
+              },
+            }
+          : // The generator of the document describes no content for this type alone.
+            { type: 'null' }),
       },
     },
     ...{ [REFUSALS_KEY]: refusalsOf(operation) },

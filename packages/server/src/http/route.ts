@@ -17,6 +17,7 @@ import type { Cluster, ClusterNotice } from '../cluster/cluster.ts';
 import type { ClusterDevices } from '../cluster/cluster-devices.ts';
 import type { Connectors } from '../connectors/connectors.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { FileTransfers } from '../files/file-transfers.ts';
 import type { IdentityProviders } from '../identity/identity-providers.ts';
 import type { KeyedLimit } from '../primitives/keyed-limit.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -56,6 +57,7 @@ export interface RouteContext {
   /** Limits the concurrent searches of a device. */
   readonly searches: KeyedLimit;
   readonly backups: Backups;
+  readonly files: FileTransfers;
   /** The connectors of the configuration. */
   readonly connectors: Pick<Connectors, 'has' | 'check'>;
   /** Null: no backup is made by schedule. */
@@ -152,6 +154,28 @@ export class FileAnswer {
   }
 }
 
+/** Bytes, or nothing, with a status and headers of its own. The next chunk is read when the one before has been sent. */
+export class BytesAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Null: the headers are all. */
+  readonly chunks: AsyncIterable<Uint8Array> | null;
+  /** Called when the answer has ended, whether complete or not. */
+  readonly onEnd: () => void;
+
+  constructor(
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    chunks: AsyncIterable<Uint8Array> | null = null,
+    onEnd: () => void = () => undefined,
+  ) {
+    this.status = status;
+    this.headers = headers;
+    this.chunks = chunks;
+    this.onEnd = onEnd;
+  }
+}
+
 /** An answer that sets cookies. */
 export class CookieAnswer {
   readonly answer: unknown;
@@ -175,11 +199,15 @@ export class EventStream {
 }
 
 /** The content types of answers that are streams. */
-export type StreamType = 'text/event-stream' | 'application/x-ndjson' | 'application/x-tar';
+export type StreamType =
+  | 'text/event-stream'
+  | 'application/x-ndjson'
+  | 'application/x-tar'
+  | 'application/octet-stream';
 
 /** The part of a route that the API description shows. */
 export interface Operation<P extends TSchema = TSchema, Q extends TSchema = TSchema, B extends TSchema = TSchema> {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   /**
    * The name of the operation in generated clients; it never changes. Where the backend SDK has a method, it is the
@@ -201,6 +229,10 @@ export interface Operation<P extends TSchema = TSchema, Q extends TSchema = TSch
   readonly answer: TSchema;
   /** The type of the stream, if the route answers with one; `answer` is then the schema of one line. */
   readonly streams?: StreamType;
+  /** The status of the answer; absent: 200. */
+  readonly status?: 200 | 201 | 204;
+  /** True: the body is bytes of any type, which the handler gets as a stream. */
+  readonly takesBytes?: true;
   /** True if the route also answers with plain text, which is the default unless the caller prefers JSON. */
   readonly isText?: true;
 }

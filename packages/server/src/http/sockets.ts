@@ -72,6 +72,7 @@ function refuseConnect(socket: Socket): void {
 /** Answers bytes that are too malformed to be a request. */
 export function answerSocketError(error: SocketError, socket: Socket): void {
   if (socket.writableEnded) return;
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && HttpConnection.of(socket)?.hasLongBody === true) return;
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
   else HttpConnection.of(socket)?.refuse(socketRefusal(error, socket.bytesRead));
 }

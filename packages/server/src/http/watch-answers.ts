@@ -58,8 +58,8 @@ export class EndedListeners {
 
 /** A connection answers one request at a time, so the difference between two readings is one answer. */
 export function bytesWrittenOf({ req: { socket } }: ServerResponse): number {
-  // Injected requests have no socket that counts.
-  return socket.bytesWritten ?? 0;
+  // Injected requests have no socket that counts, and a request that was destroyed has none.
+  return (socket as typeof socket | null)?.bytesWritten ?? 0;
 }
 
 interface Template {
@@ -71,7 +71,9 @@ interface Template {
 /** Avoids `routeOptions` where possible, because the framework builds a new object for it. */
 export function templateOf(request: WatchedRequest): Template {
   const { servedBy } = request;
-  if (servedBy !== null) return { url: servedBy.path, isStream: servedBy.streams !== undefined };
+  if (servedBy !== null) {
+    return { url: servedBy.path, isStream: servedBy.streams !== undefined || servedBy.takesBytes === true };
+  }
   const { url, config } = request.routeOptions ?? {};
   return { url: url ?? request.refusedPath ?? undefined, isStream: config?.isStream === true };
 }

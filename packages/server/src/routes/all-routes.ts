@@ -16,6 +16,7 @@ import { sessionRoutes as consoleSessionRoutes } from './session.ts';
 import { sourceRoutes } from './sources.ts';
 import { deviceClientRoutes } from './sync/clients.ts';
 import { eventRoutes } from './sync/events.ts';
+import { deviceFileRoutes } from './sync/files.ts';
 import { pullRoutes } from './sync/pull.ts';
 import { uploadRoutes } from './sync/push.ts';
 import { searchRoutes } from './sync/search.ts';
@@ -51,5 +52,6 @@ export const allRoutes: readonly Route[] = [
   ...eventRoutes,
   ...snapshotRoutes,
   ...searchRoutes,
+  ...deviceFileRoutes,
   ...jobRoutes,
 ];

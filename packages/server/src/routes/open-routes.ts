@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config/config.ts';
 import { addConsole } from '../console/add-console.ts';
 import { addDocs } from '../docs/add-docs.ts';
-import { addRoute } from '../http/add-route.ts';
+import { addRouteList } from '../http/add-route.ts';
 import { addDescription } from '../http/description.ts';
 import { ListSlots } from '../http/list-slots.ts';
 import type { LoadGauge } from '../http/load-gauge.ts';
@@ -75,5 +75,5 @@ export async function addRoutes(
   });
   addConsole(app);
   addDocs(app);
-  for (const route of [...allRoutes, ...extraRoutes]) addRoute(app, context, route);
+  await addRouteList(app, context, [...allRoutes, ...extraRoutes]);
 }

@@ -34,6 +34,7 @@ export class AnswerChecker {
     const endpoint = endpointFor(this.#endpoints, method, path);
     const type = (headers['content-type'] ?? '').split(';', 1)[0] ?? '';
     // The document does not describe unknown routes; only the form of the refusal is checked.
+    if (endpoint !== null && type === '' && isBare(this.#document, endpoint, status)) return [];
     const place = endpoint === null ? PROBLEM : contentOf(this.#document, endpoint, status, type);
     if (place === null) return [`${method} ${endpoint?.template} is not said to answer ${status} ${type}`];
     if (method === 'HEAD' || (endpoint === null && type !== 'application/problem+json')) return [];
@@ -57,6 +58,13 @@ export class AnswerChecker {
 }
 
 const PROBLEM = ['components', 'schemas', 'Problem'] as const;
+
+/** True if the document says that an answer with this status has no body. */
+function isBare(document: ApiDocument, { template, method }: Endpoint, status: number): boolean {
+  const place = ['paths', template, method.toLowerCase(), 'responses', String(status)];
+  const response = resolved(document, place).value as ApiResponse | undefined;
+  return response !== undefined && response.content === undefined;
+}
 
 /** Returns the path of the schema of an answer in the document. */
 function contentOf(

@@ -37,7 +37,7 @@ function expectedProblems(expected: Expected, answered: Answered): readonly stri
     case 'lines':
       return headProblems(answer, 200, LINES_TYPE) ?? differences(expected.lines, linesOf(answer.text), kept);
     case 'file':
-      return headProblems(answer, 200, FILE_TYPE) ?? [];
+      return headProblems(answer, 200, expected.type ?? FILE_TYPE) ?? [];
     case 'events':
       return headProblems(answer, 200, EVENTS_TYPE) ?? differences(expected.text, answer.text, kept);
     case 'refused':
@@ -98,9 +98,16 @@ function pointersIn(errors: unknown): unknown {
 function commonProblems({ answer, outgoing, secrets }: Answered): readonly string[] {
   const { status, headers, text } = answer;
   const isApi = /^\/(?:rc|app|sync)\/v1\//.test(outgoing.path);
+  // The bytes of a file never change.
+  const isForEver = status === 200 && /\/files\/[0-9a-f]{64}$/.test(outgoing.path) && outgoing.method === 'GET';
+  const isImmutable = headers['cache-control'] === 'private, max-age=31536000, immutable';
   const needed: readonly (readonly [boolean, string])[] = [
     [!REQUEST_ID.accepts(headers['x-request-id'], new Map()), 'the header x-request-id is missing'],
-    [(isApi || status >= 400) && headers['cache-control'] !== 'no-store', 'Cache-Control is not no-store'],
+    [isApi && isForEver && !isImmutable, 'Cache-Control of a file is not immutable'],
+    [
+      (isApi || status >= 400) && !isForEver && headers['cache-control'] !== 'no-store',
+      'Cache-Control is not no-store',
+    ],
     [status === 401 && headers['www-authenticate'] === undefined, 'WWW-Authenticate is missing'],
     [status === 405 && headers.allow === undefined, 'Allow is missing'],
     [(status === 429 || status === 503) && headers['retry-after'] === undefined, 'Retry-After is missing'],

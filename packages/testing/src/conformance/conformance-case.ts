@@ -36,8 +36,8 @@ export type Expected =
       readonly pointers?: readonly string[];
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** A tar archive. */
-  | { readonly kind: 'file' }
+  /** A tar archive, or a file of another type. */
+  | { readonly kind: 'file'; readonly type?: string }
   /** One JSON text per line. */
   | { readonly kind: 'lines'; readonly lines: readonly unknown[] }
   /** A stream of events that begins with these. */

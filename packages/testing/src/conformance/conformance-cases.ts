@@ -3,6 +3,7 @@ import { clientCases } from './cases/client-cases.ts';
 import { connectorCases } from './cases/connector-cases.ts';
 import { deviceCases } from './cases/device-cases.ts';
 import { documentCases } from './cases/document-cases.ts';
+import { fileCases } from './cases/file-cases.ts';
 import { groupCases } from './cases/group-cases.ts';
 import { httpCases } from './cases/http-cases.ts';
 import { jobCases } from './cases/job-cases.ts';
@@ -29,5 +30,6 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...jobCases,
   ...httpCases,
   ...deviceCases,
+  ...fileCases,
   ...connectorCases,
 ];

@@ -83,9 +83,11 @@ function flawsOf(checker: AnswerChecker, outgoing: Outgoing, answer: Answer): re
   }
 }
 
+const SUCCESSES: ReadonlySet<number> = new Set([200, 201, 204]);
+
 /** Checks that a refusal has a code of the catalogue with its status, and is no internal error. */
 function refusalFlaws({ status, headers, text }: Answer): readonly string[] {
-  if (status < 400) return status === 200 ? [] : [`the status is ${status}`];
+  if (status < 400) return SUCCESSES.has(status) ? [] : [`the status is ${status}`];
   if (status >= 500 && status !== 503) return [`the status is ${status}`];
   if (headers['content-type'] !== 'application/problem+json' || text === '') return [];
   const { code } = JSON.parse(text) as { readonly code: string };

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { type Checksum, type FileEngine, FileFault, type FileUpload } from '@tidemark/files';
+import { Refusal, type RefusalCode } from '@tidemark/protocol';
+import { FILE_UPLOADS_PER_USER_MAX } from '../limits.ts';
+import type { FileArrival, FileRights } from './file-rights.ts';
+import { receiveBytes } from './receive-bytes.ts';
+import { UploadLocks } from './upload-locks.ts';
+
+const OWNER_DIGITS = 32;
+
+/** A device, as far as its uploads are concerned. */
+export interface UploadingDevice {
+  readonly user: string;
+  readonly client: string;
+}
+
+/** Where an upload stands. A size that equals the offset means that the file is stored. */
+export interface UploadState {
+  readonly sha256: string;
+  readonly size: number;
+  readonly offset: number;
+  /** When it is given up unless more bytes arrive; null: it is finished. */
+  readonly expiresMs: number | null;
+}
+
+export interface FileUploadsParts {
+  readonly engine: FileEngine;
+  readonly rights: FileRights;
+  readonly nowMs: () => number;
+  readonly sizeMax: number;
+  readonly expiresMs: number;
+}
+
+/** Bytes of an upload. */
+export interface ArrivingBytes {
+  readonly offset: number;
+  readonly checksum: Checksum | undefined;
+  /** Undefined: there are none. */
+  readonly body: Readable | undefined;
+}
+
+/** The uploads of devices. An upload is named by its device and its hash, so a device that asks again finds it again. */
+export class FileUploads {
+  readonly #parts: FileUploadsParts;
+  readonly #locks: UploadLocks;
+
+  constructor(parts: FileUploadsParts) {
+    this.#parts = parts;
+    this.#locks = new UploadLocks(parts.nowMs);
+  }
+
+  /** Begins an upload, or finds what has arrived of it. */
+  async begin(device: UploadingDevice, sha256: string, size: number): Promise<UploadState> {
+    const { engine, rights, sizeMax } = this.#parts;
+    if (size > sizeMax)
+      throw new Refusal('file_too_large', `a file has at most ${sizeMax} bytes, and this one ${size}`);
+    const arrival = arrivalOf(device, sha256, size);
+    const isPresent = (await rights.begin(arrival)) === 'present';
+    if (isPresent && (await engine.stat(sha256))?.size === size) return finished(sha256, size);
+    const id = uploadIdOf(device, sha256);
+    await this.#requireFewUploads(id);
+    const upload = await asRefusals(() => engine.createUpload(id, { sha256, size }));
+    return upload.offset === size ? this.#locks.run(id, () => this.#complete(id, arrival)) : this.#stateOf(upload);
+  }
+
+  /** Returns where the upload stands; null: the device has none. What is complete is stored before it is said to be. */
+  async find(device: UploadingDevice, sha256: string): Promise<UploadState | null> {
+    const { engine } = this.#parts;
+    const id = uploadIdOf(device, sha256);
+    const upload = await asRefusals(() => engine.findUpload(id));
+    if (upload === null) return this.#findFinished(device, sha256);
+    if (upload.offset < upload.size) return this.#stateOf(upload);
+    return this.#locks.run(id, () => this.#complete(id, arrivalOf(device, sha256, upload.size)));
+  }
+
+  /** Appends bytes. When they are the last ones, the file is stored before this resolves. */
+  async append(
+    device: UploadingDevice,
+    sha256: string,
+    { offset, checksum, body }: ArrivingBytes,
+  ): Promise<UploadState> {
+    const { engine } = this.#parts;
+    const id = uploadIdOf(device, sha256);
+    return this.#locks.run(id, async (lock) => {
+      if (body !== undefined) {
+        await asRefusals(() => engine.append(id, offset, { chunks: receiveBytes(body, lock), checksum }));
+      }
+      const upload = await asRefusals(() => engine.findUpload(id));
+      if (upload === null) throw new Refusal('upload_not_found', 'the device has no such upload');
+      if (body === undefined && offset !== upload.offset) throw wrongOffset(`the upload goes on at ${upload.offset}`);
+      if (upload.offset < upload.size) return this.#stateOf(upload);
+      return this.#complete(id, arrivalOf(device, sha256, upload.size));
+    });
+  }
+
+  async drop(device: UploadingDevice, sha256: string): Promise<void> {
+    const { engine } = this.#parts;
+    const id = uploadIdOf(device, sha256);
+    if ((await engine.findUpload(id)) === null) throw new Refusal('upload_not_found', 'the device has no such upload');
+    await this.#locks.run(id, () => engine.dropUpload(id));
+  }
+
+  /** Each step can be repeated, so a crash between two of them costs nothing. */
+  async #complete(id: string, arrival: FileArrival): Promise<UploadState> {
+    const { engine, rights } = this.#parts;
+    await rights.arriving(arrival);
+    if ((await asRefusals(() => engine.finish(id))) === 'mismatch') {
+      throw new Refusal('file_hash_mismatch', 'the bytes have another SHA-256 than announced; nothing of them is kept');
+    }
+    await rights.stored(arrival);
+    await engine.dropUpload(id);
+    return finished(arrival.sha256, arrival.size);
+  }
+
+  async #findFinished(device: UploadingDevice, sha256: string): Promise<UploadState | null> {
+    const { engine, rights } = this.#parts;
+    const stored = await engine.stat(sha256);
+    if (stored === null) return null;
+    const outcome = await rights.begin(arrivalOf(device, sha256, stored.size));
+    return outcome === 'present' ? finished(sha256, stored.size) : null;
+  }
+
+  async #requireFewUploads(id: string): Promise<void> {
+    const owner = id.slice(0, OWNER_DIGITS);
+    const uploads = await this.#parts.engine.listUploads({ owner, limit: FILE_UPLOADS_PER_USER_MAX });
+    if (uploads.length < FILE_UPLOADS_PER_USER_MAX || uploads.some((upload) => upload.id === id)) return;
+    const detail = `the user has ${FILE_UPLOADS_PER_USER_MAX} unfinished uploads; finish or delete some of them first`;
+    throw new Refusal('too_many_uploads', detail);
+  }
+
+  #stateOf({ sha256, size, offset, changedMs }: FileUpload): UploadState {
+    return { sha256, size, offset, expiresMs: changedMs + this.#parts.expiresMs };
+  }
+}
+
+function arrivalOf({ user }: UploadingDevice, sha256: string, size: number): FileArrival {
+  return { sha256, size, by: { kind: 'user', login: user } };
+}
+
+/** The owner is the user, so that the uploads of all devices of a user are counted together. */
+function uploadIdOf({ user, client }: UploadingDevice, sha256: string): string {
+  return `${digestOf(user)}.${digestOf(client)}${sha256}`;
+}
+
+function digestOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, OWNER_DIGITS);
+}
+
+function finished(sha256: string, size: number): UploadState {
+  return { sha256, size, offset: size, expiresMs: null };
+}
+
+function wrongOffset(detail: string): Refusal {
+  return new Refusal('wrong_offset', detail);
+}
+
+const CODES: Readonly<Record<FileFault['kind'], RefusalCode>> = {
+  no_upload: 'upload_not_found',
+  no_file: 'file_not_found',
+  wrong_offset: 'wrong_offset',
+  wrong_checksum: 'checksum_mismatch',
+  too_long: 'file_too_large',
+  full: 'store_full',
+  unavailable: 'store_unavailable',
+};
+
+/** Turns the faults of an engine into refusals. */
+export async function asRefusals<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof FileFault)) throw error;
+    const refusal = new Refusal(CODES[error.kind], error.message);
+    refusal.cause = error.cause;
+    throw refusal;
+  }
+}

@@ -1,0 +1,48 @@
+import { Buffer } from 'node:buffer';
+import type { ConformanceCase, Expected, Sent } from '../conformance-case.ts';
+import { get, refused } from '../requests.ts';
+import { byDevice, signsIn } from './device-requests.ts';
+import { aUser } from './fixtures.ts';
+
+const FILES = '/sync/v1/files';
+/** The hashes of the texts `hello` and `other`. */
+const HELLO = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+const OTHER = 'd9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa';
+const TUS = { 'tus-resumable': '1.0.0' };
+
+const bare = (status: number): Expected => ({ kind: 'bare', status });
+const binary: Expected = { kind: 'file', type: 'application/octet-stream' };
+
+function call(method: string, path: string, headers: Readonly<Record<string, string>>, text?: string): Sent {
+  return byDevice({ method, path, headers: { ...TUS, ...headers }, ...(text === undefined ? {} : { text }) });
+}
+
+function begins(sha256: string): Sent {
+  const metadata = `sha256 ${Buffer.from(sha256).toString('base64')}`;
+  return call('POST', FILES, { 'upload-length': '5', 'upload-metadata': metadata });
+}
+
+function sends(sha256: string, text: string): Sent {
+  const headers = { 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' };
+  return call('PATCH', `${FILES}/uploads/${sha256}`, headers, text);
+}
+
+export const fileCases: readonly ConformanceCase[] = [
+  {
+    rule: 'FILES-50',
+    title: 'a file is uploaded and downloaded by a device, and an upload is given up',
+    steps: (name) => [
+      aUser(name('anna')),
+      signsIn(name('anna')),
+      [{ method: 'OPTIONS', path: FILES, token: 'none' }, bare(204)],
+      [begins(HELLO), bare(201)],
+      [sends(HELLO, 'hello'), bare(204)],
+      [byDevice(get(`${FILES}/${HELLO}`)), binary],
+      [begins(OTHER), bare(201)],
+      [call('HEAD', `${FILES}/uploads/${OTHER}`, {}), bare(200)],
+      [call('DELETE', `${FILES}/uploads/${OTHER}`, {}), bare(204)],
+      [sends(OTHER, 'other'), refused('upload_not_found')],
+      [byDevice(get(`${FILES}/${OTHER}`)), refused('file_not_found')],
+    ],
+  },
+];
