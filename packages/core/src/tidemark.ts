@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, errorMessage, type Limits } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, errorMessage, isInternalSource, type Limits } from '@tidemark/protocol';
 import { Identities } from './accounts/identities.ts';
 import { Invites } from './accounts/invites.ts';
 import { RememberedLogins } from './accounts/remembered-logins.ts';
@@ -216,6 +216,7 @@ export class Tidemark {
   async #emitMembership(user: string): Promise<void> {
     try {
       for (const source of await this.sources.listByType('group')) {
+        if (isInternalSource(source)) continue;
         this.#onCommitted({ partition: userPartition(source, user), cause: 'membership' });
       }
     } catch (error) {

@@ -55,7 +55,7 @@ export { parseJson, parseMembers, stringOf } from './json/parse-json.ts';
 export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
 export { endOfString, endOfValue, type Members, splitMembers } from './json/scan.ts';
 export * from './limits.ts';
-export { characterProblem, NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';
+export { characterProblem, isInternalSource, NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';
 export { errorMessage, type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refusals.ts';
 // Only the types: the schemas themselves bring a library along that takes longer to load than all the rest, and most
 // of those who import this package, writer threads and devices among them, have no use for it.

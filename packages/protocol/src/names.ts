@@ -18,6 +18,14 @@ const NEVER_NAMES: ReadonlySet<string> = new Set(['*', '__proto__']);
 /** Reserved as the owner of shared data. */
 const NEVER_LOGINS: ReadonlySet<string> = new Set(['__shared__']);
 
+/** Begins the names of the sources in which connectors keep what they must know of each row. */
+const INTERNAL_SOURCES = 'tidemark.postgres.';
+
+/** Whether nothing of the source is for devices, whoever is a member of its groups. */
+export function isInternalSource(name: string): boolean {
+  return name.startsWith(INTERNAL_SOURCES);
+}
+
 /** HTTP clients and proxies resolve these path segments before they send a request. */
 const NEVER_IN_PATHS: ReadonlySet<string> = new Set(['.', '..']);
 const KINDS_IN_PATHS: ReadonlySet<NameKind> = new Set(['login', 'source', 'group', 'document', 'client']);

@@ -1,4 +1,12 @@
-import { errorMessage, MEMBERSHIPS_EARLIER_MAX, nameProblem, parseJson, pointer, Refusal } from '@tidemark/protocol';
+import {
+  errorMessage,
+  isInternalSource,
+  MEMBERSHIPS_EARLIER_MAX,
+  nameProblem,
+  parseJson,
+  pointer,
+  Refusal,
+} from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
 import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
@@ -106,6 +114,7 @@ export class Memberships {
   /** Lists the known members of a group, page by page. */
   async members(partition: PartitionKey, page: { readonly after?: string; readonly limit: number }) {
     const { source } = partition;
+    if (isInternalSource(source)) return [];
     const name = groupOf(partition) ?? '';
     const view = await this.#sourceOf(source);
     if (view?.partition_type === 'group' && this.#ask(view) === null) return this.groups.members(name, page);
@@ -116,9 +125,11 @@ export class Memberships {
   }
 
   /** The owners of a source whose adapter does not decide. */
-  async #undecidedOwners({ partition_type }: PartitionedSource, user: string): Promise<ReadableOwners> {
+  async #undecidedOwners({ name, partition_type }: PartitionedSource, user: string): Promise<ReadableOwners> {
     if (partition_type === 'app') return EVERYBODY;
     if (partition_type === 'user') return { owners: [{ kind: 'user', login: user }], earlier: [], version: 0 };
+    // Its groups are not groups of users, though a user may be in one of the same name.
+    if (isInternalSource(name)) return NOBODY;
     const { owners, version } = await this.groups.of(user);
     return { owners, earlier: [], version };
   }
@@ -176,6 +187,7 @@ export class Memberships {
 }
 
 const EVERYBODY: ReadableOwners = { owners: [SHARED], earlier: [], version: 0 };
+const NOBODY: ReadableOwners = { owners: [], earlier: [], version: 0 };
 
 /** The group by which devices and administrators tell the data of a source of groups apart; null: it has no groups. */
 export function groupIn({ partition_type }: Pick<PartitionedSource, 'partition_type'>, owner: Owner): string | null {

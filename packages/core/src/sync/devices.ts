@@ -1,4 +1,4 @@
-import type { Limits, Outcome, SyncSource } from '@tidemark/protocol';
+import { isInternalSource, type Limits, type Outcome, type SyncSource } from '@tidemark/protocol';
 import type { Tokens } from '../accounts/tokens.ts';
 import type { Users } from '../accounts/users.ts';
 import type { Clients } from '../devices/clients.ts';
@@ -141,7 +141,8 @@ export class Devices {
 
   async sources(): Promise<readonly SyncSource[]> {
     const { sources, isSearchable } = this.#parts;
-    return (await sources.list()).map((source) => syncSourceOf(source, isSearchable(source)));
+    const offered = (await sources.list()).filter(({ name }) => !isInternalSource(name));
+    return offered.map((source) => syncSourceOf(source, isSearchable(source)));
   }
 
   /** From now on the device has acknowledged nothing, and needs the tombstones that are made from now on. */
