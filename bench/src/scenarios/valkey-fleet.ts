@@ -131,7 +131,7 @@ async function pullAll(tidemark: Tidemark, { user, client }: Device, tokens: Tok
 
 /** As a request does it: who is it, then the pull. */
 async function request(tidemark: Tidemark, { user, client, bearer }: Device, tokens: Tokens): Promise<void> {
-  if ((await tidemark.tokens.check(bearer, Date.now())) === null) throw new Error('the token is not known');
+  if ((await tidemark.tokens.bearers.check(bearer, Date.now())) === null) throw new Error('the token is not known');
   await tidemark.devices.pull({ user, client }, { sources: tokens });
 }
 

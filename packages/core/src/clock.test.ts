@@ -158,14 +158,14 @@ describe('retention after the clock was ahead', () => {
     const { token } = await tidemark.tokens.issue({ ...call, expiresAtMs: clock.nowMs() + DAY_MS });
     const lasting = await tidemark.tokens.issue({ ...call, expiresAtMs: null });
     clock.set(NOW);
-    expect(await tidemark.tokens.check(token, NOW)).not.toBeNull();
+    expect(await tidemark.tokens.bearers.check(token, NOW)).not.toBeNull();
     expect(await tidemark.tokens.trimExpired(NOW)).toBe(0);
-    const hash = tidemark.tokens.hashOf(token) ?? '';
+    const hash = tidemark.tokens.bearers.hashOf(token) ?? '';
     const kept = await store.readEntry(refs.token(hash));
     expect(JSON.parse(kept?.value ?? '')).toMatchObject({ createdAtMs: NOW, expiresAtMs: NOW + DAY_MS });
     expect((await store.readEntry(refs.userToken('ada', hash)))?.value).toBe(kept?.value);
-    expect(await tidemark.tokens.check(token, NOW + DAY_MS)).toBeNull();
-    expect(await tidemark.tokens.check(lasting.token, NOW + MONTH_MS)).not.toBeNull();
+    expect(await tidemark.tokens.bearers.check(token, NOW + DAY_MS)).toBeNull();
+    expect(await tidemark.tokens.bearers.check(lasting.token, NOW + MONTH_MS)).not.toBeNull();
   });
 
   it('[CLOCK-3] a device last seen in the future holds tombstones, unless that is further ahead than the retention time', () => {

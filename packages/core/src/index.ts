@@ -1,7 +1,8 @@
+export type { Bearer, Bearers } from './accounts/bearers.ts';
 export type { Identities } from './accounts/identities.ts';
 export type { VerifiedLogin } from './accounts/remembered-logins.ts';
 export { SCOPES, type Scope } from './accounts/token-record.ts';
-export type { Bearer, IssuedToken, TokenView } from './accounts/tokens.ts';
+export type { IssuedToken, TokenView } from './accounts/tokens.ts';
 export type { Identity } from './accounts/user-record.ts';
 export type { UserView } from './accounts/users.ts';
 export type { SeenState, WriteCall } from './admission/admit-write.ts';
@@ -10,7 +11,7 @@ export type { ConnectorView } from './connectors/connector-reports.ts';
 export type { ReceiptCall } from './delivery/receipt-question.ts';
 export type { BehindDevice, Receipt } from './delivery/receipts.ts';
 export { lastSyncMsOf } from './devices/client-record.ts';
-export type { ClientView } from './devices/clients.ts';
+export type { ClientView } from './devices/client-view.ts';
 export { readSubscription, type Subscription } from './devices/device-address.ts';
 export type { DeviceId } from './devices/device-id.ts';
 export type { DocumentReport, DocumentView } from './documents/named-documents.ts';

@@ -119,7 +119,7 @@ export class Tidemark {
     this.#pace = pace;
     this.store = store;
     this.events = new CoreEvents(log);
-    this.users = new Users({ ...ports, isToBeWiped: (client) => this.clients.isToBeWiped(client) });
+    this.users = new Users({ ...ports, isToBeWiped: (client) => this.clients.wipes.isPending(client) });
     this.logins = new RememberedLogins(ports);
     this.identities = new Identities(ports);
     this.invites = new Invites(ports);
@@ -156,7 +156,7 @@ export class Tidemark {
     });
     this.devices = new Devices({
       ...ports,
-      ...{ users, clients, sources, tokens, cache, refresher: this.refresher, count },
+      ...{ users, clients, sources, bearers: tokens.bearers, cache, refresher: this.refresher, count },
       isSearchable: (source) => isSearchable(parts, source),
       onOutcome: (settled) => events.emit('outcome', settled),
       onCommitted: (partition, range) => this.#onCommitted({ partition, cause: 'upload', range }),

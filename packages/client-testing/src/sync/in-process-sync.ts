@@ -132,7 +132,7 @@ export class InProcessSync {
 
   async #wiped({ body }: SyncExchange, { user, client }: Session): Promise<Response> {
     const { unsent_uploads } = body as WipedReport;
-    const order = await this.#tidemark.clients.confirmWipe(user, client, unsent_uploads);
+    const order = await this.#tidemark.clients.wipes.confirm(user, client, unsent_uploads);
     this.#endSessionsOf(client);
     return json(order);
   }
@@ -150,11 +150,8 @@ export class InProcessSync {
   async #logIn({ login, password, client, device = {} }: LoginBody): Promise<Response> {
     const user = await this.#tidemark.users.verifyPassword(login, password);
     if (user === null) throw new Refusal('invalid_credentials', 'login or password is wrong');
-    const found = client === undefined ? null : await this.#tidemark.clients.find(client);
-    const isOwn = found?.user_id === login && (found.wipe?.confirmed_at ?? null) === null;
-    const id = isOwn ? found.client_id : (await this.#tidemark.clients.register(login, device)).client_id;
-    if (isOwn && found.wipe === null) await this.#tidemark.clients.update(login, id, device);
-    return this.#session(login, id, isOwn && found.wipe !== null);
+    const { id, isWiped } = await this.#tidemark.clients.enter(login, client ?? null, device);
+    return this.#session(login, id, isWiped);
   }
 
   async #session(user: string, client: string, isWiped = false): Promise<Response> {

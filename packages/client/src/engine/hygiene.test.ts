@@ -263,7 +263,7 @@ describe('remote wipe', () => {
       const { store, content } = await open();
       const device = await used(store);
       const { clientId } = device.status.getSnapshot();
-      await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+      await fixture.tidemark.clients.wipes.order(clientId, 'admin');
       fixture.platform.setOnline(true);
       await until(() => store.scrubs === 2);
       expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', userId: null, clientId: null });
@@ -280,7 +280,7 @@ describe('remote wipe', () => {
     const { store, content } = await open();
     const device = await emptied(store);
     const { clientId } = device.status.getSnapshot();
-    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    await fixture.tidemark.clients.wipes.order(clientId, 'admin');
     await finish(device.sync().catch(() => undefined));
     await until(() => store.scrubs === 2);
     expect(await isConfirmed(clientId)).toBe(true);
@@ -293,7 +293,7 @@ describe('remote wipe', () => {
     const lasting = { load: () => store.load(), commit: store.commit.bind(store), close: async () => undefined };
     const device = await used(lasting);
     const { clientId } = device.status.getSnapshot();
-    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    await fixture.tidemark.clients.wipes.order(clientId, 'admin');
     fixture.intercept = ({ path }) => (path.endsWith('/wiped') ? Promise.reject(new TypeError('no route')) : undefined);
     fixture.platform.setOnline(true);
     await until(() => modeOf(device) === 'signed_out');
@@ -313,7 +313,7 @@ describe('remote wipe', () => {
     const device = await used(store);
     const { clientId } = device.status.getSnapshot();
     fixture.sync.endSessions();
-    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    await fixture.tidemark.clients.wipes.order(clientId, 'admin');
     fixture.platform.setOnline(true);
     await until(() => modeOf(device) === 'needs_sign_in');
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'needs_sign_in' });
@@ -331,7 +331,7 @@ describe('remote wipe', () => {
     await finish(device.sync());
     const { clientId } = device.status.getSnapshot();
     fixture.sync.endSessions();
-    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    await fixture.tidemark.clients.wipes.order(clientId, 'admin');
     await expect(finish(device.sync())).rejects.toMatchObject({ code: expect.any(String) });
     await until(() => isConfirmed(clientId));
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', clientId: null });
@@ -344,7 +344,7 @@ describe('remote wipe', () => {
     const device = await used(store);
     const { clientId } = device.status.getSnapshot();
     await device.signOut({ discardUploads: true });
-    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    await fixture.tidemark.clients.wipes.order(clientId, 'admin');
     fixture.platform.setOnline(true);
     await until(() => isConfirmed(clientId));
     expect(await wipeOf(clientId)).toMatchObject({ confirmed_at: expect.any(String), unsent_uploads: 1 });
@@ -363,7 +363,7 @@ describe('remote wipe', () => {
     const device = await used(failing);
     failures = 0;
     const { clientId } = device.status.getSnapshot();
-    await fixture.tidemark.clients.orderWipe(clientId, 'admin');
+    await fixture.tidemark.clients.wipes.order(clientId, 'admin');
     fixture.platform.setOnline(true);
     await until(() => isConfirmed(clientId));
     expect(failures).toBeGreaterThan(2);

@@ -185,7 +185,7 @@ describe('the end of a session', () => {
     await fixture.platform.advance(1);
     expect(device.status.getSnapshot().sessionEnd).toMatchObject({ reason: 'device_deleted' });
     await fixture.finish(device.signIn(ada));
-    await fixture.tidemark.clients.orderWipe(device.status.getSnapshot().clientId, 'admin');
+    await fixture.tidemark.clients.wipes.order(device.status.getSnapshot().clientId, 'admin');
     await expect(fixture.finish(device.sync())).rejects.toMatchObject({ code: 'signed_out' });
     expect(device.status.getSnapshot()).toMatchObject({ mode: 'signed_out', sessionEnd: { reason: 'wiped' } });
   });

@@ -65,14 +65,14 @@ describe('a token', () => {
       for (const other of ['0', 'z', 'Q', '-', '\n', '\u0000', 'é']) {
         if (token[index] === other) continue;
         const changed = token.slice(0, index) + other + token.slice(index + 1);
-        expect(await tokens.check(changed, clock.nowMs())).toBeNull();
+        expect(await tokens.bearers.check(changed, clock.nowMs())).toBeNull();
       }
     }
     for (const noise of ['', 'tmk_', `${token}x`, ` ${token}`, token.slice(1), 'x'.repeat(100_000)]) {
-      expect(await tokens.check(noise, clock.nowMs())).toBeNull();
+      expect(await tokens.bearers.check(noise, clock.nowMs())).toBeNull();
     }
     expect(looks).toEqual([]);
-    expect(await tokens.check(token, clock.nowMs())).not.toBeNull();
+    expect(await tokens.bearers.check(token, clock.nowMs())).not.toBeNull();
     expect(looks).toHaveLength(1);
   });
 
@@ -107,17 +107,17 @@ describe('check', () => {
     const tokenHash = expect.stringMatching(`^${id}[0-9a-f]{48}$`) as string;
     const rights = { user: 'root', scopes: ['admin', 'push'], client: null, expiresAtMs };
     const bearer = { tokenId: id, tokenHash, name: null, isByRole: false, ...rights };
-    expect(await tokens.check(token, clock.nowMs())).toEqual(bearer);
-    expect(await tokens.check(token, expiresAtMs - 1)).toEqual(bearer);
-    expect(await tokens.check(token, expiresAtMs)).toBeNull();
-    expect(await tokens.check(newTokenText(seededRandom(99)), clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(token, clock.nowMs())).toEqual(bearer);
+    expect(await tokens.bearers.check(token, expiresAtMs - 1)).toEqual(bearer);
+    expect(await tokens.bearers.check(token, expiresAtMs)).toBeNull();
+    expect(await tokens.bearers.check(newTokenText(seededRandom(99)), clock.nowMs())).toBeNull();
   });
 
   it('[TOKEN-13] a check tells whether a role at an identity provider gave the scopes', async () => {
     const { tokens, clock } = await setUp();
     const call = { user: 'root', scopes: ['admin'], expiresAtMs: clock.nowMs() + 1_000 };
     const { token } = await tokens.issue({ ...call, isByRole: true });
-    expect(await tokens.check(token, clock.nowMs())).toMatchObject({ isByRole: true });
+    expect(await tokens.bearers.check(token, clock.nowMs())).toMatchObject({ isByRole: true });
   });
 });
 
@@ -166,7 +166,7 @@ describe('revoke', () => {
     ];
     const works = async () =>
       Promise.all(
-        [one, two, three, bobs].map(async ({ token }) => (await tokens.check(token, clock.nowMs())) !== null),
+        [one, two, three, bobs].map(async ({ token }) => (await tokens.bearers.check(token, clock.nowMs())) !== null),
       );
     expect(await tokens.revoke(two.id)).toEqual({ revoked: two.id });
     expect(await works()).toEqual([true, false, true, true]);
@@ -228,7 +228,7 @@ describe('the end of a token', () => {
     const { tokens, users, clients, clock, store } = await setUp();
     const issue = async (expiresAtMs: number | null = null) => {
       const { token } = await tokens.issue({ user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs });
-      return tokens.hashOf(token) ?? '';
+      return tokens.bearers.hashOf(token) ?? '';
     };
     const signedOut = await issue();
     await tokens.revokeOfClient('alice', 'phone');
@@ -237,12 +237,12 @@ describe('the end of a token', () => {
     const expired = await issue(clock.nowMs() + 1);
     const deleted = await issue();
     clock.advance(1);
-    const ends = () => Promise.all([signedOut, byPassword, expired, deleted].map((hash) => tokens.endOf(hash)));
+    const ends = () => Promise.all([signedOut, byPassword, expired, deleted].map((hash) => tokens.bearers.endOf(hash)));
     await clients.delete('alice', 'phone');
     expect(await ends()).toEqual(['token_revoked', 'password_changed', 'client_deleted', 'client_deleted']);
     const { token } = await tokens.issue({ user: 'alice', scopes: ['read'], expiresAtMs: null });
     await tokens.revokeAllOf('alice');
-    expect(await tokens.endOf(tokens.hashOf(token) ?? '')).toBe('token_invalid');
+    expect(await tokens.bearers.endOf(tokens.bearers.hashOf(token) ?? '')).toBe('token_invalid');
     clock.advance(ENDED_TOKENS_MS);
     await tokens.trimExpired(clock.nowMs());
     expect(await ends()).toEqual(Array(4).fill('token_invalid'));
@@ -268,7 +268,7 @@ describe('tokens of a device', () => {
   const expiresAtMs = 2e12;
   const phone = { user: 'alice', client: 'phone', scopes: ['device'], expiresAtMs, isReturning: true };
   async function bearerOf({ tokens, clock }: Awaited<ReturnType<typeof setUp>>, token: string) {
-    const bearer = await tokens.check(token, clock.nowMs());
+    const bearer = await tokens.bearers.check(token, clock.nowMs());
     if (bearer === null) throw new Error('the token is not good');
     return bearer;
   }
@@ -276,7 +276,7 @@ describe('tokens of a device', () => {
   it('[TOKEN-9] renewing keeps the presented token and revokes older ones of the device', async () => {
     const fixture = await setUp();
     const { tokens, clock } = fixture;
-    const isGood = async (token: string) => (await tokens.check(token, clock.nowMs())) !== null;
+    const isGood = async (token: string) => (await tokens.bearers.check(token, clock.nowMs())) !== null;
     const first = await tokens.issue(phone);
     clock.advance(1_000);
     const second = await tokens.renew(await bearerOf(fixture, first.token), expiresAtMs);
@@ -320,7 +320,7 @@ describe('tokens of a device', () => {
     const { tokens, clock } = await setUp();
     for (let count = 0; count < DEVICE_TOKENS_MAX * 2; count++) {
       const { token } = await tokens.issue(phone);
-      expect(await tokens.check(token, clock.nowMs())).not.toBeNull();
+      expect(await tokens.bearers.check(token, clock.nowMs())).not.toBeNull();
     }
     expect(await tokens.list({ user: 'alice' })).toHaveLength(DEVICE_TOKENS_MAX);
   });
@@ -335,7 +335,7 @@ describe('tokens of a device', () => {
       await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null }),
     ];
     const goodNow = (issued: readonly { token: string }[]) =>
-      Promise.all(issued.map(({ token }) => tokens.isGood(tokenHash(token), clock.nowMs())));
+      Promise.all(issued.map(({ token }) => tokens.bearers.isGood(tokenHash(token), clock.nowMs())));
     expect(await goodNow([...gone, ...kept])).toEqual([true, true, true, true]);
     expect(await tokens.revokeOfClient('alice', 'phone')).toBe(2);
     expect(await goodNow([...gone, ...kept])).toEqual([false, false, true, true]);

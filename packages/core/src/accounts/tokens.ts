@@ -2,15 +2,16 @@ import { DEVICE_TOKENS_MAX, LIST_MAX, pointer, Refusal } from '@tidemark/protoco
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerTouched } from '../entries/owner-index.ts';
-import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { refs } from '../entries/refs.ts';
-import { type Clock, isAhead } from '../ports/clock.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
-import type { Entry, EntryList, EntryRef, EntryWrite, Store } from '../ports/store.ts';
+import type { EntryList, EntryRef, EntryWrite, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { admitToken, type TokenCall } from './admit-token.ts';
-import { type EndedBecause, endedWrite, readTokenEnd, type TokenEnd, trimTokenEnds } from './ended-tokens.ts';
+import { type Bearer, Bearers } from './bearers.ts';
+import { type EndedBecause, endedWrite } from './ended-tokens.ts';
+import { trimExpiredTokens } from './expired-tokens.ts';
 import {
   ADMIN_SCOPES,
   isServiceToken,
@@ -21,7 +22,7 @@ import {
   tokensOf,
   writeTokenRecord,
 } from './token-record.ts';
-import { isTokenId, isTokenText, newTokenText, tokenHash, tokenId } from './token-text.ts';
+import { isTokenId, newTokenText, tokenHash, tokenId } from './token-text.ts';
 import { type Identity, readUserRecord } from './user-record.ts';
 
 export interface TokensPorts {
@@ -46,20 +47,6 @@ export interface IssuedToken extends TokenView {
   readonly token: string;
 }
 
-/** The owner of a valid token and its scopes. */
-export interface Bearer {
-  readonly tokenId: string;
-  /** The hash under which the token is stored. Never part of an answer. */
-  readonly tokenHash: string;
-  readonly user: string;
-  readonly name: string | null;
-  readonly scopes: readonly Scope[];
-  readonly client: string | null;
-  readonly expiresAtMs: number | null;
-  /** True: a role at an identity provider gave the scopes. They end with the token, unless the provider gives them again. */
-  readonly isByRole: boolean;
-}
-
 export type IssueCall = TokenCall & {
   /** The stamp of the password that was verified. The token is not issued if the password has changed since. */
   readonly stamp?: string;
@@ -75,18 +62,17 @@ export type IssueCall = TokenCall & {
 
 /** Access tokens. The store holds only their hashes. */
 export class Tokens {
+  /** Who presents which token. */
+  readonly bearers: Bearers;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #random: Random;
-
-  readonly #bearers = new ParsedEntryCache(bearerOf);
-  /** By hash. */
-  readonly #internal = new Map<string, Bearer>();
 
   constructor({ store, clock, random }: TokensPorts) {
     this.#store = store;
     this.#clock = clock;
     this.#random = random;
+    this.bearers = new Bearers({ store, random });
   }
 
   async issue(call: IssueCall): Promise<IssuedToken> {
@@ -105,22 +91,6 @@ export class Tokens {
   }
 
   /**
-   * Issues a token for a part of this process that calls the API. It is never stored, so it is valid in this process only,
-   * until `endInternal` or the end of the process. The user is a name for the audit trail; it need not exist.
-   */
-  issueInternal({ user, scopes }: Pick<Bearer, 'user' | 'scopes'>): string {
-    const token = newTokenText(this.#random);
-    const hash = tokenHash(token);
-    const rest = { name: null, client: null, expiresAtMs: null, isByRole: false };
-    this.#internal.set(hash, { tokenId: tokenId(hash), tokenHash: hash, user, scopes, ...rest });
-    return token;
-  }
-
-  endInternal(token: string): void {
-    this.#internal.delete(tokenHash(token));
-  }
-
-  /**
    * Issues a new token with the scopes of the one presented, which stays valid so that a lost answer can be repeated.
    * Older tokens of the device are revoked.
    */
@@ -136,39 +106,6 @@ export class Tokens {
       await this.#forgetOlder(user, client, kept);
     }
     return { token, ...tokenView(hash, record) };
-  }
-
-  /** Whether the token with this hash is still valid. */
-  async isGood(hash: string, nowMs: number): Promise<boolean> {
-    return (await this.bearerOf(hash, nowMs)) !== null;
-  }
-
-  /** Returns the owner of the token, or null. A text that cannot be a token costs no look-up. */
-  async check(token: string, nowMs: number): Promise<Bearer | null> {
-    const hash = this.hashOf(token);
-    return hash === null ? null : this.bearerOf(hash, nowMs);
-  }
-
-  /** Returns the hash under which the token is stored; null when the text cannot be a token. */
-  hashOf(token: string): string | null {
-    return isTokenText(token) ? tokenHash(token) : null;
-  }
-
-  /** Returns the owner of the token with this hash, or null. */
-  async bearerOf(hash: string, nowMs: number): Promise<Bearer | null> {
-    const internal = this.#internal.get(hash);
-    if (internal !== undefined) return internal;
-    const entry = await this.#store.readEntry(refs.token(hash));
-    if (entry === null) return null;
-    const bearer = this.#bearers.of(hash, entry);
-    return bearer.expiresAtMs !== null && bearer.expiresAtMs <= nowMs ? null : bearer;
-  }
-
-  /** Returns why the token of a device is not valid, as far as that is known. Only its holder knows the hash. */
-  async endOf(hash: string): Promise<'token_invalid' | 'token_expired' | TokenEnd> {
-    const entry = await this.#store.readEntry(refs.token(hash));
-    if (entry !== null && this.#bearers.of(hash, entry).client !== null) return 'token_expired';
-    return (await readTokenEnd(this.#store, hash)) ?? 'token_invalid';
   }
 
   /** Returns the valid service tokens of a user. A new password of an administrator does not revoke them. */
@@ -220,27 +157,9 @@ export class Tokens {
     return entries.map(({ key, value }) => tokenView(lastOf(key), readTokenRecord(value)));
   }
 
-  /**
-   * Deletes expired tokens and returns how many. Tokens issued by a clock that was ahead would live too long: they get
-   * new dates, and expire after their original lifetime, counted from now.
-   */
-  async trimExpired(nowMs: number): Promise<number> {
-    await trimTokenEnds(this.#store, nowMs);
-    let after: readonly string[] | undefined;
-    let gone = 0;
-    for (;;) {
-      const page: EntryList = {
-        kind: 'token',
-        prefix: [],
-        limit: TRIM_PAGE,
-        ...(after === undefined ? {} : { after }),
-      };
-      const entries = await this.#store.listEntries(page);
-      await this.#redate(entries, nowMs);
-      gone += await this.#removeExpired(entries, nowMs);
-      after = entries.at(-1)?.key;
-      if (after === undefined || entries.length < TRIM_PAGE) return gone;
-    }
+  /** Deletes expired tokens and returns how many. */
+  trimExpired(nowMs: number): Promise<number> {
+    return trimExpiredTokens(this.#store, nowMs);
   }
 
   /** Finds the entry of a short id. The hash never leaves the core. */
@@ -299,35 +218,6 @@ export class Tokens {
     return { code: 'token_revoked', nowMs: this.#clock.nowMs() };
   }
 
-  async #removeExpired(entries: readonly Entry[], nowMs: number): Promise<number> {
-    const expired = entries
-      .map(({ key, value }) => ({ hash: lastOf(key), record: readTokenRecord(value) }))
-      .filter(({ record }) => record.expiresAtMs !== null && record.expiresAtMs <= nowMs);
-    const writes = expired.flatMap(({ hash, record }) => tokenRemovals(record.user, [{ hash }]));
-    if (writes.length > 0) await this.#store.writeEntries({ writes, guards: [] });
-    return expired.length;
-  }
-
-  async #redate(entries: readonly Entry[], nowMs: number): Promise<void> {
-    for (const { key, value, version } of entries) {
-      const record = readTokenRecord(value);
-      if (!isAhead(record.createdAtMs, nowMs)) continue;
-      const hash = lastOf(key);
-      const lasts = record.expiresAtMs === null ? null : record.expiresAtMs - record.createdAtMs;
-      const text = writeTokenRecord({
-        ...record,
-        createdAtMs: nowMs,
-        expiresAtMs: lasts === null ? null : nowMs + lasts,
-      });
-      const writes: EntryWrite[] = [
-        { ...refs.token(hash), value: text, expect: version },
-        { ...refs.userToken(record.user, hash), value: text },
-      ];
-      // A token that was revoked meanwhile is not written, because the batch expects its version.
-      await this.#store.writeEntries({ writes, guards: [] });
-    }
-  }
-
   /**
    * The password, or the user of the login, may have changed between the verification and the write of the token. That
    * change did not see the token and could not revoke it, so it is revoked before anybody has got it. A later change
@@ -346,8 +236,6 @@ export class Tokens {
     return record.identity?.issuer === identity?.issuer && record.identity?.subject === identity?.subject;
   }
 }
-
-const TRIM_PAGE = 1_000;
 
 /** Appended to an id, it sorts after every hash that begins with the id. */
 const AFTER_HEX = '~';
@@ -399,11 +287,6 @@ function entryListOf(page: { readonly user?: unknown; readonly after?: string; r
 function badPage(field: 'limit' | 'after'): Refusal {
   const detail = field === 'limit' ? `must be a whole number from 1 to ${LIST_MAX}` : 'must be the id of a token';
   return new Refusal('invalid_value', `${field} ${detail}`, [{ pointer: pointer(field), detail }]);
-}
-
-function bearerOf(hash: string, { value }: Entry): Bearer {
-  const { user, name, scopes, client, expiresAtMs, isByRole = false } = readTokenRecord(value);
-  return { tokenId: tokenId(hash), tokenHash: hash, user, name, scopes, client, expiresAtMs, isByRole };
 }
 
 export function tokenView(hash: string, record: TokenRecord): TokenView {

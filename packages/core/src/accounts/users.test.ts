@@ -297,9 +297,9 @@ describe('a new password', () => {
     await users.update('alice', { attributes: { password: 'secret-2' } });
     expect(await users.verifyPassword('alice', 'secret-1')).toBeNull();
     expect(await users.verifyPassword('alice', 'secret-2')).toMatchObject({ login: 'alice' });
-    expect(await tokens.check(first.token, clock.nowMs())).toBeNull();
-    expect(await tokens.check(second.token, clock.nowMs())).toBeNull();
-    expect(await tokens.check(bobs.token, clock.nowMs())).not.toBeNull();
+    expect(await tokens.bearers.check(first.token, clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(second.token, clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(bobs.token, clock.nowMs())).not.toBeNull();
     expect(await store.countEntries('user_token')).toBe(1);
   });
 
@@ -316,7 +316,7 @@ describe('a new password', () => {
     await users.update('root', { attributes: { password: 'secret-2' } });
     const good = await Promise.all(
       [session, service, device].map(({ token }) =>
-        tokens.check(token, clock.nowMs()).then((bearer) => bearer !== null),
+        tokens.bearers.check(token, clock.nowMs()).then((bearer) => bearer !== null),
       ),
     );
     expect(good).toEqual([false, true, false]);
@@ -355,7 +355,7 @@ describe('a new password', () => {
       users.update('alice', { attributes: { password: 'secret-3' } }),
     ]);
     expect(await tokens.list({ user: 'alice' })).toEqual([]);
-    for (const one of issued) if (one !== null) expect(await tokens.check(one.token, clock.nowMs())).toBeNull();
+    for (const one of issued) if (one !== null) expect(await tokens.bearers.check(one.token, clock.nowMs())).toBeNull();
   });
 
   it('[USER-7] a change of password revokes a token that was issued just before its last step', async () => {
@@ -382,7 +382,7 @@ describe('a new password', () => {
     await users.create({ attributes: alice });
     const { token } = await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
     expect(await refusal(users.update('alice', { attributes: { password: 'secret-2' } }))).toBe('write_conflict');
-    expect(await tokens.check(token, clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(token, clock.nowMs())).toBeNull();
     expect(await users.verifyPassword('alice', 'secret-1')).not.toBeNull();
   });
 
@@ -541,7 +541,7 @@ describe('delete', () => {
     await users.create({ attributes: alice });
     const { token } = await tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null });
     expect(await refusal(users.delete('alice'))).toBe('write_conflict');
-    expect(await tokens.check(token, clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(token, clock.nowMs())).toBeNull();
     expect(await users.has('alice')).toBe(true);
   });
 
@@ -684,7 +684,7 @@ describe('a password with weaker hash parameters', () => {
     expect(await users.verifyPassword('alice', 'secret-1')).toEqual(before);
     expect(await hash()).toBe(renewed);
     expect((await users.get('alice')).attributes).toEqual({ note: 'n' });
-    expect(await tokens.check(token, clock.nowMs())).toMatchObject({ user: 'alice' });
+    expect(await tokens.bearers.check(token, clock.nowMs())).toMatchObject({ user: 'alice' });
     // A token asked for with what was right before the renewal is issued after it.
     const login = { user: 'alice', scopes: ['device'], expiresAtMs: null, stamp: before?.stamp ?? '' } as const;
     expect(await refusal(tokens.issue(login))).toBe('nothing');

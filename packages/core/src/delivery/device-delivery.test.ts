@@ -271,13 +271,13 @@ it('[EXPLAIN-8] the last of several uploads in one push counts, also when all ar
 it('[EXPLAIN-9] a device that is to be erased, or has erased itself, holds nothing by any explanation', async () => {
   await push({ 1: { a: 1 } });
   await catchUp();
-  const { wipe: ordered } = await test.tidemark.clients.orderWipe('c1', 'root');
+  const { wipe: ordered } = await test.tidemark.clients.wipes.order('c1', 'root');
   expect(await explained('1')).toMatchObject({
     verdict: 'wiped',
     sentence: `An administrator has ordered at ${ordered?.ordered_at} to erase the device, which has not confirmed that yet, and gets nothing any more.`,
   });
   test.clock.advance(HOUR_MS);
-  const wipe = await test.tidemark.clients.confirmWipe('ada', 'c1', 0);
+  const wipe = await test.tidemark.clients.wipes.confirm('ada', 'c1', 0);
   expect(await explained('1')).toMatchObject({
     verdict: 'wiped',
     sentence: `The device has erased all its data at ${wipe.confirmed_at}, as an administrator ordered at ${wipe.ordered_at}.`,

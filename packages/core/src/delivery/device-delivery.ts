@@ -9,7 +9,8 @@ import {
 import { admitName } from '../admission/admit-name.ts';
 import { admitGroup } from '../admission/admit-write.ts';
 import { type ConnectorReports, reasonOfDelay } from '../connectors/connector-reports.ts';
-import type { Clients, ClientView } from '../devices/clients.ts';
+import type { ClientView } from '../devices/client-view.ts';
+import type { Clients } from '../devices/clients.ts';
 import { refs } from '../entries/refs.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { positionAt } from '../pages/pull-position.ts';

@@ -97,14 +97,14 @@ it('[RECEIPT-8] a device that has erased itself is counted as one that never syn
     token = page !== undefined && 'token' in page ? page.token : null;
   }
   for (const read of [receipt, products, mine]) expect(await read()).toMatchObject({ devices: 1, delivered: 1 });
-  await test.tidemark.clients.orderWipe('c1', 'root');
+  await test.tidemark.clients.wipes.order('c1', 'root');
   for (const read of [receipt, products, mine]) expect(await read()).toMatchObject({ devices: 1, delivered: 1 });
   // If what it had acknowledged cannot be voided, it is not recorded as erased, and confirms again.
   const { noteTidemark } = test.store;
   test.store.noteTidemark = () => Promise.reject(new Refusal('store_unavailable', 'the store is away'));
-  expect(await refusalOf(test.tidemark.clients.confirmWipe('ada', 'c1', 0))).toBe('store_unavailable');
+  expect(await refusalOf(test.tidemark.clients.wipes.confirm('ada', 'c1', 0))).toBe('store_unavailable');
   test.store.noteTidemark = noteTidemark;
-  await test.tidemark.clients.confirmWipe('ada', 'c1', 0);
+  await test.tidemark.clients.wipes.confirm('ada', 'c1', 0);
   for (const read of [receipt, products, mine]) {
     expect(await read()).toMatchObject({ devices: 1, delivered: 0, behind: 0, never_synced: 1, behind_devices: [] });
   }

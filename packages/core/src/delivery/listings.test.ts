@@ -83,9 +83,9 @@ it('[DEVICE-21] a device is behind by the changes that it has not acknowledged, 
   expect(await ids({ behind: true })).toEqual(['a1']);
   await test.tidemark.devices.restart({ user: 'ada', client: 'a1' });
   expect((await devices({ behind: true })).clients.map(({ behind }) => behind)).toEqual([3]);
-  await test.tidemark.clients.orderWipe('a1', 'admin');
+  await test.tidemark.clients.wipes.order('a1', 'admin');
   expect((await devices()).clients[0]).toMatchObject({ wipe: 'ordered', behind: 3 });
-  await test.tidemark.clients.confirmWipe('ada', 'a1', 0);
+  await test.tidemark.clients.wipes.confirm('ada', 'a1', 0);
   expect((await devices()).clients[0]).toMatchObject({ wipe: 'confirmed', behind: 0 });
 });
 
@@ -105,8 +105,8 @@ it('[DEVICE-28] of a device that never pulled nothing is known to be missing, an
   await push({ 1: { a: 2 } });
   expect((await devices()).clients.map(({ behind }) => behind)).toEqual([null, 1]);
   expect((await users()).users[0]).toMatchObject({ behind: 1, last_seen: isoNow() });
-  await test.tidemark.clients.orderWipe('a1', 'admin');
-  await test.tidemark.clients.confirmWipe('ada', 'a1', 0);
+  await test.tidemark.clients.wipes.order('a1', 'admin');
+  await test.tidemark.clients.wipes.confirm('ada', 'a1', 0);
   expect((await devices()).clients[0]).toMatchObject({ wipe: 'confirmed', behind: 0 });
 });
 

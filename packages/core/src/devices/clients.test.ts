@@ -249,9 +249,9 @@ describe('delete', () => {
     expect(await refusal(clients.get('phone'))).toBe('client_not_found');
     expect(await refusal(clients.delete('alice', 'phone'))).toBe('client_not_found');
     expect(await store.documentNames(scope)).toEqual([]);
-    expect(await tokens.check(gone.token, clock.nowMs())).toBeNull();
-    expect(await tokens.check(kept.token, clock.nowMs())).not.toBeNull();
-    expect(await tokens.check(loose.token, clock.nowMs())).not.toBeNull();
+    expect(await tokens.bearers.check(gone.token, clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(kept.token, clock.nowMs())).not.toBeNull();
+    expect(await tokens.bearers.check(loose.token, clock.nowMs())).not.toBeNull();
     expect(JSON.stringify(await store.listEntries({ kind: 'setting', prefix: [], limit: 99 }))).not.toContain('phone');
     expect(JSON.stringify(await store.listEntries({ kind: 'user_token', prefix: [], limit: 99 }))).not.toContain(
       'phone',

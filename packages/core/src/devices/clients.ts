@@ -1,8 +1,8 @@
-import { CLIENTS_PER_USER_MAX, pointer, Refusal } from '@tidemark/protocol';
+import { CLIENTS_PER_USER_MAX, nameProblem, pointer, Refusal } from '@tidemark/protocol';
 import { tokenRemovals, tokensOf } from '../accounts/token-record.ts';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
-import { clientsOf, ownerRemoved, ownerTouched, ownerUnchanged, readOwnerVersion } from '../entries/owner-index.ts';
+import { clientsOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
@@ -10,10 +10,10 @@ import type { Random } from '../ports/random.ts';
 import type { Entry, EntryWrite, Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
-import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { admitAddress, admitDeviceUpdate, admitRegistration, admitShownText } from './admit-device.ts';
 import { BLANK_DEVICE, type ClientRecord, type Device, readClientRecord, writeClientRecord } from './client-record.ts';
-import { confirmedRecord, orderedRecord, type WipeView, wipeViewOf } from './wipe-order.ts';
+import { type ClientView, clientNotFound, clientViewOf, clientWiped } from './client-view.ts';
+import { WipeOrders } from './wipe-orders.ts';
 
 export interface ClientsPorts {
   readonly store: Store;
@@ -22,18 +22,6 @@ export interface ClientsPorts {
   readonly clientsPerUserMax?: number;
   /** Called before a device is recorded as erased: what it had acknowledged does not count from then on. */
   readonly onErased?: (id: string) => Promise<void>;
-}
-
-/** A client in answers. `device_pin` is a secret; the server masks it for callers who may not see it. */
-export interface ClientView extends Device {
-  readonly client_id: string;
-  readonly user_id: string;
-  /** What administrators call the device; null: nothing. */
-  readonly label: string | null;
-  readonly last_sync: string | null;
-  readonly created_at: string;
-  /** The order to erase the device; null: there is none. */
-  readonly wipe: WipeView | null;
 }
 
 /** What a pull needs to know about its device. */
@@ -49,20 +37,35 @@ export interface OwnDevice {
   readonly version: number;
 }
 
+/** A device that a user has signed in on. */
+export interface EnteredDevice {
+  readonly id: string;
+  /** False: it was registered now. */
+  readonly isReturning: boolean;
+  /** True: it must erase its data before anything else. */
+  readonly isWiped: boolean;
+}
+
 /** `last_sync` is written at most this often, so that a pull without changes costs no write. */
 export const LAST_SYNC_EVERY_MS = 60_000;
 
 /** The registered devices. Each belongs to one user. */
 export class Clients {
+  /** The orders to erase devices. */
+  readonly wipes: WipeOrders;
   readonly #ports: ClientsPorts;
   readonly #store: Store;
-
   readonly #devices = new ParsedEntryCache(ownDeviceOf);
   readonly #clientsPerUserMax: number;
 
   constructor(ports: ClientsPorts) {
     this.#ports = ports;
     this.#store = ports.store;
+    this.wipes = new WipeOrders({
+      ...ports,
+      own: (login, id) => this.#own(login, id),
+      write: (id, entry, record) => this.#write(id, entry, record),
+    });
     this.#clientsPerUserMax = ports.clientsPerUserMax ?? CLIENTS_PER_USER_MAX;
   }
 
@@ -87,14 +90,35 @@ export class Clients {
   async get(id: unknown): Promise<ClientView> {
     const name = admitName('client', id, pointer('client_id'));
     const view = await this.find(name);
-    if (view === null) throw notFound(name);
+    if (view === null) throw clientNotFound(name);
     return view;
   }
 
   /** Returns null when there is no such device. */
   async find(id: string): Promise<ClientView | null> {
     const entry = await this.#store.readEntry(refs.client(id));
-    return entry === null ? null : viewOf(id, readClientRecord(entry.value));
+    return entry === null ? null : clientViewOf(id, readClientRecord(entry.value));
+  }
+
+  /**
+   * Returns the device that a user signs in on: the one with the wanted id if it belongs to him, otherwise a new one. Its
+   * attributes are set, unless it is to be wiped. A device that was wiped becomes a new one.
+   */
+  async enter(user: string, wanted: string | null, attributes: object): Promise<EnteredDevice> {
+    const known = await this.returning(user, wanted);
+    if (known === null)
+      return { id: (await this.register(user, attributes)).client_id, isReturning: false, isWiped: false };
+    if (!known.isWiped && Object.keys(attributes).length > 0) await this.update(user, known.id, attributes);
+    return { ...known, isReturning: true };
+  }
+
+  /** Returns the device that the user signs in on again; null: it will be a new one. */
+  async returning(user: string, wanted: string | null): Promise<Omit<EnteredDevice, 'isReturning'> | null> {
+    if (wanted === null || nameProblem('client', wanted) !== null) return null;
+    const found = await this.find(wanted);
+    if (found === null || found.user_id !== user || (found.wipe !== null && found.wipe.confirmed_at !== null))
+      return null;
+    return { id: wanted, isWiped: found.wipe !== null };
   }
 
   /** Refuses attributes that no device may give itself. */
@@ -115,7 +139,7 @@ export class Clients {
    */
   async own(login: string, id: string): Promise<OwnDevice> {
     const device = await this.registered(login, id);
-    if (device.isWiped) throw wiped(id);
+    if (device.isWiped) throw clientWiped(id);
     return device;
   }
 
@@ -125,9 +149,9 @@ export class Clients {
       this.#store.readEntry(refs.client(id)),
       this.#store.readEntry(refs.userClient(login, id)),
     ]);
-    if (entry === null || registered === null) throw notFound(id);
+    if (entry === null || registered === null) throw clientNotFound(id);
     const device = this.#devices.of(id, entry);
-    if (device.user !== login) throw notFound(id);
+    if (device.user !== login) throw clientNotFound(id);
     return { ...device, registration: registered.version, version: entry.version };
   }
 
@@ -167,58 +191,16 @@ export class Clients {
     return entry !== null && this.#devices.of(id, entry).isWiped;
   }
 
-  /** Whether the device has been ordered to erase itself, and has not confirmed. */
-  async isToBeWiped(id: string): Promise<boolean> {
-    const wipe = (await this.find(id))?.wipe ?? null;
-    return wipe !== null && wipe.confirmed_at === null;
-  }
-
-  /** Refuses while the device has been ordered to erase itself and has not confirmed: only its token lets it know. */
-  async requireNotToBeWiped(id: string): Promise<void> {
-    if (await this.isToBeWiped(id)) throw wiped(id);
-  }
-
-  /** Orders the device to erase itself. An order that was given before stays as it is. */
-  async orderWipe(id: unknown, orderedBy: string): Promise<ClientView> {
-    const name = admitName('client', id, pointer('client_id'));
-    return retryOnConflict(async () => {
-      const entry = await this.#store.readEntry(refs.client(name));
-      if (entry === null) throw notFound(name);
-      const old = readClientRecord(entry.value);
-      const record = orderedRecord(old, orderedBy, this.#ports.clock.nowMs());
-      return record === old || (await this.#write(name, entry, record)) ? viewOf(name, record) : null;
-    });
-  }
-
   /** Sets what administrators call the device; null or an empty text: nothing. */
   async setLabel(id: unknown, label: unknown): Promise<ClientView> {
     const name = admitName('client', id, pointer('client_id'));
     const text = admitShownText('label', label);
     return retryOnConflict(async () => {
       const entry = await this.#store.readEntry(refs.client(name));
-      if (entry === null) throw notFound(name);
+      if (entry === null) throw clientNotFound(name);
       const { label: _old, ...rest } = readClientRecord(entry.value);
       const record = text === null ? rest : { ...rest, label: text };
-      return (await this.#write(name, entry, record)) ? viewOf(name, record) : null;
-    });
-  }
-
-  /** Records that the device has erased its data, and revokes its tokens in the same step. */
-  async confirmWipe(login: string, id: string, unsentUploads: number): Promise<WipeView> {
-    return retryOnConflict(async () => {
-      const owner = await readOwnerVersion(this.#store, 'client', id);
-      const entry = await this.#own(login, id);
-      const record = confirmedRecord(readClientRecord(entry.value), unsentUploads, this.#ports.clock.nowMs());
-      await this.#ports.onErased?.(id);
-      const tokens = (await tokensOf(this.#store, login)).filter(({ client }) => client === id);
-      const writes: EntryWrite[] = [
-        { ...refs.client(id), value: writeClientRecord(record), expect: entry.version },
-        ownerUnchanged(owner),
-        ...tokenRemovals(login, tokens),
-      ];
-      const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)] });
-      if (result.status === 'gone') throw refuseGone(result.guard);
-      return result.status === 'written' ? wipeViewOf(record.wipe) : null;
+      return (await this.#write(name, entry, record)) ? clientViewOf(name, record) : null;
     });
   }
 
@@ -266,14 +248,14 @@ export class Clients {
     ];
     const result = await this.#store.writeEntries({ writes, guards: [refs.user(login)] });
     if (result.status === 'gone') throw refuseGone(result.guard);
-    return result.status === 'written' ? viewOf(id, record) : null;
+    return result.status === 'written' ? clientViewOf(id, record) : null;
   }
 
   async #tryChange(id: string, entry: Entry, device: Partial<Device>): Promise<ClientView | null> {
     const old = readClientRecord(entry.value);
     const record = { ...old, device: { ...old.device, ...device } };
     admitAddress(record.device, device);
-    return (await this.#write(id, entry, record)) ? viewOf(id, record) : null;
+    return (await this.#write(id, entry, record)) ? clientViewOf(id, record) : null;
   }
 
   /** Returns false when the entry was changed or deleted meanwhile. */
@@ -301,13 +283,13 @@ export class Clients {
   /** A device of another user is reported as not found, so that its existence is not revealed. */
   async #own(login: string, id: string): Promise<Entry> {
     const entry = await this.#store.readEntry(refs.client(id));
-    if (entry === null || readClientRecord(entry.value).user !== login) throw notFound(id);
+    if (entry === null || readClientRecord(entry.value).user !== login) throw clientNotFound(id);
     return entry;
   }
 
   async #ownUnwiped(login: string, id: string): Promise<Entry> {
     const entry = await this.#own(login, id);
-    if (this.#devices.of(id, entry).isWiped) throw wiped(id);
+    if (this.#devices.of(id, entry).isWiped) throw clientWiped(id);
     return entry;
   }
 
@@ -322,29 +304,7 @@ export class Clients {
   }
 }
 
-function viewOf(id: string, { user, device, label, createdAtMs, lastSyncMs, wipe }: ClientRecord): ClientView {
-  const times = { last_sync: isoTimeOrNull(lastSyncMs), created_at: isoTime(createdAtMs) };
-  // Devices that were registered by earlier versions have fewer attributes.
-  const whole = { ...BLANK_DEVICE, ...device };
-  return {
-    client_id: id,
-    user_id: user,
-    label: label ?? null,
-    ...whole,
-    ...times,
-    wipe: wipe === undefined ? null : wipeViewOf(wipe),
-  };
-}
-
 function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration' | 'version'> {
   const { user, lastSyncMs, restarts, wipe } = readClientRecord(value);
   return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)), isWiped: wipe !== undefined };
-}
-
-function wiped(id: string): Refusal {
-  return new Refusal('client_wiped', `an administrator has ordered to erase the client ${quoted(id)}`);
-}
-
-function notFound(id: string): Refusal {
-  return new Refusal('client_not_found', `there is no client ${quoted(id)}`);
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '@tidemark/protocol';
-import type { Tokens } from '../accounts/tokens.ts';
+import type { Bearers } from '../accounts/bearers.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Clients, OwnDevice } from './clients.ts';
 import type { DeviceId } from './device-id.ts';
@@ -7,7 +7,7 @@ import type { DeviceId } from './device-id.ts';
 export interface DeviceSessionsParts {
   readonly clock: Clock;
   readonly clients: Pick<Clients, 'own'>;
-  readonly tokens: Pick<Tokens, 'isGood'>;
+  readonly bearers: Pick<Bearers, 'isGood'>;
 }
 
 /** A device with its registration, which tells it from earlier and later devices of the same id. */
@@ -44,9 +44,9 @@ export class DeviceSessions {
    * the registration was read belongs to the same user.
    */
   async identify({ user, client, tokenHash }: DeviceCaller): Promise<RegisteredDevice> {
-    const { clients, tokens, clock } = this.#parts;
+    const { clients, bearers, clock } = this.#parts;
     const { registration } = await clients.own(user, client);
-    if (tokenHash !== undefined && !(await tokens.isGood(tokenHash, clock.nowMs()))) throw tokenInvalid();
+    if (tokenHash !== undefined && !(await bearers.isGood(tokenHash, clock.nowMs()))) throw tokenInvalid();
     return { user, client, registration };
   }
 
@@ -55,11 +55,11 @@ export class DeviceSessions {
    * data was read for the device and before any of it is delivered. Returns what is known of the device now.
    */
   async verify(caller: DeviceCaller, opened: Pick<OwnDevice, 'registration'>): Promise<OwnDevice> {
-    const { clients, tokens, clock } = this.#parts;
+    const { clients, bearers, clock } = this.#parts;
     const { user, client, tokenHash } = caller;
     const [now, isGood] = await Promise.all([
       clients.own(user, client),
-      tokenHash === undefined ? true : tokens.isGood(tokenHash, clock.nowMs()),
+      tokenHash === undefined ? true : bearers.isGood(tokenHash, clock.nowMs()),
     ]);
     if (!isGood) throw tokenInvalid();
     if (now.registration !== opened.registration) {

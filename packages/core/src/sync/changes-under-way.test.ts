@@ -247,8 +247,8 @@ describe('a device that has erased itself', () => {
     const { readTidemark } = store;
     store.readTidemark = async (...call) => {
       store.readTidemark = readTidemark;
-      await tidemark.clients.orderWipe(phone.client, 'admin');
-      await tidemark.clients.confirmWipe('ada', phone.client, 0);
+      await tidemark.clients.wipes.order(phone.client, 'admin');
+      await tidemark.clients.wipes.confirm('ada', phone.client, 0);
       return readTidemark.apply(store, call);
     };
     await (await pull(pagesIn(first).Product?.token ?? null)).noted;

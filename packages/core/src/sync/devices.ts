@@ -1,5 +1,5 @@
 import { isInternalSource, type Limits, type Outcome, type SyncSource } from '@tidemark/protocol';
-import type { Tokens } from '../accounts/tokens.ts';
+import type { Bearers } from '../accounts/bearers.ts';
 import type { Users } from '../accounts/users.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
@@ -34,7 +34,7 @@ export interface DevicesParts {
   readonly users: Users;
   readonly clients: Clients;
   readonly sources: Sources;
-  readonly tokens: Tokens;
+  readonly bearers: Bearers;
   readonly cache: PageCache;
   readonly refresher: Pick<Refresher, 'ensureFresh'>;
   readonly isSearchable: (source: SourceView) => boolean;

@@ -123,12 +123,12 @@ describe('reset', () => {
     expect(await users.verifyPassword('root', 'given')).toMatchObject({ admin: true });
     expect((await users.get('root')).clients).toBe(0);
     expect((await sources.list()).map(({ name }) => name)).toEqual(['Configured']);
-    expect(await tokens.check(mine.token, clock.nowMs())).toMatchObject({
+    expect(await tokens.bearers.check(mine.token, clock.nowMs())).toMatchObject({
       user: 'root',
       scopes: ['admin', 'admin:reset'],
     });
-    expect(await tokens.check(other.token, clock.nowMs())).toBeNull();
-    expect(await tokens.check(hers.token, clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(other.token, clock.nowMs())).toBeNull();
+    expect(await tokens.bearers.check(hers.token, clock.nowMs())).toBeNull();
     expect(await system.appserver()).toEqual({ adapter_url: null });
     expect(await system.license()).toMatchObject({ licensee: 'Example Ltd', devices: 0 });
     const settings = await store.listEntries({ kind: 'setting', prefix: [], limit: 99 });

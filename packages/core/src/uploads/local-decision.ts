@@ -1,8 +1,9 @@
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note, ObjectsRead } from '../ports/store.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { type PreparedUpload, rereadUpload } from './prepare-uploads.ts';
 import { readOutcome, type StoredOutcome } from './upload-notes.ts';
-import { type CommitPorts, decide, planRefused, retryOnConflict, seenIn } from './upload-plan.ts';
+import { type CommitPorts, decide, planRefused, seenIn } from './upload-plan.ts';
 import { commitRefusal } from './upload-quota.ts';
 import type { UploadTarget } from './upload-target.ts';
 

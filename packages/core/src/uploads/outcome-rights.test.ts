@@ -134,7 +134,7 @@ describe('objects in the answer to a push', () => {
 
   it('[UPLOAD-17] a push is refused when its device is to be wiped before the answer', async () => {
     const scene = await setUp();
-    scene.whileAsked = () => scene.tidemark.clients.orderWipe(scene.ada.client, 'admin');
+    scene.whileAsked = () => scene.tidemark.clients.wipes.order(scene.ada.client, 'admin');
     expect(await refusalOf(push(scene, updateOf('Mail')))).toBe('client_wiped');
   });
 

@@ -1,4 +1,4 @@
-import { COMMIT_ATTEMPTS_MAX, type Limits, Refusal, SETTLED_KEPT_MS, UPLOADS_PER_PUSH_MAX } from '@tidemark/protocol';
+import { type Limits, type Refusal, SETTLED_KEPT_MS, UPLOADS_PER_PUSH_MAX } from '@tidemark/protocol';
 import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
@@ -48,18 +48,6 @@ export async function commitPlan(
   if (result.status === 'conflict') return false;
   if (effect.changes.length > 0) onCommitted(partition, rangeOfCommit(result.state, effect.changes.length));
   return true;
-}
-
-/**
- * Tries until an attempt returns something. Null means that another writer was faster: the next attempt, told so by
- * `isRetry`, must read again what it depends on.
- */
-export async function retryOnConflict<T>(attempt: (isRetry: boolean) => Promise<T | null>): Promise<T> {
-  for (let count = 0; count < COMMIT_ATTEMPTS_MAX; count++) {
-    const result = await attempt(count > 0);
-    if (result !== null) return result;
-  }
-  throw new Refusal('write_conflict', `other writers changed the same objects ${COMMIT_ATTEMPTS_MAX} times in a row`);
 }
 
 /** An upload as it was decided here, without a backend. */

@@ -1,11 +1,12 @@
 import { Refusal } from '@tidemark/protocol';
 import type { Jobs } from '../ports/jobs.ts';
 import type { NoteWrite } from '../ports/store.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { decideLocally } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, rereadNotes } from './prepare-uploads.ts';
 import { UPLOAD_QUEUE, uploadJob } from './upload-job.ts';
 import { linkText, outcomeWrites, readLink, readOutcome, type StoredOutcome, uploadWrite } from './upload-notes.ts';
-import { type CommitPorts, commitPlan, retryOnConflict } from './upload-plan.ts';
+import { type CommitPorts, commitPlan } from './upload-plan.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 export interface UploadQueuePorts extends CommitPorts {

@@ -15,6 +15,7 @@ import type { DeviceCaller, DeviceSessions, RegisteredDevice } from '../devices/
 import type { LeasedJob } from '../ports/jobs.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { Note, NoteRef, PartitionKey, Store, StoredObject } from '../ports/store.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import { requireOpId } from './admit-upload.ts';
 import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
@@ -29,7 +30,7 @@ import {
   settledWrites,
 } from './upload-notes.ts';
 import { batchesByTarget, batchesInOrder, mayShareTarget, OriginBlocks, roundsOf } from './upload-order.ts';
-import { commitPlan, decide, planRound, retryOnConflict, seenIn } from './upload-plan.ts';
+import { commitPlan, decide, planRound, seenIn } from './upload-plan.ts';
 import { isQuotaRefusal, splitByQuota } from './upload-quota.ts';
 import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upload-target.ts';
 

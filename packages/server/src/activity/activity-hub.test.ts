@@ -53,7 +53,7 @@ function newHubs(count: number) {
     hubs.push(
       new ActivityHub({
         server: `s${index}`,
-        tokens: { isGood: async (id: string) => !ended.has(id) },
+        bearers: { isGood: async (id: string) => !ended.has(id) },
         clock,
         steadyClock: clock,
         log: QUIET,

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock, Log, Tidemark } from '@tidemark/core';
+import type { Bearers, Clock, Log } from '@tidemark/core';
 import { errorMessage, Refusal } from '@tidemark/protocol';
 import type { Timers } from '../jobs/timers.ts';
 import {
@@ -18,7 +18,7 @@ import { type ActivityReader, ActivityStream, EventBudget, eventText } from './a
 export interface ActivityHubParts {
   /** Identifies this server among all servers of the installation. */
   readonly server: string;
-  readonly tokens: Pick<Tidemark['tokens'], 'isGood'>;
+  readonly bearers: Pick<Bearers, 'isGood'>;
   /** The time of day, for events and tokens. */
   readonly clock: Clock;
   readonly steadyClock: Clock;
@@ -190,11 +190,11 @@ export class ActivityHub {
 
   /** Ends the streams whose token is not valid any more. Null: tokens of any user may have ended. */
   async recheck(user: string | null): Promise<void> {
-    const { tokens, clock, log } = this.#parts;
+    const { bearers, clock, log } = this.#parts;
     try {
       for (const stream of [...this.#streams.values()]) {
         if (user !== null && stream.reader.user !== user) continue;
-        if (!(await tokens.isGood(stream.reader.tokenHash, clock.nowMs()))) stream.end(TOKEN_ENDED);
+        if (!(await bearers.isGood(stream.reader.tokenHash, clock.nowMs()))) stream.end(TOKEN_ENDED);
       }
     } catch (error) {
       // The next tick checks again.

@@ -4,7 +4,7 @@ import { ActivityHistory } from './activity-history.ts';
 import { ActivityHub, type ActivityHubParts } from './activity-hub.ts';
 import { showBackground } from './show-background.ts';
 
-export interface ActivityParts extends Omit<ActivityHubParts, 'tokens' | 'history'> {
+export interface ActivityParts extends Omit<ActivityHubParts, 'bearers' | 'history'> {
   readonly tidemark: Tidemark;
 }
 
@@ -16,9 +16,10 @@ export interface Activity {
 
 /** Opens the stream of what happens, and what is kept of it. */
 export function openActivity(config: Config['activity'], { tidemark, ...parts }: ActivityParts): Activity {
-  const { store, tokens } = tidemark;
+  const { bearers } = tidemark.tokens;
+  const { store } = tidemark;
   const history = config.keepHours === 0 ? null : new ActivityHistory({ ...parts, ...config, store });
-  const activity = new ActivityHub({ ...parts, tokens, history });
+  const activity = new ActivityHub({ ...parts, bearers, history });
   showBackground(activity, tidemark);
   return { activity, history };
 }

@@ -38,14 +38,14 @@ export function findBearer(tidemark: Tidemark, request: FastifyRequest, nowMs: n
   const token = tokenOf(request);
   if (token === null) throw new Refusal('token_missing', 'this route needs a token in a header');
   const hash = hashOf(tidemark, request, token);
-  return hash === null ? NO_BEARER : tidemark.tokens.bearerOf(hash, nowMs);
+  return hash === null ? NO_BEARER : tidemark.tokens.bearers.bearerOf(hash, nowMs);
 }
 
 /** Returns why the token in the request is not valid. Devices are told how their session ended, as far as that is known. */
 export async function refusalOfToken(tidemark: Tidemark, request: FastifyRequest, scope: RouteScope): Promise<Refusal> {
   const token = scope === 'device' ? tokenOf(request) : null;
   const hash = token === null ? null : hashOf(tidemark, request, token);
-  const code = hash === null ? 'token_invalid' : await tidemark.tokens.endOf(hash);
+  const code = hash === null ? 'token_invalid' : await tidemark.tokens.bearers.endOf(hash);
   return new Refusal(code, END_DETAILS[code]);
 }
 
@@ -77,7 +77,7 @@ function hashOf({ tokens }: Tidemark, { raw: { socket } }: FastifyRequest, token
   if (token.length > TOKEN_UNITS_MAX) return null;
   const last = lastTokens.get(socket);
   if (last?.token === token) return last.hash;
-  const hash = tokens.hashOf(token);
+  const hash = tokens.bearers.hashOf(token);
   lastTokens.set(socket, { token, hash });
   return hash;
 }

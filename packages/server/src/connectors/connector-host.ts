@@ -79,7 +79,7 @@ export class ConnectorHost {
     const { Connector, Reporter } = await import('@tidemark/postgres');
     const { inject, tidemark, log } = this.#parts;
     const { name, address, mapping, mappingFile } = this.config;
-    const token = tidemark.tokens.issueInternal({ user: `connector ${name}`, scopes: ['admin', 'push'] });
+    const token = tidemark.tokens.bearers.issueInternal({ user: `connector ${name}`, scopes: ['admin', 'push'] });
     const client = inProcessClient({ inject, token, mayCall: () => this.#lease.isHeld });
     const { slot } = mapping;
     const reporter = new Reporter({ client, name, address, slot, runsIn: 'server', events: this.#events() });
@@ -90,7 +90,7 @@ export class ConnectorHost {
     const run = () => connector.run().catch((error: unknown) => this.#warn('connector_failed', error));
     const ended = run().finally(async () => {
       await reporter.stop();
-      tidemark.tokens.endInternal(token);
+      tidemark.tokens.bearers.endInternal(token);
       // One that has failed begins again with the next renewal.
       if (this.#run?.connector === connector) this.#run = null;
     });

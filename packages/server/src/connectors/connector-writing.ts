@@ -52,7 +52,7 @@ export class ConnectorWriting {
     const { inject, tidemark, log } = this.#parts;
     const { name, address, mapping, mappingFile, mappingFolder = '.' } = this.#config;
     const hooks = await loadWriteHooks(mapping, mappingFolder);
-    const token = tidemark.tokens.issueInternal({ user: `connector ${name}`, scopes: ['admin'] });
+    const token = tidemark.tokens.bearers.issueInternal({ user: `connector ${name}`, scopes: ['admin'] });
     const client = inProcessClient({ inject, token, mayCall: () => true });
     const rows = new RowBackend({
       ...{ client, name, address, mapping, mappingFile, hooks, clock: systemClock },
@@ -60,7 +60,7 @@ export class ConnectorWriting {
     });
     const close = async () => {
       await rows.close();
-      tidemark.tokens.endInternal(token);
+      tidemark.tokens.bearers.endInternal(token);
     };
     return { rows, close };
   }

@@ -17,7 +17,7 @@ const READY = { name: 'ready', data: { heartbeat_s: 60 } };
 /** A hub behind a bare server; the path `user/client` identifies the caller. */
 async function openHub(changes: Partial<EventHubParts> = {}) {
   const hub = new EventHub({
-    tokens: { isGood: async () => true },
+    bearers: { isGood: async () => true },
     clients: { isWiped: async () => false },
     clock: { nowMs: () => 0 },
     log: silentLog(),
@@ -194,7 +194,7 @@ describe('events with pages', () => {
     const good = new Set(['token of phone', 'token of tablet']);
     const { hub, listen } = await openHub({
       readLivePage: partition.read,
-      tokens: { isGood: async (id) => good.has(id) },
+      bearers: { isGood: async (id) => good.has(id) },
     });
     const [phone, tablet] = [await listen('anna/phone', '*'), await listen('anna/tablet', '*')];
     partition.onRead = () => void good.delete('token of phone');
@@ -211,7 +211,7 @@ describe('events with pages', () => {
       return true;
     };
     const { hub, listen } = await openHub({
-      tokens: { isGood },
+      bearers: { isGood },
       readLivePage: async (key, range) => {
         if (range.upTo === 1) return null;
         if (range.upTo === 2) throw new Error('no answer');
@@ -259,7 +259,7 @@ describe('a connection', () => {
 
   it('[EVENT-6] a stream has heartbeats, and ends when its token does', async () => {
     const good = new Set(['token of phone', 'token of tablet']);
-    const { listen } = await openHub({ heartbeatMs: 25, tokens: { isGood: async (id) => good.has(id) } });
+    const { listen } = await openHub({ heartbeatMs: 25, bearers: { isGood: async (id) => good.has(id) } });
     const [phone, tablet] = [await listen('anna/phone'), await listen('anna/tablet')];
     await Promise.all([phone.heartbeats(3), tablet.heartbeats(3)]);
     good.delete('token of phone');
@@ -273,7 +273,7 @@ describe('a connection', () => {
       if (failures-- > 0) throw new Error('no answer');
       return true;
     };
-    const { listen } = await openHub({ heartbeatMs: 25, tokens: { isGood } });
+    const { listen } = await openHub({ heartbeatMs: 25, bearers: { isGood } });
     await (await listen('anna/phone')).heartbeats(2);
   });
 
@@ -292,7 +292,7 @@ describe('a connection', () => {
       looked.push(id);
       return !bad.has(id);
     };
-    const { hub, listen } = await openHub({ tokens: { isGood } });
+    const { hub, listen } = await openHub({ bearers: { isGood } });
     const [phone, tablet, pc] = [await listen('anna/phone'), await listen('anna/tablet'), await listen('bob/pc')];
     await hub.recheck('anna');
     expect(await phone.rest()).toEqual([{ name: 'ended', data: { code: 'token_invalid' } }]);

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { type Clock, type Committed, elapsedMs, type Log, type Tidemark } from '@tidemark/core';
+import { type Bearers, type Clock, type Committed, elapsedMs, type Log, type Tidemark } from '@tidemark/core';
 import { errorMessage, Refusal, type SyncEvents } from '@tidemark/protocol';
 import { ChangeEventMaker, type ChangeEvents, type ReadLivePage } from './change-events.ts';
 import { Connection, eventBytes, HEARTBEAT, type Listener } from './connection.ts';
@@ -9,7 +9,7 @@ import { pageSelection } from './page-selection.ts';
 import { type Changed, PendingChanges } from './pending-changes.ts';
 
 export interface EventHubParts {
-  readonly tokens: Pick<Tidemark['tokens'], 'isGood'>;
+  readonly bearers: Pick<Bearers, 'isGood'>;
   readonly clients: Pick<Tidemark['clients'], 'isWiped'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -256,9 +256,9 @@ export class EventHub implements LiveDevices {
 
   /** Returns false, and ends the stream, if its token is not valid any more or the device is to be wiped. */
   async #endIfInvalid(connection: Connection): Promise<boolean> {
-    const { tokens, clients, clock } = this.#parts;
+    const { bearers, clients, clock } = this.#parts;
     const { tokenHash, client } = connection.listener;
-    const [isGood, isWiped] = await Promise.all([tokens.isGood(tokenHash, clock.nowMs()), clients.isWiped(client)]);
+    const [isGood, isWiped] = await Promise.all([bearers.isGood(tokenHash, clock.nowMs()), clients.isWiped(client)]);
     if (!isGood) connection.end(TOKEN_ENDED);
     else if (isWiped) connection.end(WIPED);
     return isGood && !isWiped;

@@ -16,7 +16,7 @@ export function openEvents(
   { tidemark: { tokens, clients, devices }, ...parts }: EventsParts,
 ): EventHub {
   return new EventHub({
-    ...{ ...parts, tokens, clients, heartbeatMs: heartbeatS * 1_000, streamsMax, streamsPerUserMax },
+    ...{ ...parts, bearers: tokens.bearers, clients, heartbeatMs: heartbeatS * 1_000, streamsMax, streamsPerUserMax },
     readLivePage: (partition, range) => devices.livePage(partition, range),
   });
 }

@@ -118,7 +118,7 @@ export class Admission {
   /** Finds the caller of an earlier request with the same token again; null: the token is no longer valid. */
   findAgain({ tokenHash }: Bearer): Promise<Bearer | null> {
     const { tidemark, nowMs } = this.#context;
-    return tidemark.tokens.bearerOf(tokenHash, nowMs());
+    return tidemark.tokens.bearers.bearerOf(tokenHash, nowMs());
   }
 }
 

@@ -156,7 +156,7 @@ const endSessions = route({
     const { tidemark, cluster } = context;
     const { client_id, user_id: user } = await tidemark.clients.get(params.client_id);
     await requireRightOverToken(tidemark, bearer, { user, scopes: [] });
-    await tidemark.clients.requireNotToBeWiped(client_id);
+    await tidemark.clients.wipes.requireNonePending(client_id);
     const ended = await tidemark.tokens.revokeOfClient(user, client_id);
     // Ends the stream of the device, at whichever server it listens.
     cluster.announce('sessions', user);
@@ -181,7 +181,7 @@ const wipe = route({
     const { user_id: user } = await tidemark.clients.get(params.client_id);
     // The device loses its token, and its user everything that was not sent yet.
     await requireRightOverToken(tidemark, bearer, { user, scopes: [] });
-    const { user_id, wipe: order } = await tidemark.clients.orderWipe(params.client_id, bearer?.user ?? '');
+    const { user_id, wipe: order } = await tidemark.clients.wipes.order(params.client_id, bearer?.user ?? '');
     // Ends the stream of the device, at whichever server it listens, so that it calls at once.
     cluster.announce('sessions', user_id);
     return order;

@@ -48,7 +48,7 @@ const signIn = route({
   handle: async ({ context, body, request, address }) => {
     requireOwnPage(request);
     const token = await tokenFor(context, body, { address, request });
-    const bearer = await context.tidemark.tokens.check(token, context.nowMs());
+    const bearer = await context.tidemark.tokens.bearers.check(token, context.nowMs());
     const refusal = refusalOfBearer(bearer, 'read');
     if (bearer === null || refusal !== null) throw refusal;
     request.bearer = bearer;
@@ -158,7 +158,7 @@ async function issueForCode(
 
 async function bearerOfSession({ tidemark, nowMs }: RouteContext, request: CookieRequest): Promise<Bearer | null> {
   const token = sessionToken(request);
-  return token === null ? null : tidemark.tokens.check(token, nowMs());
+  return token === null ? null : tidemark.tokens.bearers.check(token, nowMs());
 }
 
 /** Another window may have signed out already. */

@@ -68,7 +68,7 @@ const login = route({
       : issueByRole(context, await adminOf(context, id_token ?? '', address));
     const { token, user, expires_at } = await issued;
     // The audit trail names the user, whom an ID token in the body does not name.
-    if (!isByPassword) request.bearer = await context.tidemark.tokens.check(token, context.nowMs());
+    if (!isByPassword) request.bearer = await context.tidemark.tokens.bearers.check(token, context.nowMs());
     return prefersJson(accept) ? { token, user, expires_at } : new TextAnswer(token);
   },
 });

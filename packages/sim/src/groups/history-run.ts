@@ -225,7 +225,7 @@ export class HistoryRun {
   async #orderWipe(index: number): Promise<void> {
     const device = this.device(index);
     try {
-      await this.server.tidemark.clients.orderWipe(device.client, 'admin');
+      await this.server.tidemark.clients.wipes.order(device.client, 'admin');
     } catch (error) {
       // Its user was replaced, and the device has not noticed that yet.
       if (error instanceof Refusal && error.code === 'client_not_found') return;
@@ -236,7 +236,7 @@ export class HistoryRun {
 
   async #wipe(index: number): Promise<void> {
     const device = this.device(index);
-    await this.server.tidemark.clients.confirmWipe(device.user, device.client, 0);
+    await this.server.tidemark.clients.wipes.confirm(device.user, device.client, 0);
     this.wiped.push(device);
   }
 

@@ -154,7 +154,7 @@ export class HistoryRun {
     const sdk = this.device(index);
     const client = sdk.running[0]?.status.getSnapshot().clientId ?? null;
     if (client === null) return;
-    await this.server.tidemark.clients.orderWipe(client, 'admin');
+    await this.server.tidemark.clients.wipes.order(client, 'admin');
     this.ledger.excuseDevice(index);
     sdk.followed.clear();
     sdk.setOffline(false);

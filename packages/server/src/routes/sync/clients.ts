@@ -103,7 +103,7 @@ const wiped = route({
   audit: 'device.wiped',
   handle: async ({ context, params, body, bearer }) => {
     const { user, client } = actingDevice(bearer, params.client_id);
-    const order = await context.tidemark.clients.confirmWipe(user, client, body.unsent_uploads);
+    const order = await context.tidemark.clients.wipes.confirm(user, client, body.unsent_uploads);
     context.events.signOut(client);
     return order;
   },

@@ -1,4 +1,4 @@
-import { nameProblem, pointer, Refusal } from '@tidemark/protocol';
+import { pointer, Refusal } from '@tidemark/protocol';
 import { Revoked } from '@tidemark/protocol/admin/tokens';
 import { DeviceLogin, DeviceSession } from '@tidemark/protocol/sync-schemas';
 import { type DeviceUser, deviceUser } from '../../auth/device-user.ts';
@@ -35,25 +35,21 @@ const login = route({
     const user = await userOf(context, body, address);
     const generation = user.generation ?? (await context.tidemark.users.generationOf(user.login));
     if (user.groups !== undefined) await context.tidemark.groups.set(user.login, user.groups);
-    const known = await ownClient(context, user.login, client);
-    const client_id = known?.id ?? (await context.tidemark.clients.register(user.login, device)).client_id;
-    if (known?.isWiped === false && Object.keys(device).length > 0) {
-      await context.tidemark.clients.update(user.login, client_id, device);
-    }
+    const entered = await context.tidemark.clients.enter(user.login, client, device);
     const { token, expires_at } = await context.tidemark.tokens.issue({
       user: user.login,
-      client: client_id,
+      client: entered.id,
       scopes: ['device'],
       expiresAtMs: context.nowMs() + context.deviceTokenTtlMs,
       ...(user.stamp === undefined ? {} : { stamp: user.stamp }),
       ...(user.identity === undefined ? {} : { identity: user.identity }),
       ...(generation === null ? {} : { generation }),
-      isReturning: known !== null,
+      isReturning: entered.isReturning,
     });
     return {
-      ...{ token, user_id: user.login, client_id, expires_at },
+      ...{ token, user_id: user.login, client_id: entered.id, expires_at },
       ...(generation === null ? {} : { generation }),
-      ...(known?.isWiped === true ? { wipe: true } : {}),
+      ...(entered.isWiped ? { wipe: true } : {}),
     };
   },
 });
@@ -94,7 +90,7 @@ async function invitedUser(
   address: string,
 ): Promise<DeviceUser> {
   const { limiter, tidemark } = context;
-  const isWiped = async (login: string) => (await ownClient(context, login, client))?.isWiped === true;
+  const isWiped = async (login: string) => (await tidemark.clients.returning(login, client))?.isWiped === true;
   const user = await limiter.attempt(address, code, () => tidemark.invites.redeem(code, isWiped));
   if (user === null) throw new Refusal('invite_invalid', 'the invite is mistyped, used, replaced or expired');
   return user;
@@ -103,25 +99,6 @@ async function invitedUser(
 function missing(field: 'login' | 'password'): Refusal {
   const flaw = { pointer: pointer(field), detail: 'is missing' };
   return new Refusal('invalid_request', `the body has no ${field}, and no id_token or access_token either`, [flaw]);
-}
-
-interface KnownClient {
-  readonly id: string;
-  /** True: the device must erase its data before anything else. */
-  readonly isWiped: boolean;
-}
-
-/** Returns the previous id of the device if it belongs to this user. A device that was wiped becomes a new one. */
-async function ownClient(
-  { tidemark }: RouteContext,
-  login: string,
-  wanted: string | null,
-): Promise<KnownClient | null> {
-  if (wanted === null || nameProblem('client', wanted) !== null) return null;
-  const found = await tidemark.clients.find(wanted);
-  if (found === null || found.user_id !== login || (found.wipe !== null && found.wipe.confirmed_at !== null))
-    return null;
-  return { id: wanted, isWiped: found.wipe !== null };
 }
 
 const renew = route({
