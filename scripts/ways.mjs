@@ -11,7 +11,8 @@ import { countsOf, pairsOf, shortestRepeated } from './ways/rooms.mjs';
 
 const USAGE = `usage: npm run ways -- [--checkout FOLDER] [--list WAY] [--out FOLDER]
 
-Counts the functions that one request enters, and how often it goes from one room (package and folder) to another.
+Counts the functions that one request enters, and how often it goes from one room (package and folder) to another: in all,
+without the leaves (clock, names, JSON and other rooms that everybody asks), and from one package to another.
   --checkout FOLDER  of another checkout, which is built, instead of this one
   --list WAY         prints every function that this way enters, in order, and how often it goes between which rooms
   --out FOLDER       writes a list for every way
@@ -74,7 +75,7 @@ async function recordWay({ before, go }, recording) {
 
 function tableOf(lists) {
   const rows = [...lists].map(([name, list]) => [name, ...Object.values(countsOf(list)).map(String)]);
-  const header = ['way', 'functions', 'files', 'changes of room'];
+  const header = ['way', 'functions', 'files', 'rooms', 'changes of room', 'without leaves', 'of package'];
   const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column].length)));
   const line = (cells) =>
     cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))).join('  ');

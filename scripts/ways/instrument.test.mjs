@@ -70,8 +70,8 @@ it('[TEST-30] a change of room is counted whenever the next function is in anoth
     'core/a.js::i',
     'server/a/x.js::f',
   ];
-  expect(countsOf(way)).toEqual({ functions: 6, files: 5, changes: 4 });
-  expect(countsOf([])).toEqual({ functions: 0, files: 0, changes: 0 });
+  expect(countsOf(way)).toMatchObject({ functions: 6, files: 5, rooms: 4, changes: 4 });
+  expect(countsOf([])).toEqual({ functions: 0, files: 0, rooms: 0, changes: 0, withoutLeaves: 0, packages: 0 });
   expect(pairsOf(way)).toEqual([
     { rooms: 'core/a and core/b', changes: 2 },
     { rooms: 'core and core/a', changes: 1 },
@@ -83,4 +83,15 @@ it('[TEST-30] of several recordings, the shortest counts whose length occurs mor
   const recordings = [['a', 'b', 'c'], ['a', 'b'], ['a'], ['a', 'b', 'd'], ['c', 'd'], ['a', 'b', 'e']];
   expect(shortestRepeated(recordings)).toEqual(['a', 'b']);
   expect(shortestRepeated([['a', 'b'], ['a']])).toEqual(['a']);
+});
+
+it('[TEST-30] a way counts as straight when only rooms that everybody asks lie between', () => {
+  const way = [
+    'server/a/x.js::f',
+    'server/primitives/clock.js::nowMs',
+    'server/a/x.js::g',
+    'protocol/names.js::h',
+    'core/b/z.js::h',
+  ];
+  expect(countsOf(way)).toMatchObject({ changes: 4, withoutLeaves: 1, packages: 1 });
 });

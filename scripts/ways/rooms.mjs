@@ -11,9 +11,30 @@ function roomsOf(names) {
   return names.map(roomOf).filter((room, index, all) => room !== all[index - 1]);
 }
 
+/** Rooms that every other one asks short questions: the clock, names, JSON, owners, references of entries. */
+const LEAVES = /^(?:protocol|protocol\/.*|core\/(?:primitives|ports|entries)|server\/primitives)$/;
+
+/**
+ * Counts what a way enters. `changes` are those from one room to another, `withoutLeaves` those that are left when nobody asks
+ * the leaves, and `packages` those from one package to another, again without leaves.
+ */
 export function countsOf(names) {
   const files = new Set(names.map((name) => name.split('::')[0]));
-  return { functions: names.length, files: files.size, changes: Math.max(0, roomsOf(names).length - 1) };
+  const rooms = roomsOf(names);
+  const main = names.map(roomOf).filter((room) => !LEAVES.test(room));
+  const packages = main.map((room) => room.split('/')[0]);
+  return {
+    functions: names.length,
+    files: files.size,
+    rooms: new Set(rooms).size,
+    changes: changesIn(rooms),
+    withoutLeaves: changesIn(main),
+    packages: changesIn(packages),
+  };
+}
+
+function changesIn(list) {
+  return list.filter((item, index) => index > 0 && item !== list[index - 1]).length;
 }
 
 /** Returns how often a way goes from one of two rooms to the other, most often first. */
