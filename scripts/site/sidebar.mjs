@@ -34,6 +34,7 @@ export const SIDEBAR = [
     title: 'Guides: backends',
     pages: [
       ['backend/typescript.md', 'Backend in TypeScript'],
+      ['backend/files.md', 'Files over the REST API'],
       ['backend/python.md', 'Backend in Python'],
       ['backend/ruby.md', 'Backend in Ruby'],
       ['backend/source-modules.md', 'Source modules'],

@@ -1,5 +1,6 @@
 export type { ActivityOptions } from './client/calls/activity.ts';
 export type { DocumentOwner, ObjectListOptions, SourceDocumentOwner, WriteOptions } from './client/calls/documents.ts';
+export type { DownloadOptions, FileBytes, FileFilter, FileOptions } from './client/calls/files.ts';
 export type { InspectOptions } from './client/calls/jobs.ts';
 export type { SessionCredentials } from './client/calls/session.ts';
 export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';

@@ -159,7 +159,7 @@ async function call(url: string, body: object, { secret = SECRET, ageS = 0 }: Si
 
 const OTHER_SECRET = 'whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=';
 
-describe.each(['docs/backend/typescript.md', 'packages/backend/README.md'])('%s', (page) => {
+describe.each(['docs/backend/typescript.md', 'docs/backend/files.md', 'packages/backend/README.md'])('%s', (page) => {
   const samples = samplesOf(page);
   const scripts = samples.filter(({ file }) => file === null);
 

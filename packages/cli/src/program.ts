@@ -8,6 +8,7 @@ import { addConnectors } from './commands/connectors.ts';
 import { addDevice } from './commands/device.ts';
 import { addDocs } from './commands/docs.ts';
 import { addExplain } from './commands/explain.ts';
+import { addFiles } from './commands/files.ts';
 import { addGroups } from './commands/groups.ts';
 import { addInit } from './commands/init.ts';
 import { addJobs } from './commands/jobs.ts';
@@ -54,6 +55,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       addSources,
       addDocs,
       addPush,
+      addFiles,
       addReceipts,
       addExplain,
       addPing,

@@ -28,6 +28,14 @@ export interface Appended {
   readonly checksum?: Checksum | undefined;
 }
 
+/** What bytes must be to become a file. */
+export interface WriteAdmission {
+  /** More bytes are refused with `too_long`. */
+  readonly bytesMax: number;
+  /** Called when all bytes are durable, before they are a file. What it throws is thrown again, and nothing stays. */
+  readonly admit: (written: UploadStart) => Promise<void>;
+}
+
 /** The first and the last byte of a part, both included. */
 export interface ByteRange {
   readonly first: number;
@@ -73,6 +81,11 @@ export interface FileEngine {
   dropUpload(id: string): Promise<void>;
   /** Lists uploads by id; `owner` leaves out those of others. */
   listUploads(position: ListPosition & { readonly owner?: string | undefined }): Promise<readonly FileUpload[]>;
+  /**
+   * Stores bytes whose hash is known only at their end. What a process does not finish is listed as an upload, to be
+   * dropped like one that has expired.
+   */
+  write(chunks: AsyncIterable<Uint8Array>, admission: WriteAdmission): Promise<StoredFile>;
   /** Returns null when the file is not stored. */
   stat(sha256: string): Promise<StoredFile | null>;
   /** Reads a file, or a part of it. Refuses with `no_file` when it is not stored. */
@@ -118,6 +131,19 @@ export function splitUploadId(id: string): { readonly owner: string; readonly na
   const [, owner, name] = UPLOAD_ID.exec(id) ?? [];
   if (owner === undefined || name === undefined) throw new Error(`${JSON.stringify(id)} is not the id of an upload`);
   return { owner, name };
+}
+
+/** Owns what `write` has not finished. */
+const WRITER = '00000000';
+
+/** Returns the id under which a write is listed until it has ended; `name` is of hex digits. */
+export function writeId(name: string): string {
+  return `${WRITER}.${name}`;
+}
+
+/** What a write announces: its hash is not known. */
+export function unknownStart(bytesMax: number): UploadStart {
+  return { sha256: '0'.repeat(64), size: bytesMax };
 }
 
 export function isSha256(text: string): boolean {

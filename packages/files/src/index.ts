@@ -8,5 +8,6 @@ export {
   type FileUpload,
   isSha256,
   type StoredFile,
+  type WriteAdmission,
 } from './file-engine.ts';
 export { type FolderEngineOptions, openFolderEngine } from './folder/folder-engine.ts';

@@ -6,6 +6,7 @@ export type * from './admin/clients.ts';
 export type * from './admin/connectors.ts';
 export type * from './admin/deleted.ts';
 export type * from './admin/delivery.ts';
+export type * from './admin/files.ts';
 export type * from './admin/jobs.ts';
 export type * from './admin/pings.ts';
 export type * from './admin/session.ts';

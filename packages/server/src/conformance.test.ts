@@ -78,6 +78,7 @@ const RULES = [
   '[SESSION-17] listing tokens by kind',
   '[USER-40] listing users with details',
   '[FILES-50] files of devices',
+  '[FILES-58] files of backends',
   '[EVENT-1] streams of events',
   '[SNAP-1] snapshots',
   '[SNAP-5] snapshots that are refused',

@@ -117,6 +117,14 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
       documents.write(ofGroup, '{doc}', ''),
       documents.write(ofDevice, '{doc}', ''),
     ]),
+  'files.put': ({ files }) => files.put('{sha256}', new Uint8Array()),
+  'files.add': ({ files }) => files.add(new Uint8Array()),
+  'files.download': ({ files }) => files.download('{sha256}'),
+  'files.list': ({ files }) => files.list(),
+  'files.every': ({ files }) => files.every().next(),
+  'files.where': ({ files }) => files.where('{sha256}'),
+  'files.everyUse': ({ files }) => files.everyUse('{sha256}').next(),
+  'files.verify': ({ files }) => files.verify('{sha256}'),
   'push.move': ({ push }) => push.move('{source_name}', [], { from: 'a', to: 'b' }),
   'push.text': ({ push }) => push.text('{source_name}', 'push_objects', '{}'),
   'push.objects': ({ push }) => push.objects('{source_name}', {}),
@@ -153,6 +161,9 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'jobs.resume': ({ jobs }) => jobs.resume('{queue}'),
 };
 
+const LISTED = /\/files(\/\{sha256\}\/objects)?$/;
+const NO_FILES = { files: [], objects: [], next: null };
+
 /** What a client sends, and where; the answers are of no use to anybody. */
 function listening(): { readonly client: TidemarkClient; readonly sent: Set<string> } {
   const sent = new Set<string>();
@@ -162,7 +173,7 @@ function listening(): { readonly client: TidemarkClient; readonly sent: Set<stri
       fetch: async (url, { method }) => {
         const path = decodeURIComponent(new URL(url).pathname);
         sent.add(`${method} ${path}`);
-        return Response.json(path.endsWith('/{doc}') ? {} : []);
+        return Response.json(path.endsWith('/{doc}') ? {} : LISTED.test(path) ? NO_FILES : []);
       },
     },
   });
@@ -201,6 +212,8 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   'system.metricNames': 'systemStats',
   'system.metric': 'systemStats',
   'users.every': 'usersList',
+  'files.every': 'filesList',
+  'files.everyUse': 'filesWhere',
   'groups.every': 'groupsList',
   'groups.everyMember': 'groupsMembers',
   'tokens.every': 'tokensList',

@@ -4,6 +4,7 @@ import { ActivityCalls } from './calls/activity.ts';
 import { BackupCalls } from './calls/backups.ts';
 import { ConnectorCalls } from './calls/connectors.ts';
 import { DocumentCalls } from './calls/documents.ts';
+import { FileCalls } from './calls/files.ts';
 import { GroupCalls } from './calls/groups.ts';
 import { JobCalls } from './calls/jobs.ts';
 import { PingCalls } from './calls/pings.ts';
@@ -23,6 +24,7 @@ export class TidemarkClient {
   readonly sources: SourceCalls;
   readonly clients: ClientCalls;
   readonly documents: DocumentCalls;
+  readonly files: FileCalls;
   readonly push: PushCalls;
   readonly tokens: TokenCalls;
   readonly audit: AuditCalls;
@@ -41,6 +43,7 @@ export class TidemarkClient {
     this.sources = new SourceCalls(api);
     this.clients = new ClientCalls(api);
     this.documents = new DocumentCalls(api);
+    this.files = new FileCalls(api);
     this.push = new PushCalls(api);
     this.tokens = new TokenCalls(api);
     this.audit = new AuditCalls(api);

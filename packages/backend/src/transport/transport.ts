@@ -32,12 +32,18 @@ export interface Outgoing {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** JSON text. */
-  readonly body?: string;
+  /** JSON text, or bytes. */
+  readonly body?: string | BodyBytes;
+  /** The media type of the body; absent: JSON. */
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly repetition: Repetition;
   /** The media types that are wanted; JSON when absent. */
   readonly accept?: string;
 }
+
+/** Bytes to send. A stream can be sent only once, so a call with one is never repeated. */
+export type BodyBytes = Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
 
 /** An answer as it was sent. */
 export interface TextAnswer {
@@ -45,6 +51,7 @@ export interface TextAnswer {
   readonly isJson: boolean;
 }
 
+const JSON_TYPE = 'application/json';
 const TIMEOUT_MS = 30_000;
 const ANSWER_BYTES_MAX = 256_000_000;
 /** Refusals are short. Longer bodies are not from Tidemark and are cut off. */
@@ -146,7 +153,7 @@ export class Transport {
     const deadline = new Deadline(this.#platform, timeoutMs, signal);
     try {
       const response = await this.#platform.fetch(this.#urlOf(outgoing), this.#initOf(outgoing, deadline.signal));
-      if (response.status === 200) return await read(response, deadline);
+      if (response.status === 200 || response.status === 206) return await read(response, deadline);
       const text = await textOf(response, REFUSAL_BYTES_MAX, 'cut');
       throw problemError(response, text, this.#platform.nowMs());
     } catch (error) {
@@ -174,11 +181,14 @@ export class Transport {
     return `${this.#base}${path}${parameters.size === 0 ? '' : `?${parameters.toString()}`}`;
   }
 
-  #initOf({ method, body, accept = 'application/json' }: Outgoing, signal: AbortSignal): RequestInit {
-    const headers: Record<string, string> = { accept };
+  #initOf({ method, body, type, accept = JSON_TYPE, headers: others }: Outgoing, signal: AbortSignal): RequestInit {
+    const headers: Record<string, string> = { ...others, accept };
     if (this.#options.token !== undefined) headers['x-sync-api-token'] = this.#options.token;
-    if (body !== undefined) headers['content-type'] = 'application/json';
-    return { method, headers, redirect: 'manual', signal, ...(body === undefined ? {} : { body }) };
+    if (body === undefined) return { method, headers, redirect: 'manual', signal };
+    headers['content-type'] = type ?? JSON_TYPE;
+    // Runtimes demand it of a stream.
+    const duplex = body instanceof ReadableStream ? ({ duplex: 'half' } as const) : {};
+    return { method, headers, redirect: 'manual', signal, body, ...duplex };
   }
 
   #tooLate(timeoutMs: number): TidemarkError {

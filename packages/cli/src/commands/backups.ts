@@ -63,15 +63,15 @@ function addDownload(backups: Command, cli: Cli): void {
     .action(
       cli.remote(async ({ api, print }, name: string, { output }: { readonly output: string }) => {
         const file = resolve(cli.folder, output);
-        await write(file, await api.backups.download(name));
+        await writeDownload(file, await api.backups.download(name));
         if (print.isJson) return print.json({ name, file });
         cli.terminal.out(`${file}\n`);
       }),
     );
 }
 
-/** Writes a new file that only its owner may read, because it holds password hashes. A download that broke leaves none. */
-async function write(file: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+/** Writes a new file that only its owner may read, because it may hold secrets. A download that broke leaves none. */
+export async function writeDownload(file: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const target = createWriteStream(file, { flags: 'wx', mode: 0o600 });
   try {
     await pipeline(Readable.from(bytes), target);

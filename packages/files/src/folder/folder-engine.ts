@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import {
@@ -13,9 +12,13 @@ import {
   requireSha256,
   type StoredFile,
   type UploadStart,
+  unknownStart,
+  type WriteAdmission,
+  writeId,
 } from '../file-engine.ts';
-import { codeOf, faultOf, makeFolder, randomName, removeFile, syncFolder, writeAll, writeWhole } from './durable.ts';
-import { type FolderUpload, FolderUploads, namesIn, statOrNull } from './folder-uploads.ts';
+import { codeOf, faultOf, makeFolder, randomName, removeFile, syncFolder, writeWhole } from './durable.ts';
+import { FolderUploads, namesIn, statOrNull } from './folder-uploads.ts';
+import { type JoinedUpload, joinUpload } from './join-upload.ts';
 
 /** How often an append asks how much room the disk has. */
 const ROOM_CHECK_BYTES = 16_777_216;
@@ -88,7 +91,7 @@ class FolderEngine implements FileEngine {
     this.place = folder;
     this.#files = join(folder, 'files');
     this.#removed = join(folder, 'removed');
-    this.#uploads = new FolderUploads(join(folder, 'uploads'), (bytes) => this.#requireRoom(bytes));
+    this.#uploads = new FolderUploads(join(folder, 'uploads'), this.#requireRoom);
     this.#reserveBytes = reserveBytes;
     this.#freeBytes = freeBytes;
   }
@@ -121,6 +124,13 @@ class FolderEngine implements FileEngine {
 
   listUploads(position: ListPosition & { readonly owner?: string | undefined }): Promise<readonly FileUpload[]> {
     return ofDisk(this.#uploads.list(position));
+  }
+
+  async write(chunks: AsyncIterable<Uint8Array>, admission: WriteAdmission): Promise<StoredFile> {
+    const sha256 = await ofDisk(this.#write(writeId(randomName()), chunks, admission));
+    const stored = await this.stat(sha256);
+    if (stored === null) throw new FileFault('no_file', 'the file was removed as soon as it was stored');
+    return stored;
   }
 
   async stat(sha256: string): Promise<StoredFile | null> {
@@ -190,53 +200,38 @@ class FolderEngine implements FileEngine {
     if (upload.offset !== upload.size) {
       throw new FileFault('wrong_offset', `${upload.offset} of ${upload.size} bytes have arrived`);
     }
-    const { path, sha256, isCopy } = await this.#join(upload);
-    if (sha256 !== upload.sha256) {
+    const joined = await joinUpload(upload, this.#requireRoom);
+    if (joined.sha256 !== upload.sha256) {
       await this.#uploads.drop(id);
       return 'mismatch';
     }
     // The process that wrote the last bytes may have died before they were durable.
-    if (!isCopy) await this.#uploads.settle(upload);
+    if (!joined.isCopy) await this.#uploads.settle(upload);
+    await this.#place(joined);
+    return 'stored';
+  }
+
+  async #write(id: string, chunks: AsyncIterable<Uint8Array>, { bytesMax, admit }: WriteAdmission): Promise<string> {
+    await this.#uploads.announce(id, unknownStart(bytesMax));
+    try {
+      const size = await this.#uploads.append(id, 0, { chunks });
+      const joined = await joinUpload({ ...(await this.#uploads.require(id)), size }, this.#requireRoom);
+      await admit({ sha256: joined.sha256, size });
+      await this.#place(joined);
+      return joined.sha256;
+    } finally {
+      await this.#uploads.drop(id);
+    }
+  }
+
+  /** Puts a file where its hash says. One that is there already is replaced: it may have been damaged since. */
+  async #place({ path, sha256, isCopy }: JoinedUpload): Promise<void> {
     const target = this.#pathOf(sha256);
     await makeFolder(this.#files, dirname(target));
-    // A file that is there already is replaced: it may have been damaged since.
     const unnamed = `${target}.${randomName()}`;
     await (isCopy ? rename(path, unnamed) : link(path, unnamed));
     await rename(unnamed, target);
     await syncFolder(dirname(target));
-    return 'stored';
-  }
-
-  /**
-   * Hashes the bytes of an upload as they are on the disk, and returns the file that holds exactly these. A single segment
-   * is such a file, as no append writes to the segment of another one; several are copied.
-   */
-  async #join({ folder, parts, size }: FolderUpload): Promise<{ path: string; sha256: string; isCopy: boolean }> {
-    const hash = createHash('sha256');
-    const [only] = parts;
-    if (only !== undefined && parts.length === 1 && only.from === 0 && only.segment.size === size) {
-      const path = join(folder, only.segment.name);
-      for await (const chunk of readPart(path, 0, size)) hash.update(chunk);
-      return { path, sha256: hash.digest('hex'), isCopy: false };
-    }
-    await this.#requireRoom(size);
-    const path = join(folder, `whole.${randomName()}`);
-    const handle = await open(path, 'wx');
-    try {
-      for (const { segment, from, length } of parts) {
-        for await (const chunk of readPart(join(folder, segment.name), from, length)) {
-          hash.update(chunk);
-          await writeAll(handle, chunk);
-        }
-      }
-      await handle.sync();
-    } catch (error) {
-      await removeFile(path);
-      throw error;
-    } finally {
-      await handle.close();
-    }
-    return { path, sha256: hash.digest('hex'), isCopy: true };
   }
 
   async #putBack(aside: string, path: string): Promise<void> {
@@ -245,7 +240,7 @@ class FolderEngine implements FileEngine {
   }
 
   /** The last process to ask about a nearly full disk is told; between two questions some bytes are simply written. */
-  async #requireRoom(bytes: number): Promise<void> {
+  readonly #requireRoom = async (bytes: number): Promise<void> => {
     if (bytes <= this.#knownRoom) {
       this.#knownRoom -= bytes;
       return;
@@ -253,7 +248,7 @@ class FolderEngine implements FileEngine {
     const free = (await this.#freeBytes(this.place)) - this.#reserveBytes;
     if (free < bytes) throw new FileFault('full', 'the disk of the files has no room for more');
     this.#knownRoom = Math.min(ROOM_CHECK_BYTES, free - bytes);
-  }
+  };
 
   #pathOf(sha256: string): string {
     requireSha256(sha256);
@@ -264,13 +259,6 @@ class FolderEngine implements FileEngine {
 async function freeBytesAt(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
-}
-
-async function* readPart(path: string, from: number, length: number): AsyncGenerator<Buffer> {
-  if (length === 0) return;
-  const handle = await open(path, 'r');
-  const range = { start: from, end: from + length - 1 };
-  yield* handle.createReadStream({ ...range, highWaterMark: CHUNK_BYTES });
 }
 
 async function renameIfThere(from: string, to: string): Promise<boolean> {

@@ -40,10 +40,15 @@ export class FolderUploads {
     if (known !== null && known.sha256 === sha256 && known.size === size) return known;
     if (known !== null) await this.drop(id);
     await this.#requireRoom(size);
+    await this.announce(id, { sha256, size });
+    return this.require(id);
+  }
+
+  /** Keeps what is known of a new upload. */
+  async announce(id: string, { sha256, size }: UploadStart): Promise<void> {
     const folder = this.#folderOf(id);
     await makeFolder(this.#root, folder);
     await writeWhole(join(folder, START_FILE), JSON.stringify({ sha256, size }));
-    return this.require(id);
   }
 
   async find(id: string): Promise<FolderUpload | null> {

@@ -1,19 +1,31 @@
-import type { FileEngine } from '@tidemark/files';
-import { type Download, type DownloadRequest, openDownload } from './file-downloads.ts';
+import { type FileEngine, isSha256 } from '@tidemark/files';
+import { Refusal } from '@tidemark/protocol';
+import { BackendFiles } from './backend-files.ts';
+import type { FileCatalogue } from './file-catalogue.ts';
+import { type Download, type DownloadRequest, fileNotFound, openDownload } from './file-downloads.ts';
 import type { FileRights } from './file-rights.ts';
 import { FileUploads, type FileUploadsParts } from './file-uploads.ts';
 import { TransferSlots } from './transfer-slots.ts';
+import { type FileProblem, findProblem } from './verify-file.ts';
+
+export interface FileTransfersParts extends FileUploadsParts {
+  readonly catalogue: FileCatalogue;
+}
 
 /** Everything that moves bytes of files. */
 export class FileTransfers {
   readonly uploads: FileUploads;
+  readonly ofBackend: BackendFiles;
+  readonly catalogue: FileCatalogue;
   readonly slots = new TransferSlots();
   readonly sizeMax: number;
   readonly engine: FileEngine;
   readonly #rights: FileRights;
 
-  constructor(parts: FileUploadsParts) {
+  constructor(parts: FileTransfersParts) {
     this.uploads = new FileUploads(parts);
+    this.ofBackend = new BackendFiles(parts);
+    this.catalogue = parts.catalogue;
     this.engine = parts.engine;
     this.sizeMax = parts.sizeMax;
     this.#rights = parts.rights;
@@ -22,6 +34,50 @@ export class FileTransfers {
   /** Opens a file for a user of a device. */
   openFor(user: string, sha256: string, request: DownloadRequest): Promise<Download> {
     const mayRead = async () => (await this.#rights.mayRead(user, sha256)) !== null;
-    return openDownload(this.engine, sha256, request, mayRead);
+    return openDownload(this.engine, requireFileName(sha256), request, mayRead);
   }
+
+  /** Opens a file for a backend or an administrator, who may read all. */
+  openAny(sha256: string, request: DownloadRequest): Promise<Download> {
+    return openDownload(this.engine, requireFileName(sha256), request, async () => true);
+  }
+
+  /** Reads a stored file again. One that is not what it was is asked for again. */
+  async verify(sha256: string): Promise<{ readonly size: number; readonly problem: FileProblem | null }> {
+    const stored = await this.engine.stat(requireFileName(sha256));
+    if (stored === null) throw fileNotFound();
+    const problem = await findProblem(this.engine, sha256);
+    if (problem !== null) await this.catalogue.lost(sha256);
+    return { size: stored.size, problem };
+  }
+
+  /** Does what moves bytes for a caller, within what one caller may do at once. */
+  async within<T>(caller: string, hasHungUp: () => boolean, work: () => Promise<T>): Promise<T> {
+    const release = this.slots.take(caller);
+    try {
+      return await work();
+    } catch (error) {
+      // What arrived before the break is kept, and nobody waits for an answer.
+      if (hasHungUp() && !(error instanceof Refusal)) throw new Refusal('request_timeout', 'the caller hung up');
+      throw error;
+    } finally {
+      release();
+    }
+  }
+
+  /** Sends a file to a caller; `onEnd` of the answer ends what the caller has under way. */
+  async sendTo(caller: string, open: () => Promise<Download>): Promise<Download & { readonly onEnd: () => void }> {
+    const onEnd = this.slots.take(caller);
+    try {
+      return { ...(await open()), onEnd };
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
+  }
+}
+
+function requireFileName(sha256: string): string {
+  if (!isSha256(sha256)) throw fileNotFound();
+  return sha256;
 }

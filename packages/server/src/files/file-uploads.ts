@@ -53,8 +53,7 @@ export class FileUploads {
   /** Begins an upload, or finds what has arrived of it. */
   async begin(device: UploadingDevice, sha256: string, size: number): Promise<UploadState> {
     const { engine, rights, sizeMax } = this.#parts;
-    if (size > sizeMax)
-      throw new Refusal('file_too_large', `a file has at most ${sizeMax} bytes, and this one ${size}`);
+    requireSize(size, sizeMax);
     const arrival = arrivalOf(device, sha256, size);
     const isPresent = (await rights.begin(arrival)) === 'present';
     if (isPresent && (await engine.stat(sha256))?.size === size) return finished(sha256, size);
@@ -106,7 +105,7 @@ export class FileUploads {
     const { engine, rights } = this.#parts;
     await rights.arriving(arrival);
     if ((await asRefusals(() => engine.finish(id))) === 'mismatch') {
-      throw new Refusal('file_hash_mismatch', 'the bytes have another SHA-256 than announced; nothing of them is kept');
+      throw hashMismatch();
     }
     await rights.stored(arrival);
     await engine.dropUpload(id);
@@ -149,6 +148,15 @@ function digestOf(name: string): string {
 
 function finished(sha256: string, size: number): UploadState {
   return { sha256, size, offset: size, expiresMs: null };
+}
+
+export function requireSize(size: number, sizeMax: number): void {
+  if (size <= sizeMax) return;
+  throw new Refusal('file_too_large', `a file has at most ${sizeMax} bytes, and this one ${size}`);
+}
+
+export function hashMismatch(): Refusal {
+  return new Refusal('file_hash_mismatch', 'the bytes have another SHA-256 than announced; nothing of them is kept');
 }
 
 function wrongOffset(detail: string): Refusal {

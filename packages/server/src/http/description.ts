@@ -21,6 +21,7 @@ const TAGS = [
   { name: 'read_state', description: 'When the data of a source is due to be refreshed. All four routes do the same.' },
   { name: 'sources', description: 'Sources and their attributes.' },
   { name: 'connectors', description: 'Databases that are connected, and what their connectors report.' },
+  { name: 'files', description: 'The bytes of files that objects refer to.' },
   { name: 'clients', description: 'Devices and their documents.' },
   { name: 'push', description: 'Pushes of a backend. Devices get the changes at their next pull.' },
   { name: 'tokens', description: 'Tokens of the API.' },

@@ -6,6 +6,7 @@ import { clientRoutes } from './clients.ts';
 import { connectorRoutes } from './connectors.ts';
 import { deliveryRoutes } from './delivery.ts';
 import { storeRoutes } from './documents.ts';
+import { fileRoutes } from './files.ts';
 import { groupRoutes } from './groups.ts';
 import { jobRoutes } from './jobs.ts';
 import { pingRoutes } from './pings.ts';
@@ -40,6 +41,7 @@ export const allRoutes: readonly Route[] = [
   ...deliveryRoutes,
   ...clientRoutes,
   ...pushRoutes,
+  ...fileRoutes,
   ...tokenRoutes,
   ...consoleSessionRoutes,
   ...auditRoutes,

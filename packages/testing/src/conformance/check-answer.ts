@@ -99,7 +99,8 @@ function commonProblems({ answer, outgoing, secrets }: Answered): readonly strin
   const { status, headers, text } = answer;
   const isApi = /^\/(?:rc|app|sync)\/v1\//.test(outgoing.path);
   // The bytes of a file never change.
-  const isForEver = status === 200 && /\/files\/[0-9a-f]{64}$/.test(outgoing.path) && outgoing.method === 'GET';
+  const isForEver =
+    status === 200 && /\/files\/[0-9a-f]{64}$/.test(outgoing.path) && /^(?:GET|HEAD)$/.test(outgoing.method);
   const isImmutable = headers['cache-control'] === 'private, max-age=31536000, immutable';
   const needed: readonly (readonly [boolean, string])[] = [
     [!REQUEST_ID.accepts(headers['x-request-id'], new Map()), 'the header x-request-id is missing'],

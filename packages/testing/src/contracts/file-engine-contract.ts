@@ -60,6 +60,7 @@ export function fileEngineContract(name: string, engine: FileEngineUnderTest): v
     repeatedUploadCases(engine);
     brokenUploadCases(engine);
     listedUploadCases(engine);
+    writeCases(engine);
     fileCases(engine);
     removalCases(engine);
   });
@@ -226,6 +227,49 @@ function listedUploadCases({ open }: FileEngineUnderTest): void {
     expect(await engine.createUpload(id, { sha256, size: bytes.length })).toMatchObject({ offset: 0, size: 14 });
     await engine.append(id, 0, { chunks: inChunks(bytes) });
     expect(await engine.finish(id)).toBe('stored');
+  });
+}
+
+function writeCases({ open }: FileEngineUnderTest): void {
+  const anything = { bytesMax: 3 * MIB, admit: async () => {} };
+
+  it('[FILES-57] bytes are stored under the hash that they turn out to have, empty ones too', async () => {
+    const engine = await open();
+    for (const bytes of [bytesOf(2 * MIB + 5), Buffer.alloc(0)]) {
+      const admitted: unknown[] = [];
+      const admit = async (written: unknown) => {
+        admitted.push(written);
+        expect(await engine.stat(sha256Of(bytes))).toBeNull();
+      };
+      const stored = await engine.write(inChunks(bytes), { bytesMax: bytes.length, admit });
+      expect(stored).toMatchObject({ sha256: sha256Of(bytes), size: bytes.length });
+      expect(admitted).toEqual([{ sha256: stored.sha256, size: stored.size }]);
+      expect((await readAll(engine, stored.sha256)).equals(bytes)).toBe(true);
+    }
+    expect(await engine.listUploads({ limit: 10 })).toEqual([]);
+  });
+
+  it('[FILES-57] bytes that are not admitted, are too many or break off leave nothing', async () => {
+    const engine = await open();
+    const bytes = bytesOf(100_000);
+    const admit = async () => Promise.reject(new Error('not wanted'));
+    await expect(engine.write(inChunks(bytes), { bytesMax: MIB, admit })).rejects.toThrow('not wanted');
+    const tooLong = engine.write(inChunks(bytes), { ...anything, bytesMax: bytes.length - 1 });
+    await expect(tooLong).rejects.toMatchObject({ kind: 'too_long' });
+    await expect(engine.write(thenBreaks(bytes), anything)).rejects.toThrow('the connection broke');
+    expect(await engine.list({ limit: 10 })).toEqual([]);
+    expect(await engine.listUploads({ limit: 10 })).toEqual([]);
+  });
+
+  it('[FILES-57] a write that is under way is listed as an upload, so that one whose process died can be dropped', async () => {
+    const engine = await open();
+    const bytes = bytesOf(1_000);
+    const admit = async () => {
+      const [left] = await engine.listUploads({ limit: 10 });
+      expect(left).toMatchObject({ offset: 1_000, size: MIB });
+    };
+    await engine.write(inChunks(bytes), { bytesMax: MIB, admit });
+    expect(await engine.listUploads({ limit: 10 })).toEqual([]);
   });
 }
 

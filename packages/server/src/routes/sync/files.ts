@@ -3,7 +3,6 @@ import { isSha256 } from '@tidemark/files';
 import { Refusal } from '@tidemark/protocol';
 import { text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
-import { fileNotFound } from '../../files/file-downloads.ts';
 import type { UploadState } from '../../files/file-uploads.ts';
 import {
   countIn,
@@ -138,17 +137,9 @@ async function appendBytes({
   const checksum = readChecksum(request.headers);
   const sha256 = uploadIn(params);
   const device = await ownDevice(context, bearer);
-  const release = context.files.slots.take(`user ${device.user}`);
-  try {
-    const bytes = { offset, checksum, body: body as Readable | undefined };
-    return new BytesAnswer(204, stateHeaders(await context.files.uploads.append(device, sha256, bytes)));
-  } catch (error) {
-    // What arrived before the break is kept, and nobody waits for an answer.
-    if (hasHungUp() && !(error instanceof Refusal)) throw new Refusal('request_timeout', 'the caller hung up');
-    throw error;
-  } finally {
-    release();
-  }
+  const bytes = { offset, checksum, body: body as Readable | undefined };
+  const append = () => context.files.uploads.append(device, sha256, bytes);
+  return new BytesAnswer(204, stateHeaders(await context.files.within(`user ${device.user}`, hasHungUp, append)));
 }
 
 const drop = route({
@@ -182,15 +173,9 @@ const download = route({
   streams: 'application/octet-stream',
   handle: async ({ context, bearer, params, request }) => {
     const device = await ownDevice(context, bearer);
-    if (!isSha256(params.sha256)) throw fileNotFound();
-    const release = context.files.slots.take(`user ${device.user}`);
-    try {
-      const { status, headers, chunks } = await context.files.openFor(device.user, params.sha256, request.headers);
-      return new BytesAnswer(status, headers, chunks, release);
-    } catch (error) {
-      release();
-      throw error;
-    }
+    const open = () => context.files.openFor(device.user, params.sha256, request.headers);
+    const { status, headers, chunks, onEnd } = await context.files.sendTo(`user ${device.user}`, open);
+    return new BytesAnswer(status, headers, chunks, onEnd);
   },
 });
 

@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import type { ConformanceCase, Expected, Sent } from '../conformance-case.ts';
-import { get, refused } from '../requests.ts';
+import { listWith, Matcher, MOMENT } from '../matcher.ts';
+import { get, json, post, refused } from '../requests.ts';
 import { byDevice, signsIn } from './device-requests.ts';
 import { aUser } from './fixtures.ts';
 
@@ -27,7 +29,39 @@ function sends(sha256: string, text: string): Sent {
   return call('PATCH', `${FILES}/uploads/${sha256}`, headers, text);
 }
 
+const REST = '/rc/v1/files';
+const PLAIN = { 'content-type': 'text/plain' };
+const reference = (sha256: string, size: number) => ({ $file: { sha256, size, type: 'text/plain' } });
+
+const POSITION = new Matcher('a place in a list, or null', (value) => value === null || typeof value === 'string');
+const INTACT = { is_intact: true, problem: null, checked_at: MOMENT };
+
+/** Bytes that are no other case's file. */
+const PAGE = 'a file of a backend';
+const PAGE_SHA256 = createHash('sha256').update(PAGE).digest('hex');
+
 export const fileCases: readonly ConformanceCase[] = [
+  {
+    rule: 'FILES-58',
+    title: 'a backend stores a file with and without its hash, downloads it and finds it in the list',
+    steps: () => [
+      [{ method: 'POST', path: REST, headers: PLAIN, text: PAGE }, json(reference(PAGE_SHA256, PAGE.length))],
+      [
+        { method: 'PUT', path: `${REST}/${PAGE_SHA256}`, headers: PLAIN, text: PAGE },
+        json(reference(PAGE_SHA256, PAGE.length)),
+      ],
+      [{ method: 'PUT', path: `${REST}/${OTHER}`, headers: PLAIN, text: 'not this' }, refused('file_hash_mismatch')],
+      [{ method: 'PUT', path: `${REST}/x`, headers: PLAIN, text: PAGE }, refused('invalid_value', '/sha256')],
+      [get(`${REST}/${PAGE_SHA256}`), binary],
+      [{ method: 'HEAD', path: `${REST}/${PAGE_SHA256}` }, bare(200)],
+      [get(`${REST}/${OTHER}`), refused('file_not_found')],
+      [get(`${REST}?limit=1`), json({ files: listWith(), next: POSITION })],
+      [get(`${REST}?user=x&state=missing`), refused('invalid_value', '/state')],
+      [get(`${REST}/${PAGE_SHA256}/objects`), json({ objects: [], next: null })],
+      [post(`${REST}/${PAGE_SHA256}/verify`, {}), json({ ...INTACT, sha256: PAGE_SHA256, size: PAGE.length })],
+      [post(`${REST}/${OTHER}/verify`, {}), refused('file_not_found')],
+    ],
+  },
   {
     rule: 'FILES-50',
     title: 'a file is uploaded and downloaded by a device, and an upload is given up',

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, type ReadStream } from 'node:fs';
+import { basename, extname, resolve } from 'node:path';
+import type { TidemarkClient } from '@tidemark/backend';
+import type { FileCheck } from '@tidemark/protocol';
+import type { Command } from 'commander';
+import { allOf, given } from '../api-client.ts';
+import type { Cli, Session } from '../cli.ts';
+import { CliFailure, usageFailure } from '../cli-failure.ts';
+import { commandGroup, examples } from '../examples.ts';
+import { writeDownload } from './backups.ts';
+import { readRows } from './listing.ts';
+import { wholeNumber } from './sources.ts';
+
+const SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const HASH_NOTE = 'the SHA-256 of the file, as the reference and the list have it';
+/** A file takes as long as the network needs. */
+const TRANSFER_TIMEOUT_MS = 1_800_000;
+
+/** The media types of names that photos and documents have. */
+const TYPES: Readonly<Record<string, string>> = {
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.png': 'image/png',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+  '.heic': 'image/heic',
+  '.svg': 'image/svg+xml',
+  '.pdf': 'application/pdf',
+  '.txt': 'text/plain',
+  '.csv': 'text/csv',
+  '.json': 'application/json',
+  '.mp3': 'audio/mpeg',
+  '.m4a': 'audio/mp4',
+  '.mp4': 'video/mp4',
+  '.mov': 'video/quicktime',
+};
+
+export function addFiles(program: Command, cli: Cli): void {
+  const files = commandGroup(
+    program,
+    'files',
+    'The bytes of files that objects refer to',
+    'tidemark files put bow.jpg',
+    `tidemark files get ${SHA256} --output bow.jpg`,
+    'tidemark files list --missing',
+  );
+  addPut(files, cli);
+  addGet(files, cli);
+  addList(files, cli);
+  addWhere(files, cli);
+  addVerify(files, cli);
+}
+
+interface PutOptions {
+  readonly type?: string;
+  readonly name?: string;
+}
+
+function addPut(files: Command, cli: Cli): void {
+  files
+    .command('put')
+    .description('Store a file, and print the reference that an attribute needs')
+    .addHelpText(
+      'before',
+      examples('tidemark files put bow.jpg', 'tidemark files put scan.bin --type image/tiff --name scan.tiff'),
+    )
+    .argument('<file>')
+    .option('--type <type>', 'the media type; by default that of the name')
+    .option('--name <name>', 'what people call the file; by default its name')
+    .action(
+      cli.remote(async ({ api, print }, file: string, { type, name = basename(file) }: PutOptions) => {
+        const path = resolve(cli.folder, file);
+        const sha256 = await hashOf(path, file);
+        const media = type ?? TYPES[extname(file).toLowerCase()];
+        print.json(await api.files.put(sha256, opened(path), { ...given({ type: media }), name }));
+      }),
+    );
+}
+
+function opened(path: string): ReadStream {
+  return createReadStream(path, { highWaterMark: 262_144 });
+}
+
+async function hashOf(path: string, file: string): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of opened(path)) hash.update(chunk as Buffer);
+  } catch (error) {
+    throw usageFailure(`${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+  return hash.digest('hex');
+}
+
+function addGet(files: Command, cli: Cli): void {
+  files
+    .command('get')
+    .description('Download a file, and check its bytes')
+    .addHelpText('before', examples(`tidemark files get ${SHA256} --output bow.jpg`))
+    .argument('<sha256>', HASH_NOTE)
+    .requiredOption('--output <file>', 'the file to write; it must not exist')
+    .action(
+      cli.remote(async ({ api, print }, sha256: string, { output }: { readonly output: string }) => {
+        const file = resolve(cli.folder, output);
+        const bytes = await api.files.download(sha256, { timeoutMs: TRANSFER_TIMEOUT_MS });
+        await writeDownload(file, checked(bytes, sha256));
+        if (print.isJson) return print.json({ sha256, file });
+        cli.terminal.out(`${file}\n`);
+      }),
+    );
+}
+
+/** Passes bytes on, and fails at their end when they have another hash. */
+async function* checked(bytes: AsyncIterable<Uint8Array>, sha256: string): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  for await (const chunk of bytes) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (hash.digest('hex') !== sha256) throw new CliFailure(`the bytes of ${sha256} are damaged; nothing was written`);
+}
+
+interface ListOptions {
+  readonly source?: string;
+  readonly user?: string;
+  readonly missing?: boolean;
+  readonly limit?: number;
+}
+
+function addList(files: Command, cli: Cli): void {
+  files
+    .command('list')
+    .description('List files: all of them, those of a source or user, or those that have not arrived')
+    .addHelpText(
+      'before',
+      examples(
+        'tidemark files list',
+        'tidemark files list --source Inspection',
+        'tidemark files list --missing --json',
+      ),
+    )
+    .option('--source <source>', 'only files that objects of this source refer to')
+    .option('--user <login>', 'only files that the data of this user refers to')
+    .option('--missing', 'only files whose bytes have not arrived')
+    .option('--limit <number>', 'at most so many; 1000 by default', wholeNumber)
+    .action(
+      cli.remote(async ({ api, print }, { source, user, missing, limit }: ListOptions) => {
+        const filter = given({ source, user, state: missing === true ? ('missing' as const) : undefined });
+        const list = (page: object) => api.files.list({ ...filter, ...page });
+        const rows = await readRows(list, { rowsOf: (page) => page.files, limit });
+        print.table(rows, ['sha256', 'size', 'type', 'name', 'is_stored', 'stored_at', 'references']);
+      }),
+    );
+}
+
+function addWhere(files: Command, cli: Cli): void {
+  files
+    .command('where')
+    .description('List the objects that refer to a file')
+    .addHelpText('before', examples(`tidemark files where ${SHA256}`))
+    .argument('<sha256>', HASH_NOTE)
+    .action(
+      cli.remote(async ({ api, print }, sha256: string, _options: object) => {
+        print.table(await allOf(api.files.everyUse(sha256)), ['source', 'user', 'group', 'object_id']);
+      }),
+    );
+}
+
+function addVerify(files: Command, cli: Cli): void {
+  files
+    .command('verify')
+    .description('Let the server read files again, and name those that are damaged or gone')
+    .addHelpText('before', examples('tidemark files verify', `tidemark files verify ${SHA256}`))
+    .argument('[sha256...]', 'the files; all that are stored by default')
+    .action(
+      cli.remote(async ({ api, print }, named: readonly string[], _options: object) => {
+        await verify({ api, print }, cli, named);
+      }),
+    );
+}
+
+async function verify(
+  { api, print }: Pick<Session, 'api' | 'print'>,
+  cli: Cli,
+  named: readonly string[],
+): Promise<void> {
+  const wrong: FileCheck[] = [];
+  let count = 0;
+  for await (const sha256 of named.length > 0 ? named : storedFiles(api)) {
+    count++;
+    const check = await api.files.verify(sha256, { timeoutMs: TRANSFER_TIMEOUT_MS });
+    if (!check.is_intact) wrong.push(check);
+  }
+  if (print.isJson) print.json({ files: count, wrong });
+  else print.table(wrong, ['sha256', 'size', 'problem']);
+  if (wrong.length > 0) throw new CliFailure(`${wrong.length} of ${count} files are damaged or gone`);
+  if (!print.isJson) cli.terminal.say(`${count} files are intact.`);
+}
+
+async function* storedFiles(api: TidemarkClient): AsyncGenerator<string> {
+  for await (const { sha256, is_stored } of api.files.every()) if (is_stored) yield sha256;
+}

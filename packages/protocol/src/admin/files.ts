@@ -1,0 +1,83 @@
+import { closed, count, flag, moment, nullableMoment, nullableText, text } from '../annotated.ts';
+import { type Static, Type } from '../typebox.ts';
+
+const SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+const sha256 = text('The SHA-256 of the bytes, as 64 lower-case hex digits.', SHA256);
+const size = count('In bytes.', 3_145_728);
+
+/** What a stored file is called in an attribute. */
+export const FileReferenceValue = Type.Object(
+  {
+    $file: Type.Object(
+      {
+        sha256,
+        size,
+        type: text('The media type.', 'image/jpeg'),
+        name: Type.Optional(text('What people call the file.', 'bow.jpg')),
+      },
+      { ...closed, description: 'Names the file by its content.' },
+    ),
+  },
+  { ...closed, title: 'FileReferenceValue', description: 'The value of an attribute that refers to the file.' },
+);
+export type FileReferenceValue = Static<typeof FileReferenceValue>;
+
+/** A file as a list shows it. */
+export const ListedFile = Type.Object(
+  {
+    sha256,
+    size,
+    type: nullableText('The media type that an object says; null: no object refers to the file.', 'image/jpeg'),
+    name: nullableText('The name that an object says; null: it says none.', 'bow.jpg'),
+    is_stored: flag('False: objects refer to it, and its bytes have not arrived.'),
+    stored_at: nullableMoment('When its bytes were stored; null: they are not.'),
+    references: count('How many objects refer to it.', 1),
+  },
+  { ...closed, title: 'ListedFile', description: 'A file that is stored, or that an object refers to.' },
+);
+export type ListedFile = Static<typeof ListedFile>;
+
+const next = (example: string) =>
+  nullableText('Send it as `after` for the next page; null: this is the last.', example);
+
+export const FileList = Type.Object(
+  {
+    files: Type.Array(ListedFile, { description: 'Files, in an order that does not change.' }),
+    next: next(SHA256),
+  },
+  { ...closed, title: 'FileList', description: 'A page of files.' },
+);
+export type FileList = Static<typeof FileList>;
+
+export const FileUse = Type.Object(
+  {
+    source: text('The source of the object.', 'Inspection'),
+    user: nullableText('Whose data it is; null: that of everybody, or of a group.', 'anna'),
+    group: nullableText('The group whose data it is; null: it is not data of a group.', null),
+    object_id: text('The id of the object.', '17'),
+  },
+  { ...closed, title: 'FileUse', description: 'An object that refers to a file.' },
+);
+export type FileUse = Static<typeof FileUse>;
+
+export const FileUses = Type.Object(
+  {
+    objects: Type.Array(FileUse, { description: 'Objects that refer to the file.' }),
+    next: next('Inspection/anna/17'),
+  },
+  { ...closed, title: 'FileUses', description: 'A page of the objects that refer to a file.' },
+);
+export type FileUses = Static<typeof FileUses>;
+
+export const FileCheck = Type.Object(
+  {
+    sha256,
+    size,
+    is_intact: flag('True: all bytes are there and have the hash.'),
+    problem: nullableText('`missing`: the bytes are gone; `damaged`: they have another hash. Null: none.', null),
+    checked_at: moment('When the bytes were read.'),
+  },
+  { ...closed, title: 'FileCheck', description: 'What the server found when it read a file again.' },
+);
+export type FileCheck = Static<typeof FileCheck>;
