@@ -9,6 +9,7 @@ import { buildPlan } from './mapping/build-plan.ts';
 import type { Mapping } from './mapping/mapping.ts';
 import type { PlannedTable } from './mapping/plan.ts';
 import { ReplicationConnection } from './replication/replication-connection.ts';
+import { SlotWatch } from './replication/slot-watch.ts';
 import type { ConnectorEvents } from './run/connector-events.ts';
 import { type LoadedPlan, type PreparedSession, prepareSession } from './run/open-session.ts';
 import { readOrigins } from './run/read-origins.ts';
@@ -33,11 +34,18 @@ export interface ConnectorOptions {
   readonly batchBytesMax?: number;
   /** How often a heartbeat is written into the log. */
   readonly heartbeatMs?: number;
+  /** How many users and parents that rows wait for, and rows that were refused, are kept in memory. */
+  readonly waitingMax?: number;
+  readonly refusedMax?: number;
+  /** A connection of an earlier run that keeps the slot and says nothing for so long is ended. */
+  readonly slotSilenceMs?: number;
 }
 
 const BATCH_ROWS_MAX = 10_000;
 const BATCH_BYTES_MAX = 4_000_000;
 const HEARTBEAT_MS = 10_000;
+/** A stream says three times in this time that it is alive. */
+const SLOT_SILENCE_MS = 30_000;
 /** A chunk that did not see all transactions before it is read again after this. */
 const READ_AGAIN_MS = 50;
 /** How often it is looked whether Tidemark has the rows that devices have created. */
@@ -51,11 +59,14 @@ export class Connector {
   readonly #clock: Clock = systemClock;
   readonly #progress = new Progress();
   readonly #stop = new AbortController();
+  readonly #slotWatch: SlotWatch;
   #running: { readonly connection: ReplicationConnection } | null = null;
   #failures = 0;
 
   constructor(options: ConnectorOptions) {
     this.#options = options;
+    const { mapping, slotSilenceMs: silenceMsMax = SLOT_SILENCE_MS } = options;
+    this.#slotWatch = new SlotWatch({ slot: mapping.slot, applicationName: applicationNameOf(options), silenceMsMax });
   }
 
   /** Runs until `stop`. After a failure it begins again where everything is durable. */
@@ -78,10 +89,14 @@ export class Connector {
 
   /** Runs until `stop`, or until something fails. */
   async runOnce(): Promise<void> {
-    const { address, name, client, events = {}, mapping, adapter = null } = this.#options;
+    const { address, name, client, events = {}, mapping, adapter = null, waitingMax, refusedMax } = this.#options;
     const { slot, publication } = mapping;
-    const sql = openSql(address, { connections: 2, applicationName: `tidemark ${name}`, lookup: 'catalogue' });
-    const connection = ReplicationConnection.open(address, this.#clock);
+    const sql = openSql(address, {
+      connections: 2,
+      applicationName: applicationNameOf(this.#options),
+      lookup: 'catalogue',
+    });
+    const connection = ReplicationConnection.open(address, this.#clock, applicationNameOf(this.#options));
     this.#running = { connection };
     const timers: (() => void)[] = [];
     try {
@@ -89,7 +104,10 @@ export class Connector {
       const onCopied = (table: MappedTable, phase: TablePhase) => this.#report(prepared, table, phase);
       const loadPlan = () => this.#loadPlan(sql);
       const origins = (tables: readonly PlannedTable[]) => this.#readOrigins(sql, tables);
-      const setup = { client, name, slot, sql, store, events, onCopied, adapter, loadPlan, readOrigins: origins };
+      const setup = {
+        ...{ client, name, slot, sql, store, events, onCopied, adapter, loadPlan, readOrigins: origins },
+        ...{ waitingMax, refusedMax },
+      };
       const prepared: PreparedSession = await prepareSession(setup, await connection.identify());
       const runId = randomBytes(8).toString('hex');
       const stream = await connection.start({ slot, publication, from: prepared.position });
@@ -104,6 +122,8 @@ export class Connector {
       events.onState?.('streaming');
       await beat();
       await session.run();
+    } catch (error) {
+      throw await this.#slotWatch.explain(sql, error, this.#clock.nowMs());
     } finally {
       this.#running = null;
       for (const end of timers) end();
@@ -189,6 +209,11 @@ export class Connector {
       }
     });
   }
+}
+
+/** What Postgres calls the connections of the connector. */
+function applicationNameOf({ name }: ConnectorOptions): string {
+  return `tidemark ${name}`;
 }
 
 /** How fast tables are copied. */

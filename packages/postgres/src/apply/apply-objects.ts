@@ -145,7 +145,7 @@ class ObjectsApplication {
       this.#waits.push({ kind: 'user', table: this.#plan.label, name: owner });
     const missing = isUserMissing ? owned.objects.keys() : refused.keys();
     for (const id of missing) this.#miss(id);
-    for (const [key, reason] of refused) this.#problems.push({ table: this.#plan.label, key, reason });
+    for (const [key, refusal] of refused) this.#problems.push({ table: this.#plan.label, key, ...refusal });
   }
 
   #targetOf(owner: string): PushTarget {

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { type Attributes, type SourceChanges, type TidemarkClient, TidemarkError } from '@tidemark/backend';
+import { nameProblem } from '@tidemark/protocol';
 
 /** The ids are part of an address, which may have 8,192 bytes with everything else in it. */
 const IDS_BYTES_MAX = 7_000;
@@ -34,8 +36,13 @@ export async function readNamed(
 }
 
 /** One page of all objects of a partition, in the order of their last change. */
-export async function readPage(client: TidemarkClient, partition: Partition, after: number): Promise<StoredPage> {
-  const page = await client.documents.objects(partition, { after, limit: PAGE_OBJECTS });
+export async function readPage(
+  client: TidemarkClient,
+  partition: Partition,
+  after: number,
+  limit = PAGE_OBJECTS,
+): Promise<StoredPage> {
+  const page = await client.documents.objects(partition, { after, limit });
   const objects = page.objects.map(({ id, attributes }) => ({ id, attributes: attributes as Attributes }));
   return { objects, next: page.next === null ? null : Number(page.next) };
 }
@@ -62,6 +69,11 @@ function* portionsOf(ids: Iterable<string>): Generator<readonly string[]> {
  */
 export function hiddenSource(name: string): string {
   return `tidemark.postgres.${name}`;
+}
+
+/** The id of an object there. A text that is too long for one, or has characters that no id may have, becomes its hash. */
+export function hiddenId(text: string): string {
+  return nameProblem('object', text) === null ? text : createHash('sha256').update(text).digest('hex');
 }
 
 /** What a connector decides about a source, besides its type. */

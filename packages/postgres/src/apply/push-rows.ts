@@ -13,17 +13,23 @@ export interface PushTarget {
   readonly whole: boolean;
 }
 
+export interface PushRefusal {
+  readonly reason: string;
+  readonly isOfQuota: boolean;
+}
+
 /** What became of a push. */
 export interface PushOutcome {
   /** Id → why Tidemark does not take it. */
-  readonly refused: ReadonlyMap<string, string>;
+  readonly refused: ReadonlyMap<string, PushRefusal>;
   /** True: there is no such user, so that nothing was stored. */
   readonly isUserMissing: boolean;
 }
 
 /** Statuses that say that the content of a call is wrong, whenever it is repeated. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
-const REFUSED_CODES: ReadonlySet<string> = new Set(['invalid_argument', 'object_too_large', 'quota_exceeded']);
+const QUOTA = 'quota_exceeded';
+const REFUSED_CODES: ReadonlySet<string> = new Set(['invalid_argument', 'object_too_large', QUOTA]);
 
 /**
  * Pushes the changes of one partition in one call. When Tidemark refuses it, the objects are pushed in halves, until only those that
@@ -72,7 +78,9 @@ async function refuseAll(
   error: TidemarkError,
 ): Promise<PushOutcome> {
   if (deletes.size > 0) await pushRows(client, target, { objects: new Map(), deletes });
-  const refused = new Map([...objects.keys()].map((id) => [id, error.message] as const));
+  const isOfQuota = error.code === QUOTA;
+  const reason = isOfQuota ? `${error.message} (it is tried again every few minutes)` : error.message;
+  const refused = new Map([...objects.keys()].map((id) => [id, { reason, isOfQuota }] as const));
   return { refused, isUserMissing: false };
 }
 
@@ -82,5 +90,5 @@ function isRefusal({ code, status }: TidemarkError): boolean {
 
 /** A flaw outside of the objects, such as an impossible name of a group, is the same for each of them. */
 function isOfAll({ code, errors }: TidemarkError): boolean {
-  return code === 'quota_exceeded' || errors.some(({ pointer }) => /^\/(group|user_id)/.test(pointer));
+  return code === QUOTA || errors.some(({ pointer }) => /^\/(group|user_id)/.test(pointer));
 }

@@ -38,8 +38,12 @@ export class ReplicationConnection {
     client.on('error', () => undefined);
   }
 
-  static open(address: DatabaseAddress, clock: Clock = systemClock): ReplicationConnection {
-    const config = { ...clientConfig(address, 'tidemark', 'catalogue'), replication: 'database' };
+  static open(
+    address: DatabaseAddress,
+    clock: Clock = systemClock,
+    applicationName = 'tidemark',
+  ): ReplicationConnection {
+    const config = { ...clientConfig(address, applicationName, 'catalogue'), replication: 'database' };
     return new ReplicationConnection(new Client(config), clock);
   }
 

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { TidemarkClient } from '@tidemark/backend';
 import { type ConnectorReport, errorMessage } from '@tidemark/protocol';
 import { hiddenSource } from '../apply/hidden-source.ts';
+import type { RowProblem } from '../apply/problems.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { readSlot } from '../replication/slot.ts';
 import type { ConnectorEvents } from '../run/connector-events.ts';
@@ -27,6 +28,7 @@ const SLOT_MS_MAX = 5_000;
 const CALL_MS_MAX = 5_000;
 const SAMPLES_MAX = 5;
 const TEXT_UNITS_MAX = 500;
+const KEY_UNITS_MAX = 100;
 
 type Slot = ConnectorReport['slot'];
 
@@ -114,8 +116,8 @@ export class Reporter {
     const { client, name } = this.#options;
     const slot = await this.#readSlot();
     const [problems, waiting] = await Promise.all([
-      this.#samples<ConnectorReport['problems']['samples'][number]>('problems'),
-      this.#samples<ConnectorReport['waiting']['samples'][number]>('waiting'),
+      this.#samples('problems', problemOf),
+      this.#samples('waiting', (attributes) => attributes as ConnectorReport['waiting']['samples'][number]),
     ]);
     await client.connectors.report(name, { ...this.#report(slot), problems, waiting }, { timeoutMs: CALL_MS_MAX });
   }
@@ -157,14 +159,17 @@ export class Reporter {
   }
 
   /** Reads them where the connector keeps them, so that they are known after a restart, too. */
-  async #samples<Sample>(group: 'problems' | 'waiting'): Promise<{ count: number; samples: Sample[] }> {
+  async #samples<Sample>(
+    group: 'problems' | 'waiting',
+    sampleOf: (attributes: unknown) => Sample,
+  ): Promise<{ count: number; samples: Sample[] }> {
     const { client, name } = this.#options;
     const partition = { source: hiddenSource(name), group };
     const page = await client.documents
       .objects(partition, { limit: SAMPLES_MAX, timeoutMs: CALL_MS_MAX })
       // Nothing was ever kept.
       .catch(() => ({ size: 0, objects: [] }));
-    return { count: page.size, samples: page.objects.map(({ attributes }) => attributes as Sample) };
+    return { count: page.size, samples: page.objects.map(({ attributes }) => sampleOf(attributes)) };
   }
 
   #noteState(state: Facts['state'], error: Error | undefined): void {
@@ -205,6 +210,11 @@ interface Facts {
   rows: number;
   error: ConnectorReport['error'];
   healed: ConnectorReport['healed'];
+}
+
+function problemOf(attributes: unknown): ConnectorReport['problems']['samples'][number] {
+  const { table, key, reason } = attributes as RowProblem;
+  return { table, key: key.slice(0, KEY_UNITS_MAX).toWellFormed(), reason };
 }
 
 function wholeOf(bytes: number | null): number | null {

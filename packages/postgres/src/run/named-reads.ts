@@ -23,7 +23,6 @@ const LOOKED_UP_MAX = 100;
 export class NamedReads {
   readonly #parts: NamedReadsParts;
   readonly #queue = new WorkQueue();
-  #lookedUp = 0;
   /** How far the work at the head of the queue is. */
   #last: readonly string[] | null = null;
 
@@ -49,6 +48,18 @@ export class NamedReads {
     }
   }
 
+  get isIdle(): boolean {
+    return this.#queue.first === null && this.#parts.tables.areReady;
+  }
+
+  /** Asks for a copy of a whole table. */
+  askTable(label: string): void {
+    const { tables } = this.#parts;
+    if (tables.find(label) === null) return;
+    this.#queue.drop(label);
+    tables.setPhase(label, { name: 'waiting', verifies: verifiesIn(tables.state(label)) });
+  }
+
   askKeys(label: string, ids: Iterable<string>, heldAt: Lsn): void {
     this.#ask({ label, kind: 'keys', names: new Set(ids), heldAt });
   }
@@ -70,22 +81,20 @@ export class NamedReads {
     }
   }
 
-  /** Asks for the rows that wait for these users. */
+  /** Asks for the rows that wait for these users. When not all that is waited for is in memory, any table may have some. */
   wakeRowsOf(logins: ReadonlySet<string>, heldAt: Lsn): void {
-    for (const { table: label, name } of this.#waitingForUsers()) {
-      if (logins.has(name)) this.#ask({ label, kind: 'owner', names: new Set([name]), heldAt });
+    const { waiting } = this.#parts.ports;
+    if (!waiting.isComplete) for (const login of logins) this.askRowsOf(login, heldAt);
+    for (const { table: label, name } of waiting.forUsers(logins)) {
+      this.#ask({ label, kind: 'owner', names: new Set([name]), heldAt });
     }
   }
 
   /** Looks whether users whom rows wait for exist by now. */
   async lookForUsers(heldAt: Lsn): Promise<void> {
-    const logins = [...new Set(this.#waitingForUsers().map(({ name }) => name))];
-    const start = logins.length === 0 ? 0 : this.#lookedUp % logins.length;
-    this.#lookedUp = start + LOOKED_UP_MAX;
+    const { client, waiting } = this.#parts.ports;
     const existing = new Set<string>();
-    for (const login of logins.slice(start, start + LOOKED_UP_MAX)) {
-      if (await isUser(this.#parts.ports.client, login)) existing.add(login);
-    }
+    for (const login of await waiting.someUsers(LOOKED_UP_MAX)) if (await isUser(client, login)) existing.add(login);
     this.wakeRowsOf(existing, heldAt);
   }
 
@@ -109,8 +118,7 @@ export class NamedReads {
     const { tables } = this.#parts;
     if (work.kind !== 'keys') tables.touch();
     if (this.#queue.add(work)) return;
-    this.#queue.drop(work.label);
-    tables.setPhase(work.label, { name: 'waiting', verifies: verifiesIn(tables.state(work.label)) });
+    this.askTable(work.label);
   }
 
   #finish({ kind }: NamedWork): void {
@@ -150,10 +158,6 @@ export class NamedReads {
       for (const name of parents.keys()) over.push({ kind: 'parent', table: table.label, name });
     }
     await waiting.remove(over);
-  }
-
-  #waitingForUsers(): readonly Waiting[] {
-    return this.#parts.ports.waiting.all.filter(({ kind }) => kind === 'user');
   }
 }
 

@@ -41,6 +41,8 @@ export interface SessionSetup {
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
   /** The adapter that makes what devices change; null: there is none, so that they can change nothing. */
   readonly adapter: string | null;
+  readonly waitingMax: number | undefined;
+  readonly refusedMax: number | undefined;
 }
 
 export interface PreparedSession {
@@ -170,10 +172,10 @@ interface OpenedStates extends TablesStart {
 }
 
 async function openTables(setup: SessionSetup, loaded: LoadedPlan, { filling, ...start }: OpenedStates) {
-  const { client, name, sql, events, loadPlan, readOrigins, onCopied } = setup;
+  const { client, name, sql, events, loadPlan, readOrigins, onCopied, waitingMax, refusedMax } = setup;
   const hidden = hiddenSource(name);
-  const problems = new Problems(client, hidden, (problem) => events.onProblem?.(problem));
-  const waiting = new WaitingRows(client, hidden);
+  const problems = new Problems(client, hidden, (problem) => events.onProblem?.(problem), refusedMax);
+  const waiting = new WaitingRows(client, hidden, waitingMax);
   await problems.load();
   await waiting.load();
   const assignments = new Map<string, Assignments>();

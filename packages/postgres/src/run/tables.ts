@@ -12,6 +12,7 @@ import { CreatedRows } from './created-rows.ts';
 import type { FillingSources } from './filling-sources.ts';
 import { MappedTables } from './mapped-tables.ts';
 import { NamedReads } from './named-reads.ts';
+import { RefusedRows } from './refused-rows.ts';
 import { StoredRows } from './stored-rows.ts';
 import { TableCopies } from './table-copies.ts';
 import { planOfRemoved, verifiedAgain } from './table-states.ts';
@@ -58,6 +59,7 @@ export class Tables {
   readonly #named: NamedReads;
   readonly #copies: TableCopies;
   readonly #stored: StoredRows;
+  readonly #refused: RefusedRows;
   /** The columns as the stream described them last. */
   readonly #relations = new Map<string, string>();
 
@@ -69,6 +71,7 @@ export class Tables {
     this.#named = new NamedReads({ tables, ports, sizes: this.sizes });
     this.#stored = new StoredRows(ports);
     this.#copies = new TableCopies({ tables, stored: this.#stored, sizes: this.sizes, onCopied });
+    this.#refused = new RefusedRows(ports.problems, this.#named);
     this.created = new CreatedRows({
       ...{ connector: name, ports, recentOperations },
       planOf: (label) => tables.objectsPlan(label),
@@ -155,11 +158,12 @@ export class Tables {
     return this.#named.next() ?? this.#copies.next();
   }
 
-  /** A heartbeat of this run has come. Looks for what the stream does not say, and for users whom rows wait for. */
+  /** A heartbeat of this run has come. Looks for what the stream does not say, for users whom rows wait for, and for rows that were refused. */
   async beat(heldAt: Lsn): Promise<void> {
     this.#parts.filling.caughtUp();
     await this.#noteOrigins();
     await this.#named.lookForUsers(heldAt);
+    this.#refused.beat(heldAt);
   }
 
   /** Reads the rows that devices have created, once Tidemark has them. */

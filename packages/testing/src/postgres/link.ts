@@ -22,12 +22,12 @@ export interface Servers {
   readonly tidemark: TestServer;
 }
 
-/** Starts the servers before the tests of a file, and removes them after. */
-export function useServers(): () => Servers {
+/** Starts the servers before the tests of a file, and removes them after. The settings are those of Tidemark. */
+export function useServers(changes: Partial<TestServer['config']> = {}): () => Servers {
   let servers: Servers | null = null;
   beforeAll(async () => {
     const settings = { max_replication_slots: '50', max_wal_senders: '50' };
-    const [postgres, tidemark] = await Promise.all([startPostgres({ settings }), startTestServer()]);
+    const [postgres, tidemark] = await Promise.all([startPostgres({ settings }), startTestServer(changes)]);
     servers = { postgres, tidemark };
   });
   afterAll(async () => {
