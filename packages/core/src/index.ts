@@ -18,6 +18,19 @@ export type { DocumentReport, DocumentView } from './documents/named-documents.t
 export { isFilteredList } from './documents/object-page.ts';
 export type { ChangedObject, ChangeObserver } from './documents/observed-changes.ts';
 export { refs } from './entries/refs.ts';
+export type { CollectPosition, CollectReport } from './files/collect-files.ts';
+export type { FileArrival, FileSender } from './files/file-arrivals.ts';
+export type {
+  FileDevice,
+  FileObject,
+  FileObjectPage,
+  FilePage,
+  FilePosition,
+  FileScope,
+  FileTotals,
+  FileView,
+} from './files/file-lists.ts';
+export type { FileFacts, FileRules, Files } from './files/files.ts';
 export type { CommitCause, Committed } from './journal/committed.ts';
 export { type CommitRange, joinRanges } from './journal/committed.ts';
 export { inspectRecord } from './journal/record.ts';

@@ -7,6 +7,7 @@ export * from './ports/bus.ts';
 export { type Clock, elapsedMs, isAhead } from './ports/clock.ts';
 export { addCommitTime, type CommitInterval, readCommitTimes } from './ports/commit-times.ts';
 export * from './ports/create-jobs.ts';
+export type { FileBytes, KeptFile, KeptUpload } from './ports/file-bytes.ts';
 export * from './ports/jobs.ts';
 export type { Log, LogFields } from './ports/log.ts';
 export * from './ports/moving.ts';

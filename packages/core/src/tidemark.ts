@@ -15,6 +15,7 @@ import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
 import { type DeviceDocuments, Documents } from './documents/documents.ts';
 import { Objects } from './documents/objects.ts';
+import { type FileRules, Files } from './files/files.ts';
 import type { Committed } from './journal/committed.ts';
 import { inspectRecord } from './journal/record.ts';
 import { PageCache } from './pages/page-cache.ts';
@@ -77,11 +78,14 @@ export interface TidemarkParts {
   readonly onWritten?: (tookMs: number) => void;
   /** How long after its last contact a device counts for the freshness of its sources. */
   readonly activeWindowMs?: number;
+  /** Rules for the bytes of files. Absent: those of the default settings. */
+  readonly fileRules?: FileRules;
   /** The identity of this server among those on the store. Absent: there is only one server. */
   readonly server?: ServerIdentity;
 }
 
 const ACTIVE_WINDOW_MS_DEFAULT = 600_000;
+const FILE_RULES_DEFAULT: FileRules = { quotaBytes: 10_737_418_240, graceMs: 86_400_000, uploadExpiresMs: 604_800_000 };
 
 /** All operations of the product as a library, on the given store and ports. */
 export class Tidemark {
@@ -107,6 +111,7 @@ export class Tidemark {
   readonly events: CoreEvents;
   readonly objects: Objects;
   readonly documents: Documents;
+  readonly files: Files;
   readonly #parts: TidemarkParts & { readonly limits: Limits };
   readonly #pace: Pace;
   readonly #admission: WriteAdmission;
@@ -138,8 +143,11 @@ export class Tidemark {
     const count = (metric: string, tookMs: number) => this.stats.record(metric, tookMs, clock.nowMs());
     const cache = new PageCache(limits.pageCacheUnitsMax);
     this.#admission = new WriteAdmission({ sources, users }, limits, pace);
+    this.files = new Files({ ...ports, sources, rules: parts.fileRules ?? FILE_RULES_DEFAULT });
+    const { claims: files } = this.files;
     this.objects = new Objects({
       ...ports,
+      files,
       admission: this.#admission,
       hasGroups: async (source) => (await sources.partitionTypeOf(source)) === 'group',
       onCommitted: this.#onCommitted,
@@ -156,7 +164,7 @@ export class Tidemark {
     });
     this.devices = new Devices({
       ...ports,
-      ...{ users, clients, sources, bearers: tokens.bearers, cache, refresher: this.refresher, count },
+      ...{ users, clients, sources, bearers: tokens.bearers, cache, files, refresher: this.refresher, count },
       isSearchable: (source) => isSearchable(parts, source),
       onOutcome: (settled) => events.emit('outcome', settled),
       onCommitted: (partition, range) => this.#onCommitted({ partition, cause: 'upload', range }),

@@ -28,6 +28,7 @@ export function openTidemark(config: Config, log: Log, connections: Connections)
     wait,
     log,
     limits: config.limits,
+    fileRules: config.files,
     isResetAllowed: config.isResetAllowed,
     version: readVersion(),
     // A refresh is leased for the longest query, including the wait for a socket.

@@ -43,6 +43,7 @@ export { EventReader, type ReadEvent } from './kit/event-reader.ts';
 export { findProgram } from './kit/find-program.ts';
 export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
+export { type MemoryFileBytes, memoryFileBytes } from './kit/memory-file-bytes.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
 export { startPgBouncer } from './kit/pgbouncer.ts';
 export { PING_TARGET } from './kit/ping-target.ts';

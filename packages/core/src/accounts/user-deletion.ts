@@ -25,6 +25,7 @@ export function userDeletion(doomed: UserToDelete): EntryBatch {
     { ...refs.user(login), value: null, expect: entry.version },
     { ...refs.generation(login), value: null },
     { ...refs.admin(login), value: null },
+    { ...refs.fileUsage(login), value: null },
     ownerRemoved(owner),
     ...clients.flatMap((id) => clientRemovals(login, id)),
     ...tokenRemovals(login, tokens),

@@ -1,5 +1,5 @@
 import type { AttributeTexts } from '../journal/attribute-texts.ts';
-import type { Change } from '../ports/store.ts';
+import type { ObjectChange } from '../journal/record.ts';
 
 declare const admitted: unique symbol;
 
@@ -22,7 +22,7 @@ export interface DocumentObject {
   /** The JSON text until it is parsed, then the attributes. */
   content: string | AttributeTexts;
   /** `create` until the object is found in the partition. */
-  decision: 'create' | 'keep' | Change;
+  decision: 'create' | 'keep' | ObjectChange;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ObjectsChange } from '../admission/admit-write.ts';
 import type { ObjectTexts } from '../admission/admitted.ts';
 import { AttributeTexts } from '../journal/attribute-texts.ts';
-import { changedRecord, newRecord, ObjectRecord } from '../journal/record.ts';
+import { changedRecord, newRecord, type ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Change, StoredObject } from '../ports/store.ts';
 import { WorkBudget } from '../primitives/work-budget.ts';
@@ -31,7 +31,7 @@ export function effectOn(
   id: string,
   stored: StoredObject | undefined,
   floor: number,
-): Change | null {
+): ObjectChange | null {
   const current = liveRecord(stored);
   const verdict = verdictOn(change, id, current?.attributes ?? null);
   return changeOf(id, { stored, current }, verdict, floor);
@@ -44,12 +44,18 @@ interface FoundObject {
 }
 
 /** Returns a verdict as a change for the store, which expects the object at the seq at which it was read. */
-export function changeOf(id: string, { stored, current }: FoundObject, verdict: Verdict, floor: number): Change | null {
+export function changeOf(
+  id: string,
+  { stored, current }: FoundObject,
+  verdict: Verdict,
+  floor: number,
+): ObjectChange | null {
   if (verdict === null) return null;
   const expect = stored?.seq ?? 0;
   if (verdict === 'gone') return { id, record: null, checksum: 0, expect };
-  const { record, checksum } = current === null ? newRecord(id, verdict) : changedRecord(current, verdict, floor);
-  return { id, record, checksum, expect };
+  const next = current === null ? newRecord(id, verdict) : changedRecord(current, verdict, floor);
+  if (next.files !== undefined) return { id, ...next, expect };
+  return { id, record: next.record, checksum: next.checksum, expect };
 }
 
 export function liveRecord(stored: StoredObject | undefined): ObjectRecord | null {
@@ -57,7 +63,7 @@ export function liveRecord(stored: StoredObject | undefined): ObjectRecord | nul
 }
 
 /** fast_insert: replaces objects without reading the stored ones. An object without attributes is left out. */
-export function* insertions(objects: ObjectTexts): Iterable<Change> {
+export function* insertions(objects: ObjectTexts): Iterable<ObjectChange> {
   for (const [id, attributes] of objects) {
     if (!attributes.isEmpty) yield { id, ...newRecord(id, attributes) };
   }
@@ -87,8 +93,8 @@ function pushed(
 }
 
 /** Collects the changes, with pauses for other work. */
-export async function gatherPaced(changes: Iterable<Change>, pace: Pace): Promise<readonly Change[]> {
-  const gathered: Change[] = [];
+export async function gatherPaced(changes: Iterable<ObjectChange>, pace: Pace): Promise<readonly ObjectChange[]> {
+  const gathered: ObjectChange[] = [];
   const budget = new WorkBudget();
   for (const change of changes) {
     gathered.push(change);

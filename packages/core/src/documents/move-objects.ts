@@ -2,19 +2,12 @@ import type { MoveWrite } from '../admission/admit-write.ts';
 import type { Admitted } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import { type FileClaims, joinGuards, withoutLostClaims } from '../files/file-claims.ts';
 import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
-import type { ObjectRecord } from '../journal/record.ts';
+import type { ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
-import type {
-  Change,
-  Commit,
-  ObjectsRead,
-  PartitionKey,
-  PartitionState,
-  Store,
-  UnchangedObject,
-} from '../ports/store.ts';
+import type { Commit, ObjectsRead, PartitionKey, PartitionState, Store, UnchangedObject } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { changeOf, liveRecord } from './effect.ts';
 import { replaced } from './verdicts.ts';
@@ -23,6 +16,7 @@ export interface MovePorts {
   readonly store: Store;
   readonly clock: Clock;
   readonly quota: QuotaLimits;
+  readonly files: FileClaims;
   /** Called after each commit, when it is durable. */
   readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
 }
@@ -58,7 +52,7 @@ export async function moveObjects(
   ports: MovePorts,
   { from, to, guards, ids }: Admitted<MoveWrite>,
 ): Promise<MoveOutcome> {
-  const { store } = ports;
+  const { store, files } = ports;
   const copies = new Map<string, Copy>();
   return retryOnConflict(
     async () => {
@@ -66,7 +60,9 @@ export async function moveObjects(
       const live = liveObjects(source, ids);
       const read = await store.readObjects(to, [...new Set([...live.keys(), ...copies.keys()])]);
       const { changes, kept, before } = planTarget(read, live, copies);
-      const added = await commit(ports, { partition: to, changes, kept, guards, seen: read.state });
+      const claims = await files.claimMoved(from, to, changes);
+      const target = { partition: to, changes, kept, guards: joinGuards(guards, claims), seen: read.state };
+      const added = await commit(ports, target);
       if (added === null) return null;
       const { after } = rangeOfCommit(added, changes.length);
       for (const [index, { id }] of changes.entries()) {
@@ -89,7 +85,7 @@ async function commit(
   const { partition, changes } = call;
   if (changes.length === 0) return store.partition(partition);
   const bytesMax = bytesMaxOf(quota, partition);
-  const result = await store.commit({ ...call, bytesMax, atMs: clock.nowMs() });
+  const result = withoutLostClaims(await store.commit({ ...call, bytesMax, atMs: clock.nowMs() }));
   if (result.status === 'gone') throw refuseGone(result.guard);
   if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
   if (result.status === 'conflict') return null;
@@ -110,7 +106,7 @@ function liveObjects({ objects }: ObjectsRead, ids: Iterable<string>): LiveObjec
 }
 
 interface TargetPlan {
-  readonly changes: readonly Change[];
+  readonly changes: readonly ObjectChange[];
   readonly kept: readonly UnchangedObject[];
   /** What the target had under the ids of the changes before the move. */
   readonly before: ReadonlyMap<string, AttributeTexts | null>;
@@ -118,7 +114,7 @@ interface TargetPlan {
 
 /** Writes the live objects to the target, and takes back the copies of those that are not live any more. */
 function planTarget({ state, objects }: ObjectsRead, live: LiveObjects, copies: ReadonlyMap<string, Copy>): TargetPlan {
-  const changes: Change[] = [];
+  const changes: ObjectChange[] = [];
   const kept: UnchangedObject[] = [];
   const before = new Map<string, AttributeTexts | null>();
   for (const id of new Set([...live.keys(), ...copies.keys()])) {

@@ -14,6 +14,7 @@ import type {
   WriteCall,
 } from '../admission/admit-write.ts';
 import type { Admitted } from '../admission/admitted.ts';
+import type { FileClaims } from '../files/file-claims.ts';
 import type { CommitCause, Committed } from '../journal/committed.ts';
 import { rangeOfCommit } from '../journal/committed.ts';
 import { RETENTION_MS_DEFAULT, trim } from '../journal/trim.ts';
@@ -36,6 +37,7 @@ export interface ObjectsParts {
   readonly limits: Limits;
   readonly pace: Pace;
   readonly admission: WriteAdmission;
+  readonly files: FileClaims;
   /** Whether callers name the partitions of the source by groups. */
   readonly hasGroups: (source: string) => Promise<boolean>;
   /** Called with the time that a write took to be durable. */
@@ -50,10 +52,9 @@ export class Objects {
   readonly #writer: Writer;
 
   constructor(parts: ObjectsParts) {
-    const { store, clock, pace, limits, admission } = parts;
     this.#parts = parts;
-    this.#admission = admission;
-    this.#writer = new Writer(store, clock, pace, limits);
+    this.#admission = parts.admission;
+    this.#writer = new Writer(parts);
   }
 
   push(call: PushCall, observer?: ChangeObserver, cause: CommitCause = 'push'): Promise<WriteReport> {
@@ -81,11 +82,11 @@ export class Objects {
    * applies answers as the protocol says: the object is added before it is removed.
    */
   async move(call: MoveCall): Promise<MoveReport> {
-    const { store, clock, limits, onCommitted } = this.#parts;
+    const { store, clock, limits, files, onCommitted } = this.#parts;
     const write = await this.#admission.move(call);
     const { moved, missing, from, to } = await moveObjects(
       {
-        ...{ store, clock, quota: limits },
+        ...{ store, clock, files, quota: limits },
         onCommitted: (partition, range) => onCommitted({ partition, cause: 'push', range }),
       },
       write,

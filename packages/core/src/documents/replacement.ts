@@ -2,9 +2,9 @@ import { Refusal } from '@tidemark/protocol';
 import type { ObjectsChange, SeenState } from '../admission/admit-write.ts';
 import type { DocumentObject, DocumentObjects } from '../admission/admitted.ts';
 import { JournalFollower } from '../journal/follower.ts';
-import { idOfRecord, newRecord, ObjectRecord } from '../journal/record.ts';
+import { idOfRecord, newRecord, type ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
-import type { Change, JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
+import type { JournalSlice, PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { changeOf, gatherPaced } from './effect.ts';
 import { replaced } from './verdicts.ts';
 
@@ -28,7 +28,7 @@ export class Replacement {
   /** The index of the object that the journal probably holds next. */
   #nextIndex = 0;
   /** Deletions of stored objects that the document does not hold, by id. */
-  readonly #deletions = new Map<string, Change>();
+  readonly #deletions = new Map<string, ObjectChange>();
 
   constructor(
     store: Store,
@@ -43,7 +43,7 @@ export class Replacement {
   }
 
   /** Returns the changes, and the state of the partition they apply to. */
-  async changes(): Promise<{ readonly changes: readonly Change[]; readonly state: PartitionState }> {
+  async changes(): Promise<{ readonly changes: readonly ObjectChange[]; readonly state: PartitionState }> {
     const events = {
       slice: (slice: JournalSlice) => this.#read(slice),
       restart: () => this.#forget(),
@@ -52,7 +52,7 @@ export class Replacement {
     return { changes: await gatherPaced(this.#changes(), this.#pace), state };
   }
 
-  *#changes(): Iterable<Change> {
+  *#changes(): Iterable<ObjectChange> {
     yield* this.#deletions.values();
     for (const object of this.#objects) {
       if (object.decision === 'create') yield* this.#creation(object);
@@ -61,7 +61,7 @@ export class Replacement {
   }
 
   /** An object without attributes is not created. */
-  *#creation(object: DocumentObject): Iterable<Change> {
+  *#creation(object: DocumentObject): Iterable<ObjectChange> {
     const attributes = this.#objects.attributesOf(object);
     if (!attributes.isEmpty) yield { id: object.id, ...newRecord(object.id, attributes) };
   }
@@ -99,7 +99,7 @@ export class Replacement {
     return found;
   }
 
-  #update(object: DocumentObject, { seq, record }: StoredRecord, floor: number): Change | 'keep' {
+  #update(object: DocumentObject, { seq, record }: StoredRecord, floor: number): ObjectChange | 'keep' {
     const current = new ObjectRecord(record, seq);
     // The texts are compared before the given one is parsed.
     if (current.attributes.text === object.content) return 'keep';

@@ -1,16 +1,18 @@
-import { COMMIT_ATTEMPTS_MAX, DEFAULT_LIMITS } from '@tidemark/protocol';
+import { COMMIT_ATTEMPTS_MAX } from '@tidemark/protocol';
 import type { PartitionWrite } from '../admission/admit-write.ts';
 import type { Admitted, ObjectTexts } from '../admission/admitted.ts';
 import { bytesMaxOf, type QuotaLimits, quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
+import { BACKEND, type FileClaims, joinGuards, withoutLostClaims } from '../files/file-claims.ts';
+import type { ObjectChange } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import { isSameHead } from '../ports/store/partition.ts';
-import type { Change, Commit, CommitResult, PartitionState, Store, UnchangedObject } from '../ports/store.ts';
+import type { Commit, CommitResult, PartitionState, Store, UnchangedObject } from '../ports/store.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
-import { WITHOUT_PAUSE, WorkBudget } from '../primitives/work-budget.ts';
+import { WorkBudget } from '../primitives/work-budget.ts';
 import { effectOn, gatherPaced, idsOf, insertions, type PointChange, weightOf } from './effect.ts';
 import { type ChangeObserver, ObservedChanges } from './observed-changes.ts';
 import { Replacement } from './replacement.ts';
@@ -23,6 +25,14 @@ export interface WriteOutcome {
   readonly epoch: string;
 }
 
+export interface WriterPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly pace: Pace;
+  readonly limits: QuotaLimits;
+  readonly files: FileClaims;
+}
+
 /** Objects read at a time, so that the event loop can do other work in between. */
 const LOOKUP_CHUNK = 1_000;
 
@@ -31,17 +41,15 @@ type Attempt = () => Promise<WriteOutcome | null>;
 
 /** Writes admitted objects to the store, and tries again when another writer was faster. */
 export class Writer {
+  readonly #ports: WriterPorts;
   readonly #store: Store;
   readonly #pace: Pace;
-  readonly #quota: QuotaLimits;
-  readonly #clock: Clock;
   readonly #queues = new KeyedMutex();
 
-  constructor(store: Store, clock: Clock, pace: Pace = WITHOUT_PAUSE, quota: QuotaLimits = DEFAULT_LIMITS) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#pace = pace;
-    this.#quota = quota;
+  constructor(ports: WriterPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+    this.#pace = ports.pace;
   }
 
   /** A write that meets no other goes to the store at once. After a conflict, the writes of a partition queue up. */
@@ -79,7 +87,7 @@ export class Writer {
   async #change(write: PartitionWrite, change: PointChange, observer: ChangeObserver | null): ReturnType<Attempt> {
     const ids = idsOf(change);
     const observed = new ObservedChanges(observer);
-    const changes: Change[] = [];
+    const changes: ObjectChange[] = [];
     const kept: UnchangedObject[] = [];
     let seen: PartitionState | null = null;
     let last: PartitionState | null = null;
@@ -117,15 +125,19 @@ export class Writer {
    */
   async #commit(
     write: PartitionWrite,
-    changes: readonly Change[],
+    changes: readonly ObjectChange[],
     state: PartitionState | null,
     terms: Pick<Commit, 'expectHead' | 'kept' | 'seen'> = {},
   ): Promise<CommitResult> {
     if (changes.length === 0 && state !== null) return { status: 'committed', state };
-    const { partition, guards } = write;
-    const bytesMax = bytesMaxOf(this.#quota, partition);
-    const atMs = this.#clock.nowMs();
-    const result = await this.#store.commit({ partition, changes, guards, bytesMax, atMs, ...terms });
+    const { partition } = write;
+    const { clock, files, limits } = this.#ports;
+    const bytesMax = bytesMaxOf(limits, partition);
+    const guards = joinGuards(write.guards, await files.claimAdded(partition, changes, BACKEND));
+    const atMs = clock.nowMs();
+    const result = withoutLostClaims(
+      await this.#store.commit({ partition, changes, guards, bytesMax, atMs, ...terms }),
+    );
     if (result.status === 'too_large') throw quotaExceeded(partition, bytesMax);
     return result;
   }

@@ -1,5 +1,5 @@
 import { GROUP_MEMBER, REFRESH } from '../admission/refuse-gone.ts';
-import { ownerText } from '../ports/owner.ts';
+import { ownerText, partitionParts } from '../ports/owner.ts';
 import type { EntryRef, PartitionKey } from '../ports/store.ts';
 
 /** First parts of keys, for listings. */
@@ -79,6 +79,25 @@ export const refs = {
   lease: (name: string): EntryRef => ({ kind: 'setting', key: ['lease', name] }),
   /** The last report of a connector. */
   connector: (name: string): EntryRef => ({ kind: 'setting', key: [CONNECTOR, name] }),
+  /** What is known of a file. */
+  file: (sha256: string): EntryRef => ({ kind: 'file', key: [sha256] }),
+  /** Who has referred to a file in a partition; no login means the backend. */
+  fileClaim: (sha256: string, partition: PartitionKey, login: string | null): EntryRef => ({
+    kind: 'file_claim',
+    key: [sha256, ...partitionParts(partition), ...(login === null ? [] : [login])],
+  }),
+  /** Who has sent the bytes of a file; no login means the backend. */
+  fileSender: (sha256: string, login: string | null): EntryRef => ({
+    kind: 'file_sender',
+    key: login === null ? [sha256] : [sha256, login],
+  }),
+  /** Exists while an object refers to a file whose bytes are not here, ordered by since when. */
+  fileMissing: (sinceMs: number, sha256: string): EntryRef => ({
+    kind: 'file_missing',
+    key: [String(sinceMs).padStart(15, '0'), sha256],
+  }),
+  /** How many bytes of stored files a user has sent, or, without a user, all have. */
+  fileUsage: (login: string | null): EntryRef => ({ kind: 'file_usage', key: login === null ? [] : [login] }),
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
     key: [name],

@@ -1,6 +1,7 @@
 import {
   endOfString,
   endOfValue,
+  type FileReference,
   fileReferencesInText,
   GONE_MARKS_MAX,
   mayHaveFiles,
@@ -10,7 +11,7 @@ import {
   splitMembers,
   stringOf,
 } from '@tidemark/protocol';
-import type { ReadRecord } from '../ports/store.ts';
+import type { Change, ReadRecord } from '../ports/store.ts';
 import { AttributeTexts, nameText } from './attribute-texts.ts';
 
 /**
@@ -75,7 +76,12 @@ export interface NewRecord {
   readonly checksum: number;
   /** The files it refers to. Absent: none. */
   readonly files?: readonly string[];
+  /** Those of them that the object did not refer to before, each once. Absent: none. */
+  readonly added?: readonly FileReference[];
 }
+
+/** A change of an object, with the references to files that it adds. */
+export type ObjectChange = Change & Pick<NewRecord, 'added'>;
 
 /** Returns the record of an object that is created or replaced as a whole. */
 export function newRecord(id: string, attributes: AttributeTexts): NewRecord {
@@ -83,14 +89,16 @@ export function newRecord(id: string, attributes: AttributeTexts): NewRecord {
   const checksum = plainObjectChecksum(id, text) ?? objectChecksum(id, attributes);
   const record = `${JSON.stringify(id)}:${text}`;
   const files = filesIn(text);
-  return files === null ? { record, checksum } : { record, checksum, files };
+  return files === null
+    ? { record, checksum }
+    : { record, checksum, files: [...files.keys()], added: [...files.values()] };
 }
 
-/** Returns the files that attributes refer to, each once and ascending; null: none. */
-function filesIn(text: string): readonly string[] | null {
+/** Returns the files that attributes refer to, each once and ascending by its hash; null: none. */
+function filesIn(text: string): ReadonlyMap<string, FileReference> | null {
   if (!mayHaveFiles(text)) return null;
-  const files = [...new Set(fileReferencesInText(text).map(({ sha256 }) => sha256))].sort();
-  return files.length === 0 ? null : files;
+  const references = fileReferencesInText(text).map((reference) => [reference.sha256, reference] as const);
+  return references.length === 0 ? null : new Map(references.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /**
@@ -98,7 +106,7 @@ function filesIn(text: string): readonly string[] | null {
  * device with a base below the floor gets the whole object.
  */
 export function changedRecord({ id, attributes, marks }: ObjectRecord, next: AttributeTexts, floor: number): NewRecord {
-  const whole = newRecord(id, next);
+  const whole = withoutOldFiles(newRecord(id, next), attributes.text);
   const gone: string[] = [];
   for (const [name, seq] of marks.gone) {
     if (seq > floor && !next.has(name)) gone.push(`${nameText(name)},${seq}`);
@@ -116,6 +124,15 @@ export function changedRecord({ id, attributes, marks }: ObjectRecord, next: Att
     if (seq > floor && next.get(name) === attributes.get(name)) touched.push(`${nameText(name)},${seq}`);
   }
   return { ...whole, record: `${whole.record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]]` };
+}
+
+/** Leaves out of `added` what the object refers to already. */
+function withoutOldFiles(record: NewRecord, before: string): NewRecord {
+  const old = record.added === undefined ? null : filesIn(before);
+  if (old === null) return record;
+  const { added = [], ...rest } = record;
+  const fresh = added.filter(({ sha256 }) => !old.has(sha256));
+  return fresh.length === 0 ? rest : { ...rest, added: fresh };
 }
 
 /** Calls `visit` with every attribute of the object and its JSON text. Returns the id of the object. */
@@ -142,7 +159,7 @@ export function inspectRecord(record: string): ReadRecord {
   if (marks.born < 1) throw new Error('the marks of a record are damaged');
   const files = filesIn(attributes.text);
   const read = { id, checksum: objectChecksum(id, attributes) };
-  return files === null ? read : { ...read, files };
+  return files === null ? read : { ...read, files: [...files.keys()] };
 }
 
 /** The difference for a device that has the object as of `base`. All texts are members of JSON objects. */

@@ -1,4 +1,5 @@
 import {
+  fileReferencesInText,
   type OutcomeStatus,
   type PartialError,
   parseJson,
@@ -12,6 +13,7 @@ import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Note } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import type { AdmittedUpload } from './admit-upload.ts';
 import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-backend.ts';
 import { decideLocally, isOpen, mayAsk, type OpenUpload } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from './prepare-uploads.ts';
@@ -148,6 +150,7 @@ export class BackendUploads {
     if (local.kind === 'done') return local;
     const startMs = this.#ports.clock.nowMs();
     const { admitted, id } = local.upload;
+    await this.#claimFiles(target, admitted);
     const verdict = await askBackend(target, admitted, liveRecord(local.read?.objects.get(id)));
     if (verdict.kind !== 'trouble') {
       return { kind: 'done', outcome: await this.#writeAnswer(target, local, verdict) };
@@ -155,6 +158,12 @@ export class BackendUploads {
     this.#logTrouble(target, prepared, verdict, this.#ports.clock.nowMs() - startMs);
     const { error, retryAfterMs } = verdict;
     return { kind: 'postponed', error, retryAfterMs, isLogged: true };
+  }
+
+  /** Notes that the device refers to files before the backend can do so in its place. */
+  async #claimFiles({ partition, user, client }: UploadTarget, { attributes }: AdmittedUpload): Promise<void> {
+    const files = fileReferencesInText(attributes.text);
+    if (files.length > 0) await this.#ports.files.claim(partition, files, { kind: 'user', login: user, client });
   }
 
   /** Writes what the backend has answered, unless the upload has come to its outcome meanwhile. */

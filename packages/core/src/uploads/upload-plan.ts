@@ -3,10 +3,11 @@ import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
 import { deleted, mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
+import { type FileClaims, joinGuards, withoutLostClaims } from '../files/file-claims.ts';
 import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
-import type { ObjectRecord } from '../journal/record.ts';
+import type { ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Change, Commit, NoteWrite, ObjectsRead, PartitionKey, Store, UnchangedObject } from '../ports/store.ts';
+import type { Commit, NoteWrite, ObjectsRead, PartitionKey, Store, UnchangedObject } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import { type Decision, decideUpload } from './decide-upload.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
@@ -22,7 +23,8 @@ import {
 import type { UploadTarget } from './upload-target.ts';
 
 /** What one commit writes for uploads, given how things were when they were read. */
-export type UploadPlan = Pick<Commit, 'changes' | 'kept' | 'seen' | 'bytesMax'> & {
+export type UploadPlan = Pick<Commit, 'kept' | 'seen' | 'bytesMax'> & {
+  readonly changes: readonly ObjectChange[];
   readonly writes: readonly NoteWrite[];
 };
 
@@ -30,19 +32,22 @@ export interface CommitPorts {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Limits;
+  readonly files: FileClaims;
   /** Called after a commit that changed something, when it is durable. */
   readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
 }
 
 /** Writes what was planned, in one step. False: something is not as it was read. */
 export async function commitPlan(
-  { store, clock, onCommitted }: CommitPorts,
-  { partition, guards, client }: UploadTarget,
+  { store, clock, files, onCommitted }: CommitPorts,
+  { partition, guards: admitted, client, user }: UploadTarget,
   { writes, ...effect }: UploadPlan,
 ): Promise<boolean> {
+  const claims = await files.claimAdded(partition, effect.changes, { kind: 'user', login: user, client });
+  const guards = joinGuards(admitted, claims);
   const atMs = clock.nowMs();
   const notes = { client, writes, nowMs: atMs };
-  const result = await store.commit({ partition, guards, notes, atMs, ...effect });
+  const result = withoutLostClaims(await store.commit({ partition, guards, notes, atMs, ...effect }));
   if (result.status === 'gone') throw refuseGone(result.guard);
   if (result.status === 'too_large') throw quotaExceeded(partition, effect.bytesMax ?? 0);
   if (result.status === 'conflict') return false;
@@ -54,7 +59,7 @@ export async function commitPlan(
 export interface DecidedUpload {
   readonly prepared: PreparedUpload;
   readonly outcome: StoredOutcome;
-  readonly change: Change | null;
+  readonly change: ObjectChange | null;
   /** The object, when the outcome depends on it and leaves it as it is. */
   readonly kept: readonly UnchangedObject[];
 }

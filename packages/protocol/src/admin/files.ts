@@ -23,6 +23,14 @@ export const FileReferenceValue = Type.Object(
 );
 export type FileReferenceValue = Static<typeof FileReferenceValue>;
 
+const FileDevice = Type.Object(
+  {
+    user_id: text('The user of the device.', 'anna'),
+    client_id: text('The device.', '5Zk0Hk4Hq5wT8fWv0m3rXs'),
+  },
+  { ...closed, title: 'FileDevice', description: 'A device that has the bytes of a file.' },
+);
+
 /** A file as a list shows it. */
 export const ListedFile = Type.Object(
   {
@@ -32,7 +40,15 @@ export const ListedFile = Type.Object(
     name: nullableText('The name that an object says; null: it says none.', 'bow.jpg'),
     is_stored: flag('False: objects refer to it, and its bytes have not arrived.'),
     stored_at: nullableMoment('When its bytes were stored; null: they are not.'),
-    references: count('How many objects refer to it.', 1),
+    missing_since: nullableMoment('Since when objects refer to bytes that have not arrived; null: none does.'),
+    references: count('How many objects refer to it; of each partition, up to 1,000 are counted.', 1),
+    senders: Type.Array(nullableText('A login; null: the backend.', 'anna'), {
+      description: 'Who has sent its bytes, up to 100 of them.',
+      examples: [['anna', null]],
+    }),
+    devices: Type.Array(FileDevice, {
+      description: 'The devices that refer to it while its bytes have not arrived: they have them.',
+    }),
   },
   { ...closed, title: 'ListedFile', description: 'A file that is stored, or that an object refers to.' },
 );

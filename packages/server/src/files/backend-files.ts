@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FileEngine, StoredFile } from '@tidemark/files';
-import type { FileRights } from './file-rights.ts';
-import { asRefusals, hashMismatch, requireSize } from './file-uploads.ts';
+import { asRefusals, type FileRights, hashMismatch, requireSize } from './file-uploads.ts';
 import { receiveBytes } from './receive-bytes.ts';
 
 const BACKEND = { kind: 'backend' } as const;

@@ -1,16 +1,18 @@
+import type { Tidemark } from '@tidemark/core';
 import { type FileEngine, isSha256 } from '@tidemark/files';
 import { Refusal } from '@tidemark/protocol';
 import { BackendFiles } from './backend-files.ts';
-import type { FileCatalogue } from './file-catalogue.ts';
 import { type Download, type DownloadRequest, fileNotFound, openDownload } from './file-downloads.ts';
-import type { FileRights } from './file-rights.ts';
-import { FileUploads, type FileUploadsParts } from './file-uploads.ts';
+import { type FileRights, FileUploads, type FileUploadsParts } from './file-uploads.ts';
 import { TransferSlots } from './transfer-slots.ts';
 import { type FileProblem, findProblem } from './verify-file.ts';
 
 export interface FileTransfersParts extends FileUploadsParts {
   readonly catalogue: FileCatalogue;
 }
+
+/** What administrators and backends find out about files. */
+type FileCatalogue = Pick<Tidemark['files'], 'list' | 'where' | 'lost'>;
 
 /** Everything that moves bytes of files. */
 export class FileTransfers {

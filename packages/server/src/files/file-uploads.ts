@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import type { FileArrival, Tidemark } from '@tidemark/core';
 import { type Checksum, type FileEngine, FileFault, type FileUpload } from '@tidemark/files';
 import { Refusal, type RefusalCode } from '@tidemark/protocol';
 import { FILE_UPLOADS_PER_USER_MAX } from '../limits.ts';
-import type { FileArrival, FileRights } from './file-rights.ts';
 import { receiveBytes } from './receive-bytes.ts';
 import { UploadLocks } from './upload-locks.ts';
 
@@ -23,6 +23,9 @@ export interface UploadState {
   /** When it is given up unless more bytes arrive; null: it is finished. */
   readonly expiresMs: number | null;
 }
+
+/** What the core knows about files: who may send and read them. */
+export type FileRights = Pick<Tidemark['files'], 'begin' | 'arriving' | 'stored' | 'mayRead'>;
 
 export interface FileUploadsParts {
   readonly engine: FileEngine;

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
+import type { FileObject, FilePosition, FileScope } from '@tidemark/core';
 import { isSha256 } from '@tidemark/files';
 import { type FileValue, fileNameProblem, isMediaType, pointer, Refusal } from '@tidemark/protocol';
 import { FileCheck, FileList, FileReferenceValue, FileUses } from '@tidemark/protocol/admin/files';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
-import type { CataloguePosition, FileReferrer, FileScope } from '../files/file-catalogue.ts';
 import { BytesAnswer, type Call, route } from '../http/route.ts';
 import { pageOf } from './paging.ts';
 import { Empty, pageQuery, SourceId, UserId } from './shapes.ts';
@@ -162,13 +162,13 @@ const where = route({
   query: pageQuery('`next` of the answer', 'Inspection/anna/17', {}),
   answer: FileUses,
   handle: async ({ context, params, query }) => {
-    const position: CataloguePosition = pageOf(query);
+    const position: FilePosition = pageOf(query);
     const { objects, next } = await context.files.catalogue.where(sha256In(params.sha256), position);
     return { objects: objects.map(shownUse), next };
   },
 });
 
-function shownUse({ source, owner, object }: FileReferrer) {
+function shownUse({ source, owner, object }: FileObject) {
   return {
     source,
     user: owner.kind === 'user' ? owner.login : null,

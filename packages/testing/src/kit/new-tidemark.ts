@@ -16,7 +16,7 @@ export interface TestTidemark {
 export async function newTidemark(
   options: { readonly store?: Store; readonly clock?: SettableClock; readonly limits?: Partial<Limits> } & Pick<
     TidemarkParts,
-    'adapters' | 'jobs' | 'pace' | 'loginsKeptMs' | 'server' | 'wait' | 'pullWaitMs'
+    'adapters' | 'jobs' | 'pace' | 'loginsKeptMs' | 'server' | 'wait' | 'pullWaitMs' | 'fileRules'
   > = {},
 ): Promise<TestTidemark> {
   const random = seededRandom(1);

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { makeUser, openDevice, type Reply, type TestDevice } from '@tidemark/testing/kit';
+import { Caller, makeUser, openDevice, type Reply, type TestDevice } from '@tidemark/testing/kit';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 let server: TestServer;
+let admin: Caller;
 let boat: TestDevice;
 let other: TestDevice;
 
@@ -13,9 +14,14 @@ beforeAll(async () => {
   await makeUser(server, 'other');
   boat = await openDevice(server, 'boat');
   other = await openDevice(server, 'other');
+  admin = new Caller(server.url, server.token);
+  await admin.post('/rc/v1/sources', { name: 'Photo', partition_type: 'user' });
 });
 
-afterAll(() => server.close());
+afterAll(async () => {
+  admin.close();
+  await server.close();
+});
 
 const sha256Of = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
 const TUS = { 'tus-resumable': '1.0.0' };
@@ -56,6 +62,19 @@ async function upload(device: TestDevice, bytes: Buffer): Promise<string> {
   return sha256;
 }
 
+/** Uploads a file to which an object of the user refers. */
+async function uploadReferred(bytes: Buffer): Promise<string> {
+  const sha256 = await upload(boat, bytes);
+  await refer(sha256, bytes.length);
+  return sha256;
+}
+
+async function refer(sha256: string, size: number): Promise<void> {
+  const photo = { $file: { sha256, size, type: 'text/plain' } };
+  const body = { user_id: 'boat', objects: { [sha256]: { photo } } };
+  expect((await admin.post('/app/v1/Photo/push_objects', body)).status).toBe(200);
+}
+
 describe('uploads of devices', () => {
   it('[FILES-50] a file is uploaded in pieces, and each answer says how much is durable', async () => {
     const bytes = newBytes('in pieces ', 1_000);
@@ -78,6 +97,8 @@ describe('uploads of devices', () => {
     expect((await begin(boat, sha256, bytes.length)).headers['upload-offset']).toBe('400');
     const last = await append(boat, sha256, 400, bytes.subarray(400));
     expect([last.status, last.headers['upload-offset']]).toEqual([204, '1000']);
+    expect((await download(boat, sha256)).status).toBe(404);
+    await refer(sha256, bytes.length);
     expect((await download(boat, sha256)).text).toBe(bytes.toString());
   });
 
@@ -92,6 +113,7 @@ describe('uploads of devices', () => {
   it('[FILES-50] an empty file is stored by its creation', async () => {
     const sha256 = sha256Of('');
     expect((await begin(boat, sha256, 0)).headers['upload-offset']).toBe('0');
+    await refer(sha256, 0);
     expect((await download(boat, sha256)).text).toBe('');
   });
 
@@ -179,7 +201,7 @@ describe('uploads of devices', () => {
 describe('downloads of devices', () => {
   it('[FILES-54] a part is sent for a range, the whole for none, and nothing for one behind the end', async () => {
     const bytes = newBytes('0123456789', 1_000);
-    const sha256 = await upload(boat, bytes);
+    const sha256 = await uploadReferred(bytes);
     const whole = await download(boat, sha256);
     expect([whole.status, whole.headers['content-length'], whole.headers.etag]).toEqual([200, '1000', `"${sha256}"`]);
     for (const [range, first, last] of [
@@ -199,7 +221,7 @@ describe('downloads of devices', () => {
   });
 
   it('[FILES-55] a file that does not exist and one of others get the same answer', async () => {
-    const sha256 = await upload(boat, newBytes('secret '));
+    const sha256 = await uploadReferred(newBytes('secret '));
     const replies = [
       await download(other, sha256),
       await download(other, sha256Of('nothing')),
@@ -211,7 +233,7 @@ describe('downloads of devices', () => {
   });
 
   it('[FILES-56] a stored page of HTML is downloaded, never shown, and a picture is shown', async () => {
-    const page = await download(boat, await upload(boat, Buffer.from('<html><script>alert(1)</script></html>')));
+    const page = await download(boat, await uploadReferred(Buffer.from('<html><script>alert(1)</script></html>')));
     expect(page.headers).toMatchObject({
       'content-type': 'application/octet-stream',
       'content-disposition': 'attachment',
@@ -221,13 +243,13 @@ describe('downloads of devices', () => {
       'cache-control': 'private, max-age=31536000, immutable',
     });
     const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), newBytes('picture ')]);
-    const picture = await download(boat, await upload(boat, png));
+    const picture = await download(boat, await uploadReferred(png));
     expect(picture.headers).toMatchObject({ 'content-type': 'image/png', 'content-disposition': 'inline' });
     expect(picture.headers['content-security-policy']).toBe("sandbox; default-src 'none'");
   });
 
   it('[FILES-54] HEAD answers the headers of a download without its bytes', async () => {
-    const sha256 = await upload(boat, newBytes('head '));
+    const sha256 = await uploadReferred(newBytes('head '));
     const path = `/sync/v1/files/${sha256}`;
     const reply = await boat.api.send({ method: 'HEAD', path, headers: {}, body: null });
     expect([reply.status, reply.headers['content-length'], reply.text]).toEqual([200, '100', '']);

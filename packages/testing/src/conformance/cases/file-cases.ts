@@ -4,12 +4,13 @@ import type { ConformanceCase, Expected, Sent } from '../conformance-case.ts';
 import { listWith, Matcher, MOMENT } from '../matcher.ts';
 import { get, json, post, refused } from '../requests.ts';
 import { byDevice, signsIn } from './device-requests.ts';
-import { aUser } from './fixtures.ts';
+import { aSource, aUser, push } from './fixtures.ts';
 
 const FILES = '/sync/v1/files';
 /** The hashes of the texts `hello` and `other`. */
 const HELLO = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 const OTHER = 'd9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa';
+const HELLO_FILE = { $file: { sha256: HELLO, size: 5, type: 'text/plain' } };
 const TUS = { 'tus-resumable': '1.0.0' };
 
 const bare = (status: number): Expected => ({ kind: 'bare', status });
@@ -71,6 +72,12 @@ export const fileCases: readonly ConformanceCase[] = [
       [{ method: 'OPTIONS', path: FILES, token: 'none' }, bare(204)],
       [begins(HELLO), bare(201)],
       [sends(HELLO, 'hello'), bare(204)],
+      [byDevice(get(`${FILES}/${HELLO}`)), refused('file_not_found')],
+      aSource(name('Photo')),
+      [
+        post(push(name('Photo'), 'push_objects'), { user_id: name('anna'), objects: { 1: { photo: HELLO_FILE } } }),
+        json({ source: name('Photo'), user_id: name('anna'), changed: 1, unchanged: 0, seq: 1 }),
+      ],
       [byDevice(get(`${FILES}/${HELLO}`)), binary],
       [begins(OTHER), bare(201)],
       [call('HEAD', `${FILES}/uploads/${OTHER}`, {}), bare(200)],

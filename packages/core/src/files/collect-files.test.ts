@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import { memoryFileBytes, newTidemark } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { userPartition } from '../ports/owner.ts';
+import type { CollectPosition, CollectReport } from './collect-files.ts';
+import type { FileSender } from './file-arrivals.ts';
+
+const HOUR_MS = 3_600_000;
+const GRACE_MS = 24 * HOUR_MS;
+const SIZE = 100;
+const BACKEND: FileSender = { kind: 'backend' };
+const hash = (name: string) => createHash('sha256').update(name).digest('hex');
+const file = (name: string) => ({ $file: { sha256: hash(name), size: SIZE, type: 'image/jpeg' } });
+
+async function scene() {
+  const test = await newTidemark();
+  const { tidemark, clock } = test;
+  const bytes = memoryFileBytes(clock);
+  const order = { source: 'Order', user_id: 'ada' };
+  return {
+    ...{ ...test, bytes, order },
+    send: async (name: string, by: FileSender = BACKEND) => {
+      const arrival = { sha256: hash(name), size: SIZE, by };
+      await tidemark.files.arriving(arrival);
+      bytes.put(hash(name), SIZE);
+      await tidemark.files.stored(arrival);
+    },
+    refer: (name: string, id = '1') => tidemark.objects.push({ ...order, objects: { [id]: { photo: file(name) } } }),
+    forget: (id = '1') => tidemark.objects.pushDeletes({ ...order, objects: [id] }),
+    /** A whole round, one file at a time. */
+    collect: async () => {
+      const sum = { filesRemoved: 0, bytesRemoved: 0, uploadsDropped: 0 };
+      let position: CollectPosition | undefined;
+      for (let portions = 0; portions < 1_000; portions++) {
+        const report: CollectReport = await tidemark.files.collect(bytes, { position, itemsMax: 1 });
+        sum.filesRemoved += report.filesRemoved;
+        sum.bytesRemoved += report.bytesRemoved;
+        sum.uploadsDropped += report.uploadsDropped;
+        if (report.next === null) return sum;
+        position = report.next;
+      }
+      throw new Error('the round never ends');
+    },
+  };
+}
+
+const NOTHING = { filesRemoved: 0, bytesRemoved: 0, uploadsDropped: 0 };
+const ONE_FILE = { ...NOTHING, filesRemoved: 1, bytesRemoved: SIZE };
+
+it('[FILES-17] a file goes when nothing has referred to it for the grace period, with all that is known of it', async () => {
+  const { tidemark, store, clock, bytes, send, refer, forget, collect } = await scene();
+  await send('photo', { kind: 'user', login: 'ada' });
+  await send('other');
+  await refer('photo');
+  await refer('other', '2');
+  clock.advance(2 * GRACE_MS);
+  expect(await collect()).toEqual(NOTHING);
+  await forget();
+  expect(await collect()).toEqual(NOTHING);
+  clock.advance(GRACE_MS - 1);
+  expect(await collect()).toEqual(NOTHING);
+  clock.advance(1);
+  expect(await collect()).toEqual(ONE_FILE);
+  expect([...bytes.files.keys()]).toEqual([hash('other')]);
+  expect(await tidemark.files.find(hash('photo'))).toBe(null);
+  expect(await tidemark.files.usage()).toMatchObject({ files: 1, bytes: SIZE });
+  for (const kind of ['file', 'file_claim', 'file_sender', 'file_missing'] as const) {
+    expect(await store.listEntries({ kind, prefix: [hash('photo')], limit: 1 })).toEqual([]);
+  }
+  const again = { sha256: hash('photo'), size: 10_737_418_240, by: { kind: 'user', login: 'ada' } } as const;
+  expect(await tidemark.files.begin(again)).toBe('needed');
+});
+
+it('[FILES-17] a file that came before its object, or whose object came back, stays', async () => {
+  const { tidemark, clock, send, refer, forget, collect } = await scene();
+  await send('photo');
+  clock.advance(GRACE_MS - 1);
+  expect(await collect()).toEqual(NOTHING);
+  await refer('photo');
+  clock.advance(GRACE_MS);
+  expect(await collect()).toEqual(NOTHING);
+  await forget();
+  await collect();
+  clock.advance(GRACE_MS - 1);
+  await refer('photo');
+  clock.advance(GRACE_MS);
+  expect(await collect()).toEqual(NOTHING);
+  expect(await tidemark.files.mayRead('ada', hash('photo'))).toMatchObject({ isStored: true });
+  await forget();
+  await collect();
+  clock.advance(GRACE_MS - 1);
+  await tidemark.files.begin({ sha256: hash('photo'), size: SIZE, by: BACKEND });
+  clock.advance(GRACE_MS - 1);
+  expect(await collect()).toEqual(NOTHING);
+  clock.advance(1);
+  expect(await collect()).toEqual(ONE_FILE);
+});
+
+it('[FILES-18] a reference that is committed while the file is removed keeps it', async () => {
+  const { tidemark, clock, bytes, send, refer, collect } = await scene();
+  await send('photo');
+  clock.advance(GRACE_MS);
+  bytes.onAside = async () => void (await refer('photo'));
+  expect(await collect()).toEqual(NOTHING);
+  expect(bytes.files.has(hash('photo'))).toBe(true);
+  expect(await tidemark.files.mayRead('ada', hash('photo'))).toMatchObject({ isStored: true });
+});
+
+it('[FILES-18] a file that is sent, or referred to, when its removal has been decided is missing and sent again', async () => {
+  const { tidemark, clock, bytes, send, refer, collect } = await scene();
+  await send('photo');
+  await send('plan');
+  clock.advance(GRACE_MS);
+  bytes.onAnswer = async (sha256) => void (sha256 === hash('photo') ? await refer('photo') : await send('plan'));
+  await collect();
+  expect([...bytes.files.keys()]).toEqual([hash('plan')]);
+  expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: false, references: 1 });
+  expect(await tidemark.files.find(hash('plan'))).toMatchObject({ is_stored: true });
+  expect(await tidemark.files.usage()).toMatchObject({ files: 1, missing: 1 });
+  expect(await tidemark.files.begin({ sha256: hash('photo'), size: SIZE, by: BACKEND })).toBe('needed');
+});
+
+it('[FILES-18] a commit that was under way while its claim was taken for idle claims again', async () => {
+  const { tidemark, store, clock, bytes, send, refer, forget, collect } = await scene();
+  await send('photo');
+  await refer('photo');
+  await forget();
+  await collect();
+  clock.advance(GRACE_MS);
+  const { commit } = store;
+  let isFirst = true;
+  store.commit = async (given) => {
+    if (isFirst) {
+      isFirst = false;
+      clock.advance(GRACE_MS);
+      await collect();
+      clock.advance(GRACE_MS);
+      await collect();
+    }
+    return commit.call(store, given);
+  };
+  await refer('photo');
+  expect(await store.objectsWithFile(userPartition('Order', 'ada'), hash('photo'), 1)).toEqual(['1']);
+  await collect();
+  clock.advance(GRACE_MS);
+  await collect();
+  const found = await tidemark.files.find(hash('photo'));
+  expect(found).toMatchObject({ references: 1, is_stored: bytes.files.has(hash('photo')) });
+});
+
+it('[FILES-19] a removal that was interrupted is finished or undone, and expired uploads are dropped', async () => {
+  const { clock, bytes, send, refer, collect } = await scene();
+  await send('photo');
+  await send('plan');
+  await refer('plan');
+  clock.advance(GRACE_MS);
+  for (const name of ['photo', 'plan', 'unknown']) {
+    const sha256 = hash(name);
+    bytes.aside.set(sha256, { sha256, size: SIZE, storedMs: 0 });
+    bytes.files.delete(sha256);
+  }
+  bytes.uploads.set('old', { id: 'old', changedMs: clock.nowMs() - 7 * GRACE_MS });
+  bytes.uploads.set('new', { id: 'new', changedMs: clock.nowMs() - 7 * GRACE_MS + 1 });
+  expect(await collect()).toEqual({ ...ONE_FILE, uploadsDropped: 1 });
+  expect([[...bytes.files.keys()], bytes.aside.size, [...bytes.uploads.keys()]]).toEqual([[hash('plan')], 0, ['new']]);
+});
+
+it('[FILES-19] bytes of which nothing is known go after the grace period, and those of a missing file are found', async () => {
+  const { tidemark, clock, bytes, refer, collect } = await scene();
+  bytes.put(hash('unknown'), SIZE);
+  bytes.put(hash('photo'), SIZE);
+  await refer('photo');
+  expect(await collect()).toEqual(NOTHING);
+  expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: true, senders: [] });
+  clock.advance(GRACE_MS);
+  expect(await collect()).toEqual(ONE_FILE);
+  expect([...bytes.files.keys()]).toEqual([hash('photo')]);
+});
+
+it('[FILES-19] a file that never came and that nothing refers to is missing no longer', async () => {
+  const { tidemark, store, clock, refer, forget, collect } = await scene();
+  await refer('photo');
+  await forget();
+  expect(await tidemark.files.usage()).toMatchObject({ missing: 1 });
+  await collect();
+  expect(await tidemark.files.usage()).toMatchObject({ missing: 0 });
+  await refer('photo');
+  expect(await tidemark.files.usage()).toMatchObject({ missing: 1 });
+  await forget();
+  await collect();
+  clock.advance(GRACE_MS);
+  await collect();
+  expect(await store.countEntries('file')).toBe(0);
+});
+
+it('[FILES-20] files of a deleted user, of a deleted source and of a reset go, unless somebody else refers to them', async () => {
+  const { tidemark, clock, bytes, order, send, refer, collect } = await scene();
+  for (const name of ['own', 'shared', 'product']) await send(name, { kind: 'user', login: 'ada' });
+  await refer('own');
+  await tidemark.objects.push({ ...order, objects: { 2: { photo: file('shared') } } });
+  await tidemark.objects.push({
+    source: 'Product',
+    objects: { 1: { photo: file('shared') }, 2: { photo: file('product') } },
+  });
+  clock.advance(GRACE_MS);
+  await tidemark.users.delete('ada');
+  expect(await collect()).toEqual(ONE_FILE);
+  expect([...bytes.files.keys()].sort()).toEqual([hash('shared'), hash('product')].sort());
+  expect(await tidemark.files.mayRead('bob', hash('shared'))).toMatchObject({ isStored: true });
+  await tidemark.sources.drop('Product');
+  expect(await collect()).toMatchObject({ filesRemoved: 2 });
+  await send('last');
+  await tidemark.reset();
+  clock.advance(GRACE_MS);
+  expect(await collect()).toEqual(ONE_FILE);
+  expect(bytes.files.size).toBe(0);
+});
+
+it('[FILES-20] nothing of a deleted user stays at the files of a group, which its members still read', async () => {
+  const { tidemark, store, send, collect } = await scene();
+  await tidemark.sources.declare({ name: 'Job', partition_type: 'group' });
+  for (const login of ['ada', 'bob']) await tidemark.groups.set(login, ['north']);
+  const { client_id: client } = await tidemark.clients.register('ada', {});
+  const create = { op_id: 'op1', source: 'Job', op: 'create', id: 'j1', attributes: { photo: file('photo') } } as const;
+  await tidemark.devices.push({ user: 'ada', client }, { changes: [create] });
+  await send('photo', { kind: 'user', login: 'ada' });
+  await tidemark.users.delete('ada');
+  await collect();
+  expect(await tidemark.files.mayRead('bob', hash('photo'))).toMatchObject({ isStored: true });
+  const kinds = ['file', 'file_claim', 'file_sender', 'file_usage'] as const;
+  const entries = await Promise.all(kinds.map((kind) => store.listEntries({ kind, prefix: [], limit: 10 })));
+  expect(JSON.stringify(entries)).not.toContain('ada');
+});

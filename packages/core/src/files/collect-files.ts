@@ -1,0 +1,309 @@
+import { allEntries } from '../entries/all-entries.ts';
+import { refs } from '../entries/refs.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { FileBytes } from '../ports/file-bytes.ts';
+import type { EntryWrite, Store } from '../ports/store.ts';
+import type { Sources } from '../sources/sources.ts';
+import { isStored } from './file-arrivals.ts';
+import {
+  claimOf,
+  claimText,
+  claimWrite,
+  type FileRecord,
+  fileRemovals,
+  fileWrites,
+  type ReadClaim,
+  type ReadSender,
+  readFile,
+  readGeneration,
+  readUsage,
+  senderOf,
+  usageWrite,
+} from './file-entries.ts';
+
+/** Where a round of the collector goes on. */
+export interface CollectPosition {
+  readonly stage: 'unfinished' | 'files' | 'bytes' | 'uploads';
+  readonly after?: string | undefined;
+}
+
+export interface CollectBudget {
+  /** Absent: the round begins. */
+  readonly position?: CollectPosition | undefined;
+  /** Files or uploads that are looked at. */
+  readonly itemsMax: number;
+}
+
+export interface CollectReport {
+  /** Null: the round is over. */
+  readonly next: CollectPosition | null;
+  readonly filesRemoved: number;
+  readonly bytesRemoved: number;
+  readonly uploadsDropped: number;
+}
+
+export interface FileCollectorPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly sources: Sources;
+  readonly rules: { readonly graceMs: number; readonly uploadExpiresMs: number };
+  /** Notes that the engine has bytes that were taken for missing. */
+  readonly found: (sha256: string, size: number) => Promise<void>;
+}
+
+type Portion = Partial<Omit<CollectReport, 'next'>> & { readonly after: string | null };
+
+const NEXT_STAGE: Readonly<Record<CollectPosition['stage'], CollectPosition | null>> = {
+  unfinished: { stage: 'files' },
+  files: { stage: 'bytes' },
+  bytes: { stage: 'uploads' },
+  uploads: null,
+};
+const NOTHING = { filesRemoved: 0, bytesRemoved: 0, uploadsDropped: 0 };
+
+/**
+ * Deletes files that nothing refers to. A claim without a reference is first marked as idle, which makes every commit fail
+ * that was guarded by the claim as it was before. When it is still idle and without a reference after the grace period, it
+ * goes, and a file without claims goes after the same time without anybody sending it. The entry of the file decides
+ * about the bytes: it is changed to `isRemoved`, if nobody has changed it since it was read, while the bytes are out of the
+ * way. Every step may be repeated, and a crash between two of them is finished by the next round.
+ */
+export class FileCollector {
+  readonly #ports: FileCollectorPorts;
+  readonly #store: Store;
+
+  constructor(ports: FileCollectorPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+  }
+
+  /** Looks at a bounded number of files. */
+  async collect(bytes: FileBytes, { position = { stage: 'unfinished' }, itemsMax }: CollectBudget) {
+    const { stage, after } = position;
+    const portion = await this.#portion(stage, bytes, { after, limit: itemsMax });
+    const { after: reached, ...counts } = portion;
+    const next = reached === null ? NEXT_STAGE[stage] : { stage, after: reached };
+    return { ...NOTHING, ...counts, next } satisfies CollectReport;
+  }
+
+  #portion(
+    stage: CollectPosition['stage'],
+    bytes: FileBytes,
+    page: { readonly after: string | undefined; readonly limit: number },
+  ): Promise<Portion> {
+    switch (stage) {
+      case 'unfinished':
+        return this.#finishRemovals(bytes);
+      case 'files':
+        return this.#collectFiles(bytes, page);
+      case 'bytes':
+        return this.#collectUnknown(bytes, page);
+      case 'uploads':
+        return this.#dropUploads(bytes, page);
+    }
+  }
+
+  async #finishRemovals(bytes: FileBytes): Promise<Portion> {
+    for (const sha256 of await bytes.unfinishedRemovals()) {
+      await bytes.remove(sha256, async () => isStored((await readFile(this.#store, sha256)).value));
+    }
+    return { after: null };
+  }
+
+  async #collectFiles(bytes: FileBytes, { after, limit }: Page): Promise<Portion> {
+    const from = after === undefined ? {} : { after: [after] };
+    const entries = await this.#store.listEntries({ kind: 'file', prefix: [], limit, ...from });
+    let [filesRemoved, bytesRemoved] = [0, 0];
+    for (const { key } of entries) {
+      const removed = await this.#collectFile(bytes, key[0] ?? '');
+      if (removed === null) continue;
+      filesRemoved++;
+      bytesRemoved += removed;
+    }
+    const last = entries.at(-1)?.key[0] ?? null;
+    return { after: entries.length < limit ? null : last, filesRemoved, bytesRemoved };
+  }
+
+  /** Returns the bytes that were removed; null: the file stays, or has no bytes. */
+  async #collectFile(bytes: FileBytes, sha256: string): Promise<number | null> {
+    let isLive = false;
+    for await (const entry of allEntries(this.#store, 'file_claim', [sha256])) {
+      if (await this.#keepsFile(sha256, claimOf(entry))) isLive = true;
+    }
+    await this.#clearSenders(sha256);
+    return isLive ? null : this.#collectIdle(bytes, sha256);
+  }
+
+  /** Returns whether an object refers to the file where it was claimed. */
+  async #keepsFile(sha256: string, claim: ReadClaim): Promise<boolean> {
+    const nowMs = this.#ports.clock.nowMs();
+    if (await this.#isReferenced(sha256, claim)) {
+      await this.#keepClaim(sha256, claim);
+      return true;
+    }
+    const isGone = await this.#isGone(claim);
+    const { idleSinceMs } = claim;
+    if (!isGone && idleSinceMs !== null && nowMs < idleSinceMs + this.#ports.rules.graceMs) return false;
+    if (idleSinceMs === null) {
+      await this.#write([claimWrite(claim, { idleSinceMs: nowMs })]);
+      if (!isGone) return false;
+    }
+    return this.#dropClaim(sha256, claim);
+  }
+
+  /** Looks for a reference once more: since the claim is idle, a commit that makes one has changed it before. */
+  async #dropClaim(sha256: string, { key }: ReadClaim): Promise<boolean> {
+    const entry = await this.#store.readEntry({ kind: 'file_claim', key });
+    if (entry === null) return false;
+    const claim = claimOf(entry);
+    if (claim.idleSinceMs === null || (await this.#isReferenced(sha256, claim))) return true;
+    return !(await this.#write([{ kind: 'file_claim', key, value: null, expect: claim.version }]));
+  }
+
+  /** A claim of a user who was deleted becomes one of the backend, so that nothing of the user stays. */
+  async #keepClaim(sha256: string, claim: ReadClaim): Promise<void> {
+    const { login, partition, generation, key, version } = claim;
+    const isOfNobody = login !== null && (await readGeneration(this.#store, login)) !== generation;
+    if (!isOfNobody || partition.owner.kind === 'user') {
+      if (claim.idleSinceMs !== null) await this.#write([claimWrite(claim, { idleSinceMs: null })]);
+      return;
+    }
+    const ref = refs.fileClaim(sha256, partition, null);
+    const entry = await this.#store.readEntry(ref);
+    const old = entry === null ? null : claimOf(entry);
+    const isProven = claim.isProven || old?.isProven === true;
+    const heir = { isProven, generation: null, client: null, atMs: claim.atMs, idleSinceMs: null };
+    await this.#write([
+      { kind: 'file_claim', key, value: null, expect: version },
+      { ...ref, value: claimText(heir), expect: old?.version ?? 0 },
+    ]);
+  }
+
+  async #isReferenced(sha256: string, { partition }: ReadClaim): Promise<boolean> {
+    return (await this.#store.objectsWithFile(partition, sha256, 1)).length > 0;
+  }
+
+  /** Whether nothing can be written to the partition of a claim any more. */
+  async #isGone({ partition: { source, owner }, generation }: ReadClaim): Promise<boolean> {
+    if (!(await this.#ports.sources.has(source))) return true;
+    return owner.kind === 'user' && (await readGeneration(this.#store, owner.login)) !== generation;
+  }
+
+  /** A file that nothing refers to is missing no longer, and goes when it has no claims and nobody has sent it of late. */
+  async #collectIdle(bytes: FileBytes, sha256: string): Promise<number | null> {
+    const file = await readFile(this.#store, sha256);
+    const { value } = file;
+    if (value === null) return null;
+    if (value.isRemoved === true) {
+      await this.#clearSenders(sha256);
+      await this.#write(fileRemovals(sha256, file));
+      return null;
+    }
+    const isClaimed = (await this.#claims(sha256, 1)).length > 0;
+    if (isClaimed || this.#ports.clock.nowMs() < value.touchedMs + this.#ports.rules.graceMs) {
+      if (value.missingSinceMs !== null)
+        await this.#write(fileWrites(sha256, file, { ...value, missingSinceMs: null }));
+      return null;
+    }
+    return this.#remove(bytes, sha256, file.version);
+  }
+
+  async #remove(bytes: FileBytes, sha256: string, version: number): Promise<number | null> {
+    let removed: FileRecord | null = null;
+    let isAsked = false;
+    const isWanted = async () => {
+      isAsked = true;
+      removed = await this.#markRemoved(sha256, version);
+      return removed === null;
+    };
+    await bytes.remove(sha256, isWanted);
+    // Without bytes there was nothing to ask about.
+    if (!isAsked) await isWanted();
+    const record = removed as FileRecord | null;
+    if (record === null) return null;
+    await this.#clearSenders(sha256);
+    const file = await readFile(this.#store, sha256);
+    if (file.value?.isRemoved === true) await this.#write(fileRemovals(sha256, file));
+    return isStored(record) ? record.size : null;
+  }
+
+  /** Null: somebody has sent or claimed the file since it was read. */
+  async #markRemoved(sha256: string, version: number): Promise<FileRecord | null> {
+    const file = await readFile(this.#store, sha256);
+    if (file.value === null || file.version !== version || (await this.#claims(sha256, 1)).length > 0) return null;
+    const { value } = file;
+    const writes = fileWrites(sha256, file, { ...value, storedAtMs: null, missingSinceMs: null, isRemoved: true });
+    if (isStored(value)) {
+      const one = { generation: null, files: -1, bytes: -value.size };
+      writes.push(usageWrite(null, await readUsage(this.#store, null), one));
+    }
+    return (await this.#write(writes)) ? value : null;
+  }
+
+  /** Forgets who has sent a file that was removed since, and users who were deleted; gives them back their quota. */
+  async #clearSenders(sha256: string): Promise<void> {
+    for await (const entry of allEntries(this.#store, 'file_sender', [sha256])) {
+      const sender = senderOf(entry);
+      const { value } = await readFile(this.#store, sha256);
+      const isOfLife = value !== null && value.isRemoved !== true && value.life === sender.life;
+      if (isOfLife && (await this.#isCurrent(sender))) continue;
+      await this.#forget(sender);
+    }
+  }
+
+  async #forget({ key, version, login, generation, size }: ReadSender): Promise<void> {
+    const writes: EntryWrite[] = [{ kind: 'file_sender', key, value: null, expect: version }];
+    const usage = login === null ? null : await readUsage(this.#store, login);
+    if (login !== null && usage?.value?.generation === generation) {
+      writes.push(usageWrite(login, usage, { generation, files: -1, bytes: -size }));
+    }
+    await this.#write(writes);
+  }
+
+  async #isCurrent({ login, generation }: ReadSender): Promise<boolean> {
+    return login === null || (await readGeneration(this.#store, login)) === generation;
+  }
+
+  /** Removes bytes of which nothing is known, and notes that those of a missing file are here. */
+  async #collectUnknown(bytes: FileBytes, { after, limit }: Page): Promise<Portion> {
+    const kept = await bytes.list({ after, limit });
+    let [filesRemoved, bytesRemoved] = [0, 0];
+    for (const { sha256, size, storedMs } of kept) {
+      const { value } = await readFile(this.#store, sha256);
+      if (value !== null && value.isRemoved !== true) {
+        if (!isStored(value)) await this.#ports.found(sha256, size);
+        continue;
+      }
+      if (this.#ports.clock.nowMs() < storedMs + this.#ports.rules.graceMs) continue;
+      await bytes.remove(sha256, async () => {
+        const now = (await readFile(this.#store, sha256)).value;
+        return now !== null && now.isRemoved !== true;
+      });
+      filesRemoved++;
+      bytesRemoved += size;
+    }
+    return { after: kept.length < limit ? null : (kept.at(-1)?.sha256 ?? null), filesRemoved, bytesRemoved };
+  }
+
+  async #dropUploads(bytes: FileBytes, { after, limit }: Page): Promise<Portion> {
+    const uploads = await bytes.listUploads({ after, limit });
+    const nowMs = this.#ports.clock.nowMs();
+    const expired = uploads.filter(({ changedMs }) => changedMs + this.#ports.rules.uploadExpiresMs <= nowMs);
+    for (const { id } of expired) await bytes.dropUpload(id);
+    return { after: uploads.length < limit ? null : (uploads.at(-1)?.id ?? null), uploadsDropped: expired.length };
+  }
+
+  #claims(sha256: string, limit: number) {
+    return this.#store.listEntries({ kind: 'file_claim', prefix: [sha256], limit });
+  }
+
+  /** False: something is not as it was read; the next round looks again. */
+  async #write(writes: readonly EntryWrite[]): Promise<boolean> {
+    return (await this.#store.writeEntries({ writes, guards: [] })).status === 'written';
+  }
+}
+
+interface Page {
+  readonly after: string | undefined;
+  readonly limit: number;
+}

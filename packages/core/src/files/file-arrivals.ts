@@ -1,0 +1,218 @@
+import { Refusal } from '@tidemark/protocol';
+import { quoted } from '../admission/admit-name.ts';
+import { generationGuard } from '../admission/admit-write.ts';
+import { refuseGone } from '../admission/refuse-gone.ts';
+import { allEntries } from '../entries/all-entries.ts';
+import { refs } from '../entries/refs.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
+import type { EntryWrite, Guard, Store } from '../ports/store.ts';
+import { randomId } from '../primitives/base62.ts';
+import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import type { FileAccess } from './file-access.ts';
+import {
+  claimOf,
+  claimWrite,
+  type FileRecord,
+  fileWrites,
+  readFile,
+  readGeneration,
+  readSender,
+  readUsage,
+  usageWrite,
+  type Versioned,
+} from './file-entries.ts';
+
+/** Who sends the bytes of a file. */
+export type FileSender = { readonly kind: 'backend' } | { readonly kind: 'user'; readonly login: string };
+
+/** A file whose bytes arrive. */
+export interface FileArrival {
+  readonly sha256: string;
+  readonly size: number;
+  readonly by: FileSender;
+}
+
+export interface FileArrivalsPorts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly access: FileAccess;
+  /** Bytes of all stored files that one user has sent. */
+  readonly quotaBytes: number;
+}
+
+/** Follows the bytes of files from the first question to the moment at which they are durable. */
+export class FileArrivals {
+  readonly #ports: FileArrivalsPorts;
+  readonly #store: Store;
+
+  constructor(ports: FileArrivalsPorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+  }
+
+  /**
+   * Tells whether the sender has to send the bytes. A user who could not read the file has to, even if it is here: who only
+   * knows the hash must not learn that.
+   */
+  begin(arrival: FileArrival): Promise<'present' | 'needed'> {
+    return retryOnConflict(async () => {
+      const file = await readFile(this.#store, arrival.sha256);
+      const login = loginOf(arrival.by);
+      if (isStored(file.value) && (await this.#hasFile(login, arrival.sha256, file.value))) {
+        return (await this.#keep(arrival, file, file.value)) ? 'present' : null;
+      }
+      await this.#requireRoom(arrival);
+      return 'needed';
+    });
+  }
+
+  /** Keeps the collector off the bytes that become a file now. */
+  async arriving(arrival: FileArrival): Promise<void> {
+    await this.#requireRoom(arrival);
+    await retryOnConflict(async () => {
+      const file = await readFile(this.#store, arrival.sha256);
+      const next = { ...this.#alive(arrival, file.value), touchedMs: this.#ports.clock.nowMs() };
+      return this.#write(fileWrites(arrival.sha256, file, next));
+    });
+  }
+
+  /** Notes that the bytes are durable. They count for the sender once, however often they were sent. */
+  async stored(arrival: FileArrival): Promise<void> {
+    const { sha256, size, by } = arrival;
+    const login = loginOf(by);
+    const { store, clock } = this.#ports;
+    await retryOnConflict(async () => {
+      const file = await readFile(store, sha256);
+      const nowMs = clock.nowMs();
+      const alive = this.#alive(arrival, file.value);
+      const wasStored = isStored(file.value);
+      const storedAtMs = wasStored ? alive.storedAtMs : nowMs;
+      const next = { ...alive, size, storedAtMs, missingSinceMs: null, touchedMs: nowMs };
+      const generation = login === null ? null : await readGeneration(store, login);
+      if (login !== null && generation === null) {
+        throw new Refusal('user_not_found', `the user ${quoted(login)} was deleted meanwhile`);
+      }
+      const writes = [
+        ...fileWrites(sha256, file, next),
+        ...(await this.#senderWrites(arrival, next.life, generation)),
+        ...(await this.#provenClaims(sha256, login, generation)),
+      ];
+      if (!wasStored) {
+        const one = { generation: null, files: 1, bytes: size };
+        writes.push(usageWrite(null, await readUsage(store, null), one));
+      }
+      return this.#write(writes, login === null || generation === null ? [] : [generationGuard(login, generation)]);
+    });
+  }
+
+  /** Notes that the bytes are gone. Devices that have the file send it again. */
+  async lost(sha256: string): Promise<void> {
+    const { store, clock } = this.#ports;
+    await retryOnConflict(async () => {
+      const file = await readFile(store, sha256);
+      const { value } = file;
+      if (!isStored(value)) return true;
+      const claims = await store.listEntries({ kind: 'file_claim', prefix: [sha256], limit: 1 });
+      const missingSinceMs = claims.length === 0 ? null : clock.nowMs();
+      const next = { ...value, storedAtMs: null, missingSinceMs };
+      const one = { generation: null, files: -1, bytes: -value.size };
+      return this.#write([...fileWrites(sha256, file, next), usageWrite(null, await readUsage(store, null), one)]);
+    });
+  }
+
+  /** Notes that bytes are here of which the sender is not known, for example after a restore. */
+  async found(sha256: string, size: number): Promise<void> {
+    const { store, clock } = this.#ports;
+    await retryOnConflict(async () => {
+      const file = await readFile(store, sha256);
+      const { value } = file;
+      if (value === null || value.isRemoved === true || isStored(value)) return true;
+      const next = { ...value, size, storedAtMs: clock.nowMs(), missingSinceMs: null };
+      const one = { generation: null, files: 1, bytes: size };
+      return this.#write([...fileWrites(sha256, file, next), usageWrite(null, await readUsage(store, null), one)]);
+    });
+  }
+
+  /** A user who may read the file has it, and so has one who has sent it. A backend has every file. */
+  async #hasFile(login: string | null, sha256: string, { life }: FileRecord): Promise<boolean> {
+    if (login === null) return true;
+    const sender = await readSender(this.#store, sha256, login);
+    const hasSent = sender?.life === life && sender.generation === (await readGeneration(this.#store, login));
+    return hasSent || this.#ports.access.mayRead(login, sha256);
+  }
+
+  /** Keeps the file for whoever was told that it is here, and makes their earlier references good. */
+  async #keep({ sha256, by }: FileArrival, file: Versioned<FileRecord>, value: FileRecord): Promise<boolean> {
+    const login = loginOf(by);
+    const generation = login === null ? null : await readGeneration(this.#store, login);
+    const claims = await this.#provenClaims(sha256, login, generation);
+    const next = { ...value, touchedMs: this.#ports.clock.nowMs() };
+    return (await this.#write([...fileWrites(sha256, file, next), ...claims])) !== null;
+  }
+
+  #alive({ size }: FileArrival, old: FileRecord | null): FileRecord {
+    if (old !== null && old.isRemoved !== true) return old;
+    const life = randomId(this.#ports.random);
+    const nobody = { type: null, name: null, storedAtMs: null, missingSinceMs: null };
+    return { life, size, ...nobody, touchedMs: this.#ports.clock.nowMs() };
+  }
+
+  async #senderWrites({ sha256, size, by }: FileArrival, life: string, generation: number | null) {
+    const login = loginOf(by);
+    const old = await readSender(this.#store, sha256, login);
+    if (old?.life === life && old.generation === generation) return [];
+    const value = JSON.stringify({ life, generation, size });
+    const writes: EntryWrite[] = [{ ...refs.fileSender(sha256, login), value, expect: old?.version ?? 0 }];
+    // What was sent in an earlier life of the file still counts.
+    if (login !== null && old?.generation !== generation) {
+      writes.push(usageWrite(login, await readUsage(this.#store, login), { generation, files: 1, bytes: size }));
+    }
+    return writes;
+  }
+
+  /** References that were made before the bytes came count from now on. */
+  async #provenClaims(sha256: string, login: string | null, generation: number | null): Promise<EntryWrite[]> {
+    const writes: EntryWrite[] = [];
+    for await (const entry of allEntries(this.#store, 'file_claim', [sha256])) {
+      const claim = claimOf(entry);
+      if (claim.isProven || claim.login !== login) continue;
+      if (login !== null && claim.generation !== generation) continue;
+      writes.push(claimWrite(claim, { isProven: true }));
+    }
+    return writes;
+  }
+
+  async #requireRoom({ sha256, size, by }: FileArrival): Promise<void> {
+    const login = loginOf(by);
+    if (login === null) return;
+    const generation = await readGeneration(this.#store, login);
+    const { value } = await readUsage(this.#store, login);
+    const used = value !== null && value.generation === generation ? value.bytes : 0;
+    const { quotaBytes } = this.#ports;
+    if (used + size <= quotaBytes) return;
+    const sender = await readSender(this.#store, sha256, login);
+    if (sender !== null && sender.generation === generation) return;
+    const detail =
+      `the files of ${quoted(login)} have ${used} bytes, and with these ${size} they would have more than the ` +
+      `${quotaBytes} allowed; files that nothing refers to any more are deleted later and make room`;
+    throw new Refusal('quota_exceeded', detail);
+  }
+
+  /** Null: something is not as it was read. */
+  async #write(writes: readonly EntryWrite[], guards: readonly Guard[] = []): Promise<true | null> {
+    const result = await this.#store.writeEntries({ writes, guards });
+    if (result.status === 'gone') throw refuseGone(result.guard);
+    return result.status === 'written' ? true : null;
+  }
+}
+
+/** Whether the bytes are here. */
+export function isStored(file: FileRecord | null): file is FileRecord & { readonly storedAtMs: number } {
+  return file !== null && file.storedAtMs !== null && file.isRemoved !== true;
+}
+
+function loginOf(by: FileSender): string | null {
+  return by.kind === 'user' ? by.login : null;
+}

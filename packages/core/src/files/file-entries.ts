@@ -1,0 +1,149 @@
+import { parseJson } from '@tidemark/protocol';
+import { refs } from '../entries/refs.ts';
+import { partitionFrom } from '../ports/owner.ts';
+import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
+
+/** What is known of a file that an object refers to, or that somebody has sent. */
+export interface FileRecord {
+  /** Another one after the file was removed: who had sent it before has to send it again. */
+  readonly life: string;
+  readonly size: number;
+  /** Media type and name of the reference that came first; null: there was none, or it has no name. */
+  readonly type: string | null;
+  readonly name: string | null;
+  /** Null: the bytes are not here. */
+  readonly storedAtMs: number | null;
+  /** Since when an object refers to bytes that are not here; null: none does. */
+  readonly missingSinceMs: number | null;
+  /** When somebody last sent the file, was told that it is here, or referred to it for the first time. */
+  readonly touchedMs: number;
+  /** True: the bytes were removed, and what belongs to the file is being cleared. */
+  readonly isRemoved?: boolean;
+}
+
+/** Says who has referred to a file in a partition. It is written before the reference, and stays as long as there is one. */
+export interface FileClaim {
+  /** Whether somebody who had the file has referred to it here: the backend, or a user who had sent it or could read it. */
+  readonly isProven: boolean;
+  /** The generation of the user who owns the partition, else of the user who referred to the file; null: of nobody. */
+  readonly generation: number | null;
+  /** The device that referred to the file; null: none did. */
+  readonly client: string | null;
+  readonly atMs: number;
+  /** Since when nothing in the partition refers to the file, as far as the collector has seen; null: something does. */
+  readonly idleSinceMs: number | null;
+}
+
+/** Says who has sent the bytes of a file. */
+export interface SenderRecord {
+  readonly life: string;
+  readonly generation: number | null;
+  readonly size: number;
+}
+
+/** How much a user has sent, or all have. */
+export interface FileUsage {
+  readonly generation: number | null;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** An entry as it was read; `version` is 0 when there is none. */
+export interface Versioned<T> {
+  readonly value: T | null;
+  readonly version: number;
+}
+
+/** A claim with what its key says. */
+export interface ReadClaim extends FileClaim {
+  readonly key: readonly string[];
+  readonly version: number;
+  readonly partition: PartitionKey;
+  /** Null: the backend. */
+  readonly login: string | null;
+}
+
+/** A sender with what its key says. */
+export interface ReadSender extends SenderRecord {
+  readonly key: readonly string[];
+  readonly version: number;
+  /** Null: the backend. */
+  readonly login: string | null;
+}
+
+const CLAIM_PARTITION_AT = 1;
+const NO_USAGE: FileUsage = { generation: null, files: 0, bytes: 0 };
+
+function readValue<T>(entry: Entry | null): Versioned<T> {
+  return entry === null ? { value: null, version: 0 } : { value: parseJson(entry.value) as T, version: entry.version };
+}
+
+export async function readFile(store: Store, sha256: string): Promise<Versioned<FileRecord>> {
+  return readValue(await store.readEntry(refs.file(sha256)));
+}
+
+export async function readUsage(store: Store, login: string | null): Promise<Versioned<FileUsage>> {
+  return readValue(await store.readEntry(refs.fileUsage(login)));
+}
+
+export async function readSender(store: Store, sha256: string, login: string | null): Promise<ReadSender | null> {
+  const entry = await store.readEntry(refs.fileSender(sha256, login));
+  return entry === null ? null : senderOf(entry);
+}
+
+export function senderOf({ key, value, version }: Entry): ReadSender {
+  return { ...(parseJson(value) as SenderRecord), key, version, login: key[1] ?? null };
+}
+
+export function claimOf({ key, value, version }: Entry): ReadClaim {
+  const parts = key.slice(CLAIM_PARTITION_AT);
+  const length = parts[0] === 'shared' ? 2 : 3;
+  const partition = partitionFrom(parts.slice(0, length));
+  return { ...(parseJson(value) as FileClaim), key, version, partition, login: parts[length] ?? null };
+}
+
+/** A claim that was read has members of its key as well. */
+export function claimText({ isProven, generation, client, atMs, idleSinceMs }: FileClaim): string {
+  return JSON.stringify({ isProven, generation, client, atMs, idleSinceMs });
+}
+
+/** Changes a claim, which must be as it was read. */
+export function claimWrite(claim: ReadClaim, change: Partial<FileClaim>): EntryWrite {
+  return { kind: 'file_claim', key: claim.key, value: claimText({ ...claim, ...change }), expect: claim.version };
+}
+
+export async function readGeneration(store: Store, login: string): Promise<number | null> {
+  return (await store.readEntry(refs.generation(login)))?.version ?? null;
+}
+
+/**
+ * Writes what is known of a file, together with its entry in the list of missing ones. It expects the file as it was read,
+ * so that of two calls about one file the second one reads again.
+ */
+export function fileWrites(sha256: string, { value: old, version }: Versioned<FileRecord>, next: FileRecord) {
+  const writes: EntryWrite[] = [{ ...refs.file(sha256), value: JSON.stringify(next), expect: version }];
+  const before = old?.missingSinceMs ?? null;
+  const { missingSinceMs: after } = next;
+  if (before !== null && before !== after) writes.push({ ...refs.fileMissing(before, sha256), value: null });
+  if (after !== null && before !== after) writes.push({ ...refs.fileMissing(after, sha256), value: 'true' });
+  return writes;
+}
+
+/** Removes all that is known of a file, and its entry in the list of missing ones. */
+export function fileRemovals(sha256: string, { value: old, version }: Versioned<FileRecord>): EntryWrite[] {
+  const since = old?.missingSinceMs ?? null;
+  const removal: EntryWrite = { ...refs.file(sha256), value: null, expect: version };
+  return since === null ? [removal] : [removal, { ...refs.fileMissing(since, sha256), value: null }];
+}
+
+/** Adds to a usage. That of a user who was deleted begins anew with the next user of this login. */
+export function usageWrite(
+  login: string | null,
+  { value, version }: Versioned<FileUsage>,
+  change: FileUsage,
+): EntryWrite {
+  const { generation } = change;
+  const old = value === null || value.generation !== generation ? NO_USAGE : value;
+  const next = { generation, files: old.files + change.files, bytes: old.bytes + change.bytes };
+  return { ...refs.fileUsage(login), value: JSON.stringify(next), expect: version };
+}

@@ -1,0 +1,374 @@
+import { createHash } from 'node:crypto';
+import type { Upload } from '@tidemark/protocol';
+import { newTidemark, openMemoryStore, refusalOf, seededRandom, type TestTidemark } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+import type { Adapter } from '../ports/adapter.ts';
+import { groupPartition, userPartition } from '../ports/owner.ts';
+import type { FileSender } from './file-arrivals.ts';
+
+const SIZE = 100;
+const hash = (name: string) => createHash('sha256').update(name).digest('hex');
+const file = (name: string) => ({ $file: { sha256: hash(name), size: SIZE, type: 'image/jpeg', name: `${name}.jpg` } });
+const BACKEND: FileSender = { kind: 'backend' };
+const by = (login: string): FileSender => ({ kind: 'user', login });
+
+interface Scene extends TestTidemark {
+  /** Sends the bytes of a file. */
+  readonly send: (name: string, sender: FileSender) => Promise<void>;
+  readonly mayRead: (user: string, name: string) => Promise<boolean>;
+  /** Pushes, as a backend does, an object that refers to a file; an object without a name refers to none. */
+  readonly refer: (
+    call: { source?: string; user_id?: string; group?: string; id?: string },
+    name?: string,
+  ) => Promise<void>;
+  /** Makes such an object on a device of the user. */
+  readonly write: (user: string, change: Partial<Upload>, name: string) => Promise<string>;
+}
+
+/** A Tidemark in which ada and bob are in the group `north` of the source `Job`. */
+async function scene(options: Parameters<typeof newTidemark>[0] = {}): Promise<Scene> {
+  const test = await newTidemark(options);
+  const { tidemark } = test;
+  await tidemark.sources.declare({ name: 'Job', partition_type: 'group' });
+  for (const login of ['ada', 'bob']) await tidemark.groups.set(login, ['north']);
+  let ops = 0;
+  return {
+    ...test,
+    send: async (name, sender) => {
+      const arrival = { sha256: hash(name), size: SIZE, by: sender };
+      await tidemark.files.arriving(arrival);
+      await tidemark.files.stored(arrival);
+    },
+    mayRead: async (user, name) => (await tidemark.files.mayRead(user, hash(name))) !== null,
+    refer: async ({ source = 'Order', id = '1', ...whose }, name) => {
+      const objects = { [id]: name === undefined ? { photo: null } : { photo: file(name) } };
+      await tidemark.objects.push({ source, objects, ...whose });
+    },
+    write: async (user, change, name) => {
+      const { client_id: client } = await tidemark.clients.register(user, {});
+      const whole = { op_id: `op${++ops}`, source: 'Order', op: 'create', id: 'd1', attributes: { photo: file(name) } };
+      const changes = [{ ...whole, ...change } as Upload];
+      const [outcome] = await tidemark.devices.push({ user, client }, { changes });
+      expect(outcome).toMatchObject({ status: 'applied' });
+      return client;
+    },
+  };
+}
+
+describe('who may read a file', () => {
+  it('[FILES-5] a file that the backend refers to is read by those who read the object, once it is here', async () => {
+    const { tidemark, refer, send, mayRead } = await scene();
+    await refer({ user_id: 'ada' }, 'photo');
+    expect(await tidemark.files.mayRead('ada', hash('photo'))).toEqual({
+      sha256: hash('photo'),
+      size: SIZE,
+      isStored: false,
+    });
+    await send('photo', BACKEND);
+    expect(await tidemark.files.mayRead('ada', hash('photo'))).toMatchObject({ isStored: true });
+    expect(await mayRead('bob', 'photo')).toBe(false);
+    await refer({ source: 'Product' }, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(true);
+    await refer({ source: 'Product' });
+    expect(await mayRead('bob', 'photo')).toBe(false);
+  });
+
+  it('[FILES-6] a hash that a user only knows opens nothing in an object of their own', async () => {
+    const { refer, send, write, mayRead } = await scene();
+    await refer({ user_id: 'ada' }, 'photo');
+    await send('photo', BACKEND);
+    await write('bob', {}, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(false);
+    await write('bob', { source: 'Job', id: 'j1' }, 'photo');
+    expect([await mayRead('bob', 'photo'), await mayRead('ada', 'photo')]).toEqual([false, true]);
+  });
+
+  it('[FILES-6] a user who can read a file passes it on by a reference, and keeps it so', async () => {
+    const { refer, send, write, mayRead } = await scene();
+    await refer({ user_id: 'ada' }, 'photo');
+    await send('photo', BACKEND);
+    await write('ada', { source: 'Job', id: 'j1' }, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(true);
+    await write('bob', {}, 'photo');
+    await refer({ source: 'Job', group: 'north', id: 'j1' });
+    expect(await mayRead('bob', 'photo')).toBe(true);
+  });
+
+  it('[FILES-7] a reference that was made before its bytes came is good once its author has sent them', async () => {
+    const { write, send, mayRead } = await scene();
+    await write('ada', { source: 'Job', id: 'j1' }, 'photo');
+    await send('photo', by('bob'));
+    expect([await mayRead('ada', 'photo'), await mayRead('bob', 'photo')]).toEqual([false, false]);
+    await send('photo', by('ada'));
+    expect([await mayRead('ada', 'photo'), await mayRead('bob', 'photo')]).toEqual([true, true]);
+  });
+
+  it('[FILES-8] who has left the group cannot read its files any more, also by references of their own', async () => {
+    const { tidemark, refer, send, write, mayRead } = await scene();
+    await refer({ source: 'Job', group: 'north' }, 'photo');
+    await send('photo', BACKEND);
+    expect(await mayRead('bob', 'photo')).toBe(true);
+    await tidemark.groups.set('bob', []);
+    expect(await mayRead('bob', 'photo')).toBe(false);
+    await write('bob', {}, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(false);
+  });
+
+  it('[FILES-8] an adapter that names the groups of users is asked at every question', async () => {
+    let groups: readonly string[] = ['east'];
+    let asked = 0;
+    const adapter = {
+      groups: async () => {
+        asked++;
+        return groups;
+      },
+    } as unknown as Adapter;
+    const { tidemark, refer, send, mayRead } = await scene({ adapters: { find: () => adapter } });
+    await tidemark.sources.declare({ name: 'Site', partition_type: 'group', adapter: 'backend' });
+    const { client_id: client } = await tidemark.clients.register('bob', {});
+    await tidemark.devices.pull({ user: 'bob', client }, { sources: new Map([['Site', { groups: new Map() }]]) });
+    await refer({ source: 'Site', group: 'east' }, 'photo');
+    await send('photo', BACKEND);
+    asked = 0;
+    expect([await mayRead('bob', 'photo'), asked]).toEqual([true, 1]);
+    groups = [];
+    expect(await mayRead('bob', 'photo')).toBe(false);
+    asked = 0;
+    expect([await mayRead('bob', 'photo'), asked]).toEqual([false, 0]);
+  });
+
+  it('[FILES-9] a backend that repeats the reference of a device which lacks the file proves nothing', async () => {
+    const adapter = {
+      update: async () => ({ isPushed: true }),
+      query: async () => ({ objects: {} }),
+    } as unknown as Adapter;
+    const { tidemark, refer, send, write, mayRead } = await scene({ adapters: { find: () => adapter } });
+    await tidemark.sources.declare({ name: 'Visit', partition_type: 'user', adapter: 'backend' });
+    await refer({ user_id: 'ada' }, 'photo');
+    await send('photo', by('ada'));
+    await refer({ source: 'Visit', user_id: 'bob', id: 'v1' });
+    await write('bob', { source: 'Visit', op: 'update', id: 'v1' }, 'photo');
+    await refer({ source: 'Visit', user_id: 'bob', id: 'v1' }, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(false);
+    await refer({ user_id: 'bob' }, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(true);
+    await refer({ user_id: 'bob' });
+    await send('photo', BACKEND);
+    expect(await mayRead('bob', 'photo')).toBe(true);
+  });
+
+  it('[FILES-10] objects that move to another group take their files along, and nothing that was not proven', async () => {
+    const { tidemark, refer, send, write, mayRead } = await scene();
+    await refer({ user_id: 'ada' }, 'photo');
+    await send('photo', BACKEND);
+    await refer({ source: 'Job', group: 'north' }, 'plan');
+    await send('plan', BACKEND);
+    await write('bob', { source: 'Job', id: 'guess' }, 'photo');
+    await tidemark.groups.set('bob', ['south']);
+    await tidemark.objects.move({ source: 'Job', from: 'north', to: 'south', objects: ['1', 'guess'] });
+    expect([await mayRead('bob', 'plan'), await mayRead('bob', 'photo')]).toEqual([true, false]);
+  });
+
+  it('[FILES-5] what was proven in the data of a user is not true of the next user of this login', async () => {
+    const { tidemark, refer, send, write, mayRead } = await scene();
+    await refer({ user_id: 'bob' }, 'photo');
+    await send('photo', BACKEND);
+    await tidemark.users.delete('bob');
+    await tidemark.users.create({ attributes: { login: 'bob', password: 'long enough' } });
+    await write('bob', {}, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(false);
+  });
+
+  it('[FILES-5] a file with many references is found by the partitions of its reader', async () => {
+    const { tidemark, refer, send, mayRead } = await scene();
+    for (let at = 0; at < 120; at++) {
+      await tidemark.objects.push({
+        source: 'Job',
+        group: `g${String(at).padStart(3, '0')}`,
+        objects: { 1: { logo: file('logo') } },
+      });
+    }
+    await send('logo', BACKEND);
+    expect(await mayRead('ada', 'logo')).toBe(false);
+    await refer({ user_id: 'ada' }, 'logo');
+    expect([await mayRead('ada', 'logo'), await mayRead('bob', 'logo')]).toEqual([true, false]);
+  });
+});
+
+describe('references in writes', () => {
+  it('[FILES-11] every kind of write keeps the index of files', async () => {
+    const { tidemark, store } = await scene();
+    const order = { source: 'Order', user_id: 'ada' };
+    const files = () => store.listFiles(userPartition('Order', 'ada'), { limit: 10 });
+    const { objects } = tidemark;
+    const [a, b] = [hash('a'), hash('b')].sort();
+    await objects.push({ ...order, objects: { 1: { photo: file('a') } } });
+    expect(await files()).toEqual([hash('a')]);
+    await objects.push({ ...order, objects: { 1: { title: 'x', more: [file('b')] } } });
+    expect(await files()).toEqual([a, b]);
+    await objects.push({ ...order, objects: { 1: { title: 'y' } }, whole: true });
+    expect(await files()).toEqual([]);
+    await objects.fastInsert({ ...order, objects: { 2: { photo: file('a') } } });
+    await objects.fastUpdate({ ...order, delete_data: {}, data: { 1: { photo: file('b') } } });
+    expect(await files()).toEqual([a, b]);
+    await objects.replace({ ...order, objects: { 1: { photo: file('a') }, 3: { photo: file('a') } }, since: null });
+    expect(await files()).toEqual([hash('a')]);
+    await objects.fastDelete({ ...order, data: { 1: { photo: file('a') } } });
+    await objects.pushDeletes({ ...order, objects: ['3'] });
+    expect(await files()).toEqual([]);
+    const findings = [];
+    for await (const finding of tidemark.verify()) findings.push(finding);
+    expect(findings).toEqual([]);
+  });
+
+  it('[FILES-12] writes without files read and write nothing more, and neither do those that keep their files', async () => {
+    const memory = openMemoryStore({ random: seededRandom(3) });
+    const calls: string[] = [];
+    const store = new Proxy(memory, {
+      get: (engine, name) => {
+        const member: unknown = Reflect.get(engine, name, engine);
+        if (typeof member !== 'function') return member;
+        calls.push(String(name));
+        return member.bind(engine);
+      },
+    });
+    const { tidemark, refer } = await scene({ store });
+    const order = { source: 'Order', user_id: 'ada' };
+    const callsOf = async (work: () => Promise<unknown>) => {
+      calls.length = 0;
+      await work();
+      return calls.filter((name) => name !== 'commit' && name !== 'readObjects').join(' ');
+    };
+    await refer({ user_id: 'ada' }, 'photo');
+    const plain = await callsOf(() => tidemark.objects.push({ ...order, objects: { 2: { a: 1 } } }));
+    expect(plain).not.toContain('writeEntries');
+    expect(await callsOf(() => tidemark.objects.push({ ...order, objects: { 1: { a: 1 } } }))).toBe(plain);
+    expect(await callsOf(() => tidemark.objects.pushDeletes({ ...order, objects: ['1'] }))).toBe(plain);
+    expect(await callsOf(() => tidemark.objects.push({ ...order, objects: { 2: { p: file('photo') } } }))).not.toBe(
+      plain,
+    );
+  });
+
+  it('[FILES-11] many objects with many files are written at once', async () => {
+    const { tidemark, store } = await scene();
+    const objects = Object.fromEntries(
+      Array.from({ length: 150 }, (_, at) => [`o${at}`, { photo: file(`f${at % 70}`) }]),
+    );
+    await tidemark.objects.push({ source: 'Job', group: 'north', objects });
+    expect((await store.listFiles(groupPartition('Job', 'north'), { limit: 100 })).length).toBe(70);
+    expect((await tidemark.files.usage()).missing).toBe(70);
+  });
+});
+
+describe('sending files', () => {
+  it('[FILES-13] a file that is here is sent again by who could not read it, and by nobody else', async () => {
+    const { tidemark, refer, send } = await scene();
+    const begin = (login: string) => tidemark.files.begin({ sha256: hash('photo'), size: SIZE, by: by(login) });
+    expect(await begin('ada')).toBe('needed');
+    await send('photo', by('ada'));
+    expect([await begin('ada'), await begin('bob')]).toEqual(['present', 'needed']);
+    await refer({ user_id: 'bob' }, 'photo');
+    expect(await begin('bob')).toBe('present');
+    expect(await tidemark.files.begin({ sha256: hash('photo'), size: SIZE, by: BACKEND })).toBe('present');
+    await tidemark.files.lost(hash('photo'));
+    expect([await begin('ada'), await begin('bob')]).toEqual(['needed', 'needed']);
+  });
+
+  it('[FILES-14] the bytes that a user has sent count once in the quota, up to its last byte', async () => {
+    const fileRules = { quotaBytes: 2 * SIZE, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
+    const { tidemark, send } = await scene({ fileRules });
+    const begin = (name: string, size = SIZE) => tidemark.files.begin({ sha256: hash(name), size, by: by('ada') });
+    await send('one', by('ada'));
+    await send('one', by('ada'));
+    expect(await begin('two')).toBe('needed');
+    expect(await refusalOf(begin('two', SIZE + 1))).toBe('quota_exceeded');
+    await send('two', by('ada'));
+    expect(await refusalOf(begin('three', 1))).toBe('quota_exceeded');
+    expect(await refusalOf(tidemark.files.arriving({ sha256: hash('three'), size: 1, by: by('ada') }))).toBe(
+      'quota_exceeded',
+    );
+    expect(await begin('two')).toBe('present');
+    await send('three', by('bob'));
+    await send('four', BACKEND);
+    expect(await tidemark.files.usage()).toEqual({ files: 4, bytes: 4 * SIZE, missing: 0, oldest_missing_since: null });
+    await tidemark.users.delete('ada');
+    await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    expect(await begin('three', 2 * SIZE)).toBe('needed');
+  });
+
+  it('[FILES-13] a user who was deleted while the bytes came has sent nothing', async () => {
+    const { tidemark } = await scene();
+    const arrival = { sha256: hash('photo'), size: SIZE, by: by('ada') };
+    await tidemark.files.arriving(arrival);
+    await tidemark.users.delete('ada');
+    expect(await refusalOf(tidemark.files.stored(arrival))).toBe('user_not_found');
+  });
+});
+
+describe('lists of files', () => {
+  it('[FILES-15] a file that an object refers to is missing until it has arrived, with its device, its size and since when', async () => {
+    const { tidemark, clock, write, send, refer } = await scene();
+    const since = new Date(clock.nowMs()).toISOString();
+    const client = await write('ada', {}, 'photo');
+    clock.advance(1_000);
+    await refer({ source: 'Product' }, 'plan');
+    expect(await tidemark.files.usage()).toEqual({ files: 0, bytes: 0, missing: 2, oldest_missing_since: since });
+    const first = await tidemark.files.list({ kind: 'missing' }, { limit: 1 });
+    const devices = [{ user_id: 'ada', client_id: client }];
+    const photo = {
+      sha256: hash('photo'),
+      size: SIZE,
+      type: 'image/jpeg',
+      name: 'photo.jpg',
+      is_stored: false,
+      stored_at: null,
+    };
+    expect(first.files).toEqual([{ ...photo, missing_since: since, references: 1, senders: [], devices }]);
+    const second = await tidemark.files.list({ kind: 'missing' }, { limit: 1, after: String(first.next) });
+    expect(second.files.map(({ name, devices: none }) => [name, none])).toEqual([['plan.jpg', []]]);
+    expect((await tidemark.files.waitingOn(client, 10)).map(({ sha256 }) => sha256)).toEqual([hash('photo')]);
+    expect(await tidemark.files.waitingOn('another', 10)).toEqual([]);
+    await send('photo', by('ada'));
+    expect(await tidemark.files.find(hash('photo'))).toMatchObject({
+      is_stored: true,
+      missing_since: null,
+      senders: ['ada'],
+    });
+    expect((await tidemark.files.list({ kind: 'missing' }, {})).files.map(({ name }) => name)).toEqual(['plan.jpg']);
+    await tidemark.files.lost(hash('photo'));
+    expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: false, devices });
+    expect(await tidemark.files.usage()).toMatchObject({ files: 0, bytes: 0, missing: 2 });
+  });
+
+  it('[FILES-16] files are listed by source and by user, and say which objects refer to them', async () => {
+    const { tidemark, refer, write, send } = await scene();
+    await refer({ user_id: 'ada' }, 'a');
+    await refer({ source: 'Job', group: 'north', id: 'j1' }, 'b');
+    await refer({ source: 'Job', group: 'north', id: 'j2' }, 'a');
+    await write('bob', { source: 'Job', id: 'j3' }, 'c');
+    await send('d', by('bob'));
+    const names = async (scope: Parameters<typeof tidemark.files.list>[0]) => {
+      const { files } = await tidemark.files.list(scope, {});
+      return ['a', 'b', 'c', 'd'].filter((name) => files.some(({ sha256 }) => sha256 === hash(name))).join('');
+    };
+    expect(await names({ kind: 'all' })).toBe('abcd');
+    expect(await names({ kind: 'source', source: 'Job' })).toBe('abc');
+    expect(await names({ kind: 'user', user: 'ada' })).toBe('a');
+    expect(await names({ kind: 'user', user: 'bob' })).toBe('cd');
+    const first = await tidemark.files.where(hash('a'), { limit: 1 });
+    const second = await tidemark.files.where(hash('a'), { limit: 1, after: String(first.next) });
+    expect([...first.objects, ...second.objects]).toEqual([
+      { ...groupPartition('Job', 'north'), object: 'j2' },
+      { ...userPartition('Order', 'ada'), object: '1' },
+    ]);
+    expect(second.next).toBe(null);
+    const pages: string[] = [];
+    for (let after: string | undefined, more = true; more && pages.length < 9; ) {
+      const page = await tidemark.files.list({ kind: 'all' }, { limit: 3, ...(after === undefined ? {} : { after }) });
+      pages.push(...page.files.map(({ sha256 }) => sha256));
+      after = page.next ?? undefined;
+      more = page.next !== null;
+    }
+    expect(pages).toEqual(['a', 'b', 'c', 'd'].map(hash).sort());
+  });
+});
