@@ -64,6 +64,8 @@ export interface TestServer {
   remove(source: string, ids: readonly string[], owner?: Owner): Promise<void>;
   /** Returns what the server holds. */
   objects(source: string, owner?: Owner): Promise<Readonly<Record<string, Readonly<Record<string, JsonValue>>>>>;
+  /** The files that devices have sent, by SHA-256. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
   /** Makes the user a member of these groups and no others; devices that are online notice at once. */
   setGroups(user: string, groups: readonly string[]): Promise<void>;
   /** Ends all sessions, as an administrator or a changed password does. */
@@ -109,6 +111,7 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
     network,
     password: PASSWORD,
     requests: sync.log,
+    files: sync.files.stored,
     async openDevice({ user, ...rest } = {}) {
       const device = await openDevice({ ...rest, url: URL_OF_TESTS, platform });
       devices.add(device);

@@ -14,6 +14,8 @@ export type ClientErrorCode =
   | 'store_damaged'
   | 'storage_full'
   | 'unknown_upload'
+  | 'files_unsupported'
+  | 'invalid_file'
   | 'invalid_url';
 
 /**

@@ -103,3 +103,27 @@ export const REVOCATIONS_MAX = 10;
 
 /** Calls to the server that a debug report shows. */
 export const CALLS_LOGGED_MAX = 50;
+
+/** Bytes of a file in one stored entry, in one request, and between two notes of how far a download is. The stored data depends on it. */
+export const FILE_PIECE_BYTES = 1_048_576;
+/** A request with the bytes of a file, up to the last byte of the answer. */
+export const FILE_REQUEST_MS_MAX = 120_000;
+/** Files that are sent at the same time, and that are fetched. One that stalls does not hold up the others. */
+export const FILES_SENT_AT_ONCE = 3;
+export const FILES_FETCHED_AT_ONCE = 3;
+/** Attempts of an upload whose bytes arrived with another hash. Exceeded: it has failed. */
+export const FILE_HASH_ATTEMPTS_MAX = 3;
+/** Bytes that the browser hashes at once, beside the thread. Larger files are hashed in steps. */
+export const HASHED_AT_ONCE_BYTES_MAX = 8_388_608;
+/** Bytes that are hashed in one step. Between two steps the thread is free for the app. */
+export const HASH_STEP_BYTES = 131_072;
+/** Bytes of files that are kept although the server has them, unless the app sets another limit. */
+export const FILE_CACHE_BYTES_DEFAULT = 500_000_000;
+/** Between two notes that a file was used; the files used longest ago leave the cache first. */
+export const FILE_USED_EVERY_MS = 60_000;
+/** After which bytes that belong to no file are deleted: an app that adds a file writes them before the device knows it. */
+export const FILE_ORPHAN_MS = 3_600_000;
+/** Between a change of objects and the search for files to fetch in advance. */
+export const FILE_PREFETCH_AFTER_MS = 1_000;
+/** A file in an address where the platform has no addresses of blobs, as React Native has none. */
+export const DATA_URL_BYTES_MAX = 20_000_000;

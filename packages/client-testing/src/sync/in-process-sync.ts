@@ -20,6 +20,7 @@ import {
   type SyncEvents,
   type WipedReport,
 } from '@tidemark/protocol';
+import { InProcessFiles } from './in-process-files.ts';
 
 /** A request to the sync protocol. */
 export interface SyncExchange {
@@ -37,6 +38,7 @@ type Change = SyncEvents['changed'];
 
 type Handler = (exchange: SyncExchange, session: Session, url: URL, signal: AbortSignal | null) => Promise<Response>;
 
+const FILES = '/files';
 const TOKEN_LIFE_MS = 86_400_000;
 
 interface LoginBody {
@@ -62,6 +64,7 @@ export class InProcessSync {
   sendsPages = false;
   /** Called with every event about a change, and the function that sends it. A test may lose, repeat or replace it. */
   onChanged: (change: Change, send: (change: Change) => void) => void = (change, send) => send(change);
+  readonly files = new InProcessFiles();
   /** Every request that was answered, in order. */
   readonly log: SyncExchange[] = [];
 
@@ -81,7 +84,9 @@ export class InProcessSync {
     this.log.push(exchange);
     try {
       if (path === '/login') return await this.#logIn(body as LoginBody);
-      const session = this.#sessionOf(new Headers(init.headers).get('authorization'));
+      const headers = new Headers(init.headers);
+      const session = this.#sessionOf(headers.get('authorization'));
+      if (path.startsWith(FILES)) return await this.#exchangeFile(exchange, session, headers, init.body);
       return await this.#handlerOf(exchange)(exchange, session, url, init.signal ?? null);
     } catch (error) {
       return refused(error);
@@ -123,6 +128,12 @@ export class InProcessSync {
       await this.#tidemark.clients.own(session.user, session.client);
       return handler(exchange, session, ...rest);
     };
+  }
+
+  async #exchangeFile({ method, path }: SyncExchange, session: Session, headers: Headers, bytes: unknown) {
+    await this.#tidemark.clients.own(session.user, session.client);
+    const body = bytes instanceof Uint8Array ? new Uint8Array(bytes) : new Uint8Array();
+    return this.files.answer({ method, path: path.slice(FILES.length), headers, body, client: session.client });
   }
 
   async #signOut({ client }: Session): Promise<Response> {

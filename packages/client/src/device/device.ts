@@ -13,6 +13,7 @@ import { Draft } from '../replica/draft.ts';
 import type { OutputOf, StandardSchema } from '../schemas/standard-schema.ts';
 import type { Attributes } from '../state/rows.ts';
 import type { Observable } from '../view/observable.ts';
+import { DeviceFiles } from './device-files.ts';
 import { Source } from './source.ts';
 import { UploadProblems, UploadQueue } from './upload-lists.ts';
 
@@ -32,6 +33,7 @@ export class Device {
   readonly status: Observable<DeviceStatus>;
   readonly uploads: UploadQueue;
   readonly problems: UploadProblems;
+  readonly files: DeviceFiles;
   readonly #host: DeviceHost;
   readonly #log: CallLog;
   readonly #sources = new Map<string, Source<object>>();
@@ -46,6 +48,7 @@ export class Device {
     this.status = { getSnapshot: () => host.role.status, subscribe: host.listeners.status.add };
     this.uploads = new UploadQueue(host);
     this.problems = new UploadProblems(host);
+    this.files = new DeviceFiles(host);
   }
 
   /**

@@ -3,6 +3,7 @@ import { CallLog, type LoggedCall } from '../debug/call-log.ts';
 import { Alone } from '../engine/alone.ts';
 import type { About } from '../engine/describe-device.ts';
 import type { EngineOptions } from '../engine/engine-options.ts';
+import type { FileOptions, LoadFileWork } from '../engine/file-work.ts';
 import { loadNetwork } from '../engine/load-network.ts';
 import type { MergeFunction } from '../engine/resolve-problem.ts';
 import type { GetToken } from '../engine/sessions.ts';
@@ -50,6 +51,8 @@ export interface DeviceOptions {
   readonly merge?: Readonly<Record<string, MergeFunction>>;
   /** Called after every call to the server, for a log of the app. It gets no data and no token. */
   readonly log?: (call: LoggedCall) => void;
+  /** Which files are kept, and which are fetched before the app shows them. */
+  readonly files?: FileOptions;
   /** Replaces features of the platform: React Native may need `randomBytes` and `network`. */
   readonly platform?: Partial<Platform>;
 }
@@ -57,7 +60,7 @@ export interface DeviceOptions {
 /** Opens a device: loads its stored state, and continues from there. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
   requireUrl(options.url);
-  const store = options.store ?? memoryStore();
+  const { store = memoryStore(), files = {} } = options;
   const given = platformWith(options.platform ?? {});
   const log = new CallLog(options.log ?? null);
   const platform = { ...given, fetch: log.watch(given) };
@@ -76,11 +79,19 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     about: options.about ?? {},
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
+    files,
     loadNetwork,
+    loadFileWork,
   };
   const host = await (tabs === null ? Alone.open(engineOptions) : tabs(engineOptions));
   return new Device(host, log, recorder && new recorder.ResultRecorder(host.replica, platform.after));
 }
+
+/** Loaded only where there are files. */
+const loadFileWork: LoadFileWork = async (parts) => {
+  const { FileLibrary } = await import('../files/file-library.ts');
+  return FileLibrary.open(parts);
+};
 
 /** Loads the parts of the SDK that only some apps use, all at once. */
 async function loadParts(isEarly: boolean, { sharedAs }: LocalStore, { tabs: features }: Platform) {

@@ -5,6 +5,7 @@ import { type CommandArguments, type CommandName, type CommandResult, runCommand
 import { DeviceHost, type Role } from './device-host.ts';
 import { Engine } from './engine.ts';
 import type { EngineOptions } from './engine-options.ts';
+import type { FilesUnderWay } from './file-work.ts';
 import { nextTask } from './next-task.ts';
 import type { DeviceStatus } from './status.ts';
 
@@ -34,6 +35,10 @@ export class Alone implements Role {
 
   get inFlight(): ReadonlySet<string> {
     return this.engine.inFlight;
+  }
+
+  get filesUnderWay(): FilesUnderWay {
+    return this.engine.files.underWay;
   }
 
   run<C extends CommandName>(name: C, args: CommandArguments<C>): Promise<CommandResult<C>> {

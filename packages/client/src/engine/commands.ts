@@ -53,6 +53,9 @@ const COMMANDS = {
     engine.dispatch({ type: 'pull_wanted' });
   },
 
+  /** What the part that works on files does. */
+  files: (engine: Engine, name: string, ...args: readonly unknown[]) => engine.files.run(name, args),
+
   async keepOffline(engine: Engine, isKeptOffline: boolean): Promise<void> {
     engine.keepOffline(isKeptOffline);
   },

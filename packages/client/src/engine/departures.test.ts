@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { clientError } from '../client-error.ts';
 import { Departures } from './departures.ts';
 import type { DeviceData } from './device-data.ts';
+import type { LazyFiles } from './lazy-files.ts';
 import { LazyNetwork } from './lazy-network.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -16,6 +17,7 @@ async function end({ current, isStored = true }: { readonly current: object | nu
     sessions: sessions as unknown as Sessions,
     data: {} as unknown as DeviceData,
     network: new LazyNetwork(() => Promise.reject(new Error('there is no network'))),
+    files: {} as unknown as LazyFiles,
     mayUseNetwork: () => false,
     onLeft: () => undefined,
     onEnded: () => {

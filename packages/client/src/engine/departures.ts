@@ -1,6 +1,7 @@
 import { asClientError, type ClientError } from '../client-error.ts';
 import { PAUSE_MS_MAX } from '../limits.ts';
 import type { DeviceData } from './device-data.ts';
+import type { LazyFiles } from './lazy-files.ts';
 import type { LazyNetwork } from './lazy-network.ts';
 import { revocationsIn } from './revocations.ts';
 import type { Sessions } from './sessions.ts';
@@ -9,6 +10,7 @@ interface DepartureParts {
   readonly data: DeviceData;
   readonly sessions: Sessions;
   readonly network: LazyNetwork;
+  readonly files: LazyFiles;
   readonly mayUseNetwork: () => boolean;
   /** Called when the data of the user is deleted. */
   readonly onLeft: () => void;
@@ -63,12 +65,16 @@ export class Departures {
     if (!isStored || sessions.current() === null) onEnded();
   }
 
-  /** Revokes ended sessions at the server, if there are any and there is a network. */
+  /**
+   * Deletes files of a user who has left, then revokes ended sessions at the server, if there are any and there is a network: that
+   * a device was erased is confirmed when nothing is left.
+   */
   async revoke(): Promise<void> {
-    const { data, network, mayUseNetwork } = this.#parts;
+    const { data, network, files, mayUseNetwork } = this.#parts;
     this.#cancelRevoking();
-    if (revocationsIn(data.replica.reader).length === 0 || !mayUseNetwork()) return;
     try {
+      await files.clear();
+      if (revocationsIn(data.replica.reader).length === 0 || !mayUseNetwork()) return;
       const { revoker } = await network.load();
       await revoker.flush();
     } catch {

@@ -2,6 +2,7 @@ import type { LocalStore, Table } from '../ports/local-store.ts';
 import type { CommandArguments, CommandName, CommandResult } from './commands.ts';
 import { DeviceData } from './device-data.ts';
 import type { EngineOptions } from './engine-options.ts';
+import type { FilesUnderWay } from './file-work.ts';
 import { selectedSources } from './selected-sources.ts';
 import type { DeviceStatus } from './status.ts';
 
@@ -10,6 +11,7 @@ export interface Role {
   readonly status: DeviceStatus;
   /** The op_ids of the uploads that are being sent. */
   readonly inFlight: ReadonlySet<string>;
+  readonly filesUnderWay: FilesUnderWay;
   run<C extends CommandName>(name: C, args: CommandArguments<C>): Promise<CommandResult<C>>;
   /** Called when changes of the app are stored. */
   onWritten(): void;
@@ -21,7 +23,7 @@ export interface Role {
 
 /** The data of a device, with the role that it has at the moment. */
 export class DeviceHost extends DeviceData {
-  readonly #store: LocalStore;
+  readonly store: LocalStore;
   readonly #sources: readonly string[] | null;
   #role: Role | null = null;
   #isClosed = false;
@@ -30,7 +32,7 @@ export class DeviceHost extends DeviceData {
 
   constructor({ platform, store, sources }: EngineOptions) {
     super(platform, (tables) => this.#role?.onChanged(tables));
-    this.#store = store;
+    this.store = store;
     this.#sources = sources;
   }
 
@@ -62,6 +64,6 @@ export class DeviceHost extends DeviceData {
     await this.#role?.stop();
     await this.writes.close();
     this.onClosed();
-    await this.#store.close();
+    await this.store.close();
   }
 }

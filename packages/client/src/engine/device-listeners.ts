@@ -18,6 +18,8 @@ export class DeviceListeners {
   readonly status = new Listeners();
   readonly queue = new Listeners();
   readonly problems = new Listeners();
+  /** What the device has of files, and what is under way. */
+  readonly files = new Listeners();
   readonly events: { readonly [E in keyof DeviceEvents]: Listeners<[DeviceEvents[E]]> } = {
     problem: new Listeners(),
     linked: new Listeners(),

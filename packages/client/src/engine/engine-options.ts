@@ -1,5 +1,6 @@
 import type { LocalStore } from '../ports/local-store.ts';
 import type { loadEarly } from '../replica/load-early.ts';
+import type { FileOptions, LoadFileWork } from './file-work.ts';
 import type { LoadNetwork } from './load-network.ts';
 import type { NetworkOptions } from './network-options.ts';
 
@@ -8,4 +9,6 @@ export interface EngineOptions extends NetworkOptions {
   /** Loads the last results of queries before everything else; null: everything is loaded first. */
   readonly loadEarly: typeof loadEarly | null;
   readonly loadNetwork: LoadNetwork;
+  readonly loadFileWork: LoadFileWork;
+  readonly files: FileOptions;
 }

@@ -14,12 +14,13 @@ import { pauseMs } from '../transport/pause-ms.ts';
 import { Departures } from './departures.ts';
 import type { DeviceData } from './device-data.ts';
 import type { EngineOptions } from './engine-options.ts';
+import { LazyFiles } from './lazy-files.ts';
 import { LazyNetwork } from './lazy-network.ts';
 import type { Network } from './network.ts';
 import { Sessions } from './sessions.ts';
 import type { DeviceStatus } from './status.ts';
 import { StatusBoard } from './status-board.ts';
-import { type SyncGoal, SyncWaiters } from './sync-waiters.ts';
+import { type SyncGoal, SyncWaiters, syncRefusal } from './sync-waiters.ts';
 import type { WorkScope } from './work-scope.ts';
 
 interface Work {
@@ -41,6 +42,7 @@ export class Engine {
   readonly data: DeviceData;
   readonly sessions: Sessions;
   readonly network = new LazyNetwork(() => this.#loadNetwork());
+  readonly files: LazyFiles;
   readonly departures: Departures;
   readonly #options: EngineOptions;
   readonly #board: StatusBoard;
@@ -63,8 +65,12 @@ export class Engine {
     const first = firstState(sessions.kind(), this.#mayUseNetwork());
     this.#state = first.state;
     this.#board = new StatusBoard({ data, sessions, network, tab, machine: () => this.#state });
+    const onSessionEnded = (error: ClientError) => void this.departures.end(error);
+    const isAtWork = () => isConnected(this.mode);
+    const fileParts = { options, data, sessions, network, isConnected: isAtWork, onSessionEnded };
+    this.files = new LazyFiles(fileParts, options.loadFileWork);
     this.departures = new Departures({
-      ...{ data, sessions, network, mayUseNetwork: () => this.#mayUseNetwork() },
+      ...{ data, sessions, network, files: this.files, mayUseNetwork: () => this.#mayUseNetwork() },
       onLeft: () => this.#leave(),
       onEnded: () => this.dispatch({ type: 'session_ended' }),
       onFailed: (error) => this.#fail(error),
@@ -108,6 +114,10 @@ export class Engine {
   onChanged(tables: ReadonlySet<Table>): void {
     if (tables.has('uploads')) this.data.listeners.queue.notify();
     if (tables.has('problems')) this.data.listeners.problems.notify();
+    if (tables.has('facts')) {
+      this.data.listeners.files.notify();
+      this.files.follow();
+    }
     this.#board.refresh();
   }
 
@@ -116,7 +126,7 @@ export class Engine {
    * so, if that takes no time.
    */
   sync(): Promise<void> {
-    const refusal = this.#syncRefusal();
+    const refusal = syncRefusal(this.mode);
     if (refusal !== null) return Promise.reject(refusal);
     const network = this.network.current;
     const waiting = this.#waiters.wait({ tick: network?.puller.wants.tick ?? 0, order: this.data.writes.orderNext });
@@ -158,6 +168,7 @@ export class Engine {
   async stop({ isAcknowledging = false } = {}): Promise<void> {
     this.#stopHints();
     this.departures.stop();
+    this.files.stop();
     const network = this.network.current;
     const stopped = network?.stop(isAcknowledging);
     // Work that still waits for the network part has not begun.
@@ -193,9 +204,10 @@ export class Engine {
   #perform({ state, effects }: Transition): void {
     this.#state = state;
     for (const effect of effects) this.#run(effect);
-    const refusal = this.#syncRefusal();
+    const refusal = syncRefusal(this.mode);
     if (refusal !== null) this.#waiters.fail(refusal);
     this.#board.refresh();
+    this.files.follow();
   }
 
   #run(effect: Effect): void {
@@ -288,13 +300,5 @@ export class Engine {
 
   #mayUseNetwork(): boolean {
     return !this.#isKeptOffline && (this.#options.platform.network?.isOnline() ?? true);
-  }
-
-  #syncRefusal(): ClientError | null {
-    const { mode } = this.#state;
-    if (mode === 'stopped') return clientError('closed', 'the device is closed');
-    if (mode === 'offline') return clientError('offline', 'the device is offline');
-    if (mode === 'signed_out') return clientError('signed_out', 'nobody is signed in');
-    return mode === 'needs_sign_in' ? clientError('sign_in_required', 'the session has ended; sign in again') : null;
   }
 }

@@ -36,6 +36,8 @@ async function openDevice(store: LocalStore): Promise<Device> {
       getToken: null,
       merge: {},
       loadEarly: null,
+      files: {},
+      loadFileWork: () => Promise.reject(new Error('there are no files')),
     },
     loadNetwork: () => {
       attempts++;

@@ -3,6 +3,7 @@ import type { Platform } from '../ports/platform.ts';
 import { forgetFollowed } from '../pull/followed-groups.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { WriteQueue } from '../replica/write-queue.ts';
+import { countUnsentFiles, forgetFiles } from '../state/file-rows.ts';
 import { LAST_RESULTS } from '../state/last-results.ts';
 import type { Transaction } from '../state/local-state.ts';
 import { ENDED, isSameUser, OWNER, type Owner, SESSION, type User } from '../state/owner.ts';
@@ -120,6 +121,7 @@ export class Sessions {
     tx.clear('sources', 'objects', 'staged', 'uploads', 'problems', 'acknowledgements', 'links');
     for (const key of [SESSION, OWNER, ENDED, LAST_RESULTS]) tx.delete('facts', key);
     forgetFollowed(tx);
+    forgetFiles(tx);
     if (session === null) return;
     const { token, clientId } = session;
     addRevocation(tx, { token, clientId, unsentUploads, isWiped });
@@ -136,10 +138,11 @@ export class Sessions {
 
   #requireNothingToLose(discardUploads: boolean): void {
     const { uploadsOpen } = this.#replica.views;
-    if (uploadsOpen === 0 || discardUploads) return;
+    const files = countUnsentFiles(this.#replica.reader);
+    if (uploadsOpen + files === 0 || discardUploads) return;
     throw clientError(
       'uploads_pending',
-      `${uploadsOpen} changes made here have not reached the server and would be lost`,
+      `${uploadsOpen} changes and ${files} files made here have not reached the server and would be lost`,
     );
   }
 }

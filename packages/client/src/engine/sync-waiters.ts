@@ -1,3 +1,6 @@
+import { type ClientError, clientError } from '../client-error.ts';
+import type { Mode } from '../machine/machine.ts';
+
 export interface SyncGoal {
   /** Every source must have been complete after this tick. */
   readonly tick: number;
@@ -34,4 +37,12 @@ export class SyncWaiters {
     this.#waiters.clear();
     for (const { reject } of waiters) reject(error);
   }
+}
+
+/** Why `sync()` is refused in a mode; null: it is not. */
+export function syncRefusal(mode: Mode): ClientError | null {
+  if (mode === 'stopped') return clientError('closed', 'the device is closed');
+  if (mode === 'offline') return clientError('offline', 'the device is offline');
+  if (mode === 'signed_out') return clientError('signed_out', 'nobody is signed in');
+  return mode === 'needs_sign_in' ? clientError('sign_in_required', 'the session has ended; sign in again') : null;
 }

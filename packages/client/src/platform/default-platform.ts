@@ -23,6 +23,7 @@ export function platformWith(given: Partial<Platform>): Platform {
     fetch: (url, init) => (given.fetch === undefined ? own.fetch(url, init) : given.fetch(url, init)),
     network: given.network === undefined ? own.network : given.network,
     tabs: given.tabs === undefined ? own.tabs : given.tabs,
+    sha256: () => given.sha256?.() ?? null,
   };
 }
 

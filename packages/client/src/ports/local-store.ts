@@ -1,5 +1,6 @@
 import type { JsonValue } from '@tidemark/protocol';
 import type { ClientError } from '../client-error.ts';
+import type { FileDirectory } from './file-directory.ts';
 
 /**
  * The tables that a device stores. A key is a pair; where one name is enough, the first of the pair is empty.
@@ -7,6 +8,7 @@ import type { ClientError } from '../client-error.ts';
  * | Table | Key | Value |
  * |---|---|---|
  * | facts | '', name | the session, the id of the device, when it was last up to date |
+ * | facts | 'file', SHA-256 | what the device has of a file, and whether the server has it |
  * | sources | '', source | description, token, progress of a catch-up |
  * | sources | source, group | the same of one group of the source |
  * | objects | source, id | attributes as the server has them |
@@ -68,6 +70,7 @@ export interface CommitOptions {
  * - After `close` every call rejects; `close` itself may be called again.
  * - `load` may call `onFirst` once, before it reads objects, with every row of the other tables. A store that reads
  *   everything at once does not call it.
+ * - `files` opens the place for the bytes of files, the same for every call. A store without it keeps no files.
  * - A store with `sharedAs` may be opened by several tabs under that name. It then belongs to the tab that called `load`
  *   last; commits of the others reject with `store_in_use`.
  */
@@ -76,6 +79,7 @@ export interface LocalStore {
   load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]>;
   commit(writes: readonly LocalWrite[], options?: CommitOptions): Promise<void>;
   close(): Promise<void>;
+  files?(): Promise<FileDirectory>;
   /** Called by the device once. The store calls back when it was deleted from outside, and can store nothing any more. */
   onLost?(listener: (error: ClientError) => void): void;
 }

@@ -7,10 +7,18 @@ export interface Platform {
   /** Calls back once after the delay. Returns the function that cancels it. */
   after(delayMs: number, callback: () => void): () => void;
   fetch(url: string, init: RequestInit): Promise<Response>;
+  /** Begins a SHA-256 of bytes that come in pieces. Absent or null: Node.js, WebCrypto or the SDK compute it. */
+  sha256?(): Sha256Hash | null;
   /** The network state as the platform reports it; a hint, since it is often wrong. Null: unknown. */
   readonly network: NetworkHints | null;
   /** What tabs of one origin need to share a device. Null: the platform has no tabs. */
   readonly tabs: TabFeatures | null;
+}
+
+export interface Sha256Hash {
+  update(bytes: Uint8Array): void;
+  /** Ends the computation. Returns 64 lower-case hexadecimal digits. */
+  hex(): string;
 }
 
 export interface TabFeatures {
@@ -36,6 +44,8 @@ export interface NetworkHints {
   /** The origin of the page whose scripts run. Undefined: the platform has no pages, and asks servers for no permission. */
   readonly pageOrigin?: string | undefined;
   isOnline(): boolean;
+  /** True if the user pays by the byte. Absent: it is not known. */
+  isMetered?(): boolean;
   /** Returns the unsubscribe function. */
   onChange(listener: () => void): () => void;
 }

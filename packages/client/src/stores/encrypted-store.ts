@@ -1,13 +1,10 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
+import type { FileDirectory } from '../ports/file-directory.ts';
 import type { CommitOptions, LocalKey, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
+import type { Sealer } from './sealer.ts';
 
-/** Encrypts and decrypts texts. `context` names the row: a text that was sealed for another row must not open. */
-export interface Sealer {
-  seal(text: string, context: string): Promise<string>;
-  /** Rejects if the text was sealed with another key or for another row, or was changed. */
-  open(sealed: string, context: string): Promise<string>;
-}
+export { aesGcmSealer, type Sealer } from './sealer.ts';
 
 /** A row as it is stored: both parts of its key, and its value. */
 type SealedContent = readonly [string, string, JsonValue];
@@ -18,13 +15,21 @@ type SealedContent = readonly [string, string, JsonValue];
  */
 export function encryptedStore(store: LocalStore, sealer: Sealer): LocalStore {
   const sealed = new EncryptedStore(store, sealer);
+  let files: Promise<FileDirectory> | undefined;
   return {
     ...(store.sharedAs === undefined ? {} : { sharedAs: store.sharedAs }),
     load: (onFirst) => sealed.load(onFirst),
     commit: (writes, options) => sealed.commit(writes, options),
     close: () => store.close(),
     onLost: (listener) => store.onLost?.(listener),
+    ...(store.files === undefined ? {} : { files: () => (files ??= filesOf(store, sealer)) }),
   };
+}
+
+async function filesOf(store: LocalStore, sealer: Sealer): Promise<FileDirectory> {
+  const { encryptedFiles } = await import('./encrypted-files.ts');
+  if (store.files === undefined) throw new Error('the store has no files');
+  return encryptedFiles(await store.files(), sealer);
 }
 
 class EncryptedStore {
@@ -99,33 +104,6 @@ class EncryptedStore {
   }
 }
 
-type AesKey = Parameters<typeof globalThis.crypto.subtle.encrypt>[1];
-
-const IV_BYTES = 12;
-
-/** Seals with AES-GCM of WebCrypto. The key may be one that scripts cannot read. */
-export function aesGcmSealer(key: AesKey): Sealer {
-  const { subtle } = globalThis.crypto;
-  const encoder = new TextEncoder();
-  const algorithm = (iv: Uint8Array<ArrayBuffer>, context: string) => ({
-    name: 'AES-GCM',
-    iv,
-    additionalData: encoder.encode(context),
-  });
-  return {
-    async seal(text, context) {
-      const iv = globalThis.crypto.getRandomValues(new Uint8Array(IV_BYTES));
-      const body = new Uint8Array(await subtle.encrypt(algorithm(iv, context), key, encoder.encode(text)));
-      return toBase64(new Uint8Array([...iv, ...body]));
-    },
-    async open(sealed, context) {
-      const bytes = fromBase64(sealed);
-      const iv = bytes.slice(0, IV_BYTES);
-      return new TextDecoder().decode(await subtle.decrypt(algorithm(iv, context), key, bytes.slice(IV_BYTES)));
-    },
-  };
-}
-
 function nameOf(table: Table, key: LocalKey): string {
   return JSON.stringify([table, ...key]);
 }
@@ -136,15 +114,4 @@ function contextOf(table: Table, name: string): string {
 
 function randomName(): string {
   return globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
-}
-
-/** In pieces, because a call takes only so many arguments. */
-function toBase64(bytes: Uint8Array): string {
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 8_192) text += String.fromCharCode(...bytes.subarray(at, at + 8_192));
-  return btoa(text);
-}
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
 }

@@ -2,6 +2,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm } from 'nod
 import { join } from 'node:path';
 import type { JsonValue } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
+import type { FileDirectory } from '../ports/file-directory.ts';
 import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
 import { RowMap } from '../state/row-map.ts';
 import { lockFile } from './file-lock.ts';
@@ -50,6 +51,7 @@ class FileStore implements LocalStore {
   #compactAtBytes = COMPACT_FROM_BYTES;
   #work: Promise<void> = Promise.resolve();
   #end: ClientError | null = null;
+  #files: Promise<FileDirectory> | null = null;
 
   private constructor(folder: string, unlock: () => Promise<void>, opened: Opened) {
     this.#folder = folder;
@@ -90,6 +92,13 @@ class FileStore implements LocalStore {
     await done.catch((error: unknown) => {
       throw storeError(error);
     });
+  }
+
+  files(): Promise<FileDirectory> {
+    this.#files ??= import('./file-folder.ts').then(({ openFolderFiles }) =>
+      openFolderFiles(join(this.#folder, 'files')),
+    );
+    return this.#files;
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
 import { PACKED_AGAIN_MIN, PACKS_FROM_OBJECTS, REWRITE_FROM_DELETES, ROWS_BESIDE_PACKS_MAX } from '../limits.ts';
+import type { FileDirectory } from '../ports/file-directory.ts';
 import {
   type CommitOptions,
   type LocalRow,
@@ -9,7 +10,7 @@ import {
   TABLES,
   type Table,
 } from '../ports/local-store.ts';
-import { answered, type IndexedDb, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
+import { answered, finished, type IndexedDb, type IndexedDbFactory, type IndexedDbTransaction } from './indexeddb.ts';
 import { IndexedDbConnection } from './indexeddb-connection.ts';
 import {
   applyWrites,
@@ -59,6 +60,8 @@ class IndexedDbStore implements LocalStore {
   /** Whether the table `objects` may have rows, and whether there may be packs: both until the database is loaded. */
   #mayHaveRows = true;
   #mayHavePacks = true;
+  readonly #openFiles: () => Promise<FileDirectory>;
+  #files: Promise<FileDirectory> | null = null;
   /** The objects that were there when the packs were written anew, and those that were packed since and may replace them. */
   #packed = 0;
   #packedAgain = 0;
@@ -66,6 +69,8 @@ class IndexedDbStore implements LocalStore {
   constructor(db: IndexedDb, factory: IndexedDbFactory, name: string) {
     this.sharedAs = name;
     const isSame = async (other: IndexedDb) => !this.#isTaken || (await ownerOf(other)) !== undefined;
+    this.#openFiles = () =>
+      import('./indexeddb-files.ts').then(({ openIndexedDbFiles }) => openIndexedDbFiles(factory, name));
     this.#connection = new IndexedDbConnection(db, { factory, name, version: VERSION, owner: this.#owner, isSame });
   }
 
@@ -115,6 +120,14 @@ class IndexedDbStore implements LocalStore {
     const names = [FENCE, ...tables, ...(tables.has('objects') ? [PACKS] : [])];
     const durability = options.isRepeatable === true ? 'relaxed' : 'strict';
     await this.#connection.run([names, 'readwrite', { durability }], (tx) => this.#commitIn(tx, writes, options));
+  }
+
+  files(): Promise<FileDirectory> {
+    this.#files ??= this.#openFiles().catch((error: unknown) => {
+      this.#files = null;
+      throw error;
+    });
+    return this.#files;
   }
 
   async close(): Promise<void> {
@@ -230,13 +243,6 @@ function opened(factory: IndexedDbFactory, name: string): Promise<IndexedDb> {
     db.createObjectStore(PACKS, { autoIncrement: true });
   };
   return answered(request);
-}
-
-function finished(tx: IndexedDbTransaction): Promise<void> {
-  return new Promise((resolve, reject) => {
-    tx.oncomplete = () => resolve();
-    tx.onabort = () => reject(storeError(tx.error));
-  });
 }
 
 function browserFactory(): IndexedDbFactory {

@@ -62,6 +62,14 @@ export function answered<T>(request: IndexedDbRequest<T>): Promise<T> {
   });
 }
 
+/** Resolves when the transaction is complete. */
+export function finished(tx: IndexedDbTransaction): Promise<void> {
+  return new Promise((resolve, reject) => {
+    tx.oncomplete = () => resolve();
+    tx.onabort = () => reject(storeError(tx.error));
+  });
+}
+
 /**
  * Makes Chromium begin a new log file for the databases of the origin. Otherwise it goes on with the log of a browser that was
  * killed, even if that ends in the middle of a record; it cannot read such a log at the next start, and then deletes all

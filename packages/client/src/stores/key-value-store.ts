@@ -1,6 +1,7 @@
 import { parseJson } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import { KEY_VALUE_LOG_MAX, KEY_VALUE_UNITS_MAX } from '../limits.ts';
+import type { FileDirectory } from '../ports/file-directory.ts';
 import type { CommitOptions, LocalKey, LocalRow, LocalStore, LocalWrite, Table } from '../ports/local-store.ts';
 import { storeError } from './store-error.ts';
 
@@ -23,6 +24,13 @@ export interface KeyValueStorage3 {
   removeMany(keys: string[]): Promise<void>;
 }
 
+interface KeyValueStoreOptions {
+  /** One device at a time may use a name. Default: `tidemark`. */
+  readonly name?: string;
+  /** Where the bytes of files are stored. Absent: the device keeps no files. */
+  readonly files?: FileDirectory;
+}
+
 /**
  * Opens a store over a key-value storage, which need not be able to write several keys together. A commit becomes durable
  * by one key, the next entry of a log; after some commits the log is folded into keys of the rows. One device at a
@@ -30,11 +38,11 @@ export interface KeyValueStorage3 {
  */
 export async function openKeyValueStore(
   storage: KeyValueStorage | KeyValueStorage3,
-  { name = 'tidemark' }: { readonly name?: string } = {},
+  { name = 'tidemark', files }: KeyValueStoreOptions = {},
 ): Promise<LocalStore> {
   const store = new KeyValueStore('multiGet' in storage ? storage : asPairs(storage), name);
   await store.open();
-  return store;
+  return files === undefined ? store : Object.assign(store, { files: async () => files });
 }
 
 /** An entry of the log: the writes as text, or the number of keys that hold it when it is too long for one. */

@@ -1,6 +1,7 @@
 import { type ClientError, clientError } from '../client-error.ts';
 import type { CommandArguments, CommandName, CommandResult } from '../engine/commands.ts';
 import type { DeviceHost, Role } from '../engine/device-host.ts';
+import type { FilesUnderWay } from '../engine/file-work.ts';
 import { nextTask } from '../engine/next-task.ts';
 import { type DeviceStatus, sameStatus } from '../engine/status.ts';
 import type { Table } from '../ports/local-store.ts';
@@ -10,6 +11,8 @@ import type { NewUpload } from '../state/rows.ts';
 import { StateReceiver } from './state-receiver.ts';
 import type { TabLink } from './tab-link.ts';
 import { receivedError, type SharedStatus, type SnapshotMessage, type TabMessage } from './tab-messages.ts';
+
+const NO_FILES: FilesUnderWay = new Map();
 
 interface WaitingCommand {
   readonly message: Extract<TabMessage, { readonly type: 'run' }>;
@@ -65,6 +68,10 @@ export class Follower implements Role, Keeper {
     return new Set(this.#shared?.inFlight);
   }
 
+  get filesUnderWay(): FilesUnderWay {
+    return this.#shared?.files ?? NO_FILES;
+  }
+
   get isKeptOffline(): boolean {
     return this.#shared?.isKeptOffline ?? false;
   }
@@ -84,9 +91,10 @@ export class Follower implements Role, Keeper {
   }
 
   onChanged(tables: ReadonlySet<Table>): void {
-    const { queue, problems } = this.#parts.host.listeners;
+    const { queue, problems, files } = this.#parts.host.listeners;
     if (tables.has('uploads')) queue.notify();
     if (tables.has('problems')) problems.notify();
+    if (tables.has('facts')) files.notify();
     this.#refresh();
   }
 
@@ -196,7 +204,9 @@ export class Follower implements Role, Keeper {
 
   #takeStatus(shared: SharedStatus): void {
     this.#shared = shared;
-    this.#parts.host.listeners.queue.notify();
+    const { queue, files } = this.#parts.host.listeners;
+    queue.notify();
+    files.notify();
     this.#refresh();
   }
 

@@ -38,15 +38,18 @@ export class Leader extends Alone {
     this.#host = host;
     this.#link = link;
     this.#term = term;
-    const { status, queue } = host.listeners;
+    const { status, queue, files } = host.listeners;
     const share = () => link.post({ type: 'status', term: term.id, ...this.shared });
-    this.#unsubscribe = [status.add(share), queue.add(share), ...EVENT_NAMES.map((name) => this.#forward(name))];
+    this.#unsubscribe = [
+      ...[status, queue, files].map((listeners) => listeners.add(share)),
+      ...EVENT_NAMES.map((name) => this.#forward(name)),
+    ];
     link.post({ type: 'leading', term: term.id });
   }
 
   get shared(): SharedStatus {
     const { status, inFlight, isKeptOffline } = this.engine;
-    return { status, inFlight: [...inFlight], isKeptOffline };
+    return { status, inFlight: [...inFlight], isKeptOffline, files: this.filesUnderWay };
   }
 
   override run<C extends CommandName>(name: C, args: CommandArguments<C>): Promise<CommandResult<C>> {

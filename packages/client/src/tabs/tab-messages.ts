@@ -1,6 +1,7 @@
 import { ClientError } from '../client-error.ts';
 import type { CommandName } from '../engine/commands.ts';
 import type { DeviceEvents } from '../engine/device-listeners.ts';
+import type { FilesUnderWay } from '../engine/file-work.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
 import type { User } from '../state/owner.ts';
@@ -64,6 +65,8 @@ export interface SharedStatus {
   readonly status: DeviceStatus;
   readonly inFlight: readonly string[];
   readonly isKeptOffline: boolean;
+  /** What is under way with files. A tab with an earlier version of the app does not say. */
+  readonly files?: FilesUnderWay;
 }
 
 /** An error without its class, which does not survive the way to another tab. */

@@ -4,7 +4,7 @@ import { REFRESH_PAUSE_MS, TOKEN_LIFE_USED_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { SessionRow } from '../state/rows.ts';
 import { readSession } from './read-answer.ts';
-import type { OpenCall, Wire, WireCall } from './wire.ts';
+import type { BytesAnswer, BytesCall, OpenCall, Wire, WireCall } from './wire.ts';
 
 /** Stores the session. */
 export interface SessionStore {
@@ -47,6 +47,10 @@ export class SessionCaller {
 
   open(call: Omit<OpenCall, 'token'>): Promise<Response> {
     return this.#withToken((token) => this.#wire.open({ ...call, token }));
+  }
+
+  exchange(call: Omit<BytesCall, 'token'>): Promise<BytesAnswer> {
+    return this.#withToken((token) => this.#wire.exchange({ ...call, token }));
   }
 
   async #withToken<T>(send: (token: string) => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import { parseJson, retryAfterMs } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
-import { REQUEST_MS_MAX } from '../limits.ts';
+import { FILE_REQUEST_MS_MAX, REQUEST_MS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { explainFailure, noAnswer } from './explain-failure.ts';
 import type { ReadAnswer } from './read-answer.ts';
@@ -16,6 +16,23 @@ export interface WireCall<T> {
 }
 
 export type OpenCall = Pick<WireCall<never>, 'path' | 'token' | 'signal'> & { readonly accept: string };
+
+/** A request whose body and answer are bytes. */
+export interface BytesCall {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly path: string;
+  readonly token?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes?: Uint8Array<ArrayBuffer>;
+  readonly signal: AbortSignal;
+}
+
+export interface BytesAnswer {
+  readonly headers: Headers;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+type FetchCall = Pick<BytesCall, 'path' | 'token' | 'signal'> & { readonly method: string };
 
 /** Sends requests and reads answers, with one time-out and one kind of error. It does not know the calls themselves. */
 export class Wire {
@@ -42,6 +59,20 @@ export class Wire {
     }
   }
 
+  /** Makes a request with bytes, and reads the whole answer. Browsers keep nothing of it. */
+  async exchange({ headers, bytes, ...call }: BytesCall): Promise<BytesAnswer> {
+    const limit = timeLimit(this.#platform, call.signal, FILE_REQUEST_MS_MAX);
+    try {
+      const init = { headers, cache: 'no-store', ...(bytes === undefined ? {} : { body: bytes }) } as const;
+      const response = await this.#fetch({ ...call, signal: limit.signal }, init);
+      return { headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
+    } catch (error) {
+      throw await this.#explained(error, call.signal, limit.signal);
+    } finally {
+      limit.end();
+    }
+  }
+
   /** Makes a request whose answer is a stream; the reader must detect silence. */
   async open(call: OpenCall): Promise<Response> {
     const limit = timeLimit(this.#platform, call.signal, REQUEST_MS_MAX);
@@ -54,22 +85,27 @@ export class Wire {
     }
   }
 
-  async #send(
-    { method, path, token, body }: Pick<WireCall<never>, 'method' | 'path' | 'token' | 'body'>,
+  #send(
+    call: Pick<WireCall<never>, 'method' | 'path' | 'token' | 'body'>,
     accept: string,
     signal: AbortSignal,
   ): Promise<Response> {
-    const headers: Record<string, string> = { accept };
-    if (token !== undefined) headers.authorization = `Bearer ${token}`;
-    if (body !== undefined) headers['content-type'] = 'application/json';
+    const { body } = call;
+    const isEmpty = body === undefined;
+    const headers = { accept, ...(isEmpty ? {} : { 'content-type': 'application/json' }) };
+    return this.#fetch({ ...call, signal }, { headers, ...(isEmpty ? {} : { body: JSON.stringify(body) }) });
+  }
+
+  async #fetch({ method, path, token, signal }: FetchCall, init: RequestInit): Promise<Response> {
+    const headers = { ...init.headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
     const response = await this.#platform.fetch(`${this.#url}/sync/v1${path}`, {
+      ...init,
       method,
       headers,
       signal,
       // Passwords and tokens must only go to the address that the app gave.
       redirect: 'error',
       credentials: 'omit',
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     this.#isAnswered = true;
     if (!response.ok) throw await refusalOf(response, this.#platform.nowMs());

@@ -1,0 +1,160 @@
+import { type FileReference, type FileValue, fileNameProblem, isMediaType } from '@tidemark/protocol';
+import { clientError } from '../client-error.ts';
+import type { DeviceHost } from '../engine/device-host.ts';
+import { DATA_URL_BYTES_MAX, FILE_PIECE_BYTES } from '../limits.ts';
+import { FILES, type FileRow, fileRow } from '../state/file-rows.ts';
+import { isSameUser, type User, writerOf } from '../state/owner.ts';
+import type { FileBodies } from './file-bodies.ts';
+import { type FileContent, isBlob, piecesOf } from './file-content.ts';
+import { FileHash } from './file-hash.ts';
+import { type AddedFile, type FileCommands, openBodies } from './file-library.ts';
+
+export interface NewFile {
+  /** A media type such as `image/jpeg`. Default: that of a `Blob`, or `application/octet-stream`. */
+  readonly type?: string;
+  /** What people call the file. Default: that of a `File`. */
+  readonly name?: string;
+}
+
+/** An address that shows a file, until it is released. */
+export interface FileUrl {
+  readonly url: string;
+  /** Frees the memory that the address holds. */
+  release(): void;
+}
+
+const ANY_TYPE = 'application/octet-stream';
+/** Types that cannot run scripts as a page of the app. */
+const SHOWN = /^(?:image\/(?!svg)|video\/|audio\/|application\/pdf$)/;
+
+/** Adds and reads files in this tab: their bytes go to the store directly, whichever tab leads. */
+export class FileAccess {
+  readonly #host: DeviceHost;
+  readonly #bodies: FileBodies;
+  readonly #urls = new Set<string>();
+
+  private constructor(host: DeviceHost, bodies: FileBodies) {
+    this.#host = host;
+    this.#bodies = bodies;
+    // Files of a user who has left are not shown any more, nor those of a device that is closed.
+    host.listeners.status.add(() => {
+      const isUsed = host.replica.reader.get('facts', FILES) === 'used';
+      if (!isUsed || host.role.status.mode === 'stopped') this.#releaseAll();
+    });
+  }
+
+  static async open(host: DeviceHost): Promise<FileAccess> {
+    return new FileAccess(host, await openBodies(host));
+  }
+
+  async add(content: FileContent, given: NewFile): Promise<FileValue> {
+    const described = describe(content, given);
+    const writer = writerOf(this.#host.replica.reader);
+    if (this.#host.replica.reader.get('facts', FILES) !== 'used') await this.#run('begin');
+    const body = this.#bodies.newBody();
+    let size = 0;
+    try {
+      const hash = new FileHash(this.#host.platform);
+      for await (const piece of piecesOf(content)) {
+        this.#requireSame(writer);
+        // Counted before, so that a piece that is written in part is deleted as well.
+        size += piece.length;
+        const number = Math.ceil(size / FILE_PIECE_BYTES) - 1;
+        await Promise.all([this.#bodies.write(body, number, piece), hash.update(piece)]);
+      }
+      const sha256 = await hash.hex();
+      const row: FileRow = { size, ...described, body, bytes: size, usedAtMs: this.#host.platform.nowMs() };
+      const added: AddedFile = { sha256, row, writer };
+      if ((await this.#run('keep', added)) === false) await this.#bodies.delete([row]);
+      return { $file: { sha256, size, ...described } };
+    } catch (error) {
+      await this.#bodies.delete([{ body, size }]).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Yields the bytes of a file. What is not on the device is fetched. */
+  async *pieces(reference: FileReference): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    yield* this.#bodies.pieces(await this.#complete(reference));
+  }
+
+  async blob(reference: FileReference): Promise<Blob> {
+    return this.#blob(reference, reference.type);
+  }
+
+  async url(reference: FileReference): Promise<FileUrl> {
+    const type = SHOWN.test(reference.type) ? reference.type : ANY_TYPE;
+    if (typeof globalThis.URL.createObjectURL !== 'function') return this.#dataUrl(reference, type);
+    const url = globalThis.URL.createObjectURL(await this.#blob(reference, type));
+    this.#urls.add(url);
+    return { url, release: () => this.#release(url) };
+  }
+
+  #releaseAll(): void {
+    for (const url of this.#urls) this.#release(url);
+  }
+
+  #release(url: string): void {
+    if (this.#urls.delete(url)) globalThis.URL.revokeObjectURL(url);
+  }
+
+  /** Browsers put the bytes of a blob aside, so that the script never has more than a piece. */
+  async #blob(reference: FileReference, type: string): Promise<Blob> {
+    let blob = new Blob([], { type });
+    for await (const piece of this.pieces(reference)) blob = new Blob([blob, piece], { type });
+    return blob;
+  }
+
+  /** For platforms without addresses of blobs, such as React Native. */
+  async #dataUrl(reference: FileReference, type: string): Promise<FileUrl> {
+    if (reference.size > DATA_URL_BYTES_MAX) {
+      const detail = `this platform shows files of up to ${DATA_URL_BYTES_MAX} bytes, and this one has ${reference.size}`;
+      throw clientError('files_unsupported', detail);
+    }
+    let text = '';
+    for await (const piece of this.pieces(reference)) {
+      for (let at = 0; at < piece.length; at += 8_192) text += String.fromCharCode(...piece.subarray(at, at + 8_192));
+    }
+    return { url: `data:${type};base64,${btoa(text)}`, release: () => undefined };
+  }
+
+  /** Returns the row of a file whose bytes are all there. */
+  async #complete(reference: FileReference): Promise<FileRow> {
+    const { sha256 } = reference;
+    const find = () => {
+      const row = fileRow(this.#host.replica.reader, sha256);
+      return row !== undefined && row.bytes === row.size ? row : null;
+    };
+    const known = find();
+    if (known !== null) {
+      // Only the cache needs it.
+      this.#run('noteUsed', sha256).catch(() => undefined);
+      return known;
+    }
+    if (this.#host.replica.reader.get('facts', FILES) !== 'used') await this.#run('begin');
+    await this.#run('fetch', reference);
+    const fetched = find();
+    if (fetched === null) throw clientError('store_failed', 'the file has left the cache already; try again');
+    return fetched;
+  }
+
+  #run<C extends keyof FileCommands>(name: C, ...args: Parameters<FileCommands[C]>): Promise<unknown> {
+    return this.#host.run('files', name, ...args);
+  }
+
+  #requireSame(writer: User): void {
+    if (isSameUser(writerOf(this.#host.replica.reader), writer)) return;
+    throw clientError('signed_out', 'another user has signed in');
+  }
+}
+
+function describe(content: FileContent, given: NewFile): { readonly type: string; readonly name?: string } {
+  const [ownType, ownName] = isBlob(content) ? [content.type, content.name] : [];
+  const type = given.type ?? (ownType === undefined || ownType === '' ? ANY_TYPE : ownType);
+  const name = given.name ?? (ownName === '' ? undefined : ownName);
+  if (!isMediaType(type))
+    throw clientError('invalid_file', `the type ${JSON.stringify(type)} is not a media type such as image/jpeg`);
+  const problem = name === undefined ? null : fileNameProblem(name);
+  if (problem !== null) throw clientError('invalid_file', `the name of the file ${problem}`);
+  return name === undefined ? { type } : { type, name };
+}

@@ -1,0 +1,70 @@
+import { FILE_PIECE_BYTES } from '../limits.ts';
+
+/** The part of `Blob` that is used here; `File` has a name, too. */
+interface BlobLike {
+  readonly size: number;
+  readonly type: string;
+  readonly name?: string;
+  slice(from: number, to: number): { arrayBuffer(): Promise<ArrayBuffer> };
+}
+
+interface StreamLike {
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
+}
+
+/** The bytes of a file: a `Blob` or `File`, a stream of the web or of Node.js, or bytes. */
+export type FileContent = BlobLike | StreamLike | AsyncIterable<Uint8Array> | ArrayBuffer | Uint8Array;
+
+export function isBlob(content: FileContent): content is BlobLike {
+  return 'slice' in content && 'size' in content;
+}
+
+/** Yields the content in pieces of `FILE_PIECE_BYTES`, of which the last one may be shorter. */
+export async function* piecesOf(content: FileContent): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const piece = new Uint8Array(FILE_PIECE_BYTES);
+  let filled = 0;
+  for await (const chunk of chunksOf(content)) {
+    for (let at = 0; at < chunk.length; ) {
+      const end = Math.min(chunk.length, at + FILE_PIECE_BYTES - filled);
+      piece.set(chunk.subarray(at, end), filled);
+      filled += end - at;
+      at = end;
+      if (filled < FILE_PIECE_BYTES) continue;
+      yield piece.slice();
+      filled = 0;
+    }
+  }
+  if (filled > 0) yield piece.slice(0, filled);
+}
+
+async function* chunksOf(content: FileContent): AsyncGenerator<Uint8Array> {
+  if (content instanceof Uint8Array) yield content;
+  else if (isBlob(content)) yield* slicesOf(content);
+  else if ('getReader' in content) yield* readFrom(content);
+  else if (Symbol.asyncIterator in content) yield* content;
+  else yield new Uint8Array(content);
+}
+
+async function* slicesOf(blob: BlobLike): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < blob.size; at += FILE_PIECE_BYTES) {
+    yield new Uint8Array(await blob.slice(at, Math.min(blob.size, at + FILE_PIECE_BYTES)).arrayBuffer());
+  }
+}
+
+/** Not every browser can iterate over a stream. */
+async function* readFrom(stream: StreamLike): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  let isDone = false;
+  try {
+    while (!isDone) {
+      const { done, value } = await reader.read();
+      isDone = done;
+      if (value !== undefined) yield value;
+    }
+  } finally {
+    if (!isDone) await reader.cancel();
+  }
+}

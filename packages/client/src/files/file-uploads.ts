@@ -1,0 +1,116 @@
+import type { ClientError } from '../client-error.ts';
+import type { FileWorkParts } from '../engine/file-work.ts';
+import { transactIn } from '../engine/work-scope.ts';
+import { FILE_HASH_ATTEMPTS_MAX, FILES_SENT_AT_ONCE } from '../limits.ts';
+import { type FileRow, fileRow, fileRows, putFileRow } from '../state/file-rows.ts';
+import type { FileBoard } from './file-board.ts';
+import type { FileBodies } from './file-bodies.ts';
+import { type Attempt, TransferQueue } from './transfer-queue.ts';
+import { uploadFile } from './upload-file.ts';
+
+/** Refusals that come again, until the app or somebody else has changed something. */
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  'file_too_large',
+  'quota_exceeded',
+  'invalid_value',
+  'limit_exceeded',
+  'store_damaged',
+]);
+
+/** Sends files that wait, some at the same time. The stored rows are the queue, so a kill loses nothing of it. */
+export class FileUploads {
+  readonly #parts: FileWorkParts;
+  readonly #bodies: FileBodies;
+  readonly #board: FileBoard;
+  readonly #queue: TransferQueue;
+  /** The most bytes that the server has had of each file: only more of them are an advance. */
+  readonly #reached = new Map<string, number>();
+  /** Called when the server has another file. */
+  readonly #onSent: () => void;
+
+  constructor(parts: FileWorkParts, bodies: FileBodies, board: FileBoard, onSent: () => void) {
+    this.#parts = parts;
+    this.#bodies = bodies;
+    this.#board = board;
+    this.#onSent = onSent;
+    this.#queue = new TransferQueue({
+      platform: parts.data.platform,
+      atOnce: FILES_SENT_AT_ONCE,
+      wanted: () => this.#waiting(),
+      mayRun: () => parts.isConnected() && mayUseMetered(parts),
+      transfer: (sha256, attempt) => this.#send(sha256, attempt),
+      onFailed: (sha256, error, failures) => this.#takeFailure(sha256, error, failures),
+    });
+  }
+
+  follow(): void {
+    this.#queue.follow();
+  }
+
+  stop(): void {
+    this.#queue.stop();
+  }
+
+  /** Gives up what is under way with a file. */
+  drop(sha256: string): void {
+    this.#queue.abort(sha256);
+    this.#queue.hurry(sha256);
+    this.#board.end(sha256);
+  }
+
+  hurry(sha256: string): void {
+    this.#queue.hurry(sha256);
+  }
+
+  /** In the order in which they were added. */
+  #waiting(): readonly string[] {
+    const rows = [...fileRows(this.#parts.data.replica.reader)].filter(([, row]) => isWaiting(row));
+    rows.sort(([, left], [, right]) => (left.waitsSinceMs ?? 0) - (right.waitsSinceMs ?? 0));
+    return rows.map(([sha256]) => sha256);
+  }
+
+  async #send(sha256: string, { signal, onAdvance }: Attempt): Promise<void> {
+    const { data, sessions, network } = this.#parts;
+    const [row, session] = [fileRow(data.replica.reader, sha256), sessions.current()];
+    if (row === undefined || session === null) return;
+    const { caller } = await network.load();
+    const onOffset = (offset: number) => {
+      if (offset > (this.#reached.get(sha256) ?? 0)) {
+        this.#reached.set(sha256, offset);
+        onAdvance();
+      }
+      if (!signal.aborted) this.#board.show(sha256, 'uploading', offset / Math.max(1, row.size));
+    };
+    await uploadFile({ caller, sha256, row, read: (piece) => this.#bodies.read(row, piece), onOffset, signal });
+    const scope = { userId: session.userId, clientId: session.clientId, signal };
+    await transactIn(data.replica, scope, (tx) => {
+      const { waitsSinceMs: _, error: __, ...rest } = fileRow(tx, sha256) ?? row;
+      putFileRow(tx, sha256, { ...rest, usedAtMs: data.platform.nowMs() });
+    });
+    this.#reached.delete(sha256);
+    this.#board.end(sha256);
+    this.#onSent();
+  }
+
+  async #takeFailure(sha256: string, error: ClientError, failures: number): Promise<boolean> {
+    this.#board.end(sha256);
+    const { code, detail } = error;
+    if (code === 'sign_in_required' || code === 'signed_out') this.#parts.onSessionEnded(error);
+    const isDamaged = code === 'file_hash_mismatch' && failures >= FILE_HASH_ATTEMPTS_MAX;
+    if (!FINAL_CODES.has(code) && !isDamaged) return true;
+    await this.#parts.data.replica.transact((tx) => {
+      const row = fileRow(tx, sha256);
+      if (row !== undefined) putFileRow(tx, sha256, { ...row, error: { code, detail } });
+    });
+    return false;
+  }
+}
+
+function isWaiting(row: FileRow): boolean {
+  return row.waitsSinceMs !== undefined && row.error === undefined;
+}
+
+/** False while the user pays for the network by the byte, and the app wants to wait. */
+export function mayUseMetered({ options, data }: FileWorkParts): boolean {
+  return options.files.metered !== false || data.platform.network?.isMetered?.() !== true;
+}
