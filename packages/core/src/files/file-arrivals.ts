@@ -8,6 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 import type { EntryWrite, Guard, Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
+import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import type { FileAccess } from './file-access.ts';
 import {
@@ -46,6 +47,7 @@ export interface FileArrivalsPorts {
 export class FileArrivals {
   readonly #ports: FileArrivalsPorts;
   readonly #store: Store;
+  readonly #turns = new KeyedMutex();
 
   constructor(ports: FileArrivalsPorts) {
     this.#ports = ports;
@@ -83,7 +85,7 @@ export class FileArrivals {
     const { sha256, size, by } = arrival;
     const login = loginOf(by);
     const { store, clock } = this.#ports;
-    await retryOnConflict(async () => {
+    await this.#countInTurn(async () => {
       const file = await readFile(store, sha256);
       const nowMs = clock.nowMs();
       const alive = this.#alive(arrival, file.value);
@@ -110,7 +112,7 @@ export class FileArrivals {
   /** Notes that the bytes are gone. Devices that have the file send it again. */
   async lost(sha256: string): Promise<void> {
     const { store, clock } = this.#ports;
-    await retryOnConflict(async () => {
+    await this.#countInTurn(async () => {
       const file = await readFile(store, sha256);
       const { value } = file;
       if (!isStored(value)) return true;
@@ -125,7 +127,7 @@ export class FileArrivals {
   /** Notes that bytes are here of which the sender is not known, for example after a restore. */
   async found(sha256: string, size: number): Promise<void> {
     const { store, clock } = this.#ports;
-    await retryOnConflict(async () => {
+    await this.#countInTurn(async () => {
       const file = await readFile(store, sha256);
       const { value } = file;
       if (value === null || value.isRemoved === true || isStored(value)) return true;
@@ -198,6 +200,11 @@ export class FileArrivals {
       `the files of ${quoted(login)} have ${used} bytes, and with these ${size} they would have more than the ` +
       `${quotaBytes} allowed; files that nothing refers to any more are deleted later and make room`;
     throw new Refusal('quota_exceeded', detail);
+  }
+
+  /** All files are counted in one entry, so those that arrive at the same moment take turns. */
+  #countInTurn(attempt: () => Promise<true | null>): Promise<true> {
+    return this.#turns.take('usage', () => retryOnConflict(attempt));
   }
 
   /** Null: something is not as it was read. */

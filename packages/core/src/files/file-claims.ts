@@ -7,6 +7,7 @@ import { partitionParts } from '../ports/owner.ts';
 import type { Random } from '../ports/random.ts';
 import type { CommitResult, EntryWrite, Guard, PartitionKey, Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
+import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import type { FileAccess } from './file-access.ts';
 import {
   claimOf,
@@ -49,6 +50,7 @@ type NewClaim = Pick<FileClaim, 'isProven' | 'generation' | 'client'> & { readon
  */
 export class FileClaims {
   readonly #ports: FileClaimsPorts;
+  readonly #queues = new KeyedMutex();
 
   constructor(ports: FileClaimsPorts) {
     this.#ports = ports;
@@ -110,13 +112,16 @@ export class FileClaims {
     file: FileReference,
     claimsOf: (file: FileReference, record: Versioned<FileRecord>) => Promise<readonly NewClaim[]>,
   ): Promise<readonly Guard[]> {
-    for (let attempt = 0; attempt < COMMIT_ATTEMPTS_MAX; attempt++) {
-      const record = await readFile(this.#ports.store, file.sha256);
-      const guards = await this.#tryClaim(partition, file, record, await claimsOf(file, record));
-      if (guards !== null) return guards;
-    }
-    const detail = `the file ${file.sha256} was stored or removed ${COMMIT_ATTEMPTS_MAX} times meanwhile; try again`;
-    throw new Refusal('file_busy', detail);
+    // A form that is sent out to all is claimed in many partitions at once.
+    return this.#queues.take(file.sha256, async () => {
+      for (let attempt = 0; attempt < COMMIT_ATTEMPTS_MAX; attempt++) {
+        const record = await readFile(this.#ports.store, file.sha256);
+        const guards = await this.#tryClaim(partition, file, record, await claimsOf(file, record));
+        if (guards !== null) return guards;
+      }
+      const detail = `the file ${file.sha256} was stored or removed ${COMMIT_ATTEMPTS_MAX} times meanwhile; try again`;
+      throw new Refusal('file_busy', detail);
+    });
   }
 
   /** Null: somebody was faster. */

@@ -372,3 +372,18 @@ describe('lists of files', () => {
     expect(pages).toEqual(['a', 'b', 'c', 'd'].map(hash).sort());
   });
 });
+
+it('[FILES-21] a hundred files of different senders that arrive at the same moment are all counted', async () => {
+  const { tidemark, send } = await scene();
+  const names = Array.from({ length: 100 }, (_, index) => `photo ${index}`);
+  await Promise.all(names.map((name, index) => send(name, index % 2 === 0 ? BACKEND : by('ada'))));
+  expect(await tidemark.files.usage()).toMatchObject({ files: 100, bytes: 100 * SIZE });
+});
+
+it('[FILES-21] one file that is referred to in a hundred partitions at the same moment is claimed in all of them', async () => {
+  const { tidemark, refer } = await scene();
+  const groups = Array.from({ length: 100 }, (_, index) => `depot ${index}`);
+  await tidemark.groups.set('ada', groups);
+  await Promise.all(groups.map((group) => refer({ source: 'Job', group, id: group }, 'form')));
+  expect(await tidemark.files.find(hash('form'))).toMatchObject({ references: 100 });
+});
