@@ -6,6 +6,7 @@ import type { Assignment } from './assignments.ts';
 import type { RowChange, TableChanges } from './batch.ts';
 import type { RowProblem } from './problems.ts';
 import { columnsOf, isWhole } from './row.ts';
+import type { Placed } from './rows-under-way.ts';
 
 /** Whether a row of any table of members makes the user a member of the group. */
 export type IsMember = (user: string, group: string) => Promise<boolean>;
@@ -24,6 +25,8 @@ export async function applyMembers(
 ): Promise<Applied> {
   const assignments = await ports.assignmentsOf(plan.label).read(changes.keys());
   const { newAssignments, joined, left, toRead, impossible } = decideMembers(plan, changes, assignments);
+  const placed = [...newAssignments].flatMap(([id, after]) => placedOf(id, assignments.get(id), after));
+  if (newAssignments.size > 0) await ports.underWay.note({ table: plan.label, source: null, placed });
   const problems = [...impossible, ...(await join(ports, plan, joined))];
   for (const { user, group } of left) {
     // Another row may say the same. If that one is gone by now, its own deletion is still to come and is looked up again.
@@ -74,6 +77,11 @@ function decideMembers(
     if (after !== null || before !== undefined) newAssignments.set(id, assignmentOf(after));
   }
   return decision;
+}
+
+function placedOf(id: string, before: Assignment | undefined, after: Assignment | null): readonly Placed[] {
+  const [was, is] = [memberOf(before), memberOf(after ?? undefined)];
+  return is === null || isSame(is, was) ? [] : [{ owner: is.user, extra: is.group, ids: [id] }];
 }
 
 function leftBy(before: Assignment | undefined, after: Member | null): readonly Member[] {
@@ -131,7 +139,7 @@ async function join(
   return problems;
 }
 
-async function leave({ client }: ApplyPorts, { user, group }: Member): Promise<void> {
+export async function leave({ client }: Pick<ApplyPorts, 'client'>, { user, group }: Member): Promise<void> {
   try {
     await client.groups.remove(user, group);
   } catch (error) {

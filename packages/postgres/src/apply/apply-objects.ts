@@ -116,6 +116,7 @@ class ObjectsApplication {
 
   /** Pushes what was decided. Nobody should miss a row that moves, so owners who only get some come first. */
   async push(): Promise<void> {
+    await this.#noteUnderWay();
     const rank = ({ objects, deletes }: Owned) => (deletes.size === 0 ? 0 : objects.size > 0 ? 1 : 2);
     for (const wanted of [0, 1, 2]) {
       const queue = [...this.#owned].filter(([, owned]) => rank(owned) === wanted).values();
@@ -124,6 +125,16 @@ class ObjectsApplication {
       };
       await Promise.all(Array.from({ length: PUSHES_AT_ONCE }, worker));
     }
+  }
+
+  async #noteUnderWay(): Promise<void> {
+    const { label, source, sourceType } = this.#plan;
+    if (this.#assignments.size === 0 || sourceType === 'shared') return;
+    const placed = [...this.#owned].flatMap(([owner, { objects }]) => {
+      const ids = [...objects.keys()].filter((id) => this.#assignments.has(id));
+      return ids.length === 0 ? [] : [{ owner, extra: null, ids }];
+    });
+    await this.#ports.underWay.note({ table: label, source: { name: source, type: sourceType }, placed });
   }
 
   /** Notes where the rows are, once they are there. */

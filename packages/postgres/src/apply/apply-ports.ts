@@ -2,6 +2,7 @@ import type { TidemarkClient } from '@tidemark/backend';
 import type { Assignments } from './assignments.ts';
 import type { ToJson } from './attributes.ts';
 import type { Problems } from './problems.ts';
+import type { RowsUnderWay } from './rows-under-way.ts';
 import type { WaitingRows } from './waiting-rows.ts';
 
 /** What applying changes needs. */
@@ -10,6 +11,7 @@ export interface ApplyPorts {
   readonly toJson: ToJson;
   readonly problems: Problems;
   readonly waiting: WaitingRows;
+  readonly underWay: RowsUnderWay;
   /** The assignments of the rows of a table, by its label. */
   readonly assignmentsOf: (label: string) => Assignments;
 }

@@ -1,9 +1,11 @@
 import type { TidemarkClient } from '@tidemark/backend';
+import { leave } from '../apply/apply-members.ts';
 import { Assignments } from '../apply/assignments.ts';
 import type { ToJson } from '../apply/attributes.ts';
 import { declareSource, hiddenSource, READ_ONLY, type SourceSettings } from '../apply/hidden-source.ts';
 import { Problems } from '../apply/problems.ts';
 import type { MappedTable } from '../apply/row.ts';
+import { RowsUnderWay } from '../apply/rows-under-way.ts';
 import { WaitingRows } from '../apply/waiting-rows.ts';
 import { TableReader } from '../copy/table-reader.ts';
 import type { Plan, PlannedTable, TablePlan, WritingPlan } from '../mapping/plan.ts';
@@ -187,7 +189,15 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, { filling, ..
   const converters = new Converters(loaded);
   const reader = new TableReader(sql, (label) => converters.tableOf(label));
   const reload = async () => converters.take(await loadPlan());
-  const ports = { client, toJson: converters.toJson, problems, waiting, assignmentsOf };
+  const underWay = new RowsUnderWay(client, name);
+  const members = orderedTables(loaded.plan).flatMap((table) => (table.kind === 'members' ? [table.plan] : []));
+  await underWay.settle({
+    assignmentsOf,
+    leave: async (user, group) => {
+      if (!(await reader.isMember(members, user, group))) await leave({ client }, { user, group });
+    },
+  });
+  const ports = { client, toJson: converters.toJson, problems, waiting, underWay, assignmentsOf };
   const recent = (opIds: readonly string[]) => recentOperations(sql, opIds);
   const parts = { name, ports, reader, loadPlan: reload, readOrigins, onCopied, filling, recentOperations: recent };
   const tables = new Tables(parts, loaded.plan, start);
