@@ -83,6 +83,17 @@ BEGIN
   RETURN NEW;
 END $$;
 
+-- Row-level security holds for devices as for everybody else: only the technician of an order books parts on it, and only
+-- until it is done.
+ALTER TABLE part_uses ENABLE ROW LEVEL SECURITY;
+CREATE POLICY technician_books_until_done ON part_uses USING (true) WITH CHECK (
+  COALESCE(current_setting('tidemark.user', true), '') = ''
+  OR EXISTS (
+    SELECT FROM work_orders o
+    WHERE o.id = work_order_id AND o.technician = current_setting('tidemark.user') AND o.status <> 'done'
+  )
+);
+
 INSERT INTO people (login, name, region, depot) VALUES
   ('dispatch', 'Dispatch', 'Head office', NULL),
   ('crew-north', 'Crew North', 'Northmoor', 'north'),

@@ -39,6 +39,14 @@ it('[PG-330] one command starts the demo on Postgres: the UPDATE that it prints 
   await refused.getByText('only 5 of Circulation pump 230 V are left').waitFor();
   await refused.getByRole('button', { name: 'OK' }).click();
 
+  // A policy of the table lets nobody book parts on an order that is done.
+  const done = order(page, 'Crew Harbour', 7);
+  await done.getByRole('button').first().click();
+  await done.getByLabel('Part', { exact: true }).selectOption('P-1502');
+  await done.getByRole('button', { name: 'Book' }).click();
+  await refused.getByText('this user may not do that').waitFor();
+  await refused.getByRole('button', { name: 'OK' }).click();
+
   // The depot follows the technician, and the order with its parts follows the depot.
   await promisify(execFile)('bash', [
     '-c',
