@@ -30,6 +30,8 @@ async function sample(name: string, guide = GUIDE): Promise<string> {
 }
 
 let app: SdkApp;
+/** The same without a bundler. */
+let unbundled: SdkApp;
 let appUrl: string;
 let server: TestServer;
 let admin: Caller;
@@ -37,12 +39,12 @@ const browser = useBrowser();
 
 beforeAll(async () => {
   app = await startSdkApp({
-    '/sw.js': () => sample('sw.js'),
-    '/offline-sw.js': () => sample('offline-sw.js', WEB_APPS),
+    scripts: { '/sw.js': () => sample('sw.js'), '/offline-sw.js': () => sample('offline-sw.js', WEB_APPS) },
   });
+  unbundled = await startSdkApp({ isUnbundled: true });
   appUrl = app.url;
   const { devices } = testConfig('');
-  server = await startTestServer({ devices: { ...devices, origins: [appUrl] } });
+  server = await startTestServer({ devices: { ...devices, origins: [appUrl, unbundled.url] } });
   admin = new Caller(server.url, server.token);
   await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
 });
@@ -50,12 +52,13 @@ beforeAll(async () => {
 afterAll(async () => {
   admin.close();
   await server.close();
+  await unbundled.close();
   await app.close();
 });
 
 /** Opens a page of the app with its device as the global `device`. */
-async function openApp({ live = true, ...options }: PageOptions & { live?: boolean } = {}): Promise<Page> {
-  const page = await browser.openPage(appUrl, options);
+async function openApp({ live = true, url = appUrl, ...options }: PageOptions & { live?: boolean; url?: string } = {}) {
+  const page = await browser.openPage(url, options);
   await openDevice(page, { live });
   return page;
 }
@@ -88,7 +91,7 @@ const kept = async (user: string, id: string) =>
 it('[SDK-15] in a real browser a device signs in from another site, syncs, and receives a change as it happens', async () => {
   await makeUser(server, 'ada');
   await admin.post('/app/v1/Order/push_objects', { user_id: 'ada', objects: { o1: { total: 1, text: 'Übung 😀' } } });
-  const page = await openApp();
+  const page = await openApp({ url: unbundled.url });
   await signIn(page, 'ada');
   expect(await held(page, 'o1')).toEqual({ total: 1, text: 'Übung 😀' });
   await until(page, 'device.status.getSnapshot().isLive');

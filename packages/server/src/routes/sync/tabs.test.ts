@@ -19,13 +19,15 @@ import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 /** Chromium logs every request that it could not make, and every refusal. */
 const EXPECTED = [/ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_ABORTED/, /410 \(Gone\)/];
 
+/** What the app answers to a request of `/slow.js`, in its own time. */
+let slow: Promise<string> = Promise.resolve('');
 let app: SdkApp;
 let server: TestServer;
 let admin: Caller;
 const browser = useBrowser();
 
 beforeAll(async () => {
-  app = await startSdkApp();
+  app = await startSdkApp({ scripts: { '/slow.js': () => slow } });
   const { devices } = testConfig('');
   server = await startTestServer({ devices: { ...devices, origins: [app.url] } });
   admin = new Caller(server.url, server.token);
@@ -204,14 +206,20 @@ it('[TABS-3] a tab that leads and does not answer is replaced, and follows when 
   const second = await openTab(first);
   await signIn(first, 'dora');
   await untilInTab(second, "device.status.getSnapshot().userId === 'dora'");
-  // The first tab is busy until the second one has taken over: it hears of nothing meanwhile.
+  // The first tab waits for its request, and hears of nothing, until the second one has taken over.
+  let answer: (script: string) => void = () => undefined;
+  slow = new Promise((resolve) => {
+    answer = resolve;
+  });
   const busy = first.evaluate(`new Promise((resolve) => setTimeout(() => {
-    const end = Date.now() + 4000;
-    while (Date.now() < end);
+    const request = new XMLHttpRequest();
+    request.open('GET', '/slow.js', false);
+    request.send();
     resolve();
   }))`);
   await untilInTab(second, "device.status.getSnapshot().tab === 'leader'");
   await second.evaluate("orders.create({ n: 1 }, { id: 'o' })");
+  answer('');
   await busy;
   await untilInTab(first, "device.status.getSnapshot().tab === 'follower' && orders.get('o') !== undefined");
   await first.evaluate("orders.update('o', { n: 2 })");
