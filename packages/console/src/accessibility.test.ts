@@ -5,19 +5,22 @@ import type { ConnectorReport } from '@tidemark/protocol';
 import { answerJson, openFakeBackend, openLibrary, type Page, useBrowser as startBrowser } from '@tidemark/testing';
 import {
   callsTo,
+  consoleOf,
   heading,
   openScreen,
   PATIENCE,
   REFUSED,
   screensOf,
-  signIn,
   startTestServer,
   type TestServer,
 } from '@tidemark/testing/server';
-import { expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** Dialogs have the colours of the screens, which are looked at dark every day; `npm run test:long` looks at dark dialogs, too. */
+/**
+ * `npm run test:long` also looks at dialogs in the dark, whose colours are those of the screens, and at what dialogs show after
+ * their buttons were pressed, which is made of the parts that screens are made of.
+ */
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
 const NAME = 'seen';
 const PASSWORD = 'sea-urchin-4410';
@@ -97,7 +100,18 @@ interface Filled {
   readonly server: TestServer;
   /** The addresses of all screens. */
   readonly screens: readonly string[];
+  close(): Promise<void>;
 }
+
+let filled: Filled;
+
+beforeAll(async () => {
+  filled = await startFilled();
+});
+
+afterAll(() => filled.close());
+
+const openConsole = consoleOf(browser, () => filled.server);
 
 /** Starts a server on which every screen has something to show, and every action its button. */
 async function startFilled(): Promise<Filled> {
@@ -108,11 +122,11 @@ async function startFilled(): Promise<Filled> {
   backend.on('*', (_, response) => answerJson(response, {}));
   const server = await startTestServer();
   const library = await openLibrary(server.folder);
-  onTestFinished(async () => {
+  const close = async () => {
     await library.close();
     await server.close();
     await backend.close();
-  });
+  };
   const { post, read, newDevice } = callsTo(() => server);
   await post('/rc/v1/system/appserver', { adapter_url: backend.url });
   await post('/rc/v1/sources', { name: NAME, partition_type: 'app' });
@@ -130,7 +144,7 @@ async function startFilled(): Promise<Filled> {
   await library.leaveJob('uploads', 'dead');
   await post('/rc/v1/users/ping', { user_id: [NAME], message: 'Hello' });
   const pings = async () => (await read('/rc/v1/pings')) as unknown as readonly { ping_id: string; failed: number }[];
-  await expect.poll(async () => (await pings())[0]?.failed, PATIENCE).toBe(1);
+  await vi.waitFor(async () => expect((await pings())[0]?.failed).toBe(1), PATIENCE);
   const [ping] = await pings();
   await new TidemarkClient(server).connectors.report(NAME, CONNECTOR);
   const more = [
@@ -140,14 +154,15 @@ async function startFilled(): Promise<Filled> {
     `devices/${client_id}?source=fetched&object=1`,
     `pings/${ping?.ping_id}`,
   ];
-  return { server, screens: [...screensOf(NAME, device), ...more] };
+  return { server, screens: [...screensOf(NAME, device), ...more], close };
 }
 
 it('[CONSOLE-10] no screen or dialog has a serious accessibility problem, light or dark, and each dialog shows its call as curl', async () => {
-  const { server, screens } = await startFilled();
-  const page = await browser.openPage(`${server.url}/console/`);
+  const { server, screens } = filled;
+  const page = await browser.openSharedPage(`${server.url}/console/`);
+  await heading(page, 'Sign in to Tidemark');
   const problems = [...(await axe(page, 'sign-in'))];
-  await signIn(page);
+  await openConsole('');
   await heading(page, 'Overview');
   const { post } = callsTo(() => server);
   const titles = new Set<string>();
@@ -200,10 +215,30 @@ async function checkDialog(page: Page, title: string): Promise<readonly string[]
   return [...(isShown ? [] : [`${title}: the call is not shown`]), ...(await axe(page, title, '[role="dialog"]'))];
 }
 
-it('[CONSOLE-10] reviews, answers and refusals within dialogs have no serious accessibility problem', async () => {
-  const { server } = await startFilled();
-  const page = await browser.openPage(`${server.url}/console/`, { expectedErrors: [...REFUSED, /ERR_|Failed to/] });
-  await signIn(page);
+it.each([
+  ['reduce', false],
+  ['no-preference', true],
+] as const)('[CONSOLE-10] with prefers-reduced-motion: %s, dialogs move: %s', async (reducedMotion, moves) => {
+  const page = await openConsole('users');
+  await page.emulateMedia({ reducedMotion });
+  await heading(page, 'Users');
+  await page.evaluate(`globalThis.moved = [];
+    addEventListener('transitionrun', ({ target, propertyName }) => {
+      if (target.matches('[role="dialog"]')) moved.push(propertyName);
+    });`);
+  await page.getByRole('button', { name: 'New user' }).click();
+  await openedTitle(page);
+  await closeDialog(page);
+  expect(await page.evaluate<boolean>('moved.length > 0')).toBe(moves);
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+});
+
+if (IS_LONG) {
+  it('[CONSOLE-10] reviews, answers and refusals within dialogs have no serious accessibility problem', checkAnswers);
+}
+
+async function checkAnswers(): Promise<void> {
+  const page = await openConsole('', { expectedErrors: [...REFUSED, /ERR_|Failed to/] });
   await heading(page, 'Overview');
   const problems: string[] = [];
   const dialog = page.getByRole('dialog');
@@ -297,26 +332,7 @@ it('[CONSOLE-10] reviews, answers and refusals within dialogs have no serious ac
   await openedTitle(page);
   await check('a sign-out that failed');
   expect(problems).toEqual([]);
-});
-
-it.each([
-  ['reduce', false],
-  ['no-preference', true],
-] as const)('[CONSOLE-10] with prefers-reduced-motion: %s, dialogs move: %s', async (reducedMotion, moves) => {
-  const server = await startTestServer();
-  onTestFinished(() => server.close());
-  const page = await browser.openPage(`${server.url}/console/users`, { reducedMotion });
-  await signIn(page);
-  await heading(page, 'Users');
-  await page.evaluate(`globalThis.moved = [];
-    addEventListener('transitionrun', ({ target, propertyName }) => {
-      if (target.matches('[role="dialog"]')) moved.push(propertyName);
-    });`);
-  await page.getByRole('button', { name: 'New user' }).click();
-  await openedTitle(page);
-  await closeDialog(page);
-  expect(await page.evaluate<boolean>('moved.length > 0')).toBe(moves);
-});
+}
 
 /** Returns the serious accessibility problems of the page or of a dialog, light and dark, each with the screen and the element. */
 async function axe(page: Page, what: string, within = 'html'): Promise<readonly string[]> {
