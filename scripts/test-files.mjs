@@ -11,6 +11,7 @@ export const LONG_TESTS = [
   'sim/src/uploads/',
   'sim/src/postgres/',
   'sim/src/devices/',
+  'server/src/conformance.test',
   'server/src/fuzz.test',
   'server/src/hardening/login.test',
   'server/src/hardening/stops.test',

@@ -237,7 +237,7 @@ async function openReader(folder: string): Promise<Reader> {
 
 /** `npm run test:long` kills more processes and opens more folders. */
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const KILLS = IS_LONG ? 6 : 2;
+const KILLS = IS_LONG ? 6 : 1;
 
 /** Two processes that write to the end, beside others that are killed one after the other. */
 class Neighbourhood {
@@ -427,7 +427,7 @@ describe('a process that is killed while all others wait for it', () => {
 });
 
 const NEWCOMERS = 2;
-const NEW_FOLDERS = IS_LONG ? 24 : 6;
+const NEW_FOLDERS = IS_LONG ? 24 : 3;
 const LEAD_MS = 3;
 
 type NewcomerLine = { readonly say: 'open'; readonly epoch: string } | { readonly say: 'closed' | 'failed' };

@@ -7,6 +7,7 @@ export {
   openScreen,
   PATIENCE,
   REFUSED,
+  runShell,
   screensOf,
   signIn,
 } from './kit/console-page.ts';

@@ -99,7 +99,7 @@ it('[CHAOS-6] a cluster whose slots are moved while it is used has every acknowl
   expect(heads.size).toBe(partitions.length);
 });
 
-const MOVES = 6;
+const MOVES = 3;
 const SERVED = [() => true, () => false] as const;
 
 async function missing(store: ValkeyStore, names: readonly string[]): Promise<readonly string[]> {

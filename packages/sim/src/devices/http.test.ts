@@ -5,7 +5,7 @@ import { PLANTED_BUGS } from './planted-bugs.ts';
 import { runHistory } from './run-history.ts';
 
 /** Few and short, for every day; `npm run sim -- http` runs more. */
-const SEEDS = [11, 12];
+const SEEDS = [11];
 const STEPS_MAX = 24;
 
 describe.concurrent('devices over HTTP, through a proxy that cuts, delays and doubles requests', () => {

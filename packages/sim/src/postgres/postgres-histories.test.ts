@@ -5,9 +5,9 @@ import { drawHistory } from './draw-history.ts';
 import { simplifyStep } from './simplify-step.ts';
 import { postgresSimulation } from './simulate.ts';
 
-/** `npm run test:long` runs hundreds of histories where `npm test` runs two. */
+/** `npm run test:long` runs hundreds of histories where `npm test` runs one. */
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const HISTORIES = IS_LONG ? 300 : 2;
+const HISTORIES = IS_LONG ? 300 : 1;
 /** Ends a test that hangs. Histories take as long as the machine needs. */
 const TIMEOUT_MS = 7_200_000;
 

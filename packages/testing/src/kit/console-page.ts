@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect } from 'vitest';
 import type { Page, PageOptions, TestBrowser } from './browser.ts';
 import { PATIENCE_MS } from './patience.ts';
@@ -104,4 +106,9 @@ export function screensOf(name: string, device: string): readonly string[] {
     'audit',
     'system',
   ];
+}
+
+/** Runs a command as somebody who copies it into a shell. */
+export async function runShell(command: string, token: string): Promise<void> {
+  await promisify(execFile)('sh', ['-c', command], { env: { ...process.env, TOKEN: token } });
 }

@@ -4,7 +4,8 @@ import { JobsHistory } from './jobs-history.ts';
 import type { Line } from './line.ts';
 import { runJobsCrashes } from './run-jobs-crashes.ts';
 
-const ROUNDS = 6;
+/** Few, for every day; `npm run sim -- crash:jobs` kills more. */
+const ROUNDS = 3;
 /** On a slow machine all kills of one run may hit no running job; then there is another run. */
 const RUNS_MAX = 5;
 
