@@ -223,6 +223,7 @@ describe('monitoring', () => {
     // What a server sends as /metrics after a request.
     const metrics = new Metrics();
     metrics.watchListeners(() => 0);
+    metrics.watchFiles(async () => ({ files: 1, bytes: 1, missing: 1, oldestMissingS: 1 }));
     metrics.requestTally({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }).observe(0.01);
     metrics.requestCount({ method: 'POST', route: '/sync/v1/pull', status: '200' });
     metrics.pageSent('Order', { entries: 1, bytes: 10, reason: 'trimmed' });

@@ -133,7 +133,10 @@ export class Tidemark {
     this.groups = this.sources.memberships.groups;
     this.tokens = new Tokens(ports);
     this.#membershipChanges = new MembershipChanges(this.sources.memberships, log, this.#onCommitted);
-    const { users, clients, sources, tokens, events } = this;
+    this.files = new Files({ ...ports, sources: this.sources, rules: parts.fileRules ?? FILE_RULES_DEFAULT });
+    const { users, clients, sources, tokens, events, files } = this;
+    const written = { ...ports, files: files.claims };
+    const watched = { ...ports, files, sources };
     const { statsRetentionS: retentionS, activeWindowMs: windowMs = ACTIVE_WINDOW_MS_DEFAULT } = parts;
     this.stats = new Stats({ ...ports, ...(retentionS === undefined ? {} : { retentionS }) });
     this.audit = new Audit(ports);
@@ -143,11 +146,8 @@ export class Tidemark {
     const count = (metric: string, tookMs: number) => this.stats.record(metric, tookMs, clock.nowMs());
     const cache = new PageCache(limits.pageCacheUnitsMax);
     this.#admission = new WriteAdmission({ sources, users }, limits, pace);
-    this.files = new Files({ ...ports, sources, rules: parts.fileRules ?? FILE_RULES_DEFAULT });
-    const { claims: files } = this.files;
     this.objects = new Objects({
-      ...ports,
-      files,
+      ...written,
       admission: this.#admission,
       hasGroups: async (source) => (await sources.partitionTypeOf(source)) === 'group',
       onCommitted: this.#onCommitted,
@@ -163,8 +163,8 @@ export class Tidemark {
       count,
     });
     this.devices = new Devices({
-      ...ports,
-      ...{ users, clients, sources, bearers: tokens.bearers, cache, files, refresher: this.refresher, count },
+      ...written,
+      ...{ users, clients, sources, bearers: tokens.bearers, cache, refresher: this.refresher, count },
       isSearchable: (source) => isSearchable(parts, source),
       onOutcome: (settled) => events.emit('outcome', settled),
       onCommitted: (partition, range) => this.#onCommitted({ partition, cause: 'upload', range }),
@@ -177,8 +177,8 @@ export class Tidemark {
       objects: this.objects,
       devices: deviceDocuments(this),
     });
-    this.delivery = new DeviceDelivery({ ...ports, clients, sources, connectors: this.connectors, cache });
-    this.receipts = new Receipts({ ...ports, sources, onAcknowledged: (hear) => events.on('acknowledged', hear) });
+    this.delivery = new DeviceDelivery({ ...watched, clients, connectors: this.connectors, cache });
+    this.receipts = new Receipts({ ...watched, onAcknowledged: (hear) => events.on('acknowledged', hear) });
     this.listings = new Listings({ ...ports, sources, readUser: readUserRecord });
   }
 

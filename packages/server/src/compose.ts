@@ -116,6 +116,7 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
   const { backups, scheduledBackups } = openBackups(config, { ...ports, tidemark });
   const maintenance = new Maintenance({
     ...{ tidemark, jobs, results, log, metrics, history, retentionDays: config.devices.retentionDays },
+    fileBytes: files.engine,
     listeners: () => liveDevices.count(),
   });
 

@@ -1,4 +1,4 @@
-import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
+import type { JobQueue, ListedFile, Receipt, Source } from '@tidemark/protocol';
 import { expect, it } from 'vitest';
 import { findInsights, type Known } from './find-insights.ts';
 
@@ -10,6 +10,7 @@ const NOTHING: Known = {
   sources: undefined,
   queried: undefined,
   failing: [],
+  missingFiles: [],
   settings: undefined,
 };
 const titlesOf = (known: Partial<Known>) => findInsights({ ...NOTHING, ...known }, NOW_MS).map(({ title }) => title);
@@ -87,4 +88,15 @@ it('[PG-214] each fault of a connector is a problem, with its reason', () => {
       at: 'Connectors',
     },
   ]);
+});
+
+it('[FILES-24] files that have not arrived for more than a day are a problem, with the device that has the oldest', () => {
+  const missing = (hours: number, devices: ListedFile['devices']) =>
+    ({ name: 'bow.jpg', missing_since: new Date(NOW_MS - hours * 3_600_000).toISOString(), devices }) as ListedFile;
+  expect(titlesOf({ missingFiles: [missing(23, [])] })).toEqual([]);
+  const remedyOf = (file: ListedFile) => findInsights({ ...NOTHING, missingFiles: [file] }, NOW_MS)[0]?.remedy;
+  const device = { user_id: 'ada', client_id: 'c1' };
+  const end = 'its user has to open the app with a network.';
+  expect(remedyOf(missing(25, [device]))).toBe(`The oldest is “bow.jpg”. A device of “ada” has it; ${end}`);
+  expect(titlesOf({ missingFiles: [missing(25, [])] })).toEqual(['Files have not arrived for more than a day']);
 });

@@ -1,4 +1,4 @@
-import type { JobQueue, Receipt, SettingInForce, Source } from '@tidemark/protocol';
+import type { JobQueue, ListedFile, Receipt, SettingInForce, Source } from '@tidemark/protocol';
 import type { Readiness } from '../api/readiness.ts';
 import { counted } from '../components/counted.ts';
 
@@ -20,6 +20,8 @@ export interface Known {
   readonly queried: ReadonlySet<string> | undefined;
   /** Sources whose last refresh failed, with the reason. */
   readonly failing: readonly { readonly source: string; readonly detail: string }[];
+  /** Files that have not arrived, those that are missing longest first. */
+  readonly missingFiles: readonly ListedFile[];
   /** Undefined: not known yet, or not for this session. */
   readonly settings: readonly SettingInForce[] | undefined;
 }
@@ -52,6 +54,7 @@ export function findInsights(known: Known, nowMs: number): readonly Insight[] {
     ...connectorInsights(known),
     ...jobInsights(known),
     ...deviceInsights(known, nowMs),
+    ...fileInsights(known, nowMs),
   ];
 }
 
@@ -161,4 +164,19 @@ function deviceInsights({ receipts }: Known, nowMs: number): readonly Insight[] 
     to: '/pings',
     at: 'Pings',
   }));
+}
+
+function fileInsights({ missingFiles }: Known, nowMs: number): readonly Insight[] {
+  const [oldest] = missingFiles.filter(({ missing_since: at }) => at !== null && nowMs - Date.parse(at) > OLD_MS);
+  if (oldest === undefined) return [];
+  const [device] = oldest.devices;
+  const who = device === undefined ? 'Nobody has sent it' : `A device of “${device.user_id}” has it`;
+  return [
+    {
+      title: 'Files have not arrived for more than a day',
+      remedy: `The oldest is “${oldest.name ?? oldest.sha256}”. ${who}; its user has to open the app with a network.`,
+      to: '/devices',
+      at: 'Devices',
+    },
+  ];
 }

@@ -43,6 +43,7 @@ export function Overview() {
   const ready = useQuery({ queryKey: ['readiness'], queryFn: readiness, refetchInterval: REFRESH_MS });
   const metrics = useQuery({ queryKey: ['prometheus'], queryFn: readMetrics, refetchInterval: REFRESH_MS });
   const queried = useQuery({ queryKey: ['metrics', QUERIED], queryFn: () => client.system.metricNames(`${QUERIED}*`) });
+  const missing = useQuery({ queryKey: ['files', 'missing'], queryFn: () => client.files.list({ state: 'missing' }) });
   const isAdmin = useIsAdmin();
   const settings = useSettings(isAdmin);
   const receipts = useReceipts(sources.data ?? []);
@@ -60,6 +61,7 @@ export function Overview() {
           queues: queues.data,
           receipts,
           failing,
+          missingFiles: missing.data?.files ?? [],
           sources: sources.data,
           queried: queried.data && new Set(queried.data.map((name) => name.slice(QUERIED.length))),
           settings: settings.data,

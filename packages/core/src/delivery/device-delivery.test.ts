@@ -96,6 +96,7 @@ const FACTS: ExplainFacts = {
   upload: null,
   refresh: null,
   connector: null,
+  missingFiles: [],
   lastContactMs: 1,
   isAway: false,
 };

@@ -1,4 +1,5 @@
 import {
+  fileReferencesInText,
   type Limits,
   OUTCOMES_WAITING_MAX,
   type Outcome,
@@ -12,6 +13,9 @@ import { type ConnectorReports, reasonOfDelay } from '../connectors/connector-re
 import type { ClientView } from '../devices/client-view.ts';
 import type { Clients } from '../devices/clients.ts';
 import { refs } from '../entries/refs.ts';
+import type { FileView } from '../files/file-lists.ts';
+import type { Files } from '../files/files.ts';
+import { ObjectRecord } from '../journal/record.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { positionAt } from '../pages/pull-position.ts';
 import { pageBounds, readPage } from '../pages/read-page.ts';
@@ -31,6 +35,7 @@ import { type ExplainFacts, type Explanation, explain } from './explain.ts';
 import { heldEmpty, type UnmarkedDevice } from './held-empty.ts';
 
 export interface DeviceDeliveryParts {
+  readonly files: Pick<Files, 'find'>;
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Limits;
@@ -160,8 +165,19 @@ export class DeviceDelivery {
       wipe: wipe === null ? null : { orderedAt: wipe.ordered_at, confirmedAt: wipe.confirmed_at },
       lastContactMs: seenMs,
       connector,
+      missingFiles: await this.#missingFiles(read.objects.get(object)),
       isAway: elapsedMs(seenMs, clock.nowMs()) >= RECEIPT_ACTIVE_MS,
     };
+  }
+
+  async #missingFiles(stored: StoredObject | undefined): Promise<readonly FileView[]> {
+    const record = stored?.record ?? null;
+    if (stored === undefined || record === null) return [];
+    const { text } = new ObjectRecord(record, stored.seq).attributes;
+    const hashes = new Set(fileReferencesInText(text).map(({ sha256 }) => sha256));
+    const views = await Promise.all(Array.from(hashes, (sha256) => this.#parts.files.find(sha256)));
+    const missing = views.filter((view) => view !== null && !view.is_stored) as FileView[];
+    return missing.sort((one, other) => ((one.missing_since ?? '') < (other.missing_since ?? '') ? -1 : 1));
   }
 
   async #refreshOf(source: SourceView, partition: PartitionKey): Promise<ExplainFacts['refresh']> {

@@ -1,4 +1,5 @@
 import { COMMIT_INTERVAL_S, type PartialError } from '@tidemark/protocol';
+import type { FileView } from '../files/file-lists.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import { ObjectRecord } from '../journal/record.ts';
 import type { CommitInterval } from '../ports/commit-times.ts';
@@ -29,6 +30,8 @@ export interface ExplainFacts {
   readonly refresh: { readonly atMs: number | null; readonly trouble: PartialError | null } | null;
   /** Why the connector that fills the source from a database has not brought everything; null: it has, or there is none. */
   readonly connector: { readonly name: string; readonly reason: string } | null;
+  /** The files that the object refers to and that have not arrived, those that are missing longest first. */
+  readonly missingFiles: readonly FileView[];
   /** When the device was last here; before its first pull, when it signed in first. */
   readonly lastContactMs: number;
   readonly isAway: boolean;
@@ -52,6 +55,7 @@ export type Verdict =
   | 'refresh_failing'
   | 'not_in_backend'
   | 'connector_behind'
+  | 'file_not_uploaded'
   | 'trimmed_or_never_existed'
   | 'never_existed';
 
@@ -85,6 +89,8 @@ export interface Explanation {
     readonly upload: ExplainFacts['upload'];
     readonly refreshed_at: string | null;
     readonly refresh_error: PartialError | null;
+    /** The files that the object refers to and that have not arrived. */
+    readonly missing_files: readonly FileView[];
   };
 }
 
@@ -113,6 +119,7 @@ export function explain(facts: ExplainFacts): Explanation {
       upload,
       refreshed_at: momentOf(refresh?.atMs),
       refresh_error: refresh?.trouble ?? null,
+      missing_files: facts.missingFiles,
     },
   };
 }
@@ -138,6 +145,7 @@ const UP_TO_DATE: ReadonlySet<Verdict> = new Set(['current', 'deleted', 'never_e
 
 function judge(facts: ExplainFacts): Judgement {
   const judgement = judgeAsStored(facts);
+  if (judgement.verdict === 'current' && facts.missingFiles.length > 0) return plain('file_not_uploaded');
   return facts.connector !== null && UP_TO_DATE.has(judgement.verdict) ? plain('connector_behind') : judgement;
 }
 
@@ -222,6 +230,22 @@ function deletedAt(facts: ExplainFacts): string {
   return `The ${named(facts)} was deleted${when(timeOf(facts, facts.stored?.seq))}`;
 }
 
+/** Names the file that has been missing longest, and who has it. */
+function missingFile({ missingFiles }: ExplainFacts): string {
+  const [file] = missingFiles;
+  if (file === undefined) return 'no missing file.';
+  const { sha256, name, size, missing_since, devices } = file;
+  const [device] = devices;
+  const what = `the file ${JSON.stringify(name ?? sha256)} of ${size} bytes`;
+  const since = missing_since === null ? '' : ` since ${missing_since}`;
+  const others = missingFiles.length === 1 ? '' : ` So are ${missingFiles.length - 1} more.`;
+  const who =
+    device === undefined
+      ? 'and nobody has sent it'
+      : `and the device ${device.client_id} of ${JSON.stringify(device.user_id)}, which refers to it, has not sent it`;
+  return `${what}: it is missing${since}, ${who}.${others}`;
+}
+
 type Sentence = (facts: ExplainFacts, since: CommitInterval | null) => string;
 
 const SENTENCES: Readonly<Record<Verdict, Sentence>> = {
@@ -259,6 +283,8 @@ const SENTENCES: Readonly<Record<Verdict, Sentence>> = {
     `The ${named(facts)} was not in the last answer of the backend${facts.refresh?.atMs ? ` at ${isoTime(facts.refresh.atMs)}` : ''}.`,
   connector_behind: (facts) =>
     `What the database says about ${named(facts)} may not be here yet: of the connector ${JSON.stringify(facts.connector?.name)}, ${facts.connector?.reason}.`,
+  file_not_uploaded: (facts) =>
+    `The device holds ${named(facts)} in its current version, which refers to ${missingFile(facts)}`,
   trimmed_or_never_existed: (facts) =>
     `The ${named(facts)} does not exist for this user: it never did, or it was deleted so long ago that its tombstone is trimmed.`,
   never_existed: (facts) => `The ${named(facts)} never existed for this user.`,
@@ -285,6 +311,7 @@ const REMEDIES: Readonly<Record<Verdict, string>> = {
   not_in_backend: 'Check whether the backend returns the object for this user, then refresh the source.',
   connector_behind:
     'Look at the connector: `tidemark connectors show` names its last error and the progress of its tables.',
+  file_not_uploaded: 'Have the user of the device that has the file open the app with a network.',
   trimmed_or_never_existed: 'Check the id and the user, or push the object.',
   never_existed: 'Check the id and the user, or push the object.',
 };

@@ -9,6 +9,7 @@ import {
 import { readClientRecord } from '../devices/client-record.ts';
 import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
+import type { Files } from '../files/files.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { Acknowledgement } from '../pages/record-tidemark.ts';
 import { type Clock, elapsedMs } from '../ports/clock.ts';
@@ -21,6 +22,7 @@ import { DeliveryCounter, hasAcknowledged, isStartingOver, missingChanges } from
 import { type Question, type ReceiptCall, readQuestion } from './receipt-question.ts';
 
 export interface ReceiptsParts {
+  readonly files: Pick<Files, 'countMissing'>;
   readonly store: Store;
   readonly clock: Clock;
   readonly sources: Sources;
@@ -53,6 +55,8 @@ export interface Receipt {
   readonly never_synced: number;
   readonly oldest_behind_at: string | null;
   readonly behind_devices: readonly BehindDevice[];
+  /** Files that objects of the partition refer to and that have not arrived at the server. */
+  readonly files_missing: number;
   /** Where the next page of devices begins; null: there is none. */
   readonly next: string | null;
   /** Only after waiting. True: all active devices have acknowledged the seq; others may be behind. */
@@ -104,6 +108,7 @@ export class Receipts {
       never_synced: Math.max(0, counted.devices - counted.known),
       oldest_behind_at: oldest === undefined ? null : isoTime(oldest.seenAtMs),
       behind_devices: await this.#views(marks, state),
+      files_missing: await this.#parts.files.countMissing(question.partition),
       next,
     };
   }

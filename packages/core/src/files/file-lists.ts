@@ -134,6 +134,15 @@ export class FileLists {
     return rows;
   }
 
+  /** Counts the files that objects of a partition refer to and that are not here. */
+  async countMissing(partition: PartitionKey): Promise<number> {
+    let count = 0;
+    for await (const { key } of allEntries(this.#store, 'file_missing', [])) {
+      if ((await this.#store.objectsWithFile(partition, key[1] ?? '', 1)).length > 0) count++;
+    }
+    return count;
+  }
+
   async usage(): Promise<FileTotals> {
     const { value } = await readUsage(this.#store, null);
     const missing = await this.#store.countEntries('file_missing');

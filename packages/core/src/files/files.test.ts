@@ -387,3 +387,39 @@ it('[FILES-21] one file that is referred to in a hundred partitions at the same 
   await Promise.all(groups.map((group) => refer({ source: 'Job', group, id: group }, 'form')));
   expect(await tidemark.files.find(hash('form'))).toMatchObject({ references: 100 });
 });
+
+describe('what is known of missing files', () => {
+  it('[FILES-25] explain names the file of an object that has not arrived, the device that has it, and since when', async () => {
+    const { tidemark, write, send, refer } = await scene();
+    const client = await write('ada', {}, 'photo');
+    await refer({ user_id: 'ada', id: 'd1' }, 'photo');
+    await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: { d1: { plan: file('plan') } } });
+    const { pages } = await tidemark.devices.pull({ user: 'ada', client }, { sources: new Map([['Order', null]]) });
+    const page = pages[0]?.page;
+    if (page === undefined || 'error' in page) throw new Error('there is no page');
+    await tidemark.devices.acknowledge({ user: 'ada', client }, new Map([['Order', page.token]]));
+    const explained = () => tidemark.delivery.explain(client, 'Order', 'd1');
+    const first = await explained();
+    expect(first.verdict).toBe('file_not_uploaded');
+    expect(first.evidence.missing_files.map(({ name }) => name).sort()).toEqual(['photo.jpg', 'plan.jpg']);
+    await send('plan', BACKEND);
+    const { sentence } = await explained();
+    expect(sentence).toContain(`refers to the file "photo.jpg" of ${SIZE} bytes: it is missing since 20`);
+    expect(sentence).toContain(`and the device ${client} of "ada", which refers to it, has not sent it`);
+    await send('photo', by('ada'));
+    expect(await explained()).toMatchObject({ verdict: 'current', evidence: { missing_files: [] } });
+  });
+
+  it('[FILES-22] a receipt counts the files of its partition that have not arrived', async () => {
+    const { tidemark, write, send, refer } = await scene();
+    await write('ada', {}, 'photo');
+    await refer({ user_id: 'ada' }, 'plan');
+    await refer({ source: 'Product' }, 'logo');
+    const missing = async () => (await tidemark.receipts.read({ source: 'Order', user_id: 'ada' })).files_missing;
+    expect(await missing()).toBe(2);
+    await send('photo', by('ada'));
+    expect(await missing()).toBe(1);
+    await refer({ user_id: 'ada' });
+    expect(await missing()).toBe(0);
+  });
+});

@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { FileBytes } from '../ports/file-bytes.ts';
 import type { Random } from '../ports/random.ts';
-import type { Store } from '../ports/store.ts';
+import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Sources } from '../sources/sources.ts';
 import { type CollectBudget, type CollectReport, FileCollector } from './collect-files.ts';
 import { FileAccess } from './file-access.ts';
@@ -109,6 +109,11 @@ export class Files {
   /** Returns the files that a device has referred to and that are not here. */
   waitingOn(client: string, limit: number): Promise<readonly FileView[]> {
     return this.#lists.waitingOn(client, limit);
+  }
+
+  /** Counts the files that objects of a partition refer to and that are not here. */
+  countMissing(partition: PartitionKey): Promise<number> {
+    return this.#lists.countMissing(partition);
   }
 
   usage(): Promise<FileTotals> {

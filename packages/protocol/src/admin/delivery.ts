@@ -3,6 +3,7 @@ import { PartialError } from '../schemas.ts';
 import { Outcome } from '../sync-schemas.ts';
 import { type Static, Type } from '../typebox.ts';
 import { CLIENT_ID } from './examples.ts';
+import { ListedFile } from './files.ts';
 
 const BehindDevice = Type.Object(
   {
@@ -34,6 +35,7 @@ export const Receipt = Type.Object(
       'When the device that is furthest behind last synchronised the source; null: none is.',
     ),
     behind_devices: Type.Array(BehindDevice, { description: 'A page of the devices behind, the furthest first.' }),
+    files_missing: count('Files that objects of the source refer to and that have not arrived at the server.', 0),
     next: nullableText('Send it as `after` for the next page; null: there is none.', null),
     active_delivered: Type.Optional(
       flag('Only with `wait_s`: true if all devices have it that were seen in the last 24 hours.'),
@@ -47,7 +49,14 @@ export type Receipt = Static<typeof Receipt>;
 const VERDICTS = [
   ...['current', 'behind', 'pending', 'unconfirmed', 'deleted', 'deletion_pending', 'device_away', 'starting_over'],
   ...['never_synced', 'other_epoch', 'wiped', 'upload_queued', 'upload_rejected', 'other_partition'],
-  ...['refresh_failing', 'not_in_backend', 'connector_behind', 'trimmed_or_never_existed', 'never_existed'],
+  ...[
+    'refresh_failing',
+    'not_in_backend',
+    'connector_behind',
+    'file_not_uploaded',
+    'trimmed_or_never_existed',
+    'never_existed',
+  ],
 ];
 
 const Trouble = Type.Union([PartialError, Type.Null()], {
@@ -89,6 +98,10 @@ export const Explanation = Type.Object(
         ),
         refreshed_at: nullableMoment('When the source was last refreshed from its backend.'),
         refresh_error: Trouble,
+        missing_files: Type.Array(ListedFile, {
+          description:
+            'Files that the object refers to and that have not arrived, those that are missing longest first.',
+        }),
       },
       { ...closed, description: 'What the verdict is based on.' },
     ),
@@ -120,6 +133,10 @@ export const ClientSync = Type.Object(
   {
     online: flag('Whether the device listens for events now, at any server. A device that only polls is never online.'),
     sources: Type.Array(SourceSync, { description: 'All sources.' }),
+    files_missing: Type.Array(ListedFile, {
+      description:
+        'Files that the device has referred to and that have not arrived, those that are missing longest first; up to 100.',
+    }),
   },
   { ...closed, title: 'ClientSync', description: 'How far a device is with each source.' },
 );

@@ -1,8 +1,8 @@
 import { sharedPartition, userPartition } from '@tidemark/core';
-import { newTidemark } from '@tidemark/testing';
+import { memoryFileBytes, newTidemark } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { Metrics } from '../telemetry/metrics.ts';
-import { trimPartitions } from './maintenance.ts';
+import { collectFiles, trimPartitions } from './maintenance.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -53,4 +53,18 @@ it('[SYNC-15] a partition whose user or source was deleted meanwhile does not st
   };
   await trimPartitions(tidemark, metrics, 30 * DAY_MS);
   expect((await store.partition(sharedPartition('Product'))).floor).toBe(2);
+});
+
+it('[FILES-23] a round of the collector removes what nothing refers to, counts it, and stops when it may not go on', async () => {
+  const { tidemark, clock } = await newTidemark();
+  const fileBytes = memoryFileBytes(clock);
+  const metrics = new Metrics();
+  for (let at = 0; at < 250; at++) fileBytes.put(String(at).padStart(64, '0'), 10);
+  clock.advance(2 * DAY_MS);
+  await collectFiles({ tidemark, metrics, fileBytes }, async () => false);
+  expect(fileBytes.files.size).toBe(250);
+  await collectFiles({ tidemark, metrics, fileBytes });
+  expect(fileBytes.files.size).toBe(0);
+  expect(await readingOf(metrics, 'tidemark_files_removed_total')).toBe(250);
+  expect(await readingOf(metrics, 'tidemark_files_removed_bytes_total')).toBe(2_500);
 });

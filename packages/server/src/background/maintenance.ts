@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import {
   AUDIT_RETENTION_MS,
+  type CollectPosition,
+  type FileBytes,
   type Log,
   type PartitionKey,
   type PingResults,
@@ -14,6 +16,10 @@ import type { Metrics } from '../telemetry/metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
 const TRIM_EVERY_MS = 3_600_000;
+/** How often files that nothing refers to are looked for. */
+const COLLECT_EVERY_MS = 1_800_000;
+/** Files looked at before the lease is checked again. */
+const FILES_PER_PORTION = 200;
 /** More often than the rest, because its size is bounded, too. */
 const TRIM_HISTORY_EVERY_MS = 300_000;
 /** Several times within one step of the statistics, so that every step has a measurement also when the leader changes. */
@@ -31,6 +37,8 @@ export interface MaintenanceParts extends GaugesParts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly retentionDays: number;
+  /** Where the bytes of files are. */
+  readonly fileBytes: FileBytes;
   /** Null: the activity is not kept. */
   readonly history?: { trim(nowMs: number, mayGoOn: () => Promise<boolean>): Promise<void> } | null;
 }
@@ -41,6 +49,7 @@ export class Maintenance {
   readonly #lease: ServerLease;
   #timers: readonly NodeJS.Timeout[] = [];
   #isStopped = false;
+  #isCollecting = false;
 
   constructor(parts: MaintenanceParts) {
     const serverId = randomBytes(LEASE_ID_BYTES).toString('base64url');
@@ -53,6 +62,7 @@ export class Maintenance {
     this.#timers = [
       setInterval(() => this.#flush(), FLUSH_EVERY_MS),
       setInterval(() => this.#trim(), TRIM_EVERY_MS),
+      setInterval(() => this.#collectFiles(), COLLECT_EVERY_MS),
       setInterval(() => this.#trimHistory(), TRIM_HISTORY_EVERY_MS),
       setInterval(() => this.#recordGauges(), GAUGE_EVERY_MS),
       setInterval(() => this.#renewLease(), RENEW_EVERY_MS),
@@ -80,6 +90,15 @@ export class Maintenance {
     const mayGoOn = () => this.#lease.isStillHeld();
     if (!this.#lease.isHeld) return;
     await this.#attempt('activity', async () => this.#parts.history?.trim(Date.now(), mayGoOn));
+  }
+
+  /** A round may take longer than the time between two of them. */
+  async #collectFiles(): Promise<void> {
+    if (this.#isCollecting || !this.#lease.isHeld) return;
+    this.#isCollecting = true;
+    const mayGoOn = async () => !this.#isStopped && (await this.#lease.isStillHeld());
+    await this.#attempt('collect_files', () => collectFiles(this.#parts, mayGoOn));
+    this.#isCollecting = false;
   }
 
   async #recordGauges(): Promise<void> {
@@ -122,6 +141,20 @@ async function trimExpired(
     () => trimPartitions(tidemark, metrics, retentionDays * DAY_MS, mayGoOn),
   ];
   for (const step of steps) if (await mayGoOn()) await step();
+}
+
+/** Runs one round of the collector of files. */
+export async function collectFiles(
+  { tidemark, metrics, fileBytes }: Pick<MaintenanceParts, 'tidemark' | 'metrics' | 'fileBytes'>,
+  mayGoOn: () => Promise<boolean> = async () => true,
+): Promise<void> {
+  let position: CollectPosition | undefined;
+  do {
+    const report = await tidemark.files.collect(fileBytes, { position, itemsMax: FILES_PER_PORTION });
+    metrics.filesCollected(report);
+    if (report.next === null) return;
+    position = report.next;
+  } while (await mayGoOn());
 }
 
 /** Deletes the tombstones that no device seen within the retention time still needs. */

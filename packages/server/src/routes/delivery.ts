@@ -23,6 +23,9 @@ const explain = route({
     context.tidemark.delivery.explain(params.client_id, params.source_id, params.object_id, query.group),
 });
 
+/** Missing files that the state of a device lists. */
+const FILES_SHOWN_MAX = 100;
+
 const sync = route({
   method: 'GET',
   path: '/rc/v1/clients/:client_id/sync',
@@ -33,7 +36,8 @@ const sync = route({
   answer: ClientSync,
   handle: async ({ context, params }) => {
     const sources = await context.tidemark.delivery.sync(params.client_id);
-    return { online: await context.liveDevices.isListening(params.client_id), sources };
+    const files_missing = await context.tidemark.files.waitingOn(params.client_id, FILES_SHOWN_MAX);
+    return { online: await context.liveDevices.isListening(params.client_id), sources, files_missing };
   },
 });
 

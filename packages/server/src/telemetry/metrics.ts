@@ -1,3 +1,4 @@
+import type { CollectReport } from '@tidemark/core';
 import {
   Counter,
   collectDefaultMetrics,
@@ -50,6 +51,14 @@ export interface ConnectorGauges {
   readonly refusedRows: number;
 }
 
+export interface FileGauges {
+  readonly files: number;
+  readonly bytes: number;
+  readonly missing: number;
+  /** How long the one that is missing longest is missing. */
+  readonly oldestMissingS: number;
+}
+
 /** The metrics of the server at `/metrics`. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -70,6 +79,16 @@ export class Metrics {
   readonly #trimmedSeqs = this.#counter(
     'tidemark_trim_seqs_total',
     'Sequence numbers by which the floors of partitions were raised; tombstones up to there are deleted',
+  );
+
+  readonly #filesRemoved = this.#counter(
+    'tidemark_files_removed_total',
+    'Files that were removed because nothing referred to them any more',
+  );
+  readonly #fileBytesRemoved = this.#counter('tidemark_files_removed_bytes_total', 'Bytes of these files');
+  readonly #fileUploadsDropped = this.#counter(
+    'tidemark_files_uploads_expired_total',
+    'Unfinished uploads of files that were dropped because no bytes came any more',
   );
 
   readonly #auditMissing = this.#counter(
@@ -238,6 +257,12 @@ export class Metrics {
     this.#trimmedSeqs.inc(seqs);
   }
 
+  filesCollected(report: Pick<CollectReport, 'filesRemoved' | 'bytesRemoved' | 'uploadsDropped'>): void {
+    this.#filesRemoved.inc(report.filesRemoved);
+    this.#fileBytesRemoved.inc(report.bytesRemoved);
+    this.#fileUploadsDropped.inc(report.uploadsDropped);
+  }
+
   trimRound(seconds: number): void {
     this.#trimSeconds.observe(seconds);
   }
@@ -305,6 +330,17 @@ export class Metrics {
     watch('tidemark_queue_jobs', 'Unfinished jobs of the installation, by queue', ({ depth }) => depth);
     watch('tidemark_queue_lag_seconds', 'How long the oldest due job of the queue has been due', ({ lagS }) => lagS);
     watch('tidemark_queue_dead_jobs', 'Jobs of the queue that have been given up', ({ dead }) => dead);
+  }
+
+  /** Adds gauges for the files of the installation. */
+  watchFiles(read: () => Promise<FileGauges>): void {
+    const watch = (name: string, help: string, gaugeOf: (gauges: FileGauges) => number) =>
+      this.watchInstallation(`tidemark_files_${name}`, help, async () => gaugeOf(await read()));
+    watch('stored', 'Files of the installation that are stored', ({ files }) => files);
+    watch('stored_bytes', 'Bytes of these files', ({ bytes }) => bytes);
+    watch('missing', 'Files that objects refer to and that have not arrived', ({ missing }) => missing);
+    const help = 'How long the file that is missing longest has not arrived; 0: none is missing';
+    watch('oldest_missing_seconds', help, ({ oldestMissingS }) => oldestMissingS);
   }
 
   /** Adds gauges for the connectors of the installation, from what they reported last. */

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ConnectorView, Jobs, Tidemark } from '@tidemark/core';
+import type { ConnectorView, FileTotals, Jobs, Tidemark } from '@tidemark/core';
 import { lastGauge, readQueues, readSeen } from './gauges.ts';
-import type { ConnectorGauges, Metrics } from './metrics.ts';
+import type { ConnectorGauges, FileGauges, Metrics } from './metrics.ts';
 
 /** The unit in which `stat` counts the space of a file. */
 const DISK_BLOCK_BYTES = 512;
@@ -36,6 +36,7 @@ export function watchServer(metrics: Metrics, parts: WatchedParts): void {
   if (dataFolder === null)
     watch('valkey_memory_bytes', 'Memory that the primaries of Valkey use, for all that they hold; read every minute');
   else watchDisk(metrics, dataFolder);
+  metrics.watchFiles(async () => fileGauges(await tidemark.files.usage()));
   metrics.watchSeen(() => readSeen(tidemark.store));
   metrics.watchStaleness(() => inSeconds(tidemark.freshness.stalenessMs()));
   metrics.watchQueues(() => readQueues(jobs));
@@ -47,6 +48,11 @@ export function watchServer(metrics: Metrics, parts: WatchedParts): void {
     metrics.refreshed(source, code, tookMs / 1_000),
   );
   tidemark.events.on('outcome', ({ source, status }) => metrics.uploaded(source, status));
+}
+
+function fileGauges({ files, bytes, missing, oldest_missing_since: since }: FileTotals): FileGauges {
+  const oldestMissingS = since === null ? 0 : Math.max(0, (Date.now() - Date.parse(since)) / 1_000);
+  return { files, bytes, missing, oldestMissingS };
 }
 
 /** The embedded store is a sparse file: what counts is the space it takes on the disk. */
