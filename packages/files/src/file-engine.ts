@@ -48,6 +48,14 @@ export interface StoredFile {
   readonly storedMs: number;
 }
 
+/** What whoever follows a link to a file gets beside the bytes. */
+export interface LinkedFile {
+  readonly expiresS: number;
+  readonly type: string;
+  readonly disposition: string;
+  readonly caching: string;
+}
+
 export interface ListPosition {
   /** The last name of the page before. */
   readonly after?: string | undefined;
@@ -90,6 +98,8 @@ export interface FileEngine {
   stat(sha256: string): Promise<StoredFile | null>;
   /** Reads a file, or a part of it. Refuses with `no_file` when it is not stored. */
   read(sha256: string, range?: ByteRange): AsyncIterable<Uint8Array>;
+  /** Returns a URL by which anybody may read a file for a while without asking us; null: there is none. */
+  link(sha256: string, file: LinkedFile): Promise<string | null>;
   /**
    * Removes a file unless it is wanted. It asks when the file is out of the way already, so that a file which is stored
    * and wanted at the same moment is put back or stored again, but never lost.

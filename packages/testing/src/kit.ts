@@ -40,6 +40,7 @@ export { launchChromium, launchKillableChromium } from './kit/chromium.ts';
 export { type CollectingLog, collectingLog, type LogLine } from './kit/collecting-log.ts';
 export { CONTENT_CODINGS, type ContentCoding } from './kit/content-codings.ts';
 export { EventReader, type ReadEvent } from './kit/event-reader.ts';
+export { type FakeS3, type S3Fault, startFakeS3 } from './kit/fake-s3.ts';
 export { findProgram } from './kit/find-program.ts';
 export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
@@ -56,6 +57,7 @@ export {
 } from './kit/postgres-server.ts';
 export { type PageSizeCall, pullPage, pullPages } from './kit/pull-page.ts';
 export { refusalOf } from './kit/refusal-of.ts';
+export { S3_KEYS, type S3Server, startS3Server } from './kit/s3-server.ts';
 export { type SdkApp, startSdkApp } from './kit/sdk-app.ts';
 export { signIn, startDevice, untilInTab } from './kit/sdk-tab.ts';
 export { type Answer, type Outgoing, Sender } from './kit/sender.ts';

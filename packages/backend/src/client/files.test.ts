@@ -67,3 +67,24 @@ it('[FILES-63] a part of a file is asked for by its range', async () => {
   expect(ranges).toEqual([null, 'bytes=5-', 'bytes=5-9', 'bytes=0-9']);
   expect(texts).toEqual(Array(4).fill('part'));
 });
+
+it('[FILES-66] a download follows a link to the storage, which gets the range and not the token', async () => {
+  const seen: (readonly [url: string, token: string | null, range: string | null])[] = [];
+  const fetch = async (url: string, init: RequestInit) => {
+    const headers = new Headers(init.headers);
+    seen.push([url, headers.get('x-sync-api-token'), headers.get('range')]);
+    const location = 'https://storage.example/b/files/ab?X-Amz-Signature=1';
+    return seen.length === 1 ? new Response(null, { status: 307, headers: { location } }) : new Response('linked');
+  };
+  const client = new TidemarkClient({ url: 'http://127.0.0.1:1', token: 'tmk_secret', platform: { fetch } });
+  const chunks: string[] = [];
+  for await (const chunk of await client.files.download('ab', { from: 3 }))
+    chunks.push(new TextDecoder().decode(chunk));
+  expect([chunks, seen]).toEqual([
+    ['linked'],
+    [
+      ['http://127.0.0.1:1/rc/v1/files/ab', 'tmk_secret', 'bytes=3-'],
+      ['https://storage.example/b/files/ab?X-Amz-Signature=1', null, 'bytes=3-'],
+    ],
+  ]);
+});

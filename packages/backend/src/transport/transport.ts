@@ -40,6 +40,8 @@ export interface Outgoing {
   readonly repetition: Repetition;
   /** The media types that are wanted; JSON when absent. */
   readonly accept?: string;
+  /** True: the answer may be a link to another host, which gets the headers and never the token. */
+  readonly followsLink?: boolean;
 }
 
 /** Bytes to send. A stream can be sent only once, so a call with one is never repeated. */
@@ -152,7 +154,7 @@ export class Transport {
     signal?.throwIfAborted();
     const deadline = new Deadline(this.#platform, timeoutMs, signal);
     try {
-      const response = await this.#platform.fetch(this.#urlOf(outgoing), this.#initOf(outgoing, deadline.signal));
+      const response = await this.#fetch(outgoing, deadline.signal);
       if (response.status === 200 || response.status === 206) return await read(response, deadline);
       const text = await textOf(response, REFUSAL_BYTES_MAX, 'cut');
       throw problemError(response, text, this.#platform.nowMs());
@@ -162,6 +164,14 @@ export class Transport {
       signal?.throwIfAborted();
       throw deadline.isSpent ? this.#tooLate(timeoutMs) : this.#unreachable(error);
     }
+  }
+
+  async #fetch(outgoing: Outgoing, signal: AbortSignal): Promise<Response> {
+    const response = await this.#platform.fetch(this.#urlOf(outgoing), this.#initOf(outgoing, signal));
+    const link = response.headers.get('location');
+    if (outgoing.followsLink !== true || response.status !== 307 || link === null) return response;
+    await response.body?.cancel();
+    return this.#platform.fetch(link, { headers: { ...outgoing.headers }, redirect: 'manual', signal });
   }
 
   async *#bytesOf(response: Response, deadline: Deadline, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {

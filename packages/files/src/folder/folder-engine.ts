@@ -153,6 +153,10 @@ class FolderEngine implements FileEngine {
     }
   }
 
+  async link(): Promise<null> {
+    return null;
+  }
+
   async remove(sha256: string, isWanted: () => Promise<boolean>): Promise<void> {
     const path = this.#pathOf(sha256);
     const aside = join(this.#removed, `${sha256}.${randomName()}`);

@@ -19,7 +19,7 @@ const COMMON_PASSWORDS: ReadonlySet<string> = new Set([
 
 /** Returns warnings about settings that are allowed but risky. */
 export function configWarnings(settings: Settings, userId: number | null): readonly SettingProblem[] {
-  const { admin_login, admin_password, host, public_url, trust_proxy } = settings;
+  const { admin_login, admin_password, host, public_url, trust_proxy, store, files } = settings;
   const warnings: SettingProblem[] = [];
   if (userId === 0) {
     const detail = 'the server runs as root; a separate user limits the damage of a security hole';
@@ -40,6 +40,11 @@ export function configWarnings(settings: Settings, userId: number | null): reado
   ) {
     const detail = 'admin_password is a commonly guessed password; choose another';
     warnings.push({ setting: 'admin_password', origin: 'admin_password', detail });
+  }
+  if (store !== 'embedded' && files.folder === null && files.s3_bucket === null) {
+    const detail =
+      'files are kept in the data folder of this machine, where servers on other machines do not find them: for several machines on one store, set files.folder to a folder that they share, or files.s3_bucket';
+    warnings.push({ setting: 'files.folder', origin: 'files.folder', detail });
   }
   return warnings;
 }

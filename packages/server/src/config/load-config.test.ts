@@ -131,6 +131,7 @@ describe('defaults', () => {
       },
       files: {
         folder: null,
+        s3: null,
         sizeMax: 1_073_741_824,
         quotaBytes: 10_737_418_240,
         uploadExpiresMs: 604_800_000,
@@ -519,6 +520,47 @@ describe('unknown names', () => {
   });
 });
 
+describe('files', () => {
+  const bucket = {
+    TIDEMARK_FILES_S3_BUCKET: 'photos',
+    TIDEMARK_FILES_S3_ACCESS_KEY: 'AK',
+    TIDEMARK_FILES_S3_SECRET_KEY: 'SK',
+  };
+
+  it('[FILES-67] a bucket is reached with its keys, and these are never shown', () => {
+    const { config } = load({ env: { ...bucket, TIDEMARK_FILES_S3_PREFIX: 'till/', TIDEMARK_FILES_S3_LINK_S: '60' } });
+    expect(config.files.s3).toEqual({
+      ...{ bucket: 'photos', endpoint: null, region: 'us-east-1', prefix: 'till/' },
+      ...{ accessKey: 'AK', secretKey: 'SK', linkS: 60 },
+    });
+    expect(JSON.stringify(config.settingsInForce)).not.toMatch(/"(?:AK|SK)"/);
+  });
+
+  it('[FILES-67] a bucket without keys, beside a folder or for larger files than S3 copies is refused', () => {
+    const problemsOf = (env: Record<string, string>) => {
+      try {
+        return load({ env }).config.files;
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(problemsOf({ TIDEMARK_FILES_S3_BUCKET: 'photos' })).toContain('files.s3_secret_key must be set');
+    expect(problemsOf({ TIDEMARK_FILES_S3_SECRET_KEY: 'SK' })).toContain('files.s3_bucket must be set');
+    expect(problemsOf({ ...bucket, TIDEMARK_FILES_FOLDER: '/srv' })).toContain('files.folder cannot be set beside');
+    expect(problemsOf({ ...bucket, TIDEMARK_FILES_SIZE_MAX: '5368709121' })).toContain('files.size_max is at most');
+    expect(problemsOf({ ...bucket, TIDEMARK_FILES_SIZE_MAX: '5368709120' })).toMatchObject({ sizeMax: 5_368_709_120 });
+  });
+
+  it('[FILES-67] a shared store with files in a data folder is warned about', () => {
+    const warned = (env: Record<string, string>) =>
+      load({ env: { TIDEMARK_STORE: 'valkey://127.0.0.1', ...env } }).warnings.map(({ setting }) => setting);
+    expect(warned({})).toContain('files.folder');
+    expect(warned({ TIDEMARK_FILES_FOLDER: '/shared' })).not.toContain('files.folder');
+    expect(warned(bucket)).not.toContain('files.folder');
+    expect(load().warnings.map(({ setting }) => setting)).not.toContain('files.folder');
+  });
+});
+
 describe('secrets', () => {
   const secrets = SETTINGS.filter(({ secret }) => secret);
 
@@ -532,6 +574,8 @@ describe('secrets', () => {
       'ping.fcm_account',
       'backend.secret',
       'admin_sign_in.client_secret',
+      'files.s3_access_key',
+      'files.s3_secret_key',
     ]);
     const env = {
       TIDEMARK_ADMIN_PASSWORD_FILE: write('pw', 'open sesame\n'),

@@ -4,6 +4,7 @@ import { checkValue } from './check-value.ts';
 import { type Config, configOf } from './config.ts';
 import { ConfigProblem, type SettingProblem } from './config-problem.ts';
 import { configWarnings } from './config-warnings.ts';
+import { fileSettingProblems } from './file-settings.ts';
 import { type ConnectorConfig, type ConnectorPlaces, connectorVariables, readConnectors } from './read-connectors.ts';
 import { type Environment, readEnvironment } from './read-environment.ts';
 import { CONFIG_FILE, readConfigFile } from './read-file.ts';
@@ -107,9 +108,11 @@ function settingConflicts({
   issuers,
   backup,
   store,
+  files,
 }: Settings): readonly SettingProblem[] {
   return [
     ...backupProblems(backup, store),
+    ...fileSettingProblems(files),
     ...signInProblems(signIn, issuers),
     ...together(ping, ['apns_key', 'apns_key_id', 'apns_team_id', 'apns_topics']),
     ...(ping.webhook_url === null ? [] : together(ping, ['webhook_url', 'webhook_secret'])),

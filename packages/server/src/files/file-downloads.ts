@@ -1,4 +1,4 @@
-import type { ByteRange, FileEngine } from '@tidemark/files';
+import type { ByteRange, FileEngine, StoredFile } from '@tidemark/files';
 import { Refusal } from '@tidemark/protocol';
 import { FILE_RIGHTS_CHECK_BYTES } from '../limits.ts';
 import { readRange } from './byte-range.ts';
@@ -7,14 +7,25 @@ import { FORMAT_BYTES, shownType } from './media-type.ts';
 
 /** The headers by which a caller asks for a file, or for a part of it. */
 export interface DownloadRequest {
-  readonly range?: string | undefined;
-  readonly 'if-range'?: string | undefined;
-  readonly 'if-none-match'?: string | undefined;
+  readonly method: string;
+  readonly headers: {
+    readonly range?: string | undefined;
+    readonly 'if-range'?: string | undefined;
+    readonly 'if-none-match'?: string | undefined;
+  };
+}
+
+/** What is downloaded, and from where. */
+export interface DownloadSource {
+  readonly engine: FileEngine;
+  readonly sha256: string;
+  /** How long a link to the storage is valid, in seconds; 0: there is none. */
+  readonly linkS: number;
 }
 
 /** What is sent. */
 export interface Download {
-  readonly status: 200 | 206 | 304;
+  readonly status: 200 | 206 | 304 | 307;
   readonly headers: Readonly<Record<string, string>>;
   /** Null: nothing. */
   readonly chunks: AsyncIterable<Uint8Array> | null;
@@ -36,9 +47,8 @@ const CACHING = 'private, max-age=31536000, immutable';
  * been read: a caller who may not read it any more does not get its end.
  */
 export async function openDownload(
-  engine: FileEngine,
-  sha256: string,
-  request: DownloadRequest,
+  { engine, sha256, linkS }: DownloadSource,
+  { method, headers: request }: DownloadRequest,
   mayRead: () => Promise<boolean>,
 ): Promise<Download> {
   const stored = (await mayRead()) ? await asRefusals(() => engine.stat(sha256)) : null;
@@ -47,16 +57,16 @@ export async function openDownload(
   const tag = `"${sha256}"`;
   const caching = { etag: tag, 'cache-control': CACHING, 'accept-ranges': 'bytes', ...SECURITY_HEADERS };
   if (request['if-none-match'] === tag) return { status: 304, headers: caching, chunks: null };
+  if (linkS > 0 && method === 'GET' && size > 0) {
+    const location = await linkTo(engine, stored, linkS);
+    if (location !== null) return { status: 307, headers: { location, ...SECURITY_HEADERS }, chunks: null };
+  }
   const isSame = request['if-range'] === undefined || request['if-range'] === tag;
   const range = readRange(isSame ? request.range : undefined, size);
   if (range.kind === 'none')
     throw new Refusal('range_not_satisfiable', `the file has ${size} bytes, and the range begins behind them`);
-  const type = size === 0 ? null : shownType(await headOf(engine, sha256, size));
-  const headers = {
-    ...caching,
-    'content-type': type ?? 'application/octet-stream',
-    'content-disposition': type === null ? 'attachment' : 'inline',
-  };
+  const { type, disposition } = await shownAs(engine, stored);
+  const headers = { ...caching, 'content-type': type, 'content-disposition': disposition };
   const part = range.kind === 'part' ? range : { first: 0, last: size - 1 };
   const length = part.last - part.first + 1;
   const chunks = length === 0 ? null : whileAllowed(engine, sha256, part, mayRead);
@@ -72,6 +82,17 @@ export async function openDownload(
 /** A file that does not exist and one that the caller may not read cannot be told apart. */
 export function fileNotFound(): Refusal {
   return new Refusal('file_not_found', 'there is no such file, or you may not read it');
+}
+
+/** How browsers show a file: only formats that cannot contain scripts, which are known by their first bytes. */
+async function shownAs(engine: FileEngine, { sha256, size }: StoredFile) {
+  const type = size === 0 ? null : shownType(await headOf(engine, sha256, size));
+  return { type: type ?? 'application/octet-stream', disposition: type === null ? 'attachment' : 'inline' };
+}
+
+/** The storage knows nothing of rights, so the link is the right, for a short time. It is never kept by caches. */
+async function linkTo(engine: FileEngine, stored: StoredFile, expiresS: number): Promise<string | null> {
+  return engine.link(stored.sha256, { expiresS, ...(await shownAs(engine, stored)), caching: CACHING });
 }
 
 async function headOf(engine: FileEngine, sha256: string, size: number): Promise<Uint8Array> {

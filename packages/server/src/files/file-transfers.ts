@@ -9,6 +9,8 @@ import { type FileProblem, findProblem } from './verify-file.ts';
 
 export interface FileTransfersParts extends FileUploadsParts {
   readonly catalogue: FileCatalogue;
+  /** How long links to the storage are valid, in seconds; 0: the server sends all bytes itself. */
+  readonly linkS: number;
 }
 
 /** What administrators and backends find out about files. */
@@ -23,6 +25,7 @@ export class FileTransfers {
   readonly sizeMax: number;
   readonly engine: FileEngine;
   readonly #rights: FileRights;
+  readonly #linkS: number;
 
   constructor(parts: FileTransfersParts) {
     this.uploads = new FileUploads(parts);
@@ -31,17 +34,23 @@ export class FileTransfers {
     this.engine = parts.engine;
     this.sizeMax = parts.sizeMax;
     this.#rights = parts.rights;
+    this.#linkS = parts.linkS;
   }
 
   /** Opens a file for a user of a device. */
   openFor(user: string, sha256: string, request: DownloadRequest): Promise<Download> {
     const mayRead = async () => (await this.#rights.mayRead(user, sha256)) !== null;
-    return openDownload(this.engine, requireFileName(sha256), request, mayRead);
+    return this.#open(sha256, request, mayRead);
   }
 
   /** Opens a file for a backend or an administrator, who may read all. */
   openAny(sha256: string, request: DownloadRequest): Promise<Download> {
-    return openDownload(this.engine, requireFileName(sha256), request, async () => true);
+    return this.#open(sha256, request, async () => true);
+  }
+
+  #open(sha256: string, request: DownloadRequest, mayRead: () => Promise<boolean>): Promise<Download> {
+    const from = { engine: this.engine, sha256: requireFileName(sha256), linkS: this.#linkS };
+    return openDownload(from, request, mayRead);
   }
 
   /** Reads a stored file again. One that is not what it was is asked for again. */

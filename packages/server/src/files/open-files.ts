@@ -1,9 +1,7 @@
-import { join } from 'node:path';
 import type { Tidemark } from '@tidemark/core';
-import { openFolderEngine } from '@tidemark/files';
 import type { Config } from '../config/config.ts';
-import { FILES_RESERVE_BYTES } from '../limits.ts';
 import { FileTransfers } from './file-transfers.ts';
+import { openFileEngine } from './open-file-engine.ts';
 
 export interface FilesParts {
   readonly tidemark: Tidemark;
@@ -11,13 +9,9 @@ export interface FilesParts {
 }
 
 /** Opens the place where the bytes of files are kept. */
-export async function openFiles(
-  { files, dataFolder }: Config,
-  { tidemark, nowMs }: FilesParts,
-): Promise<FileTransfers> {
-  const { sizeMax, uploadExpiresMs: expiresMs, folder } = files;
-  const place = { folder: folder ?? join(dataFolder, 'files'), reserveBytes: FILES_RESERVE_BYTES };
-  const engine = await openFolderEngine(place);
+export async function openFiles(config: Config, { tidemark, nowMs }: FilesParts): Promise<FileTransfers> {
+  const { sizeMax, uploadExpiresMs: expiresMs, s3 } = config.files;
+  const engine = await openFileEngine(config);
   const rights = tidemark.files;
-  return new FileTransfers({ engine, rights, catalogue: rights, nowMs, sizeMax, expiresMs });
+  return new FileTransfers({ engine, rights, catalogue: rights, nowMs, sizeMax, expiresMs, linkS: s3?.linkS ?? 0 });
 }

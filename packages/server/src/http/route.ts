@@ -81,7 +81,7 @@ export interface Call<P, Q, B> {
   readonly accept: string | undefined;
   readonly address: string;
   /** The request behind the call, for routes that deal with cookies. */
-  readonly request: Pick<FastifyRequest, 'headers' | 'protocol' | 'host' | 'isSecure' | 'bearer'>;
+  readonly request: Pick<FastifyRequest, 'method' | 'headers' | 'protocol' | 'host' | 'isSecure' | 'bearer'>;
   /** Wants to know which objects the call changes, for the audit trail. */
   readonly observer?: ChangeObserver | undefined;
   /** True: the caller has hung up, and nobody waits for the answer. */

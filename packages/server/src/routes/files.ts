@@ -105,7 +105,7 @@ const download = route({
   streams: OCTETS,
   handle: async (call) => {
     const { context, params, request } = call;
-    const open = () => context.files.openAny(params.sha256, request.headers);
+    const open = () => context.files.openAny(params.sha256, request);
     const { status, headers, chunks, onEnd } = await context.files.sendTo(callerOf(call), open);
     return new BytesAnswer(status, headers, chunks, onEnd);
   },

@@ -57,7 +57,7 @@ export class FileCalls {
   download(sha256: string, { from, to, ...options }: DownloadOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     const range = from === undefined && to === undefined ? {} : { range: `bytes=${from ?? 0}-${to ?? ''}` };
     const outgoing = { method: 'GET', path: path`/rc/v1/files/${sha256}`, repetition: 'harmless' } as const;
-    return this.#api.stream({ ...outgoing, accept: OCTETS, headers: range }, options);
+    return this.#api.stream({ ...outgoing, accept: OCTETS, headers: range, followsLink: true }, options);
   }
 
   /** One page of files; `next` is `after` of the next page. */

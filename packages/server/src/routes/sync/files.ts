@@ -173,7 +173,7 @@ const download = route({
   streams: 'application/octet-stream',
   handle: async ({ context, bearer, params, request }) => {
     const device = await ownDevice(context, bearer);
-    const open = () => context.files.openFor(device.user, params.sha256, request.headers);
+    const open = () => context.files.openFor(device.user, params.sha256, request);
     const { status, headers, chunks, onEnd } = await context.files.sendTo(`user ${device.user}`, open);
     return new BytesAnswer(status, headers, chunks, onEnd);
   },

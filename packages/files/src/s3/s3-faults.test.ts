@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { type FakeS3, type S3Fault, startFakeS3 } from '@tidemark/testing';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { FileEngine } from '../file-engine.ts';
+import { openS3Engine } from './s3-engine.ts';
+
+let storage: FakeS3;
+let engine: FileEngine;
+
+const KEYS = { accessKey: 'AK-of-the-operator', secretKey: 'SK-of-the-operator', region: 'eu' };
+
+beforeEach(async () => {
+  storage = await startFakeS3();
+  engine = await openS3Engine({
+    ...KEYS,
+    endpoint: storage.url,
+    bucket: 'b',
+    prefix: 'p/',
+    timeoutMs: 60_000,
+    retryPauseMs: 1,
+  });
+});
+
+afterEach(() => storage.stop());
+
+const sha256Of = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+const BYTES = Buffer.alloc(3_000_000, 'storage that fails ');
+const SHA256 = sha256Of(BYTES);
+const ID = `${'ab'.repeat(16)}.${SHA256}`;
+
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += 500_000) yield bytes.subarray(at, at + 500_000);
+}
+
+async function readAll(sha256: string): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of engine.read(sha256)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Uploads in two pieces. */
+async function upload(): Promise<string> {
+  await engine.createUpload(ID, { sha256: SHA256, size: BYTES.length });
+  const first = await engine.append(ID, 0, { chunks: chunksOf(BYTES.subarray(0, 1_200_000)) });
+  await engine.append(ID, first, { chunks: chunksOf(BYTES.subarray(first)) });
+  const outcome = await engine.finish(ID);
+  await engine.dropUpload(ID);
+  return outcome;
+}
+
+/** Lets every request fail once in this way before it succeeds. */
+function failEveryRequestOnce(fault: S3Fault): void {
+  const failed = new Set<string>();
+  storage.fault = (request) => {
+    if (failed.has(request)) return null;
+    failed.add(request);
+    return fault;
+  };
+}
+
+it.each(['error', 'lost_answer', 'wrong_bytes'] as const)(
+  '[FILES-65] a storage whose every request fails once with %s stores the file, and nothing else stays',
+  async (fault) => {
+    failEveryRequestOnce(fault);
+    expect(await upload()).toBe('stored');
+    expect((await readAll(SHA256)).equals(BYTES)).toBe(true);
+    const keys = [...storage.objects.keys()].sort();
+    expect(keys).toEqual([`p/files/${SHA256}`, 'p/tidemark-files.json']);
+  },
+);
+
+it('[FILES-65] a download goes on where the storage cut it off', async () => {
+  await upload();
+  let cuts = 3;
+  storage.fault = (request) => (request.startsWith('GET p/files/') && cuts-- > 0 ? 'half_answer' : null);
+  expect((await readAll(SHA256)).equals(BYTES)).toBe(true);
+});
+
+it('[FILES-65] what was acknowledged stays while the storage is down, and the upload goes on afterwards', async () => {
+  await engine.createUpload(ID, { sha256: SHA256, size: BYTES.length });
+  expect(await engine.append(ID, 0, { chunks: chunksOf(BYTES.subarray(0, 1_000_000)) })).toBe(1_000_000);
+  storage.fault = () => 'error';
+  const down = engine.append(ID, 1_000_000, { chunks: chunksOf(BYTES.subarray(1_000_000)) });
+  await expect(down).rejects.toMatchObject({ kind: 'unavailable' });
+  storage.fault = (request) => (request.startsWith('PUT p/uploads/') ? 'error' : null);
+  const half = engine.append(ID, 1_000_000, { chunks: chunksOf(BYTES.subarray(1_000_000)) });
+  await expect(half).rejects.toMatchObject({ kind: 'unavailable' });
+  storage.fault = () => null;
+  const found = await engine.findUpload(ID);
+  expect(found).toMatchObject({ offset: 1_000_000 });
+  await engine.append(ID, 1_000_000, { chunks: chunksOf(BYTES.subarray(1_000_000)) });
+  expect(await engine.finish(ID)).toBe('stored');
+});
+
+it('[FILES-65] bytes that the storage damages later become no file', async () => {
+  await engine.createUpload(ID, { sha256: SHA256, size: BYTES.length });
+  await engine.append(ID, 0, { chunks: chunksOf(BYTES) });
+  const [key = ''] = [...storage.objects.keys()].filter((name) => name.includes('/segments/'));
+  storage.objects.set(key, Buffer.alloc(storage.objects.get(key)?.length ?? 0));
+  expect(await engine.finish(ID)).toBe('mismatch');
+  expect(await engine.stat(SHA256)).toBeNull();
+});
+
+it('[FILES-65] a storage that does not answer is given up, and the fault names neither keys nor signatures', async () => {
+  const options = { ...KEYS, endpoint: storage.url, bucket: 'b', prefix: '', timeoutMs: 20, retryPauseMs: 1 };
+  storage.fault = () => 'silent';
+  const error = await openS3Engine(options).catch((fault: unknown) => fault);
+  expect(error).toMatchObject({ kind: 'unavailable' });
+  const told = JSON.stringify(error, Object.getOwnPropertyNames(error)) + String((error as Error).stack);
+  for (const secret of ['SK-of-the-operator', 'Signature']) expect(told).not.toContain(secret);
+});
+
+it('[FILES-65] a file of several parts exists when all of them are joined, and not before', async () => {
+  const large = Buffer.alloc(20_000_000, 'many parts ');
+  const sha256 = sha256Of(large);
+  let joins = 0;
+  storage.fault = (request) => {
+    if (!request.includes('uploadId=') || !request.startsWith('POST')) return null;
+    expect(storage.objects.has(`p/files/${sha256}`)).toBe(joins > 0);
+    return joins++ === 0 ? 'lost_answer' : null;
+  };
+  const stored = await engine.write(chunksOf(large), { bytesMax: large.length, admit: async () => {} });
+  expect([stored.sha256, joins]).toEqual([sha256, 2]);
+  expect((await readAll(sha256)).equals(large)).toBe(true);
+  expect([...storage.objects.keys()].filter((key) => key.includes('/uploads/'))).toEqual([]);
+});
+
+it('[FILES-65] lists go on behind what the storage answers at once', async () => {
+  const ids = ['1', '2', '3', '4', '5'].map((digit) => `${'cd'.repeat(16)}.${digit.repeat(64)}`);
+  for (const id of ids) await engine.createUpload(id, { sha256: SHA256, size: BYTES.length });
+  const listed = await engine.listUploads({ limit: 4, after: ids[0] });
+  expect(listed.map(({ id }) => id)).toEqual(ids.slice(1));
+  for (const text of ['a', 'b', 'c', 'd', 'e']) {
+    await engine.write(chunksOf(Buffer.from(text)), { bytesMax: 1, admit: async () => {} });
+  }
+  expect(await engine.list({ limit: 10 })).toHaveLength(5);
+  expect(await engine.list({ limit: 3 })).toHaveLength(3);
+});
