@@ -22,6 +22,7 @@ export const SIDEBAR = [
       ['sdk/web-app.md', 'Offline web app'],
       ['guides/data-modelling.md', 'Data modelling'],
       ['guides/groups.md', 'Sharing with groups'],
+      ['guides/photos-and-documents.md', 'Photos and documents'],
       ['guides/conflicts.md', 'Conflicts'],
       ['guides/sign-in.md', 'Sign-in and identity providers'],
       ['guides/push-notifications.md', 'Push messages: iOS, Android, web'],

@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClientList } from '@tidemark/protocol';
@@ -87,6 +90,37 @@ it('[CLI-40] what device login and device pull brought is acknowledged when they
   await pushed(2);
   expect((await device(['pull', ...at])).code).toBe(0);
   expect(await receipt()).toMatchObject({ seq: 2, devices: 1, delivered: 1, behind: 0 });
+});
+
+it('[FILES-95] a simulated device attaches a file, offline as well, and another one fetches it', async () => {
+  await makeUser(server, 'pia');
+  const at = ['--folder', 'camera'];
+  const bytes = Buffer.from('the roof of the house');
+  await writeFile(join(folder.path, 'roof.jpg'), bytes);
+  await device(['login', 'pia', ...at]);
+  await device(['create', 'Order', 'n=1', '--id', 'p', ...at]);
+  await device(['offline', ...at]);
+  const offline = await device(['attach', 'Order', 'p', 'photo', 'roof.jpg', '--json', ...at]);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const file = { sha256, size: bytes.length, type: 'image/jpeg', name: 'roof.jpg' };
+  expect(JSON.parse(offline.out)).toEqual({ source: 'Order', id: 'p', attribute: 'photo', state: 'local', file });
+  expect((await device(['queue', ...at])).out).toContain(sha256);
+  expect((await device(['logout', ...at])).err).toContain('uploads_pending');
+  await device(['online', ...at]);
+  const online = await device(['attach', 'Order', 'p', 'photo', 'roof.jpg', '--json', ...at]);
+  expect(JSON.parse(online.out)).toMatchObject({ state: 'uploaded', file });
+  const other = ['--folder', 'office'];
+  await device(['login', 'pia', ...other]);
+  expect((await device(['fetch', 'Order', 'p', 'photo', '--output', 'copy.jpg', ...other])).code).toBe(0);
+  expect(await readFile(join(folder.path, 'copy.jpg'))).toEqual(bytes);
+  expect(await device(['fetch', 'Order', 'p', 'n', ...other])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('Order p has no file in n'),
+  });
+  expect(await device(['attach', 'Order', 'p', 'photo', 'gone.jpg', ...at])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('gone.jpg cannot be read'),
+  });
 });
 
 describe('a simulated device', () => {

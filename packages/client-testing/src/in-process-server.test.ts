@@ -261,3 +261,14 @@ describe('the contract of local stores', () => {
     expect(failed).toEqual(['LOCAL-3', 'LOCAL-8', 'LOCAL-11', 'LOCAL-4', 'LOCAL-5']);
   });
 });
+
+it('[FILES-96] the server takes and gives files, on the network that the test controls', async () => {
+  const server = await openTestServer({ sources: [], users: ['ada'] });
+  const [camera, office] = [await server.openDevice({ user: 'ada' }), await server.openDevice({ user: 'ada' })];
+  server.network.set({ lostAnswers: 0.3 });
+  const file = await camera.files.add(new Uint8Array(500_000).fill(7), { type: 'image/jpeg' });
+  await expect.poll(() => camera.files.waiting.getSnapshot(), { timeout: 60_000 }).toEqual([]);
+  expect([...server.files.keys()]).toEqual([file.$file.sha256]);
+  expect((await office.files.blob(file)).size).toBe(500_000);
+  await server.close();
+});

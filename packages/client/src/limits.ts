@@ -106,6 +106,13 @@ export const CALLS_LOGGED_MAX = 50;
 
 /** Bytes of a file in one stored entry, in one request, and between two notes of how far a download is. The stored data depends on it. */
 export const FILE_PIECE_BYTES = 1_048_576;
+/**
+ * Bytes of a file in the first requests, and in those after a connection broke. They grow to a part of the bytes that have passed since,
+ * and to a piece at most.
+ */
+export const FILE_SEND_BYTES_FIRST = 131_072;
+export const FILE_SEND_BYTES_MIN = 32_768;
+export const FILE_SEND_PARTS = 32;
 /** A request with the bytes of a file, up to the last byte of the answer. */
 export const FILE_REQUEST_MS_MAX = 120_000;
 /** Files that are sent at the same time, and that are fetched. One that stalls does not hold up the others. */
@@ -113,6 +120,8 @@ export const FILES_SENT_AT_ONCE = 3;
 export const FILES_FETCHED_AT_ONCE = 3;
 /** Attempts of an upload whose bytes arrived with another hash. Exceeded: it has failed. */
 export const FILE_HASH_ATTEMPTS_MAX = 3;
+/** Attempts to fetch a file that the server does not have yet, over some 25 minutes. Exceeded: it is fetched when the app asks again. */
+export const FILE_MISSING_ATTEMPTS_MAX = 50;
 /** Bytes that the browser hashes at once, beside the thread. Larger files are hashed in steps. */
 export const HASHED_AT_ONCE_BYTES_MAX = 8_388_608;
 /** Bytes that are hashed in one step. Between two steps the thread is free for the app. */

@@ -75,10 +75,13 @@ it('[DEVTOOLS-2] the panel takes the device offline and online, and shows what w
   await panelOf(page).getByText('offline', { exact: true }).first().waitFor();
   await page.evaluate(`device.source('Order').update('1', { total: 11 })`);
   await rowOf(page, 'Waiting uploads', 'Order 1').getByText('waiting').waitFor();
+  await page.evaluate(`device.files.add(new Uint8Array(7), { name: 'roof.jpg' })`);
+  await rowOf(page, 'Waiting files', 'roof.jpg').getByText('local').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByRole('button', { name: 'Tidemark · offline · 1 to send' }).click();
   await page.getByRole('button', { name: 'Go online' }).click();
   await page.getByText('Everything is sent.').waitFor();
+  await page.getByText('The server has every file of this device.').waitFor();
 });
 
 it('[DEVTOOLS-2] a refused change is retried or dismissed, and the focus stays in the panel', async () => {

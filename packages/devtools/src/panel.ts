@@ -1,4 +1,12 @@
-import type { DebugReport, Device, LoggedCall, PendingUpload, SourceReport, UploadProblem } from '@tidemark/client';
+import type {
+  DebugReport,
+  Device,
+  LoggedCall,
+  PendingUpload,
+  SourceReport,
+  UploadProblem,
+  WaitingFile,
+} from '@tidemark/client';
 import { button, element, setText, Table } from './elements.ts';
 import { StatusList, timeOf } from './status-list.ts';
 
@@ -20,6 +28,7 @@ export class Panel {
   readonly #sources = sourceTable();
   readonly #uploads = uploadTable();
   readonly #problems: Table<UploadProblem>;
+  readonly #files = fileTable();
   readonly #calls = callTable();
   readonly #network: HTMLButtonElement;
   readonly #startOver: HTMLElement;
@@ -43,7 +52,9 @@ export class Panel {
       button('Copy report', () => this.#do('The report is in the clipboard.', () => copyReport(device))),
       this.#startOver,
     );
-    const tables = [this.#problems, this.#uploads, this.#sources, this.#calls].map((table) => table.element);
+    const tables = [this.#problems, this.#uploads, this.#files, this.#sources, this.#calls].map(
+      (table) => table.element,
+    );
     this.#details.append(this.#status.element, ...tables);
     this.element = element(
       'section',
@@ -56,13 +67,13 @@ export class Panel {
   }
 
   start(): void {
-    const { status, uploads, problems } = this.#device;
+    const { status, uploads, problems, files } = this.#device;
     const soon = () => {
       this.#refreshTimer ??= setTimeout(() => this.#refresh(), REFRESH_MS);
     };
     const timer = setInterval(soon, POLL_MS);
     this.#stops = [
-      ...[status, uploads, problems].map((observable) => observable.subscribe(soon)),
+      ...[status, uploads, problems, files.waiting].map((observable) => observable.subscribe(soon)),
       () => clearInterval(timer),
       () => clearTimeout(this.#refreshTimer),
     ];
@@ -80,6 +91,7 @@ export class Panel {
     const device = this.#device;
     this.#status.show(device.status.getSnapshot());
     this.#uploads.show(device.uploads.list());
+    this.#files.show(device.files.waiting.getSnapshot());
     this.#problems.show(device.problems.list());
     void device.debug().then(
       (report) => this.#showReport(report),
@@ -168,6 +180,20 @@ function uploadTable(): Table<PendingUpload> {
     keyOf: ({ opId }) => opId,
     cells: ({ op, source, id, state, madeAtMs }) => [op, `${source} ${id}`, state, timeOf(madeAtMs)],
   });
+}
+
+function fileTable(): Table<WaitingFile> {
+  return new Table<WaitingFile>('Waiting files', {
+    columns: ['Name', 'Bytes', 'State', 'Added'],
+    empty: 'The server has every file of this device.',
+    keyOf: ({ file }) => file.sha256,
+    cells: ({ file, state, sinceMs }) => [file.name ?? file.type, String(file.size), stateText(state), timeOf(sinceMs)],
+  });
+}
+
+function stateText(state: WaitingFile['state']): string {
+  if (state.status === 'failed') return `failed: ${state.error.detail}`;
+  return 'part' in state ? `${state.status} ${Math.floor(state.part * 100)} %` : state.status;
 }
 
 function callTable(): Table<NumberedCall> {

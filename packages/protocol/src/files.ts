@@ -2,8 +2,8 @@ import { parseJson } from './json/parse-json.ts';
 import { FILE_NAME_BYTES_MAX, FILE_TYPE_BYTES_MAX } from './limits.ts';
 import { characterProblem, utf8Bytes } from './names.ts';
 
-/** A file as the value of an attribute names it: by its content. */
-export interface FileReference {
+/** A file as the value of an attribute names it: by its content. A type and not an interface, which would be no `JsonValue`. */
+export type FileReference = {
   /** The SHA-256 of the bytes, as 64 lower-case hexadecimal digits. */
   readonly sha256: string;
   /** In bytes. */
@@ -12,12 +12,12 @@ export interface FileReference {
   readonly type: string;
   /** What people call the file. Absent: it has no name. */
   readonly name?: string;
-}
+};
 
 /** The value of an attribute, or a part of one, that refers to a file. */
-export interface FileValue {
+export type FileValue = {
   readonly [FILE_KEY]: FileReference;
-}
+};
 
 export const FILE_KEY = '$file';
 

@@ -9,4 +9,5 @@ export {
   useSyncStatus,
   useUploads,
 } from './use-data.ts';
+export { type ShownFile, useFile } from './use-file.ts';
 export { type Mutation, useMutation } from './use-mutation.ts';

@@ -44,7 +44,7 @@ const SERVER_STATUS: DeviceStatus = Object.freeze({
 }) as DeviceStatus;
 
 /** Follows a value; `initial` is what the server renders, where there is no device. */
-function useObservable<T>(observable: Observable<T> | null, initial: T): T {
+export function useObservable<T>(observable: Observable<T> | null, initial: T): T {
   const getServerSnapshot = () => initial;
   return useSyncExternalStore(
     observable?.subscribe ?? noListener,

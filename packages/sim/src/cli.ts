@@ -6,6 +6,7 @@ import { httpCommand } from './devices/run-history.ts';
 import { goldenCommand } from './golden/make-golden.ts';
 import { groupsCommand } from './groups/simulate.ts';
 import { historiesCommand } from './histories/simulate.ts';
+import { photosCommand } from './photos/run-photos.ts';
 import { plantedCommand } from './planted/planted-seeds.ts';
 import { postgresCommand } from './postgres/simulate.ts';
 import { type Command, helpOf, OptionValues, UsageError } from './runner/command.ts';
@@ -29,6 +30,7 @@ const COMMANDS: readonly Command[] = [
   crashUploadsCommand,
   serversCommand,
   tornSocketsCommand,
+  photosCommand,
   chaosCommand,
   plantedCommand,
   goldenCommand,

@@ -1,20 +1,14 @@
 import { once } from 'node:events';
-import { resolve } from 'node:path';
 import type { Device, SyncedObject, UploadProblem } from '@tidemark/client';
 import type { Command } from 'commander';
 import { type Cli, timeoutMs } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { isExposed } from '../credentials.ts';
-import { DeviceFolder } from '../device-folder.ts';
 import { commandGroup, withExamples } from '../examples.ts';
 import { attributeOf, readPassword } from '../input.ts';
 import type { Printer } from '../printer.ts';
-
-const FOLDER = 'tidemark-device';
-
-interface FolderOptions {
-  readonly folder: string;
-}
+import { catchUp, deviceCommand, folderOf } from './device-command.ts';
+import { addDeviceFiles } from './device-files.ts';
 
 type Look = SyncedObject;
 
@@ -34,22 +28,11 @@ export function addDevice(program: Command, cli: Cli): void {
   addWatch(group, cli);
   addList(group, cli);
   addChanges(group, cli);
+  addDeviceFiles(group, cli);
   addQueue(group, cli);
   addProblems(group, cli);
   addSwitch(group, cli, 'offline', 'Stop using the network');
   addSwitch(group, cli, 'online', 'Use the network again, and synchronise');
-}
-
-/** Adds a command of the group with the option that all of them share. */
-function deviceCommand(group: Command, name: string, description: string): Command {
-  return group
-    .command(name)
-    .description(description)
-    .option('--folder <folder>', 'where the device stores its data; one folder per device', FOLDER);
-}
-
-function folderOf(cli: Cli, command: Command): DeviceFolder {
-  return new DeviceFolder(resolve(cli.folder, command.opts<FolderOptions>().folder));
 }
 
 interface LoginOptions {
@@ -201,7 +184,11 @@ function addQueue(group: Command, cli: Cli): void {
         const refused = device.problems.list().map(({ status, error, ...rest }) => {
           return { state: status, ...rest, reason: `${error.code}: ${error.detail}` };
         });
-        const rows = [...waiting, ...refused];
+        const files = device.files.waiting.getSnapshot().map(({ file, state }) => {
+          const reason = state.status === 'failed' ? `${state.error.code}: ${state.error.detail}` : '';
+          return { state: state.status, op: 'file', id: file.sha256, attributes: { ...file }, reason };
+        });
+        const rows = [...waiting, ...refused, ...files];
         cli.printer(self).table(rows, ['state', 'op', 'source', 'id', 'opId', 'attributes', 'reason']);
       }),
   );
@@ -306,10 +293,6 @@ function tellChange(print: Printer, cli: Cli, { sign, source, id, object }: Obje
 
 function byId(objects: readonly Look[]): ReadonlyMap<string, Look> {
   return new Map(objects.map((object) => [object.id, object]));
-}
-
-async function catchUp(device: Device, self: Command): Promise<void> {
-  await device.sync({ signal: AbortSignal.timeout(timeoutMs(self)) });
 }
 
 function tellState(cli: Cli, self: Command, device: Device): void {

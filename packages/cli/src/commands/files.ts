@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, type ReadStream } from 'node:fs';
-import { basename, extname, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { TidemarkClient } from '@tidemark/backend';
 import type { FileCheck } from '@tidemark/protocol';
 import type { Command } from 'commander';
@@ -8,6 +8,7 @@ import { allOf, given } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples } from '../examples.ts';
+import { mediaTypeOf } from '../media-type.ts';
 import { writeDownload } from './backups.ts';
 import { readRows } from './listing.ts';
 import { wholeNumber } from './sources.ts';
@@ -16,25 +17,6 @@ const SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 const HASH_NOTE = 'the SHA-256 of the file, as the reference and the list have it';
 /** A file takes as long as the network needs. */
 const TRANSFER_TIMEOUT_MS = 1_800_000;
-
-/** The media types of names that photos and documents have. */
-const TYPES: Readonly<Record<string, string>> = {
-  '.jpg': 'image/jpeg',
-  '.jpeg': 'image/jpeg',
-  '.png': 'image/png',
-  '.gif': 'image/gif',
-  '.webp': 'image/webp',
-  '.heic': 'image/heic',
-  '.svg': 'image/svg+xml',
-  '.pdf': 'application/pdf',
-  '.txt': 'text/plain',
-  '.csv': 'text/csv',
-  '.json': 'application/json',
-  '.mp3': 'audio/mpeg',
-  '.m4a': 'audio/mp4',
-  '.mp4': 'video/mp4',
-  '.mov': 'video/quicktime',
-};
 
 export function addFiles(program: Command, cli: Cli): void {
   const files = commandGroup(
@@ -72,7 +54,7 @@ function addPut(files: Command, cli: Cli): void {
       cli.remote(async ({ api, print }, file: string, { type, name = basename(file) }: PutOptions) => {
         const path = resolve(cli.folder, file);
         const sha256 = await hashOf(path, file);
-        const media = type ?? TYPES[extname(file).toLowerCase()];
+        const media = type ?? mediaTypeOf(file);
         print.json(await api.files.put(sha256, opened(path), { ...given({ type: media }), name }));
       }),
     );

@@ -2,7 +2,7 @@ import type { FileReference } from '@tidemark/protocol';
 import { type ClientError, clientError } from '../client-error.ts';
 import type { FileWorkParts } from '../engine/file-work.ts';
 import { transactIn, type WorkScope } from '../engine/work-scope.ts';
-import { FILE_PIECE_BYTES, FILES_FETCHED_AT_ONCE } from '../limits.ts';
+import { FILE_MISSING_ATTEMPTS_MAX, FILE_PIECE_BYTES, FILES_FETCHED_AT_ONCE } from '../limits.ts';
 import { type FileRow, fileRow, putFileRow } from '../state/file-rows.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { fetchPiece } from './download-file.ts';
@@ -39,7 +39,7 @@ export class FileDownloads {
       wanted: () => [...this.#wanted.keys()],
       mayRun: isConnected,
       transfer: (sha256, attempt) => this.#fetch(sha256, attempt),
-      onFailed: async (sha256, error) => this.#takeFailure(sha256, error),
+      onFailed: async (sha256, error, failures) => this.#takeFailure(sha256, error, failures),
     });
   }
 
@@ -162,7 +162,8 @@ export class FileDownloads {
     for (const { resolve } of waiters) resolve();
   }
 
-  #takeFailure(sha256: string, error: ClientError): boolean {
+  /** Returns whether another attempt is made. */
+  #takeFailure(sha256: string, error: ClientError, failures: number): boolean {
     const { board, parts } = this.#parts;
     if (error.code === 'sign_in_required' || error.code === 'signed_out') parts.onSessionEnded(error);
     if (mayPass(error)) {
@@ -170,9 +171,11 @@ export class FileDownloads {
       return true;
     }
     const { waiters = [] } = this.#wanted.get(sha256) ?? {};
-    this.#wanted.delete(sha256);
     board.fail(sha256, error);
-    for (const { reject } of waiters) reject(error);
+    for (const { reject } of waiters.splice(0)) reject(error);
+    // An object may arrive before its file: whoever shows the file learns of it by its state.
+    if (error.code === 'file_not_found' && failures < FILE_MISSING_ATTEMPTS_MAX) return true;
+    this.#wanted.delete(sha256);
     return false;
   }
 }

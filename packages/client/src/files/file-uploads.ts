@@ -5,6 +5,7 @@ import { FILE_HASH_ATTEMPTS_MAX, FILES_SENT_AT_ONCE } from '../limits.ts';
 import { type FileRow, fileRow, fileRows, putFileRow } from '../state/file-rows.ts';
 import type { FileBoard } from './file-board.ts';
 import type { FileBodies } from './file-bodies.ts';
+import { SendSize } from './send-size.ts';
 import { type Attempt, TransferQueue } from './transfer-queue.ts';
 import { uploadFile } from './upload-file.ts';
 
@@ -17,6 +18,9 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
   'store_damaged',
 ]);
 
+/** What follows a broken connection: also what the server says of a request that the browser has repeated by itself. */
+const BREAKS: ReadonlySet<string> = new Set(['unreachable', 'wrong_offset', 'upload_locked']);
+
 /** Sends files that wait, some at the same time. The stored rows are the queue, so a kill loses nothing of it. */
 export class FileUploads {
   readonly #parts: FileWorkParts;
@@ -25,6 +29,7 @@ export class FileUploads {
   readonly #queue: TransferQueue;
   /** The most bytes that the server has had of each file: only more of them are an advance. */
   readonly #reached = new Map<string, number>();
+  readonly #size = new SendSize();
   /** Called when the server has another file. */
   readonly #onSent: () => void;
 
@@ -81,7 +86,8 @@ export class FileUploads {
       }
       if (!signal.aborted) this.#board.show(sha256, 'uploading', offset / Math.max(1, row.size));
     };
-    await uploadFile({ caller, sha256, row, read: (piece) => this.#bodies.read(row, piece), onOffset, signal });
+    const read = (piece: number) => this.#bodies.read(row, piece);
+    await uploadFile({ caller, sha256, row, read, size: this.#size, onOffset, signal });
     const scope = { userId: session.userId, clientId: session.clientId, signal };
     await transactIn(data.replica, scope, (tx) => {
       const { waitsSinceMs: _, error: __, ...rest } = fileRow(tx, sha256) ?? row;
@@ -95,6 +101,7 @@ export class FileUploads {
   async #takeFailure(sha256: string, error: ClientError, failures: number): Promise<boolean> {
     this.#board.end(sha256);
     const { code, detail } = error;
+    if (BREAKS.has(code)) this.#size.noteBroken();
     if (code === 'sign_in_required' || code === 'signed_out') this.#parts.onSessionEnded(error);
     const isDamaged = code === 'file_hash_mismatch' && failures >= FILE_HASH_ATTEMPTS_MAX;
     if (!FINAL_CODES.has(code) && !isDamaged) return true;

@@ -3,6 +3,7 @@ import { FILE_PIECE_BYTES } from '../limits.ts';
 import type { FileRow } from '../state/file-rows.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import type { BytesAnswer } from '../transport/wire.ts';
+import type { SendSize } from './send-size.ts';
 
 const TUS = { 'tus-resumable': '1.0.0' } as const;
 
@@ -11,6 +12,7 @@ interface FileUpload {
   readonly sha256: string;
   readonly row: FileRow;
   readonly read: (piece: number) => Promise<Uint8Array<ArrayBuffer>>;
+  readonly size: SendSize;
   /** Called with the number of bytes that the server has. */
   readonly onOffset: (offset: number) => void;
   readonly signal: AbortSignal;
@@ -18,14 +20,18 @@ interface FileUpload {
 
 /** Sends what the server does not have of a file, by tus 1.0: it says where to go on. Resolves when the server has stored the file. */
 export async function uploadFile(upload: FileUpload): Promise<void> {
-  const { row, read, onOffset } = upload;
+  const { row, read, size, onOffset } = upload;
   let offset = await begin(upload);
+  let held = { number: -1, bytes: new Uint8Array() };
   onOffset(offset);
   while (offset < row.size) {
-    const piece = Math.floor(offset / FILE_PIECE_BYTES);
-    const bytes = (await read(piece)).subarray(offset - piece * FILE_PIECE_BYTES);
+    const number = Math.floor(offset / FILE_PIECE_BYTES);
+    if (held.number !== number) held = { number, bytes: await read(number) };
+    const from = offset - number * FILE_PIECE_BYTES;
+    const bytes = held.bytes.subarray(from, from + size.bytes);
     const reached = await append(upload, offset, bytes);
     if (reached <= offset) throw clientError('bad_answer', 'the server has taken no bytes of the file');
+    size.notePassed(reached - offset);
     offset = reached;
     onOffset(offset);
   }

@@ -61,8 +61,16 @@ function randomBytes(count: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(count));
 }
 
+/** Of the Network Information API, which Chromium has. */
+interface BrowserConnection {
+  readonly saveData?: boolean;
+  readonly type?: string;
+  addEventListener?(type: 'change', listener: () => void): void;
+  removeEventListener?(type: 'change', listener: () => void): void;
+}
+
 interface BrowserWindow {
-  readonly navigator?: { readonly onLine?: boolean };
+  readonly navigator?: { readonly onLine?: boolean; readonly connection?: BrowserConnection };
   readonly location?: { readonly origin?: string };
   addEventListener?(type: string, listener: () => void): void;
   removeEventListener?(type: string, listener: () => void): void;
@@ -72,12 +80,16 @@ interface BrowserWindow {
 function browserHints(): NetworkHints | null {
   const window = globalThis as unknown as BrowserWindow;
   if (typeof window.navigator?.onLine !== 'boolean' || window.addEventListener === undefined) return null;
+  const { connection } = window.navigator;
   return {
     pageOrigin: window.location?.origin,
     isOnline: () => window.navigator?.onLine !== false,
+    isMetered: () => connection?.saveData === true || connection?.type === 'cellular',
     onChange: (listener) => {
+      connection?.addEventListener?.('change', listener);
       for (const type of ['online', 'offline']) window.addEventListener?.(type, listener);
       return () => {
+        connection?.removeEventListener?.('change', listener);
         for (const type of ['online', 'offline']) window.removeEventListener?.(type, listener);
       };
     },

@@ -63,7 +63,10 @@ export class Wire {
   async exchange({ headers, bytes, ...call }: BytesCall): Promise<BytesAnswer> {
     const limit = timeLimit(this.#platform, call.signal, FILE_REQUEST_MS_MAX);
     try {
-      const init = { headers, cache: 'no-store', ...(bytes === undefined ? {} : { body: bytes }) } as const;
+      const body = bytes === undefined ? {} : { body: bytes };
+      // A server may leave downloads to the storage itself.
+      const redirect = call.method === 'GET' ? 'follow' : 'error';
+      const init = { headers, cache: 'no-store', redirect, ...body } as const;
       const response = await this.#fetch({ ...call, signal: limit.signal }, init);
       return { headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
     } catch (error) {
@@ -103,8 +106,8 @@ export class Wire {
       method,
       headers,
       signal,
-      // Passwords and tokens must only go to the address that the app gave.
-      redirect: 'error',
+      // Passwords and tokens must only go to the address that the app gave. Browsers and Node.js send no token to another origin that a download is redirected to.
+      redirect: init.redirect ?? 'error',
       credentials: 'omit',
     });
     this.#isAnswered = true;

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises';
+import { makeUser, useBrowser as startBrowser, USER_PASSWORD } from '@tidemark/testing';
+import { type BuiltApp, startBuiltApp } from '@tidemark/testing/server';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+const GUIDE = new URL('../../../docs/guides/photos-and-documents.md', import.meta.url);
+/** A picture of one pixel. */
+const GIF = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+
+let app: BuiltApp;
+const browser = startBrowser();
+
+beforeAll(async () => {
+  const [, sample = ''] = /^```tsx\n(.*?)^```$/ms.exec(await readFile(GUIDE, 'utf8')) ?? [];
+  const code = (url: string) => `
+    import { type AnyFile, openDevice } from '@tidemark/client';
+    import { TidemarkProvider, useFile, useQuery } from '@tidemark/react';
+    import { createRoot } from 'react-dom/client';
+    ${sample}
+    function Photos() {
+      return useQuery('Order').map(({ id, attributes }) => <Photo key={id} file={attributes.photo as never} />);
+    }
+    const device = await openDevice({ url: '${url}' });
+    const root = createRoot(document.getElementById('root')!);
+    root.render(<TidemarkProvider device={device}><Photos /></TidemarkProvider>);
+    const revoked: string[] = [];
+    const revoke = URL.revokeObjectURL;
+    URL.revokeObjectURL = (address) => { revoked.push(address); revoke(address); };
+    const bytes = Uint8Array.from(atob('${GIF}'), (unit) => unit.charCodeAt(0));
+    Object.assign(window, { device, root, revoked, bytes });
+    document.body.setAttribute('data-ready', '');
+  `;
+  app = await startBuiltApp({ folder: 'react', code, body: '<div id="root"></div>' });
+  await app.admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'user' });
+});
+
+afterAll(() => app.close());
+
+async function openApp() {
+  const page = await browser.openPage(app.url, { expectedErrors: [/ERR_INTERNET_DISCONNECTED/, /status of 404/] });
+  await page.locator('body[data-ready]').waitFor({ state: 'attached' });
+  await page.evaluate(`device.signIn({ login: 'ada', password: '${USER_PASSWORD}' }).then(() => device.sync())`);
+  return page;
+}
+
+it('[FILES-94] a component shows a photo that was taken without a network, and another device shows it when it has arrived', async () => {
+  await makeUser(app.server, 'ada');
+  const [camera, office] = [await openApp(), await openApp()];
+  await camera.evaluate(`device.goOffline()`);
+  await camera.evaluate(`device.files.add(bytes, { type: 'image/gif' })
+    .then((photo) => device.source('Order').create({ photo }, { id: 'o' }))`);
+  const picture = (page: typeof camera) => page.locator('img');
+  const isShown = (page: typeof camera) =>
+    expect.poll(() => page.evaluate(`document.querySelector('img')?.naturalWidth`), { timeout: 60_000 }).toBe(1);
+  await isShown(camera);
+  const shown = await picture(camera).getAttribute('src');
+  expect(shown).toMatch(/^blob:/);
+  await camera.evaluate(`device.goOnline()`);
+  await isShown(office);
+  await camera.evaluate(`device.source('Order').delete('o')`);
+  await picture(camera).waitFor({ state: 'detached' });
+  expect(await camera.evaluate('revoked')).toEqual([shown]);
+});
