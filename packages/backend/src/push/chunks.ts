@@ -38,15 +38,23 @@ export async function* chunksOf(
   bounds: ChunkBounds,
 ): AsyncGenerator<Chunk, void> {
   let filling = new Filling(form);
-  for await (const piece of pieces) {
-    if (filling.add(piece, bounds)) continue;
-    if (filling.objects > 0) {
-      yield filling.close(false);
-      filling = new Filling(form);
+  for await (const some of portionsOf(pieces)) {
+    for (const piece of some) {
+      if (filling.add(piece, bounds)) continue;
+      if (filling.objects > 0) {
+        yield filling.close(false);
+        filling = new Filling(form);
+      }
+      if (!filling.add(piece, bounds)) throw tooLarge(piece.id, bounds);
     }
-    if (!filling.add(piece, bounds)) throw tooLarge(piece.id, bounds);
   }
   yield filling.close(true);
+}
+
+/** Pieces that are there already are one portion: to wait for each would cost as much as to add it. */
+async function* portionsOf(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Iterable<Piece>, void> {
+  if (Symbol.iterator in pieces) yield pieces;
+  else for await (const piece of pieces) yield [piece];
 }
 
 class Filling {

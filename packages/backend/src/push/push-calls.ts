@@ -3,7 +3,15 @@ import { path } from '../transport/path.ts';
 import { type PushProgress, TidemarkError } from '../transport/tidemark-error.ts';
 import type { CallOptions, Transport } from '../transport/transport.ts';
 import { type BodyForm, chunksOf, type Piece } from './chunks.ts';
-import { entriesOf, type IdsGiven, idText, memberText, type Objects, type ObjectsGiven } from './objects.ts';
+import {
+  entriesOf,
+  type IdsGiven,
+  idText,
+  memberText,
+  type ObjectEntry,
+  type Objects,
+  type ObjectsGiven,
+} from './objects.ts';
 
 export interface PushOptions extends CallOptions {
   /** Whose data it is. Not needed for sources of partition type `app`. */
@@ -145,7 +153,7 @@ export type PushOperation = 'push_objects' | 'push_deletes' | 'fast_insert' | 'f
 
 interface Push {
   readonly operation: PushOperation;
-  readonly pieces: AsyncIterable<Piece>;
+  readonly pieces: Pieces;
   readonly sections: BodyForm['sections'];
   /** Members of every body besides those that say whose data it is. */
   readonly members?: Readonly<Record<string, unknown>>;
@@ -171,33 +179,61 @@ function notOneCall({ bytesMax, objectsMax }: { readonly bytesMax: number; reado
   return new TidemarkError('push_too_large', detail);
 }
 
-async function* memberPieces(objects: ObjectsGiven): AsyncGenerator<Piece, void> {
-  for await (const [given, attributes] of entriesOf(objects)) {
-    const id = admittedId(given);
-    yield { id, texts: [admittedText(id, attributes)] };
-  }
+type Pieces = Iterable<Piece> | AsyncIterable<Piece>;
+
+/** The pieces of what is given, and then those of `rest`. They are there at once where what is given is. */
+function piecesOf<Given>(
+  given: Iterable<Given> | AsyncIterable<Given>,
+  pieceOf: (one: Given) => Piece,
+  rest: readonly Piece[] = [],
+): Pieces {
+  return Symbol.iterator in given ? piecesNow(given, pieceOf, rest) : piecesLater(given, pieceOf, rest);
 }
 
-async function* idPieces(ids: IdsGiven): AsyncGenerator<Piece, void> {
-  for await (const given of ids) {
+function* piecesNow<Given>(given: Iterable<Given>, pieceOf: (one: Given) => Piece, rest: readonly Piece[]) {
+  for (const one of given) yield pieceOf(one);
+  yield* rest;
+}
+
+async function* piecesLater<Given>(
+  given: AsyncIterable<Given>,
+  pieceOf: (one: Given) => Piece,
+  rest: readonly Piece[],
+) {
+  for await (const one of given) yield pieceOf(one);
+  yield* rest;
+}
+
+function memberPieces(objects: ObjectsGiven): Pieces {
+  return piecesOf(entriesOf(objects), memberPiece);
+}
+
+function memberPiece([given, attributes]: ObjectEntry): Piece {
+  const id = admittedId(given);
+  return { id, texts: [admittedText(id, attributes)] };
+}
+
+function idPieces(ids: IdsGiven): Pieces {
+  return piecesOf(ids, (given) => {
     const id = admittedId(given);
-    yield { id, texts: [JSON.stringify(id)] };
-  }
+    return { id, texts: [JSON.stringify(id)] };
+  });
 }
 
 /** In several calls a delete would undo the push of the same object, so an id in both is refused. */
-async function* bothPieces(objects: ObjectsGiven, deletes: readonly (string | number)[]): AsyncGenerator<Piece, void> {
+function bothPieces(objects: ObjectsGiven, deletes: readonly (string | number)[]): Pieces {
   const ids = new Set(deletes.map(admittedId));
-  for await (const piece of memberPieces(objects)) {
-    if (ids.has(piece.id))
-      throw new TidemarkError('invalid_argument', `deletes: ${JSON.stringify(piece.id)} is pushed too`);
-    yield { ...piece, texts: [...piece.texts, null] };
-  }
-  for (const id of ids) yield { id, texts: [null, JSON.stringify(id)] };
+  const rest = [...ids].map((id) => ({ id, texts: [null, JSON.stringify(id)] }));
+  const bothPiece = (entry: ObjectEntry) => {
+    const { id, texts } = memberPiece(entry);
+    if (ids.has(id)) throw new TidemarkError('invalid_argument', `deletes: ${JSON.stringify(id)} is pushed too`);
+    return { id, texts: [...texts, null] };
+  };
+  return piecesOf(entriesOf(objects), bothPiece, rest);
 }
 
 /** The previous and the next state of an object never part. */
-async function* statePieces(previous: Objects, next: Objects): AsyncGenerator<Piece, void> {
+function* statePieces(previous: Objects, next: Objects): Generator<Piece, void> {
   const [before, after] = [new Map(Object.entries(previous)), new Map(Object.entries(next))];
   for (const id of new Set([...before.keys(), ...after.keys()])) {
     const states = [before.get(id), after.get(id)];

@@ -162,7 +162,7 @@ describe('the end of the connections', () => {
   });
 
   it('[PG-165] lets statements end that need a moment only, and leaves no connection behind', async () => {
-    const sql = openSql(parseDatabaseUrl(server.url), { applicationName: 'ends' });
+    const sql = openSql(parseDatabaseUrl(server.url), { applicationName: 'ends', endMs: 60_000 });
     const answers = Promise.all([sql`SELECT 1 AS one`, sql.begin((tx) => tx`SELECT 2 AS two`)]);
     await sql.end();
     expect(await answers).toEqual([[{ one: 1 }], [{ two: 2 }]]);

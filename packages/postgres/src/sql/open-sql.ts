@@ -29,6 +29,8 @@ export interface Sql extends TransactionSql {
 export interface OpenSqlOptions {
   /** How many connections are open at most. */
   readonly connections?: number;
+  /** How long statements that run may go on when the pool is ended. Default: a second. */
+  readonly endMs?: number;
   /** What the server shows in `pg_stat_activity`. */
   readonly applicationName?: string;
   /**
@@ -41,9 +43,9 @@ export interface OpenSqlOptions {
 /** Opens a pool of connections. Nothing is connected before the first statement. */
 export function openSql(
   address: DatabaseAddress,
-  { connections = 4, applicationName = 'tidemark', lookup = 'role' }: OpenSqlOptions = {},
+  { connections = 4, applicationName = 'tidemark', lookup = 'role', endMs }: OpenSqlOptions = {},
 ): Sql {
-  const pool = new SqlPool(clientConfig(address, applicationName, lookup), connections);
+  const pool = new SqlPool(clientConfig(address, applicationName, lookup), { connections, endMs });
   return Object.assign(
     statements((query) => pool.run((lease) => runAlone(lease, query))),
     {

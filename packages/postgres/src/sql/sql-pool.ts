@@ -1,7 +1,8 @@
 import { Client, type ClientConfig, Pool } from 'pg';
 
 const IDLE_MS_MAX = 60_000;
-const END_MS_MAX = 1_000;
+/** How long work may go on when the pool ends. */
+const END_MS = 1_000;
 
 /** A connection that one piece of work has for itself. */
 export interface Lease {
@@ -10,15 +11,23 @@ export interface Lease {
   isSound: boolean;
 }
 
+export interface SqlPoolOptions {
+  /** How many are open at most. */
+  readonly connections: number;
+  readonly endMs?: number | undefined;
+}
+
 /** Connections to one database. A lost one makes the work that has it fail, and nothing else. */
 export class SqlPool {
   readonly #pool: Pool;
+  readonly #endMs: number;
   readonly #clients = new Set<Client>();
   readonly #running = new Set<Promise<unknown>>();
   #isBroken = false;
   #ended: Promise<void> | null = null;
 
-  constructor(config: ClientConfig, connections: number) {
+  constructor(config: ClientConfig, { connections, endMs = END_MS }: SqlPoolOptions) {
+    this.#endMs = endMs;
     const register = (client: Client) => this.#register(client);
     // With a configuration of their own: the timeout in the pool's would also limit the wait for a free connection.
     class PooledClient extends Client {
@@ -59,13 +68,13 @@ export class SqlPool {
 
   async #end(): Promise<void> {
     const settled = Promise.allSettled(this.#running);
-    if (!(await isWithin(END_MS_MAX, settled))) {
+    if (!(await isWithin(this.#endMs, settled))) {
       this.#break();
       // Work may also wait for something else than the database.
-      await isWithin(END_MS_MAX, settled);
+      await isWithin(this.#endMs, settled);
     }
     const closed = [...this.#clients].map((client) => new Promise((resolve) => client.once('end', resolve)));
-    if (!(await isWithin(END_MS_MAX, Promise.all([this.#pool.end(), ...closed])))) this.#break();
+    if (!(await isWithin(this.#endMs, Promise.all([this.#pool.end(), ...closed])))) this.#break();
   }
 
   #break(): void {
