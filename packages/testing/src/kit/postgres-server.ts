@@ -68,6 +68,8 @@ const DEFAULTS: PostgresSettings = {
   // Copies of a crashed test's folder are never looked at, and a collector would need a folder of its own.
   logging_collector: 'off',
   autovacuum_naptime: '10min',
+  // Tests kill servers, and never the machine: what a killed process has written is there.
+  fsync: 'off',
 };
 
 export async function startPostgres({ settings = {}, isNewSystem = false, files = {} }: PostgresServerOptions = {}) {
