@@ -3,6 +3,7 @@ import { crashJobsCommand } from './crash/jobs/run-jobs-crashes.ts';
 import { crashStoreCommand } from './crash/store/run-crashes.ts';
 import { crashUploadsCommand } from './crash/uploads/run-uploads-crashes.ts';
 import { httpCommand } from './devices/run-history.ts';
+import { filesCommand } from './files/simulate.ts';
 import { goldenCommand } from './golden/make-golden.ts';
 import { groupsCommand } from './groups/simulate.ts';
 import { historiesCommand } from './histories/simulate.ts';
@@ -24,6 +25,7 @@ const COMMANDS: readonly Command[] = [
   uploadsCommand,
   httpCommand,
   sdkCommand,
+  filesCommand,
   postgresCommand,
   crashStoreCommand,
   crashJobsCommand,

@@ -12,6 +12,7 @@ import {
   type FileRecord,
   fileRemovals,
   fileWrites,
+  NOBODY,
   type ReadClaim,
   type ReadSender,
   readFile,
@@ -172,7 +173,14 @@ export class FileCollector {
     const entry = await this.#store.readEntry(ref);
     const old = entry === null ? null : claimOf(entry);
     const isProven = claim.isProven || old?.isProven === true;
-    const heir = { isProven, generation: null, client: null, atMs: claim.atMs, idleSinceMs: null };
+    const own = isProven ? null : NOBODY;
+    const heir = {
+      isProven,
+      generation: old === null ? own : old.generation,
+      client: null,
+      atMs: claim.atMs,
+      idleSinceMs: null,
+    };
     await this.#write([
       { kind: 'file_claim', key, value: null, expect: version },
       { ...ref, value: claimText(heir), expect: old?.version ?? 0 },

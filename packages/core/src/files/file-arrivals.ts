@@ -16,6 +16,7 @@ import {
   claimWrite,
   type FileRecord,
   fileWrites,
+  NOBODY,
   readFile,
   readGeneration,
   readSender,
@@ -180,7 +181,7 @@ export class FileArrivals {
     for await (const entry of allEntries(this.#store, 'file_claim', [sha256])) {
       const claim = claimOf(entry);
       if (claim.isProven || claim.login !== login) continue;
-      if (login !== null && claim.generation !== generation) continue;
+      if (login === null ? claim.generation === NOBODY : claim.generation !== generation) continue;
       writes.push(claimWrite(claim, { isProven: true }));
     }
     return writes;

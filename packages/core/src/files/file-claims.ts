@@ -196,13 +196,18 @@ export class FileClaims {
     const life = value === null || value.isRemoved === true ? null : value.life;
     const sender = life === null ? null : await readSender(store, sha256, login);
     const hasSent = sender !== null && sender.life === life;
-    if (login === null) {
-      return (
-        hasSent || (await this.#claimsIn(partition, sha256)).every((claim) => claim.login === null || claim.isProven)
-      );
-    }
+    if (login === null) return hasSent || !(await this.#isRepeated(partition, sha256));
     if (hasSent && sender.generation === (await readGeneration(store, login))) return true;
     return life !== null && access.mayRead(login, sha256);
+  }
+
+  /** Whether a user who may not have had the file has referred to it here. A user who was deleted since counts no more. */
+  async #isRepeated(partition: PartitionKey, sha256: string): Promise<boolean> {
+    for (const { login, isProven, generation } of await this.#claimsIn(partition, sha256)) {
+      if (login === null || isProven) continue;
+      if (generation === (await readGeneration(this.#ports.store, login))) return true;
+    }
+    return false;
   }
 }
 

@@ -25,7 +25,10 @@ export interface FileRecord {
 export interface FileClaim {
   /** Whether somebody who had the file has referred to it here: the backend, or a user who had sent it or could read it. */
   readonly isProven: boolean;
-  /** The generation of the user who owns the partition, else of the user who referred to the file; null: of nobody. */
+  /**
+   * The generation of the user who owns the partition, else of the user who referred to the file; null: the backend did. A
+   * claim that was never proven and whose user was deleted has that of `NOBODY`: bytes of the backend do not prove it.
+   */
   readonly generation: number | null;
   /** The device that referred to the file; null: none did. */
   readonly client: string | null;
@@ -71,6 +74,8 @@ export interface ReadSender extends SenderRecord {
   readonly login: string | null;
 }
 
+/** The generation that no user has. */
+export const NOBODY = -1;
 const CLAIM_PARTITION_AT = 1;
 const NO_USAGE: FileUsage = { generation: null, files: 0, bytes: 0 };
 

@@ -111,7 +111,10 @@ export class Maintenance {
   async #renewLease(): Promise<void> {
     const wasHeld = this.#lease.isHeld;
     await this.#attempt('lease', () => this.#lease.renew());
-    if (!wasHeld) await this.#recordGauges();
+    if (wasHeld) return;
+    await this.#recordGauges();
+    // A file that the last leader was removing when it died is out of the way until somebody finishes that.
+    await this.#collectFiles();
   }
 
   async #attempt(task: string, work: () => Promise<unknown>): Promise<void> {

@@ -1,3 +1,7 @@
+import { drawHistory as drawFileHistory } from '../files/draw-history.ts';
+import { PLANTED_BUGS as FILE_BUGS } from '../files/planted-bugs.ts';
+import { runHistory as runFileHistory } from '../files/simulate.ts';
+import type { FilesHistory } from '../files/step.ts';
 import { drawHistory as drawGroupHistory } from '../groups/draw-history.ts';
 import { PLANTED_BUGS as GROUP_BUGS } from '../groups/planted-bugs.ts';
 import { memoryRunner } from '../groups/simulate.ts';
@@ -21,7 +25,7 @@ import { PLANTED_BUGS as UPLOAD_BUGS } from '../uploads/planted-bugs.ts';
 import { runHistory as runUploadHistory } from '../uploads/simulate.ts';
 import type { UploadsHistory } from '../uploads/step.ts';
 
-export const SEARCHED_SIMULATIONS = ['histories', 'groups', 'sdk', 'uploads', 'postgres'] as const;
+export const SEARCHED_SIMULATIONS = ['histories', 'groups', 'sdk', 'uploads', 'files', 'postgres'] as const;
 export type SearchedSimulation = (typeof SEARCHED_SIMULATIONS)[number];
 
 /** The search of a simulation for one planted bug. */
@@ -102,6 +106,11 @@ const SEARCHES: readonly PlantedSearch[] = [
     drawHistory: drawUploadHistory,
     withBug: (history: UploadsHistory) => runUploadHistory(history, bug),
     withoutBug: (history: UploadsHistory) => runUploadHistory(history),
+  })),
+  ...searchesFor({ simulation: 'files', historiesMax: 1_000 }, FILE_BUGS, (bug) => ({
+    drawHistory: drawFileHistory,
+    withBug: (history: FilesHistory) => runFileHistory(history, bug),
+    withoutBug: (history: FilesHistory) => runFileHistory(history),
   })),
   ...POSTGRES_BUGS.map(searchPostgres),
 ];

@@ -23,6 +23,7 @@ const FAILED_AS: Readonly<Record<SearchedSimulation, string>> = {
   groups: 'groups on memory',
   sdk: 'sdk',
   uploads: 'uploads',
+  files: 'files',
   postgres: 'postgres',
 };
 
