@@ -25,6 +25,7 @@ export {
   type ChangeDone,
   type CreateCall,
   type DeleteCall,
+  type FileLink,
   type QueryCall,
   type SearchCall,
   type SourceHandlers,

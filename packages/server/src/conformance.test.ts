@@ -96,6 +96,7 @@ const RULES = [
 /** Routes that need an identity provider or a backend, which this server does not have. */
 const NEED_ANOTHER_SERVER = [
   'POST /rc/v1/connectors/{connector}/check',
+  'GET /files/{sha256}',
   'POST /rc/v1/session/provider',
   'POST /sync/v1/search',
 ];

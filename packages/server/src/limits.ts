@@ -168,6 +168,8 @@ export const UPLOAD_IDLE_MS = 5_000;
 export const UPLOAD_LOCKED_RETRY_AFTER_S = 1;
 /** While a file is sent, the rights of its reader are checked again after so many bytes, and before the last ones. */
 export const FILE_RIGHTS_CHECK_BYTES = 16_777_216;
+/** How long a link to a file is valid that a call to the backend carries, in seconds. */
+export const FILE_LINK_S = 3_600;
 /** So much of the disk stays free of files. Exceeded: `store_full`. */
 export const FILES_RESERVE_BYTES = 134_217_728;
 

@@ -5,6 +5,7 @@ import { openBackend } from './backend/open-backend.ts';
 import type { JobAnnouncer } from './background/job-queues.ts';
 import type { ClusterMembers } from './cluster/cluster-members.ts';
 import type { Config } from './config/config.ts';
+import { FileLinks } from './files/file-links.ts';
 import type { ServerAddress } from './http/server-address.ts';
 import { openTidemark } from './open-tidemark.ts';
 import { systemClock as clock, random, steadyClock } from './primitives/system-ports.ts';
@@ -34,6 +35,7 @@ export interface CoreParts {
 export interface OpenedCore {
   readonly tidemark: Tidemark;
   readonly backend: HttpBackend;
+  readonly links: FileLinks;
   readonly modules: SourceModules;
   /** The adapters that are no source modules. Connectors add theirs when they start. */
   readonly adapters: Map<string, Adapter>;
@@ -68,9 +70,15 @@ export async function openCore(
   });
   const onCall = (call: string, outcome: string, tookMs: number) =>
     metrics.backendCalled(call, outcome, tookMs / 1_000);
-  const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark, onCall });
+  const links = new FileLinks({
+    secret: async () => config.backend.secret ?? tidemark.system.backendSecret(),
+    serverUrl: () => config.publicUrl ?? address.url,
+    nowMs: clock.nowMs,
+  });
+  const fileLinks = (attributes: unknown) => links.linksFor(attributes);
+  const backend = openBackend({ config: config.backend, clock, steadyClock, random, log, tidemark, fileLinks, onCall });
   named.set(BACKEND, backend);
-  return { tidemark, backend, modules, adapters: named };
+  return { tidemark, backend, links, modules, adapters: named };
 }
 
 /** Prepares the store at the first start, and applies the configured administrator and sources at every start. */

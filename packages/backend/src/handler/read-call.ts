@@ -4,6 +4,7 @@ import type {
   AuthenticateCall,
   CreateCall,
   DeleteCall,
+  FileLink,
   QueryCall,
   SearchCall,
   UpdateCall,
@@ -59,11 +60,12 @@ export function readCall(name: CallName, bytes: Uint8Array): ReadCall {
           ...upload(fields),
           attributes: attributes(fields),
           removed: names(fields, 'removed'),
+          ...files(fields),
           ...seen(fields),
         },
       };
     default:
-      return { name, call: { ...upload(fields), attributes: attributes(fields) } };
+      return { name, call: { ...upload(fields), attributes: attributes(fields), ...files(fields) } };
   }
 }
 
@@ -118,6 +120,13 @@ function names(fields: Fields, name: string): readonly string[] {
 
 function seen(fields: Fields): { readonly seen?: Attributes } {
   return (fields.get('seen') ?? null) === null ? {} : { seen: attributes(fields, 'seen') };
+}
+
+function files(fields: Fields): { readonly files?: Readonly<Record<string, FileLink>> } {
+  const value = fields.get('files') ?? null;
+  if (value === null) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return { files: value as Readonly<Record<string, FileLink>> };
+  throw new CallFlaw('has files that are no object of links');
 }
 
 function attributes(fields: Fields, name = 'attributes'): Attributes {

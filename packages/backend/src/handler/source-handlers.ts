@@ -38,9 +38,17 @@ export interface UploadCall {
   readonly id: string;
 }
 
+/** Where the bytes of a file are, for a while. Whoever has the URL can read them, so it should not be logged. */
+export interface FileLink {
+  readonly url: string;
+  readonly expires_at: string;
+}
+
 /** `id` is the temporary id of the device, until it knows the backend's id. */
 export interface CreateCall<A = Attributes> extends UploadCall {
   readonly attributes: A;
+  /** Links to the files that the attributes refer to, by SHA-256. Absent: they refer to none. */
+  readonly files?: Readonly<Record<string, FileLink>>;
 }
 
 export interface DeleteCall<A = Attributes> extends UploadCall {
@@ -56,6 +64,8 @@ export interface UpdateCall<A = Attributes> extends DeleteCall<A> {
   readonly attributes: Partial<A>;
   /** The names of the attributes to remove. */
   readonly removed: readonly string[];
+  /** Links to the files that the attributes refer to, by SHA-256. Absent: they refer to none. */
+  readonly files?: Readonly<Record<string, FileLink>>;
 }
 
 /** What a handler may return for a change that it has made. */

@@ -1,4 +1,4 @@
-import { attributes, closed, flag, nullableText, objects, text, texts } from '@tidemark/protocol/annotated';
+import { attributes, closed, flag, moment, nullableText, objects, text, texts } from '@tidemark/protocol/annotated';
 import { PartitionType } from '@tidemark/protocol/schemas';
 import { type TSchema, Type } from '@tidemark/protocol/typebox';
 
@@ -23,6 +23,23 @@ const Done = Type.Object(
 );
 const Seen = Type.Optional(
   attributes('The values that the device saw, if the source detects conflicts.', { price: 9.5 }),
+);
+
+const Files = Type.Optional(
+  Type.Record(
+    Type.String(),
+    Type.Object(
+      {
+        url: text('Where the bytes of the file are, without a token.', 'https://sync.example/files/e3b0…?expires=…'),
+        expires_at: moment('When the link ends.'),
+      },
+      { description: 'A link to a file.' },
+    ),
+    {
+      description: 'Links to the files that the attributes refer to, by their SHA-256. Absent: they refer to none.',
+      examples: [{}],
+    },
+  ),
 );
 
 export interface BackendCallContract {
@@ -98,6 +115,7 @@ export const BACKEND_CALLS = {
         op_id: OpId,
         id: text("The device's temporary id.", 'tmp-1'),
         attributes: attributes('All attributes of the object.', { name: 'Pump', price: 9.5 }),
+        files: Files,
       },
       { ...closed, title: 'CreateRequest', description: 'An object to create.' },
     ),
@@ -118,6 +136,7 @@ export const BACKEND_CALLS = {
         op_id: OpId,
         id: ObjectId,
         attributes: attributes('The changed attributes.', { price: 10 }),
+        files: Files,
         removed: Type.Optional(texts('The attributes to remove from the object. Absent: none.', ['note'])),
         seen: Seen,
       },

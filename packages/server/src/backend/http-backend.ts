@@ -54,6 +54,8 @@ export interface HttpBackendParts {
   /** The deadline of one call; queries have their own. */
   readonly timeoutMs: number;
   readonly queryTimeoutMs: number;
+  /** Returns links to the files that attributes refer to; null: to none. Absent: calls carry no links. */
+  readonly fileLinks?: (attributes: unknown) => Promise<object | null>;
   /** Called after every call, for the statistics. */
   readonly onCall?: (call: BackendCall, outcome: CallOutcome, tookMs: number) => void;
   readonly onBreaker?: (state: BreakerState, kind: CallKind) => void;
@@ -158,7 +160,9 @@ export class HttpBackend implements Adapter, Authenticator {
   }
 
   async create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string> {
-    return this.#exchange('create', { ...uploadOf(call), attributes: call.attributes }, ({ answer: { id } }) => {
+    const { attributes } = call;
+    const body = { ...uploadOf(call), attributes, ...(await this.#filesIn(attributes)) };
+    return this.#exchange('create', body, ({ answer: { id } }) => {
       if (typeof id === 'string' && nameProblem('object', id) === null) return id;
       throw unusableAnswer('it has no object id');
     });
@@ -167,12 +171,19 @@ export class HttpBackend implements Adapter, Authenticator {
   async update(call: UpdateCall): Promise<ChangeAnswer> {
     const { attributes, removed } = call;
     // Absent unless something is removed, for backends that refuse members they do not know.
-    const body = { ...uploadOf(call), attributes, ...(removed.length === 0 ? {} : { removed }), ...seenOf(call) };
+    const changed = { ...uploadOf(call), attributes, ...(removed.length === 0 ? {} : { removed }), ...seenOf(call) };
+    const body = { ...changed, ...(await this.#filesIn(attributes)) };
     return this.#exchange('update', body, changeAnswer);
   }
 
   async delete(call: DeleteCall): Promise<ChangeAnswer> {
     return this.#exchange('delete', { ...uploadOf(call), ...seenOf(call) }, changeAnswer);
+  }
+
+  /** Absent unless there are files, for backends that refuse members they do not know. */
+  async #filesIn(attributes: JsonValue): Promise<{ readonly files?: object }> {
+    const files = await this.#parts.fileLinks?.(attributes);
+    return files == null ? {} : { files };
   }
 
   /** Returns an answer that is read as it arrives. The result of the call is known when it has been read. */

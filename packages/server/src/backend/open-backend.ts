@@ -14,6 +14,7 @@ export interface BackendParts {
   readonly random: Random;
   readonly log: Log;
   readonly tidemark: Pick<Tidemark, 'system' | 'stats' | 'audit'>;
+  readonly fileLinks?: HttpBackendParts['fileLinks'];
   readonly resolve?: Resolve;
   /** Called after every call. */
   readonly onCall?: HttpBackendParts['onCall'];
@@ -27,6 +28,7 @@ export function openBackend({
   random,
   log,
   tidemark,
+  fileLinks,
   resolve = systemResolve,
   onCall,
 }: BackendParts): HttpBackend {
@@ -42,6 +44,7 @@ export function openBackend({
     log,
     timeoutMs,
     queryTimeoutMs,
+    ...(fileLinks === undefined ? {} : { fileLinks }),
     onCall: (call, outcome, tookMs) => {
       tidemark.stats.record(`backend:${call}:${outcome}`, tookMs, clock.nowMs());
       onCall?.(call, outcome, tookMs);

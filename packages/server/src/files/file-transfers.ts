@@ -3,6 +3,7 @@ import { type FileEngine, isSha256 } from '@tidemark/files';
 import { Refusal } from '@tidemark/protocol';
 import { BackendFiles } from './backend-files.ts';
 import { type Download, type DownloadRequest, fileNotFound, openDownload } from './file-downloads.ts';
+import type { FileLinks } from './file-links.ts';
 import { type FileRights, FileUploads, type FileUploadsParts } from './file-uploads.ts';
 import { TransferSlots } from './transfer-slots.ts';
 import { type FileProblem, findProblem } from './verify-file.ts';
@@ -11,6 +12,7 @@ export interface FileTransfersParts extends FileUploadsParts {
   readonly catalogue: FileCatalogue;
   /** How long links to the storage are valid, in seconds; 0: the server sends all bytes itself. */
   readonly linkS: number;
+  readonly links: FileLinks;
 }
 
 /** What administrators and backends find out about files. */
@@ -21,6 +23,8 @@ export class FileTransfers {
   readonly uploads: FileUploads;
   readonly ofBackend: BackendFiles;
   readonly catalogue: FileCatalogue;
+  /** Links that calls to the backend carry. */
+  readonly links: FileLinks;
   readonly slots = new TransferSlots();
   readonly sizeMax: number;
   readonly engine: FileEngine;
@@ -31,6 +35,7 @@ export class FileTransfers {
     this.uploads = new FileUploads(parts);
     this.ofBackend = new BackendFiles(parts);
     this.catalogue = parts.catalogue;
+    this.links = parts.links;
     this.engine = parts.engine;
     this.sizeMax = parts.sizeMax;
     this.#rights = parts.rights;

@@ -1,17 +1,28 @@
 import type { Tidemark } from '@tidemark/core';
 import type { Config } from '../config/config.ts';
+import type { FileLinks } from './file-links.ts';
 import { FileTransfers } from './file-transfers.ts';
 import { openFileEngine } from './open-file-engine.ts';
 
 export interface FilesParts {
   readonly tidemark: Tidemark;
+  readonly links: FileLinks;
   readonly nowMs: () => number;
 }
 
 /** Opens the place where the bytes of files are kept. */
-export async function openFiles(config: Config, { tidemark, nowMs }: FilesParts): Promise<FileTransfers> {
+export async function openFiles(config: Config, { tidemark, links, nowMs }: FilesParts): Promise<FileTransfers> {
   const { sizeMax, uploadExpiresMs: expiresMs, s3 } = config.files;
   const engine = await openFileEngine(config);
   const rights = tidemark.files;
-  return new FileTransfers({ engine, rights, catalogue: rights, nowMs, sizeMax, expiresMs, linkS: s3?.linkS ?? 0 });
+  return new FileTransfers({
+    engine,
+    rights,
+    catalogue: rights,
+    nowMs,
+    sizeMax,
+    expiresMs,
+    linkS: s3?.linkS ?? 0,
+    links,
+  });
 }

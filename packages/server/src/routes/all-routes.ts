@@ -9,6 +9,7 @@ import { storeRoutes } from './documents.ts';
 import { fileRoutes } from './files.ts';
 import { groupRoutes } from './groups.ts';
 import { jobRoutes } from './jobs.ts';
+import { linkedFileRoutes } from './linked-files.ts';
 import { pingRoutes } from './pings.ts';
 import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
@@ -42,6 +43,7 @@ export const allRoutes: readonly Route[] = [
   ...clientRoutes,
   ...pushRoutes,
   ...fileRoutes,
+  ...linkedFileRoutes,
   ...tokenRoutes,
   ...consoleSessionRoutes,
   ...auditRoutes,

@@ -351,7 +351,11 @@ const uploading: readonly ConformanceCase[] = [
         ],
         [
           get('/rc/v1/clients/{client}/sync'),
-          json({ online: false, sources: including({ source: order, acknowledged: 1, head: 1, waiting: 0 }) }),
+          json({
+            online: false,
+            files_missing: [],
+            sources: including({ source: order, acknowledged: 1, head: 1, waiting: 0 }),
+          }),
         ],
         [get(`/rc/v1/clients/{client}${path`/sources/${order}/pending`}`), json(having({ more: false }))],
       ];
