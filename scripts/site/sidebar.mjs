@@ -51,7 +51,7 @@ export const SIDEBAR = [
       ['operating/production.md', 'Production checklist'],
       ['operating/reverse-proxy.md', 'nginx, Caddy and TLS'],
       ['operating/kubernetes.md', 'Kubernetes'],
-      ['operating/files.md', 'Where files are kept'],
+      ['operating/files.md', 'Files on the server'],
       ['operating/backup.md', 'Backup and restore'],
       ['operating/monitoring.md', 'Monitoring and freshness'],
       ['operating/valkey.md', 'Valkey or Redis'],

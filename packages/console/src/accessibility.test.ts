@@ -71,6 +71,7 @@ const DIALOGS = [
   'Sign the device out',
   'Start over with fetched',
   'Verify backup',
+  'Verify the file',
   'What happened',
   'What the next pull of fetched brings',
   'Wipe device',
@@ -131,7 +132,10 @@ async function startFilled(): Promise<Filled> {
   await post('/rc/v1/system/appserver', { adapter_url: backend.url });
   await post('/rc/v1/sources', { name: NAME, partition_type: 'app' });
   await post('/rc/v1/sources', { name: 'fetched', partition_type: 'app', adapter: 'backend' });
-  await post(`/app/v1/${NAME}/push_objects`, { objects: { 1: { a: 1 } } });
+  const calls = new TidemarkClient(server);
+  const file = await calls.files.add(new Blob(['no picture'], { type: 'image/png' }), { name: 'bow.png' });
+  const missing = { $file: { ...file.$file, sha256: 'f'.repeat(64) } };
+  await post(`/app/v1/${NAME}/push_objects`, { objects: { 1: { a: 1, file, missing } } });
   await post(`/rc/v1/users/*/sources/${NAME}/docs/notes`, { data: 'Notes' });
   const device = await newDevice(NAME, NAME);
   await post(`/rc/v1/users/${NAME}/groups`, { groups: [NAME] });
@@ -146,11 +150,14 @@ async function startFilled(): Promise<Filled> {
   const pings = async () => (await read('/rc/v1/pings')) as unknown as readonly { ping_id: string; failed: number }[];
   await vi.waitFor(async () => expect((await pings())[0]?.failed).toBe(1), PATIENCE);
   const [ping] = await pings();
-  await new TidemarkClient(server).connectors.report(NAME, CONNECTOR);
+  await calls.connectors.report(NAME, CONNECTOR);
   const more = [
     'connectors',
     `connectors/${NAME}`,
     'sources/fetched',
+    'files?show=missing',
+    `files/${file.$file.sha256}`,
+    `files/${missing.$file.sha256}`,
     `devices/${client_id}?source=fetched&object=1`,
     `pings/${ping?.ping_id}`,
   ];

@@ -172,6 +172,8 @@ export const FILE_RIGHTS_CHECK_BYTES = 16_777_216;
 export const FILE_LINK_S = 3_600;
 /** So much of the disk stays free of files. Exceeded: `store_full`. */
 export const FILES_RESERVE_BYTES = 134_217_728;
+/** So many of the files that are still only on a device are listed at most, those that wait longest first. */
+export const CLIENT_FILES_LISTED_MAX = 100;
 
 // Filtered and sorted lists of objects
 

@@ -7,6 +7,7 @@ const PATHS = {
   device: (id: string) => ({ to: '/devices/$id', params: { id } }),
   queue: (queue: string) => ({ to: '/jobs/$queue', params: { queue } }),
   connector: (name: string) => ({ to: '/connectors/$name', params: { name } }),
+  file: (sha256: string) => ({ to: '/files/$sha256', params: { sha256 } }),
   ping: (id: string) => ({ to: '/pings/$id', params: { id } }),
 } as const;
 

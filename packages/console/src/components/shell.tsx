@@ -25,6 +25,7 @@ const MENU: readonly (readonly [group: string, items: readonly MenuItem[]])[] = 
     [
       { to: '/sources', title: 'Sources', icon: 'sources' },
       { to: '/data', title: 'Data', icon: 'data' },
+      { to: '/files', title: 'Files', icon: 'files' },
       { to: '/users', title: 'Users', icon: 'users' },
       { to: '/groups', title: 'Groups', icon: 'groups' },
       { to: '/devices', title: 'Devices', icon: 'devices' },

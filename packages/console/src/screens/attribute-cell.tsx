@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { type KeyboardEvent, useRef, useState } from 'react';
 import type { ObjectRow } from '../api/object-pages.ts';
+import { filesOf } from '../components/file-facts.ts';
+import { NameLink } from '../components/name-link.tsx';
 import { type CellValue, editedText, isEditedInPlace, kindOf, parseCell, shownText, valueIn } from './cell-value.ts';
 
 interface AttributeCellProps {
@@ -58,6 +60,17 @@ function CellText({ value, referenceTo }: Pick<AttributeCellProps, 'referenceTo'
       >
         {text}
       </Link>
+    );
+  }
+  const [file, ...others] = filesOf(value) ?? [];
+  if (file !== undefined) {
+    // Several files are opened from the object.
+    return others.length === 0 ? (
+      <NameLink kind="file" name={file.sha256} text={text} hint={`Open ${text}`} />
+    ) : (
+      <span className="name" title={text}>
+        {text}
+      </span>
     );
   }
   if (kind === 'date')

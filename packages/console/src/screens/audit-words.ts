@@ -38,6 +38,7 @@ export const ACTION_WORDS: Readonly<Record<string, string>> = {
   'backup.download': 'downloaded a backup',
   'backup.verify': 'verified a backup',
   'backup.delete': 'deleted a backup',
+  'file.verify': 'verified a file',
   'connector.check': 'checked the database of a connector',
   'connector.delete': 'forgot a connector',
   'appserver.set': 'set the address of the backend',

@@ -1,10 +1,11 @@
 import { type JsonValue, parseJson } from '@tidemark/protocol';
+import { filesOf, filesText } from '../components/file-facts.ts';
 
 /** Longer values are cut off in the table. */
 const SHOWN_UNITS = 200;
 
 export type CellValue = JsonValue | undefined;
-export type CellKind = 'missing' | 'null' | 'number' | 'boolean' | 'date' | 'text' | 'json';
+export type CellKind = 'missing' | 'null' | 'number' | 'boolean' | 'date' | 'text' | 'file' | 'json';
 
 const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d))?$/;
 
@@ -20,13 +21,15 @@ export function kindOf(value: CellValue): CellKind {
   if (value === null) return 'null';
   if (typeof value === 'number') return 'number';
   if (typeof value === 'boolean') return 'boolean';
-  if (typeof value === 'object') return 'json';
+  if (typeof value === 'object') return filesOf(value) === null ? 'json' : 'file';
   return DATE.test(value) && !Number.isNaN(Date.parse(value)) ? 'date' : 'text';
 }
 
 /** The text of a value in the table: times are those of this place. */
 export function shownText(value: CellValue): string {
   if (value === undefined) return '';
+  const files = filesOf(value);
+  if (files !== null) return filesText(files).slice(0, SHOWN_UNITS);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (kindOf(value) === 'date' && text.includes('T'))
     return new Date(text).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'short' });

@@ -19,6 +19,7 @@ import { NameLink } from '../components/name-link.tsx';
 import { Facts, Page, Section } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { ActivityLines } from './activity-lines.tsx';
+import { DeviceFiles } from './device-files.tsx';
 import { type DevicePing, lastPingsOf, PINGS_READ } from './device-pings.ts';
 import { Explain, groupOption } from './explain.tsx';
 import { PingStatus } from './ping-status.tsx';
@@ -81,6 +82,9 @@ export function Device() {
         </Loaded>
       </Section>
       <Uploads outcomes={(sync.data?.sources ?? []).flatMap(({ last_outcomes }) => last_outcomes)} />
+      <Section title="Files still only on this device">
+        <DeviceFiles id={id} />
+      </Section>
       <Section title="Pings">
         <DevicePings id={id} />
       </Section>

@@ -9,6 +9,7 @@ import { TextField } from '../components/fields.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { ChangedValue } from './changed-value.tsx';
 import { type Attributes, type Change, differenceOf } from './object-difference.ts';
+import { ObjectFiles } from './object-files.tsx';
 import { saving } from './save-changes.ts';
 
 interface EditObjectProps {
@@ -28,6 +29,7 @@ export function EditObject({ owner, object, newId, onClose, onSaved }: EditObjec
   return (
     <Dialog title={title} isOpen={object !== null} onClose={onClose} size="xl">
       {object !== null && object !== 'new' && <History object={object} />}
+      {object !== null && object !== 'new' && <ObjectFiles attributes={object.attributes} />}
       {object !== null && !isAdmin && object !== 'new' && <JsonView label="Attributes" value={object.attributes} />}
       {object !== null && isAdmin && (
         <Editor owner={owner} object={object} newId={newId} onClose={onClose} onSaved={onSaved} />

@@ -98,5 +98,7 @@ it('[FILES-24] files that have not arrived for more than a day are a problem, wi
   const device = { user_id: 'ada', client_id: 'c1' };
   const end = 'its user has to open the app with a network.';
   expect(remedyOf(missing(25, [device]))).toBe(`The oldest is “bow.jpg”. A device of “ada” has it; ${end}`);
+  const [insight] = findInsights({ ...NOTHING, missingFiles: [missing(25, [device])] }, NOW_MS);
+  expect(insight).toMatchObject({ to: '/files', search: { show: 'missing' } });
   expect(titlesOf({ missingFiles: [missing(25, [])] })).toEqual(['Files have not arrived for more than a day']);
 });

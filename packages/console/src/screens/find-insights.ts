@@ -1,6 +1,7 @@
 import type { JobQueue, ListedFile, Receipt, SettingInForce, Source } from '@tidemark/protocol';
 import type { Readiness } from '../api/readiness.ts';
 import { counted } from '../components/counted.ts';
+import { isOld } from '../components/file-facts.ts';
 
 /** A problem with what to do about it. */
 interface Insight {
@@ -8,6 +9,8 @@ interface Insight {
   readonly remedy: string;
   /** The screen where something can be done about it. */
   readonly to: string;
+  /** What is shown there; absent: what is shown first. */
+  readonly search?: object;
   readonly at: string;
 }
 
@@ -26,8 +29,6 @@ export interface Known {
   readonly settings: readonly SettingInForce[] | undefined;
 }
 
-/** A device that was not seen for so long is worth a look. */
-const OLD_MS = 86_400_000;
 /** A free disk below this is told before the server stops being ready. */
 const LOW_DISK_GB = 1;
 /** A source that was declared just now has not been queried yet. */
@@ -157,8 +158,8 @@ function jobInsights({ queues = [] }: Known): readonly Insight[] {
 }
 
 function deviceInsights({ receipts }: Known, nowMs: number): readonly Insight[] {
-  const isOld = ({ oldest_behind_at: at }: Receipt) => at !== null && nowMs - Date.parse(at) > OLD_MS;
-  return receipts.filter(isOld).map(({ source, behind }) => ({
+  const isLate = ({ oldest_behind_at: at }: Receipt) => at !== null && isOld(at, nowMs);
+  return receipts.filter(isLate).map(({ source, behind }) => ({
     title: `${counted(behind, 'device')} ${behind === 1 ? 'is' : 'are'} behind in “${source}”`,
     remedy: 'At least one has not synced for a day. Ping those that are behind.',
     to: '/pings',
@@ -167,7 +168,7 @@ function deviceInsights({ receipts }: Known, nowMs: number): readonly Insight[] 
 }
 
 function fileInsights({ missingFiles }: Known, nowMs: number): readonly Insight[] {
-  const [oldest] = missingFiles.filter(({ missing_since: at }) => at !== null && nowMs - Date.parse(at) > OLD_MS);
+  const [oldest] = missingFiles.filter(({ missing_since: at }) => at !== null && isOld(at, nowMs));
   if (oldest === undefined) return [];
   const [device] = oldest.devices;
   const who = device === undefined ? 'Nobody has sent it' : `A device of “${device.user_id}” has it`;
@@ -175,8 +176,9 @@ function fileInsights({ missingFiles }: Known, nowMs: number): readonly Insight[
     {
       title: 'Files have not arrived for more than a day',
       remedy: `The oldest is “${oldest.name ?? oldest.sha256}”. ${who}; its user has to open the app with a network.`,
-      to: '/devices',
-      at: 'Devices',
+      to: '/files',
+      search: { show: 'missing' },
+      at: 'Files',
     },
   ];
 }

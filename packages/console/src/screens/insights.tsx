@@ -6,11 +6,11 @@ import { findInsights, type Known } from './find-insights.ts';
 export function Insights({ known }: { readonly known: Known }) {
   return (
     <>
-      {findInsights(known, Date.now()).map(({ title, remedy, to, at }) => (
+      {findInsights(known, Date.now()).map(({ title, remedy, to, search, at }) => (
         <Alert key={`${title} ${remedy}`} color="yellow" title={<span className="long">{title}</span>}>
           <Text size="sm" className="long">
             {remedy}{' '}
-            <Anchor component={Link} to={to} size="sm">
+            <Anchor component={Link} size="sm" {...({ to, search } as { readonly to: string })}>
               Open {at}
             </Anchor>
           </Text>

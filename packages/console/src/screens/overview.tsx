@@ -1,7 +1,7 @@
 import { Badge, Group, Stack, Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { JobQueue, Receipt, Source } from '@tidemark/protocol';
+import type { FileUsage, JobQueue, Receipt, Source } from '@tidemark/protocol';
 import { useEffect, useState } from 'react';
 import { LINES_MAX, useActivity } from '../api/activity.ts';
 import { client, readiness } from '../api/client.ts';
@@ -21,6 +21,7 @@ import type { Known } from './find-insights.ts';
 import { FirstRun } from './first-run.tsx';
 import { Insights } from './insights.tsx';
 import { MetricChart } from './metric-chart.tsx';
+import { useFileUsage } from './use-file-usage.ts';
 
 const REFRESH_MS = 10_000;
 const RATE_MS = 10_000;
@@ -42,6 +43,7 @@ export function Overview() {
   const queues = useQuery({ queryKey: ['queues'], queryFn: () => client.jobs.queues(), refetchInterval: REFRESH_MS });
   const ready = useQuery({ queryKey: ['readiness'], queryFn: readiness, refetchInterval: REFRESH_MS });
   const metrics = useQuery({ queryKey: ['prometheus'], queryFn: readMetrics, refetchInterval: REFRESH_MS });
+  const files = useFileUsage();
   const queried = useQuery({ queryKey: ['metrics', QUERIED], queryFn: () => client.system.metricNames(`${QUERIED}*`) });
   const missing = useQuery({ queryKey: ['files', 'missing'], queryFn: () => client.files.list({ state: 'missing' }) });
   const isAdmin = useIsAdmin();
@@ -98,6 +100,7 @@ export function Overview() {
           note={jobWords(queues.data)}
           atMs={queues.dataUpdatedAt}
         />
+        <FilesTile usage={files.data} atMs={files.dataUpdatedAt} />
         <StoreTile ready={ready.data} samples={metrics.data} atMs={metrics.dataUpdatedAt} />
       </div>
       <div className="columns">
@@ -235,6 +238,14 @@ interface StoreTileProps {
 
 function StoreTile({ ready, samples, atMs }: StoreTileProps) {
   return <Tile title="Store" value={storeWords(samples)} to="/system" note={ready?.durability} atMs={atMs} />;
+}
+
+/** Only a server that has to do with files shows how many. */
+function FilesTile({ usage, atMs }: { readonly usage: FileUsage | undefined; readonly atMs: number }) {
+  if (usage === undefined || usage.files + usage.missing === 0) return null;
+  const { files, bytes, missing } = usage;
+  const note = `${bytesText(bytes)}${missing === 0 ? '' : `, ${missing.toLocaleString('en')} more only on devices`}`;
+  return <Tile title="Files" value={files} to="/files" note={note} atMs={atMs} />;
 }
 
 function Tile({

@@ -66,6 +66,29 @@ export const FileList = Type.Object(
 );
 export type FileList = Static<typeof FileList>;
 
+export const ClientFiles = Type.Object(
+  {
+    files: Type.Array(ListedFile, { description: 'Files, those that wait longest first.' }),
+    is_whole: flag('False: there are more of them.'),
+  },
+  { ...closed, title: 'ClientFiles', description: 'The files that are still only on a device.' },
+);
+export type ClientFiles = Static<typeof ClientFiles>;
+
+/** How much is stored, and what has not arrived. */
+export const FileUsage = Type.Object(
+  {
+    files: count('How many files are stored.', 1_200),
+    bytes: count('Bytes of all stored files.', 3_600_000_000),
+    missing: count('How many files objects refer to whose bytes have not arrived.', 3),
+    oldest_missing_since: nullableMoment('Since when the first of them is missing; null: none is.'),
+    size_max: count('The largest file that is taken, in bytes.', 1_073_741_824),
+    quota_bytes: count('How many bytes of files one user may have sent.', 10_737_418_240),
+  },
+  { ...closed, title: 'FileUsage', description: 'How much files take, and what has not arrived.' },
+);
+export type FileUsage = Static<typeof FileUsage>;
+
 export const FileUse = Type.Object(
   {
     source: text('The source of the object.', 'Inspection'),

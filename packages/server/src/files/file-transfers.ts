@@ -8,7 +8,7 @@ import { type FileRights, FileUploads, type FileUploadsParts } from './file-uplo
 import { TransferSlots } from './transfer-slots.ts';
 import { type FileProblem, findProblem } from './verify-file.ts';
 
-export interface FileTransfersParts extends FileUploadsParts {
+export interface FileTransfersParts extends FileUploadsParts, FileLimits {
   readonly catalogue: FileCatalogue;
   /** How long links to the storage are valid, in seconds; 0: the server sends all bytes itself. */
   readonly linkS: number;
@@ -16,7 +16,15 @@ export interface FileTransfersParts extends FileUploadsParts {
 }
 
 /** What administrators and backends find out about files. */
-type FileCatalogue = Pick<Tidemark['files'], 'list' | 'where' | 'lost'>;
+type FileCatalogue = Pick<Tidemark['files'], 'find' | 'list' | 'where' | 'waitingOn' | 'usage' | 'lost'>;
+
+/** What the settings allow. */
+export interface FileLimits {
+  /** The largest file, in bytes. */
+  readonly sizeMax: number;
+  /** Bytes of all stored files that one user has sent. */
+  readonly quotaBytes: number;
+}
 
 /** Everything that moves bytes of files. */
 export class FileTransfers {
@@ -26,7 +34,7 @@ export class FileTransfers {
   /** Links that calls to the backend carry. */
   readonly links: FileLinks;
   readonly slots = new TransferSlots();
-  readonly sizeMax: number;
+  readonly limits: FileLimits;
   readonly engine: FileEngine;
   readonly #rights: FileRights;
   readonly #linkS: number;
@@ -37,7 +45,7 @@ export class FileTransfers {
     this.catalogue = parts.catalogue;
     this.links = parts.links;
     this.engine = parts.engine;
-    this.sizeMax = parts.sizeMax;
+    this.limits = parts;
     this.#rights = parts.rights;
     this.#linkS = parts.linkS;
   }

@@ -12,17 +12,9 @@ export interface FilesParts {
 
 /** Opens the place where the bytes of files are kept. */
 export async function openFiles(config: Config, { tidemark, links, nowMs }: FilesParts): Promise<FileTransfers> {
-  const { sizeMax, uploadExpiresMs: expiresMs, s3 } = config.files;
+  const { sizeMax, quotaBytes, uploadExpiresMs: expiresMs, s3 } = config.files;
   const engine = await openFileEngine(config);
   const rights = tidemark.files;
-  return new FileTransfers({
-    engine,
-    rights,
-    catalogue: rights,
-    nowMs,
-    sizeMax,
-    expiresMs,
-    linkS: s3?.linkS ?? 0,
-    links,
-  });
+  const limits = { sizeMax, quotaBytes, expiresMs, linkS: s3?.linkS ?? 0 };
+  return new FileTransfers({ engine, rights, catalogue: rights, links, nowMs, ...limits });
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Caller, type Reply } from '@tidemark/testing/kit';
+import { Caller, makeUser, openDevice, type Reply } from '@tidemark/testing/kit';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -127,6 +127,40 @@ describe('what is known of files', () => {
   it('[FILES-60] at most one filter chooses files', async () => {
     const reply = await get('?source=Photo&state=missing');
     expect(codeOf(reply)).toEqual([422, 'invalid_value']);
+  });
+
+  it('[FILES-78] what is still only on a device is known with device, user and since when, until its bytes arrive', async () => {
+    await makeUser(server, 'boat');
+    const boat = await openDevice(server, 'boat');
+    await api.post('/rc/v1/sources', { name: 'Photo', partition_type: 'user' });
+    const bytes = Buffer.from('still on the boat');
+    const reference = { sha256: sha256Of(bytes), size: bytes.length, type: 'image/jpeg', name: 'bow.jpg' };
+    const created = { op_id: '1', source: 'Photo', op: 'create', id: '1', attributes: { photo: { $file: reference } } };
+    await boat.api.post('/sync/v1/push', { client_id: boat.id, changes: [created] });
+    const listOfBoat = async () => (await api.get(`/rc/v1/clients/${boat.id}/files`)).body;
+    const usage = async () => (await get('/usage')).body;
+    const missing = {
+      ...{ ...reference, is_stored: false, stored_at: null, references: 1, senders: [] },
+      missing_since: expect.stringMatching(/^20.*Z$/),
+      devices: [{ user_id: 'boat', client_id: boat.id }],
+    };
+    expect((await get(`/${reference.sha256}/facts`)).body).toEqual(missing);
+    expect(await listOfBoat()).toEqual({ files: [missing], is_whole: true });
+    const { quotaBytes: quota_bytes, sizeMax: size_max } = server.config.files;
+    const { oldest_missing_since, ...counts } = (await usage()) as Record<string, unknown>;
+    expect(counts).toMatchObject({ missing: 1, quota_bytes, size_max });
+    expect(oldest_missing_since).toMatch(/^20.*Z$/);
+    await put(bytes);
+    const stored = { is_stored: true, missing_since: null, senders: [null], devices: [] };
+    expect((await get(`/${reference.sha256}/facts`)).body).toMatchObject(stored);
+    expect(await listOfBoat()).toEqual({ files: [], is_whole: true });
+    expect(await usage()).toMatchObject({ missing: 0, oldest_missing_since: null });
+  });
+
+  it('[FILES-78] what is known of an unknown file or device is a refusal', async () => {
+    expect(codeOf(await get(`/${sha256Of('nobody knows')}/facts`))).toEqual([404, 'file_not_found']);
+    expect(codeOf(await get('/no-hash/facts'))).toEqual([422, 'invalid_value']);
+    expect(codeOf(await api.get('/rc/v1/clients/nobody/files'))).toEqual([404, 'client_not_found']);
   });
 
   it('[FILES-61] a file that was damaged or removed is found when it is verified, and the check is audited', async () => {

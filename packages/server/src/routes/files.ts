@@ -2,12 +2,22 @@ import type { Readable } from 'node:stream';
 import type { FileObject, FilePosition, FileScope } from '@tidemark/core';
 import { isSha256 } from '@tidemark/files';
 import { type FileValue, fileNameProblem, isMediaType, pointer, Refusal } from '@tidemark/protocol';
-import { FileCheck, FileList, FileReferenceValue, FileUses } from '@tidemark/protocol/admin/files';
+import {
+  ClientFiles,
+  FileCheck,
+  FileList,
+  FileReferenceValue,
+  FileUsage,
+  FileUses,
+  ListedFile,
+} from '@tidemark/protocol/admin/files';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
+import { fileNotFound } from '../files/file-downloads.ts';
 import { BytesAnswer, type Call, route } from '../http/route.ts';
+import { CLIENT_FILES_LISTED_MAX } from '../limits.ts';
 import { pageOf } from './paging.ts';
-import { Empty, pageQuery, SourceId, UserId } from './shapes.ts';
+import { ClientId, Empty, pageQuery, SourceId, UserId } from './shapes.ts';
 
 const FILES = '/rc/v1/files';
 const EXAMPLE = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
@@ -152,6 +162,53 @@ function scopeIn({ source, user, state }: ScopeQuery): FileScope {
   );
 }
 
+const usage = route({
+  method: 'GET',
+  path: `${FILES}/usage`,
+  operationId: 'filesUsage',
+  scope: 'read',
+  summary: 'How much is stored, and what has not arrived',
+  answer: FileUsage,
+  handle: async ({ context: { files } }) => {
+    const { sizeMax: size_max, quotaBytes: quota_bytes } = files.limits;
+    return { ...(await files.catalogue.usage()), size_max, quota_bytes };
+  },
+});
+
+const facts = route({
+  method: 'GET',
+  path: `${FILES}/:sha256/facts`,
+  operationId: 'filesFacts',
+  scope: 'read',
+  summary: 'What is known of a file',
+  description: 'Also of one that objects refer to, and whose bytes have not arrived.',
+  refusals: ['file_not_found'],
+  params: FileParams,
+  answer: ListedFile,
+  handle: async ({ context, params }) => {
+    const file = await context.files.catalogue.find(sha256In(params.sha256));
+    if (file === null) throw fileNotFound();
+    return file;
+  },
+});
+
+const ofClient = route({
+  method: 'GET',
+  path: '/rc/v1/clients/:client_id/files',
+  operationId: 'clientsFiles',
+  scope: 'read',
+  summary: 'The files that are still only on a device',
+  description: 'The device has objects that refer to them, and their bytes have not arrived.',
+  refusals: ['client_not_found'],
+  params: Type.Object({ client_id: ClientId }),
+  answer: ClientFiles,
+  handle: async ({ context, params: { client_id } }) => {
+    await context.tidemark.clients.get(client_id);
+    const found = await context.files.catalogue.waitingOn(client_id, CLIENT_FILES_LISTED_MAX + 1);
+    return { files: found.slice(0, CLIENT_FILES_LISTED_MAX), is_whole: found.length <= CLIENT_FILES_LISTED_MAX };
+  },
+});
+
 const where = route({
   method: 'GET',
   path: `${FILES}/:sha256/objects`,
@@ -199,4 +256,4 @@ const verify = route({
   },
 });
 
-export const fileRoutes = [add, list, put, download, where, verify];
+export const fileRoutes = [add, list, usage, put, download, facts, where, verify, ofClient];

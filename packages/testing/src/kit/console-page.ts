@@ -95,6 +95,7 @@ export function screensOf(name: string, device: string): readonly string[] {
     `groups/${name}`,
     `devices/${device}?source=${name}&object=1`,
     `data?source=${name}`,
+    'files',
     'pings',
     'backend',
     'stats',

@@ -1,4 +1,12 @@
-import type { FileCheck, FileList, FileReferenceValue, FileUse, FileUses, ListedFile } from '@tidemark/protocol';
+import type {
+  FileCheck,
+  FileList,
+  FileReferenceValue,
+  FileUsage,
+  FileUse,
+  FileUses,
+  ListedFile,
+} from '@tidemark/protocol';
 import { path } from '../../transport/path.ts';
 import type { BodyBytes, CallOptions, Transport } from '../../transport/transport.ts';
 import { type PageOptions, pageQuery } from '../paging.ts';
@@ -63,6 +71,16 @@ export class FileCalls {
   /** One page of files; `next` is `after` of the next page. */
   list({ source, user, state, ...page }: FileFilter = {}): Promise<FileList> {
     return this.#api.get(FILES, page, { ...pageQuery(page), source, user, state });
+  }
+
+  /** Returns what is known of a file, stored or not. */
+  facts(sha256: string, options?: CallOptions): Promise<ListedFile> {
+    return this.#api.get(path`/rc/v1/files/${sha256}/facts`, options);
+  }
+
+  /** How much is stored, and how much has not arrived. */
+  usage(options?: CallOptions): Promise<FileUsage> {
+    return this.#api.get(`${FILES}/usage`, options);
   }
 
   /** Iterates over all files that match, page by page. */

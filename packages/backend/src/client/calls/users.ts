@@ -1,6 +1,7 @@
 import type {
   ChangedUser,
   Client,
+  ClientFiles,
   ClientList,
   ClientSync,
   Deleted,
@@ -210,6 +211,11 @@ export class ClientCalls {
   /** Whether the device is connected now, and how far it is with each source. */
   sync(client: string, options?: CallOptions): Promise<ClientSync> {
     return this.#api.get(path`/rc/v1/clients/${client}/sync`, options);
+  }
+
+  /** The files that are still only on the device. */
+  files(client: string, options?: CallOptions): Promise<ClientFiles> {
+    return this.#api.get(path`/rc/v1/clients/${client}/files`, options);
   }
 
   /** The page that the device gets next. */

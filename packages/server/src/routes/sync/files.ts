@@ -43,7 +43,7 @@ const describe = route({
       ...TUS,
       'tus-extension': TUS_EXTENSIONS,
       'tus-checksum-algorithm': TUS_CHECKSUMS,
-      'tus-max-size': String(context.files.sizeMax),
+      'tus-max-size': String(context.files.limits.sizeMax),
     }),
 });
 

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { ConformanceCase, Expected, Sent } from '../conformance-case.ts';
-import { listWith, Matcher, MOMENT } from '../matcher.ts';
+import { listWith, Matcher, MOMENT, wholeNumber } from '../matcher.ts';
 import { get, json, post, refused } from '../requests.ts';
 import { byDevice, signsIn } from './device-requests.ts';
 import { aSource, aUser, push } from './fixtures.ts';
@@ -41,6 +41,16 @@ const INTACT = { is_intact: true, problem: null, checked_at: MOMENT };
 const PAGE = 'a file of a backend';
 const PAGE_SHA256 = createHash('sha256').update(PAGE).digest('hex');
 
+const STORED = {
+  ...{ sha256: PAGE_SHA256, size: PAGE.length, type: null, name: null, references: 0, devices: [], senders: [null] },
+  ...{ is_stored: true, stored_at: MOMENT, missing_since: null },
+};
+const MOMENT_OR_NULL = new Matcher('a moment, or null', (value, kept) => value === null || MOMENT.accepts(value, kept));
+const USAGE = {
+  ...{ files: wholeNumber(1), bytes: wholeNumber(PAGE.length), missing: wholeNumber(0) },
+  ...{ oldest_missing_since: MOMENT_OR_NULL, size_max: wholeNumber(1), quota_bytes: wholeNumber(1) },
+};
+
 export const fileCases: readonly ConformanceCase[] = [
   {
     rule: 'FILES-58',
@@ -59,6 +69,10 @@ export const fileCases: readonly ConformanceCase[] = [
       [get(`${REST}?limit=1`), json({ files: listWith(), next: POSITION })],
       [get(`${REST}?user=x&state=missing`), refused('invalid_value', '/state')],
       [get(`${REST}/${PAGE_SHA256}/objects`), json({ objects: [], next: null })],
+      [get(`${REST}/${PAGE_SHA256}/facts`), json(STORED)],
+      [get(`${REST}/${OTHER}/facts`), refused('file_not_found')],
+      [get(`${REST}/usage`), json(USAGE)],
+      [get('/rc/v1/clients/nobody/files'), refused('client_not_found')],
       [post(`${REST}/${PAGE_SHA256}/verify`, {}), json({ ...INTACT, sha256: PAGE_SHA256, size: PAGE.length })],
       [post(`${REST}/${OTHER}/verify`, {}), refused('file_not_found')],
     ],
@@ -79,6 +93,7 @@ export const fileCases: readonly ConformanceCase[] = [
         json({ source: name('Photo'), user_id: name('anna'), changed: 1, unchanged: 0, seq: 1 }),
       ],
       [byDevice(get(`${FILES}/${HELLO}`)), binary],
+      [get('/rc/v1/clients/{client}/files'), json({ files: [], is_whole: true })],
       [begins(OTHER), bare(201)],
       [call('HEAD', `${FILES}/uploads/${OTHER}`, {}), bare(200)],
       [call('DELETE', `${FILES}/uploads/${OTHER}`, {}), bare(204)],
