@@ -114,6 +114,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   starting_over: 'busy',
   upload_queued: 'busy',
   device_away: 'warn',
+  file_not_uploaded: 'warn',
   never_synced: 'warn',
   other_epoch: 'warn',
   wiped: 'warn',
@@ -178,7 +179,7 @@ function Verdict({ device, user, source, group, object }: VerdictProps) {
 }
 
 /** A ping would change nothing. */
-const WITHOUT_PING: ReadonlySet<string> = new Set(['upload_rejected', 'other_partition', 'wiped']);
+const WITHOUT_PING: ReadonlySet<string> = new Set(['upload_rejected', 'other_partition', 'wiped', 'file_not_uploaded']);
 
 type RemedyProps = Omit<VerdictProps, 'device'> & { readonly verdict: string };
 
@@ -240,6 +241,19 @@ function evidenceOf({ evidence }: Explanation) {
     ...(evidence.refreshed_at === null
       ? []
       : [['Last refresh', <Moment key="refreshed" at={evidence.refreshed_at} />] as const]),
+    ...(evidence.missing_files.length === 0
+      ? []
+      : [['Not here yet', <MissingFiles key="files" files={evidence.missing_files} />] as const]),
     ...(evidence.refresh_error === null ? [] : [['Refresh failed', evidence.refresh_error.detail] as const]),
   ] as const;
+}
+
+function MissingFiles({ files }: { readonly files: Explanation['evidence']['missing_files'] }) {
+  return (
+    <Stack gap={0}>
+      {files.map(({ sha256, name }) => (
+        <NameLink key={sha256} kind="file" name={sha256} text={name ?? sha256} isShort={name === null} />
+      ))}
+    </Stack>
+  );
 }

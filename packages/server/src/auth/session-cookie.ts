@@ -25,6 +25,11 @@ export function sessionToken(request: CookieRequest): string | null {
   return token;
 }
 
+/** Whether the console makes the call, whose pages may fetch from this server only. */
+export function isFromConsole({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers[HEADER] !== undefined;
+}
+
 /** Refuses a call that does not come from a page of this server. */
 export function requireOwnPage(request: CookieRequest): void {
   const { headers } = request;

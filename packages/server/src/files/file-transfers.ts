@@ -56,23 +56,36 @@ export class FileTransfers {
     return this.#open(sha256, request, mayRead);
   }
 
-  /** Opens a file for a backend or an administrator, who may read all. */
-  openAny(sha256: string, request: DownloadRequest): Promise<Download> {
-    return this.#open(sha256, request, async () => true);
+  /** Opens a file for a backend or an administrator, who may read all. Some callers cannot follow links to the storage. */
+  openAny(sha256: string, request: DownloadRequest, mayLink = true): Promise<Download> {
+    return this.#open(sha256, request, async () => true, mayLink);
   }
 
-  #open(sha256: string, request: DownloadRequest, mayRead: () => Promise<boolean>): Promise<Download> {
-    const from = { engine: this.engine, sha256: requireFileName(sha256), linkS: this.#linkS };
+  #open(sha256: string, request: DownloadRequest, mayRead: () => Promise<boolean>, mayLink = true): Promise<Download> {
+    const from = { engine: this.engine, sha256: requireFileName(sha256), linkS: mayLink ? this.#linkS : 0 };
     return openDownload(from, request, mayRead);
   }
 
   /** Reads a stored file again. One that is not what it was is asked for again. */
   async verify(sha256: string): Promise<{ readonly size: number; readonly problem: FileProblem | null }> {
     const stored = await this.engine.stat(requireFileName(sha256));
-    if (stored === null) throw fileNotFound();
+    if (stored === null) return this.#noteMissing(sha256);
     const problem = await findProblem(this.engine, sha256);
-    if (problem !== null) await this.catalogue.lost(sha256);
+    if (problem !== null) await this.#forget(sha256);
     return { size: stored.size, problem };
+  }
+
+  async #noteMissing(sha256: string): Promise<{ readonly size: number; readonly problem: FileProblem }> {
+    const known = await this.catalogue.find(sha256);
+    if (known?.is_stored !== true) throw fileNotFound();
+    await this.catalogue.lost(sha256);
+    return { size: known.size, problem: 'missing' };
+  }
+
+  /** Removes bytes that are not those of the file, unless somebody has sent the right ones meanwhile. */
+  async #forget(sha256: string): Promise<void> {
+    await this.catalogue.lost(sha256);
+    await this.engine.remove(sha256, async () => (await this.catalogue.find(sha256))?.is_stored === true);
   }
 
   /** Does what moves bytes for a caller, within what one caller may do at once. */

@@ -50,6 +50,8 @@ it('[FILES-66] with links, a download is sent to the storage for a short time, a
   expect(new URL(link).searchParams.get('response-content-type')).toBe('application/octet-stream');
   const head = await api.send({ method: 'HEAD', path: pathOf(bytes), headers: {}, body: null });
   expect([head.status, head.headers['content-length']]).toEqual([200, String(bytes.length)]);
+  const fromConsole = await api.get(pathOf(bytes), { 'x-tidemark-console': '1' });
+  expect([fromConsole.status, fromConsole.text]).toEqual([200, bytes.toString()]);
   const stranger = await new Caller(server.url, null).get(pathOf(bytes));
   expect([stranger.status, stranger.headers.location]).toEqual([401, undefined]);
 });

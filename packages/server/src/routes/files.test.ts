@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Caller, makeUser, openDevice, type Reply } from '@tidemark/testing/kit';
@@ -171,7 +172,12 @@ describe('what is known of files', () => {
     const stored = join(server.config.dataFolder, 'files', 'files', sha256.slice(0, 2), sha256.slice(2, 4), sha256);
     await writeFile(stored, 'pretious');
     expect((await verify(sha256)).body).toMatchObject({ is_intact: false, problem: 'damaged' });
+    expect(existsSync(stored)).toBe(false);
+    expect((await verify(sha256)).code).toBe('file_not_found');
+    await put(Buffer.from('precious'));
+    expect((await verify(sha256)).body).toMatchObject({ is_intact: true, problem: null });
     await rm(stored);
+    expect((await verify(sha256)).body).toMatchObject({ is_intact: false, problem: 'missing', size: 8 });
     expect((await verify(sha256)).code).toBe('file_not_found');
     const audit = await api.get('/rc/v1/audit');
     expect(audit.text).toContain('file.verify');

@@ -13,6 +13,7 @@ import {
 } from '@tidemark/protocol/admin/files';
 import { closed, text } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
+import { isFromConsole } from '../auth/session-cookie.ts';
 import { fileNotFound } from '../files/file-downloads.ts';
 import { BytesAnswer, type Call, route } from '../http/route.ts';
 import { CLIENT_FILES_LISTED_MAX } from '../limits.ts';
@@ -115,7 +116,7 @@ const download = route({
   streams: OCTETS,
   handle: async (call) => {
     const { context, params, request } = call;
-    const open = () => context.files.openAny(params.sha256, request);
+    const open = () => context.files.openAny(params.sha256, request, !isFromConsole(request));
     const { status, headers, chunks, onEnd } = await context.files.sendTo(callerOf(call), open);
     return new BytesAnswer(status, headers, chunks, onEnd);
   },
