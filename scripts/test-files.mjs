@@ -11,6 +11,7 @@ export const LONG_TESTS = [
   'sim/src/uploads/',
   'sim/src/postgres/',
   'sim/src/devices/',
+  'sim/src/files/',
   'server/src/conformance.test',
   'server/src/fuzz.test',
   'server/src/hardening/login.test',
