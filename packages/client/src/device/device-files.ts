@@ -73,14 +73,19 @@ export class DeviceFiles {
 
   /** Loads the part for files at its first use. */
   #load(): Promise<FileAccess> {
-    this.#access ??= import('../files/file-access.ts').then(
-      ({ FileAccess }) => FileAccess.open(this.#host),
-      (error: unknown) => {
-        this.#access = null;
-        throw clientError('unreachable', 'the part of the SDK that works on files could not be loaded', error);
-      },
-    );
+    this.#access ??= this.#open().catch((error: unknown) => {
+      // The next use tries again.
+      this.#access = null;
+      throw error;
+    });
     return this.#access;
+  }
+
+  async #open(): Promise<FileAccess> {
+    const { FileAccess } = await import('../files/file-access.ts').catch((error: unknown) => {
+      throw clientError('unreachable', 'the part of the SDK that works on files could not be loaded', error);
+    });
+    return FileAccess.open(this.#host);
   }
 
   #stateOf(sha256: string): FileState {

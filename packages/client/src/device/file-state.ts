@@ -12,12 +12,14 @@ export type FileState =
   | { readonly status: 'failed'; readonly error: PartialError };
 
 export function fileState(row: FileRow | undefined, progress: FileProgress | undefined): FileState {
-  if (progress !== undefined) {
+  const isHere = row !== undefined && row.bytes === row.size;
+  // That a file could not be fetched does not matter any more when the app has added it itself.
+  if (progress !== undefined && !(isHere && progress.kind === 'failed')) {
     const { kind } = progress;
     if (kind !== 'failed') return { status: kind, part: progress.part };
     return { status: kind, error: { code: progress.code, detail: progress.detail } };
   }
   if (row?.error !== undefined) return { status: 'failed', error: row.error };
   if (row?.waitsSinceMs !== undefined) return { status: 'local' };
-  return { status: row !== undefined && row.bytes === row.size ? 'uploaded' : 'missing' };
+  return { status: isHere ? 'uploaded' : 'missing' };
 }

@@ -1,10 +1,10 @@
 import { type FileReference, type FileValue, fileNameProblem, isMediaType } from '@tidemark/protocol';
-import { clientError } from '../client-error.ts';
+import { asClientError, clientError } from '../client-error.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
 import { DATA_URL_BYTES_MAX, FILE_PIECE_BYTES } from '../limits.ts';
 import { FILES, type FileRow, fileRow } from '../state/file-rows.ts';
 import { isSameUser, type User, writerOf } from '../state/owner.ts';
-import type { FileBodies } from './file-bodies.ts';
+import { type FileBodies, pieceCount } from './file-bodies.ts';
 import { type FileContent, isBlob, piecesOf } from './file-content.ts';
 import { FileHash } from './file-hash.ts';
 import { type AddedFile, type FileCommands, openBodies } from './file-library.ts';
@@ -53,6 +53,7 @@ export class FileAccess {
     if (this.#host.replica.reader.get('facts', FILES) !== 'used') await this.#run('begin');
     const body = this.#bodies.newBody();
     let size = 0;
+    let isAsked = false;
     try {
       const hash = new FileHash(this.#host.platform);
       for await (const piece of piecesOf(content)) {
@@ -65,17 +66,23 @@ export class FileAccess {
       const sha256 = await hash.hex();
       const row: FileRow = { size, ...described, body, bytes: size, usedAtMs: this.#host.platform.nowMs() };
       const added: AddedFile = { sha256, row, writer };
+      isAsked = true;
       if ((await this.#run('keep', added)) === false) await this.#bodies.delete([row]);
       return { $file: { sha256, size, ...described } };
     } catch (error) {
-      await this.#bodies.delete([{ body, size }]).catch(() => undefined);
+      if (!isAsked || this.#isRefused(error)) await this.#bodies.delete([{ body, size }]).catch(() => undefined);
       throw error;
     }
   }
 
   /** Yields the bytes of a file. What is not on the device is fetched. */
   async *pieces(reference: FileReference): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    yield* this.#bodies.pieces(await this.#complete(reference));
+    let row = await this.#complete(reference);
+    for (let piece = 0; piece < pieceCount(row.size); piece++) {
+      const read = await this.#piece(reference, row, piece);
+      row = read.row;
+      yield read.bytes;
+    }
   }
 
   async blob(reference: FileReference): Promise<Blob> {
@@ -85,7 +92,10 @@ export class FileAccess {
   async url(reference: FileReference): Promise<FileUrl> {
     const type = SHOWN.test(reference.type) ? reference.type : ANY_TYPE;
     if (typeof globalThis.URL.createObjectURL !== 'function') return this.#dataUrl(reference, type);
-    const url = globalThis.URL.createObjectURL(await this.#blob(reference, type));
+    const user = writerOf(this.#host.replica.reader);
+    const blob = await this.#blob(reference, type);
+    this.#requireSame(user);
+    const url = globalThis.URL.createObjectURL(blob);
     this.#urls.add(url);
     return { url, release: () => this.#release(url) };
   }
@@ -136,6 +146,28 @@ export class FileAccess {
     const fetched = find();
     if (fetched === null) throw clientError('store_failed', 'the file has left the cache already; try again');
     return fetched;
+  }
+
+  /** Reads a piece. The file may leave the cache while it is read: then it is fetched again. */
+  async #piece(reference: FileReference, row: FileRow, piece: number) {
+    try {
+      return { row, bytes: await this.#bodies.read(row, piece) };
+    } catch (error) {
+      // A tab that follows knows after an answer of the one that leads what has left.
+      await this.#run('noteUsed', reference.sha256);
+      if (fileRow(this.#host.replica.reader, reference.sha256)?.body === row.body) throw error;
+      const again = await this.#complete(reference);
+      return { row: again, bytes: await this.#bodies.read(again, piece) };
+    }
+  }
+
+  /**
+   * Whether the device has surely not kept a file. If the tab that leads has not answered, it may have: bytes that belong to no file
+   * are deleted later.
+   */
+  #isRefused(error: unknown): boolean {
+    const { code } = asClientError(error, 'store_failed');
+    return code === 'signed_out' || (code === 'store_failed' && this.#host.role.status.tab !== 'follower');
   }
 
   #run<C extends keyof FileCommands>(name: C, ...args: Parameters<FileCommands[C]>): Promise<unknown> {

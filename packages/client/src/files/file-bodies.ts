@@ -15,6 +15,8 @@ const ENTRY = /^([0-9a-z]+)-[0-9a-f]+(?=\.)/;
 export class FileBodies {
   readonly #directory: FileDirectory;
   readonly #platform: Platform;
+  /** What is being written. */
+  readonly #writing = new Set<Promise<void>>();
 
   constructor(directory: FileDirectory, platform: Platform) {
     this.#directory = directory;
@@ -26,8 +28,14 @@ export class FileBodies {
     return `${this.#platform.nowMs().toString(36)}-${randomId(this.#platform)}`;
   }
 
-  write(body: string, piece: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.#directory.write(entryOf(body, piece), bytes);
+  async write(body: string, piece: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const writing = this.#directory.write(entryOf(body, piece), bytes);
+    this.#writing.add(writing);
+    try {
+      await writing;
+    } finally {
+      this.#writing.delete(writing);
+    }
   }
 
   /** Returns a piece of a file. */
@@ -40,6 +48,11 @@ export class FileBodies {
   /** Yields the pieces of a file. */
   async *pieces(row: FileRow): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     for (let piece = 0; piece < pieceCount(row.size); piece++) yield await this.read(row, piece);
+  }
+
+  /** Whether a body that was just written is still there: `deleteAll` takes the first piece of every body. */
+  async has({ body, size }: FileRow): Promise<boolean> {
+    return size === 0 || (await this.#directory.read(entryOf(body, 0))) !== null;
   }
 
   /** Deletes bodies, of which each has at most so many bytes. */
@@ -60,7 +73,9 @@ export class FileBodies {
     if (orphans.length > 0) await this.#directory.delete(orphans);
   }
 
+  /** Deletes everything, also what is just being written. */
   async deleteAll(): Promise<void> {
+    await Promise.allSettled(this.#writing);
     await this.#directory.delete(await this.#directory.list());
   }
 }

@@ -3,7 +3,10 @@ import { FILE_CACHE_BYTES_DEFAULT, FILE_USED_EVERY_MS } from '../limits.ts';
 import { FILE, type FileRow, fileRow, fileRows, putFileRow } from '../state/file-rows.ts';
 import type { FileBodies } from './file-bodies.ts';
 
-/** Files that the server has, too. Beyond the limit those that were used longest ago are deleted, and never one that waits to be sent. */
+/**
+ * Files that the server has, too. Beyond the limit those that were used longest ago are deleted, and never one that waits to be sent,
+ * nor the one that was used last: it may be larger than the limit, and is being shown.
+ */
 export class FileCache {
   readonly #parts: FileWorkParts;
   readonly #bodies: FileBodies;
@@ -28,7 +31,7 @@ export class FileCache {
     if (excess <= 0) return;
     const rows = this.#rows().sort(([, left], [, right]) => left.usedAtMs - right.usedAtMs);
     const leaving: string[] = [];
-    for (const [sha256, { bytes }] of rows) {
+    for (const [sha256, { bytes }] of rows.slice(0, -1)) {
       if (excess <= 0) break;
       if (this.#isBusy(sha256)) continue;
       leaving.push(sha256);

@@ -3,7 +3,7 @@ import { type ClientError, clientError } from '../client-error.ts';
 import type { FileWorkParts } from '../engine/file-work.ts';
 import { transactIn, type WorkScope } from '../engine/work-scope.ts';
 import { FILE_MISSING_ATTEMPTS_MAX, FILE_PIECE_BYTES, FILES_FETCHED_AT_ONCE } from '../limits.ts';
-import { type FileRow, fileRow, putFileRow } from '../state/file-rows.ts';
+import { FILES, type FileRow, fileRow, putFileRow } from '../state/file-rows.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { fetchPiece } from './download-file.ts';
 import type { FileBoard } from './file-board.ts';
@@ -114,6 +114,9 @@ export class FileDownloads {
       // The app may have added the file itself meanwhile.
       const known = fileRow(tx, sha256);
       if (known !== undefined) return known;
+      const state = tx.get('facts', FILES);
+      if (state === 'clear') throw clientError('aborted', 'the files of an earlier user are not deleted yet');
+      if (state === undefined) tx.put('facts', FILES, 'used');
       putFileRow(tx, sha256, row);
       return row;
     });
@@ -129,7 +132,9 @@ export class FileDownloads {
     const { signal } = scope;
     const { size, body } = row;
     const piece = Math.floor(row.bytes / FILE_PIECE_BYTES);
-    await bodies.write(body, piece, await fetchPiece({ caller, sha256, size, piece, signal }));
+    const fetched = await fetchPiece({ caller, sha256, size, piece, signal });
+    if (signal.aborted) throw clientError('aborted', 'the file is not wanted any more');
+    await bodies.write(body, piece, fetched);
     if (piece + 1 === pieceCount(size)) await this.#verify(sha256, row);
     const bytes = Math.min(size, (piece + 1) * FILE_PIECE_BYTES);
     return transactIn(parts.data.replica, scope, (tx) => {

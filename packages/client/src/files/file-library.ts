@@ -110,20 +110,25 @@ export class FileLibrary implements FileWork {
   }
 
   async #keep({ sha256, row, writer }: AddedFile): Promise<boolean> {
+    const isWhole = await this.#bodies.has(row);
     const replaced = await this.#parts.data.replica.transact((tx) => {
       requireWriter(tx, writer);
+      // The user may have signed out, which deletes all bytes, and in again.
+      if (!isWhole || tx.get('facts', FILES) !== 'used')
+        throw clientError('signed_out', 'the user has signed out while the file was added');
       const known = fileRow(tx, sha256);
-      const isKnown = known !== undefined && known.bytes === known.size;
+      const isKnown = known !== undefined && known.bytes === known.size && !isDamaged(known);
       const { error: _, ...kept } = isKnown ? known : row;
       // Also if the server had it once: it deletes what no object refers to.
       const waitsSinceMs = known?.waitsSinceMs ?? row.usedAtMs;
       putFileRow(tx, sha256, { ...kept, waitsSinceMs, usedAtMs: row.usedAtMs });
-      return { isKnown, partial: isKnown ? undefined : known };
+      // A command is repeated if the tab that led is gone: the file may be there by this very body.
+      return { isTaken: kept.body === row.body, other: kept.body === known?.body ? undefined : known };
     });
-    if (replaced.partial !== undefined) await this.#bodies.delete([replaced.partial]);
+    if (replaced.other !== undefined) await this.#bodies.delete([replaced.other]);
     this.#uploads.hurry(sha256);
     this.#uploads.follow();
-    return !replaced.isKnown;
+    return replaced.isTaken;
   }
 
   /** Tries an upload again that has failed, or is pausing. */
@@ -156,6 +161,11 @@ export class FileLibrary implements FileWork {
     const known = new Set([...fileRows(reader)].map(([, { body }]) => body));
     await this.#bodies.deleteOrphans((body) => known.has(body));
   }
+}
+
+/** Whether the server has refused the bytes that are stored, or they cannot be read. */
+function isDamaged({ error }: FileRow): boolean {
+  return error?.code === 'store_damaged' || error?.code === 'file_hash_mismatch';
 }
 
 /** Opens the bytes that a store keeps. */

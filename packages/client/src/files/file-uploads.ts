@@ -60,7 +60,10 @@ export class FileUploads {
   drop(sha256: string): void {
     this.#queue.abort(sha256);
     this.#queue.hurry(sha256);
+    this.#reached.delete(sha256);
     this.#board.end(sha256);
+    // Another one takes its place.
+    this.#queue.follow();
   }
 
   hurry(sha256: string): void {
@@ -90,7 +93,10 @@ export class FileUploads {
     await uploadFile({ caller, sha256, row, read, size: this.#size, onOffset, signal });
     const scope = { userId: session.userId, clientId: session.clientId, signal };
     await transactIn(data.replica, scope, (tx) => {
-      const { waitsSinceMs: _, error: __, ...rest } = fileRow(tx, sha256) ?? row;
+      const known = fileRow(tx, sha256);
+      // The app may have discarded it meanwhile.
+      if (known === undefined) return;
+      const { waitsSinceMs: _, error: __, ...rest } = known;
       putFileRow(tx, sha256, { ...rest, usedAtMs: data.platform.nowMs() });
     });
     this.#reached.delete(sha256);
