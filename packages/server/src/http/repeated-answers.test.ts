@@ -192,9 +192,9 @@ it('[CONN-30] a rule for every request is applied to requests that are handled a
 it('[CONN-30] requests that are answered again count against the rate limit of their caller and end with its token', async () => {
   const bearer = { user: 'anna', client: 'phone', tokenId: 'id', tokenHash: 'hash', scopes: ['device'] };
   let found: typeof bearer | null = bearer;
-  const tokens = { hashOf: () => 'hash', bearerOf: async () => found, endOf: async () => 'token_revoked' };
+  const bearers = { hashOf: () => 'hash', bearerOf: async () => found, endOf: async () => 'token_revoked' };
   const rates = new RateLimiter({ windowS: 3600, perDevice: 3, perUser: 0, perToken: 0 }, { nowMs: () => 0 });
-  const context = { tidemark: { tokens }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
+  const context = { tidemark: { tokens: { bearers } }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
   const { asked, send, socket } = await openServer({ context });
   const request = head(BODY, 'authorization: Bearer token\r\n') + BODY;
   const answers = [await send(request), await send(request), await send(request)];
@@ -217,11 +217,11 @@ it('[CONN-30] requests that are answered again count against the rate limit of t
 
 it('[CONN-30] a request whose caller is refused only when it is to be answered again is handled with its own body', async () => {
   const bearer = { user: 'anna', client: 'phone', tokenId: 'id', tokenHash: 'hash', scopes: ['device'] };
-  const tokens = { hashOf: () => 'hash', bearerOf: async () => bearer };
+  const bearers = { hashOf: () => 'hash', bearerOf: async () => bearer };
   const refusals: Refusal[] = [];
   // A rate limit may refuse at one moment and admit at the next.
   const rates = { take: () => refusals.shift() ?? null };
-  const context = { tidemark: { tokens }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
+  const context = { tidemark: { tokens: { bearers } }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
   const { asked, send } = await openServer({ context });
   const request = head(BODY, 'authorization: Bearer token\r\n') + BODY;
   await send(request);
