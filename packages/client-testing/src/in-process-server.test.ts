@@ -263,12 +263,18 @@ describe('the contract of local stores', () => {
 });
 
 it('[FILES-96] the server takes and gives files, on the network that the test controls', async () => {
-  const server = await openTestServer({ sources: [], users: ['ada'] });
+  const server = await openTestServer({ sources: [{ name: 'Visit' }], users: ['ada', 'bob'] });
   const [camera, office] = [await server.openDevice({ user: 'ada' }), await server.openDevice({ user: 'ada' })];
+  const stranger = await server.openDevice({ user: 'bob' });
   server.network.set({ lostAnswers: 0.3 });
   const file = await camera.files.add(new Uint8Array(500_000).fill(7), { type: 'image/jpeg' });
   await expect.poll(() => camera.files.waiting.getSnapshot(), { timeout: 60_000 }).toEqual([]);
   expect([...server.files.keys()]).toEqual([file.$file.sha256]);
+  server.network.set({ lostAnswers: 0 });
+  await expect(office.files.blob(file)).rejects.toMatchObject({ code: 'file_not_found' });
+  await camera.source('Visit').create({ photo: file });
+  await camera.sync();
   expect((await office.files.blob(file)).size).toBe(500_000);
+  await expect(stranger.files.blob(file)).rejects.toMatchObject({ code: 'file_not_found' });
   await server.close();
 });

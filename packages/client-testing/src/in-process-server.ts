@@ -95,6 +95,7 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
     for (const login of members) await tidemark.groups.add(login, [group]);
   const sync = new InProcessSync(tidemark, clock.nowMs);
   sync.sendsPages = true;
+  sync.files.checksReaders = true;
   const network = new TestNetwork(sync.fetch, clock.after, seed);
   const platform: Platform = {
     nowMs: clock.nowMs,

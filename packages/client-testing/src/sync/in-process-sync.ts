@@ -64,13 +64,14 @@ export class InProcessSync {
   sendsPages = false;
   /** Called with every event about a change, and the function that sends it. A test may lose, repeat or replace it. */
   onChanged: (change: Change, send: (change: Change) => void) => void = (change, send) => send(change);
-  readonly files = new InProcessFiles();
+  readonly files: InProcessFiles;
   /** Every request that was answered, in order. */
   readonly log: SyncExchange[] = [];
 
   constructor(tidemark: Tidemark, nowMs: () => number = () => 1_700_000_000_000) {
     this.#tidemark = tidemark;
     this.#nowMs = nowMs;
+    this.files = new InProcessFiles(tidemark.files);
     tidemark.events.on('committed', (committed) => {
       for (const listener of this.#listeners) listener(committed);
     });
@@ -133,7 +134,8 @@ export class InProcessSync {
   async #exchangeFile({ method, path }: SyncExchange, session: Session, headers: Headers, bytes: unknown) {
     await this.#tidemark.clients.own(session.user, session.client);
     const body = bytes instanceof Uint8Array ? new Uint8Array(bytes) : new Uint8Array();
-    return this.files.answer({ method, path: path.slice(FILES.length), headers, body, client: session.client });
+    const { user, client } = session;
+    return this.files.answer({ method, path: path.slice(FILES.length), headers, body, user, client });
   }
 
   async #signOut({ client }: Session): Promise<Response> {
