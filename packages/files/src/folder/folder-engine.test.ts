@@ -79,6 +79,46 @@ it('[FILES-40] a process that dies while it puts a file into place leaves nothin
   expect(await engine.stat(sha256)).toBeNull();
 });
 
+it('[FILES-40] a file that is put into place twice has one name, so that nothing of it stays when it is removed', async () => {
+  const engine = await open();
+  const bytes = Buffer.from('whose last answer was lost');
+  const sha256 = sha256Of(bytes);
+  const id = `${'ab'.repeat(16)}.${sha256}`;
+  await engine.createUpload(id, { sha256, size: bytes.length });
+  await engine.append(id, 0, { chunks: chunksOf(bytes) });
+  for (let round = 0; round < 2; round++) expect(await engine.finish(id)).toBe('stored');
+  await engine.dropUpload(id);
+  await engine.remove(sha256, async () => false);
+  const names = await readdir(engine.place, { recursive: true, withFileTypes: true });
+  expect(names.filter((one) => one.isFile()).map(({ name }) => name)).toEqual(['tidemark-files.json']);
+});
+
+it('[FILES-19] an upload that was half begun or half dropped is listed, and is dropped', async () => {
+  const engine = await open();
+  const id = `${'ab'.repeat(16)}.${sha256Of(Buffer.from('half'))}`;
+  const [owner = '', name = ''] = id.split('.');
+  const folder = join(engine.place, 'uploads', owner, name);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, `${'0'.repeat(16)}.0123456789ab`), 'left behind');
+  expect(await engine.findUpload(id)).toBeNull();
+  expect(await engine.listUploads({ limit: 10 })).toMatchObject([{ id, offset: 11 }]);
+  await engine.dropUpload(id);
+  expect(await engine.listUploads({ limit: 10 })).toEqual([]);
+  expect(await readdir(join(engine.place, 'uploads', owner))).toEqual([]);
+});
+
+it('[FILES-46] what an earlier removal has left is not put in the place of a better file', async () => {
+  const engine = await open();
+  const bytes = Buffer.from('sent again since');
+  const sha256 = sha256Of(bytes);
+  await engine.write(chunksOf(bytes), { bytesMax: 100, admit: async () => {} });
+  await writeFile(join(engine.place, 'removed', `${sha256}.${'0'.repeat(18)}`), 'damaged');
+  await engine.remove(sha256, async () => true);
+  const path = join(engine.place, 'files', sha256.slice(0, 2), sha256.slice(2, 4), sha256);
+  expect(await readFile(path)).toEqual(bytes);
+  expect(await engine.unfinishedRemovals()).toEqual([]);
+});
+
 it('[FILES-40] a folder keeps its id, and processes that open a new one at once agree about it', async () => {
   const folder = await newFolder();
   const engines = await Promise.all(Array.from({ length: 5 }, () => openFolderEngine({ folder })));

@@ -163,8 +163,10 @@ class FolderEngine implements FileEngine {
     const isAside = await ofDisk(renameIfThere(path, aside));
     const others = (await ofDisk(namesIn(this.#removed))).filter((name) => name.startsWith(sha256));
     if (!isAside && others.length === 0) return;
-    if (await isWanted()) {
-      if ((await this.stat(sha256)) === null) await ofDisk(this.#putBack(join(this.#removed, others[0] ?? ''), path));
+    if ((await isWanted()) && (await this.stat(sha256)) === null) {
+      // What an earlier removal has left may be damaged, and a better one came since.
+      const newest = isAside ? aside : join(this.#removed, others[0] ?? '');
+      await ofDisk(this.#putBack(newest, path));
     }
     for (const name of others) await ofDisk(removeFile(join(this.#removed, name)));
   }
@@ -228,13 +230,16 @@ class FolderEngine implements FileEngine {
     }
   }
 
-  /** Puts a file where its hash says. One that is there already is replaced: it may have been damaged since. */
+  /**
+   * Puts a file where its hash says. One that is there already is replaced: it may have been damaged since. Until then it is
+   * in the folder of the upload, where a second name is left when the file in place is the same one, and goes with it.
+   */
   async #place({ path, sha256, isCopy }: JoinedUpload): Promise<void> {
     const target = this.#pathOf(sha256);
     await makeFolder(this.#files, dirname(target));
-    const unnamed = `${target}.${randomName()}`;
-    await (isCopy ? rename(path, unnamed) : link(path, unnamed));
-    await rename(unnamed, target);
+    const own = isCopy ? path : join(dirname(path), `placed.${randomName()}`);
+    if (!isCopy) await link(path, own);
+    await rename(own, target);
     await syncFolder(dirname(target));
   }
 

@@ -8,6 +8,7 @@ import {
   type ListPosition,
   splitUploadId,
   type UploadStart,
+  unknownStart,
 } from '../file-engine.ts';
 import { joinSegments, lengthOf, type Segment, type SegmentPart } from '../segments.ts';
 import { codeOf, makeFolder, randomName, removeFile, syncFolder, writeAll, writeWhole } from './durable.ts';
@@ -52,9 +53,12 @@ export class FolderUploads {
   }
 
   async find(id: string): Promise<FolderUpload | null> {
+    const start = await readStart(join(this.#folderOf(id), START_FILE));
+    return start === null ? null : this.#describe(id, start);
+  }
+
+  async #describe(id: string, start: ReadStart): Promise<FolderUpload> {
     const folder = this.#folderOf(id);
-    const start = await readStart(join(folder, START_FILE));
-    if (start === null) return null;
     const segments: Segment[] = [];
     let { changedMs } = start;
     for (const name of await namesIn(folder)) {
@@ -112,12 +116,18 @@ export class FolderUploads {
       for (const name of await namesIn(join(this.#root, one))) {
         const id = `${one}.${name}`;
         if (id <= after) continue;
-        const upload = await this.find(id);
+        const upload = (await this.find(id)) ?? (await this.#findRemains(id));
         if (upload !== null) found.push(upload);
         if (found.length >= limit) return found;
       }
     }
     return found;
+  }
+
+  /** Returns what a process has left that died while it began or dropped an upload; null: nothing. */
+  async #findRemains(id: string): Promise<FolderUpload | null> {
+    const folder = await statOrNull(this.#folderOf(id));
+    return folder === null ? null : this.#describe(id, { ...unknownStart(0), changedMs: folder.mtimeMs });
   }
 
   /** Writes a segment and makes it durable, as far as the chunks arrive. */
@@ -183,7 +193,11 @@ function isEqual(digest: Buffer, expected: Uint8Array): boolean {
   return digest.length === expected.length && timingSafeEqual(digest, expected);
 }
 
-async function readStart(path: string): Promise<(UploadStart & { readonly changedMs: number }) | null> {
+interface ReadStart extends UploadStart {
+  readonly changedMs: number;
+}
+
+async function readStart(path: string): Promise<ReadStart | null> {
   try {
     const { sha256, size } = JSON.parse(await readFile(path, 'utf8')) as UploadStart;
     const { mtimeMs } = await stat(path);

@@ -130,13 +130,17 @@ class S3Engine implements FileEngine {
   async remove(sha256: string, isWanted: () => Promise<boolean>): Promise<void> {
     const key = keyOf(requireSha256(sha256));
     const prefix = `removed/${sha256}.`;
-    const isAside = await this.#bucket.copy(key, `${prefix}${randomName()}`);
+    const aside = `${prefix}${randomName()}`;
+    const isAside = await this.#bucket.copy(key, aside);
     if (isAside) await this.#bucket.delete(key);
     const { objects } = await this.#bucket.list(prefix);
     const [first] = objects;
     if (first === undefined) return;
-    if ((await isWanted()) && (await this.stat(sha256)) === null) await this.#bucket.copy(first.key, key);
-    for (const { key: aside } of objects) await this.#bucket.delete(aside);
+    if ((await isWanted()) && (await this.stat(sha256)) === null) {
+      // What an earlier removal has left may be damaged, and a better one came since.
+      await this.#bucket.copy(isAside ? aside : first.key, key);
+    }
+    for (const object of objects) await this.#bucket.delete(object.key);
   }
 
   async unfinishedRemovals(): Promise<readonly string[]> {

@@ -69,6 +69,14 @@ it.each(['error', 'lost_answer', 'wrong_bytes'] as const)(
   },
 );
 
+it('[FILES-65] what an earlier removal has left is not put in the place of a better file', async () => {
+  await upload();
+  storage.objects.set(`p/removed/${SHA256}.${'0'.repeat(18)}`, Buffer.from('damaged'));
+  await engine.remove(SHA256, async () => true);
+  expect((await readAll(SHA256)).equals(BYTES)).toBe(true);
+  expect(await engine.unfinishedRemovals()).toEqual([]);
+});
+
 it('[FILES-65] a download goes on where the storage cut it off', async () => {
   await upload();
   let cuts = 3;
