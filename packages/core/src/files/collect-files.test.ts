@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { memoryFileBytes, newTidemark } from '@tidemark/testing';
+import { memoryFileBytes, newTidemark, openMemoryStore, seededRandom } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { userPartition } from '../ports/owner.ts';
 import type { CollectPosition, CollectReport } from './collect-files.ts';
@@ -12,8 +12,8 @@ const BACKEND: FileSender = { kind: 'backend' };
 const hash = (name: string) => createHash('sha256').update(name).digest('hex');
 const file = (name: string) => ({ $file: { sha256: hash(name), size: SIZE, type: 'image/jpeg' } });
 
-async function scene() {
-  const test = await newTidemark();
+async function scene(options: Parameters<typeof newTidemark>[0] = {}) {
+  const test = await newTidemark(options);
   const { tidemark, clock } = test;
   const bytes = memoryFileBytes(clock);
   const order = { source: 'Order', user_id: 'ada' };
@@ -230,4 +230,25 @@ it('[FILES-20] nothing of a deleted user stays at the files of a group, which it
   const kinds = ['file', 'file_claim', 'file_sender', 'file_usage'] as const;
   const entries = await Promise.all(kinds.map((kind) => store.listEntries({ kind, prefix: [], limit: 10 })));
   expect(JSON.stringify(entries)).not.toContain('ada');
+});
+
+it('[FILES-15] a reference that is committed while the collector looks for one stays missing', async () => {
+  const store = openMemoryStore({ random: seededRandom(1) });
+  const look = store.objectsWithFile.bind(store);
+  let whileLooking = async () => {};
+  const objectsWithFile: typeof look = async (...args) => {
+    const found = await look(...args);
+    const once = whileLooking;
+    whileLooking = async () => {};
+    await once();
+    return found;
+  };
+  const { tidemark, refer, forget, collect } = await scene({ store: Object.assign(store, { objectsWithFile }) });
+  await refer('photo');
+  await forget();
+  whileLooking = () => refer('photo').then(() => {});
+  await collect();
+  await collect();
+  expect(await tidemark.files.usage()).toMatchObject({ missing: 1 });
+  expect((await tidemark.files.list({ kind: 'missing' }, {})).files).toMatchObject([{ sha256: hash('photo') }]);
 });

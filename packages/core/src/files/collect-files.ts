@@ -132,7 +132,16 @@ export class FileCollector {
       if (await this.#keepsFile(sha256, claimOf(entry))) isLive = true;
     }
     await this.#clearSenders(sha256);
-    return isLive ? null : this.#collectIdle(bytes, sha256);
+    return isLive ? this.#keepFile(sha256) : this.#collectIdle(bytes, sha256);
+  }
+
+  /** A reference that was committed while the collector took the file for unreferenced makes it missing again. */
+  async #keepFile(sha256: string): Promise<null> {
+    const file = await readFile(this.#store, sha256);
+    const { value } = file;
+    if (value === null || value.isRemoved === true || isStored(value) || value.missingSinceMs !== null) return null;
+    await this.#write(fileWrites(sha256, file, { ...value, missingSinceMs: this.#ports.clock.nowMs() }));
+    return null;
   }
 
   /** Returns whether an object refers to the file where it was claimed. */

@@ -59,15 +59,19 @@ export class FileArrivals {
    * Tells whether the sender has to send the bytes. A user who could not read the file has to, even if it is here: who only
    * knows the hash must not learn that.
    */
-  begin(arrival: FileArrival): Promise<'present' | 'needed'> {
+  async begin(arrival: FileArrival): Promise<'present' | 'needed'> {
+    if (await this.isPresent(arrival)) return 'present';
+    await this.#requireRoom(arrival);
+    return 'needed';
+  }
+
+  /** Whether the sender need not send the bytes. Nothing else tells whether the file is here, not even the quota. */
+  isPresent(arrival: FileArrival): Promise<boolean> {
     return retryOnConflict(async () => {
       const file = await readFile(this.#store, arrival.sha256);
-      const login = loginOf(arrival.by);
-      if (isStored(file.value) && (await this.#hasFile(login, arrival.sha256, file.value))) {
-        return (await this.#keep(arrival, file, file.value)) ? 'present' : null;
-      }
-      await this.#requireRoom(arrival);
-      return 'needed';
+      if (!isStored(file.value) || !(await this.#hasFile(loginOf(arrival.by), arrival.sha256, file.value)))
+        return false;
+      return this.#keep(arrival, file, file.value);
     });
   }
 
@@ -147,12 +151,12 @@ export class FileArrivals {
   }
 
   /** Keeps the file for whoever was told that it is here, and makes their earlier references good. */
-  async #keep({ sha256, by }: FileArrival, file: Versioned<FileRecord>, value: FileRecord): Promise<boolean> {
+  async #keep({ sha256, by }: FileArrival, file: Versioned<FileRecord>, value: FileRecord): Promise<true | null> {
     const login = loginOf(by);
     const generation = login === null ? null : await readGeneration(this.#store, login);
     const claims = await this.#provenClaims(sha256, login, generation);
     const next = { ...value, touchedMs: this.#ports.clock.nowMs() };
-    return (await this.#write([...fileWrites(sha256, file, next), ...claims])) !== null;
+    return this.#write([...fileWrites(sha256, file, next), ...claims]);
   }
 
   #alive({ size }: FileArrival, old: FileRecord | null): FileRecord {

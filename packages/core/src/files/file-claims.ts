@@ -243,5 +243,7 @@ function joinedClaim(
   // What an earlier user of this login had proven in their own data is not true of the next one.
   const wasProven = old.isProven && (owner.kind !== 'user' || old.generation === generation);
   const { atMs } = old;
-  return { isProven: wasProven || isProven, generation, client: old.client ?? client, atMs, idleSinceMs: null };
+  // Neither is the device of an earlier user one of the next.
+  const known = old.generation === generation ? (old.client ?? client) : client;
+  return { isProven: wasProven || isProven, generation, client: known, atMs, idleSinceMs: null };
 }

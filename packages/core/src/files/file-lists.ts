@@ -95,9 +95,11 @@ export class FileLists {
 
   /** Returns the objects that refer to a file, those of one partition after the other. */
   async where(sha256: string, { after, limit = FILES_LISTED_DEFAULT }: FilePosition): Promise<FileObjectPage> {
-    const partitions = partitionsIn(await this.#claims(sha256));
+    const partitions = byName(partitionsIn(await this.#claims(sha256)));
     const objects: FileObject[] = [];
-    let at = after === undefined ? 0 : partitions.findIndex((partition) => partitionName(partition) === after) + 1;
+    // The partition of the page before may have lost its objects meanwhile.
+    const first = after === undefined ? 0 : partitions.findIndex((partition) => partitionName(partition) > after);
+    let at = first === -1 ? partitions.length : first;
     for (; at < partitions.length && objects.length < limit; at++) {
       const partition = partitions[at] as PartitionKey;
       const ids = await this.#store.objectsWithFile(partition, sha256, REFERENCES_COUNTED_MAX);
@@ -227,6 +229,11 @@ export class FileLists {
 /** Each partition once, in the order of the claims. */
 function partitionsIn(claims: readonly ReadClaim[]): readonly PartitionKey[] {
   return [...new Map(claims.map(({ partition }) => [partitionName(partition), partition])).values()];
+}
+
+function byName(partitions: readonly PartitionKey[]): readonly PartitionKey[] {
+  const named = partitions.map((partition) => ({ partition, name: partitionName(partition) }));
+  return named.sort((one, other) => (one.name < other.name ? -1 : 1)).map(({ partition }) => partition);
 }
 
 function devicesIn(claims: readonly ReadClaim[]): readonly FileDevice[] {

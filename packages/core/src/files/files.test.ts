@@ -296,6 +296,19 @@ describe('sending files', () => {
     expect(await begin('three', 2 * SIZE)).toBe('needed');
   });
 
+  it('[FILES-13] a user beyond the quota who only knows a hash is not told whether the file is here', async () => {
+    const fileRules = { quotaBytes: SIZE, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
+    const { tidemark, send } = await scene({ fileRules });
+    await send('own', by('ada'));
+    await send('photo', by('bob'));
+    const isPresent = (name: string) => tidemark.files.isPresent({ sha256: hash(name), size: SIZE, by: by('ada') });
+    expect([await isPresent('photo'), await isPresent('nothing'), await isPresent('own')]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
   it('[FILES-13] a user who was deleted while the bytes came has sent nothing', async () => {
     const { tidemark } = await scene();
     const arrival = { sha256: hash('photo'), size: SIZE, by: by('ada') };
@@ -371,6 +384,32 @@ describe('lists of files', () => {
     }
     expect(pages).toEqual(['a', 'b', 'c', 'd'].map(hash).sort());
   });
+});
+
+it('[FILES-16] a list of objects goes on when those of its last page refer to the file no longer', async () => {
+  const { tidemark, store, refer } = await scene();
+  for (const group of ['a', 'b', 'c']) await refer({ source: 'Job', group, id: group }, 'photo');
+  const first = await tidemark.files.where(hash('photo'), { limit: 2 });
+  expect(first.objects.map(({ object }) => object)).toEqual(['a', 'b']);
+  await refer({ source: 'Job', group: 'b', id: 'b' });
+  for (const { key } of await store.listEntries({ kind: 'file_claim', prefix: [hash('photo')], limit: 10 })) {
+    if (key[2]?.endsWith('b') === true) {
+      await store.writeEntries({ writes: [{ kind: 'file_claim', key, value: null }], guards: [] });
+    }
+  }
+  const second = await tidemark.files.where(hash('photo'), { limit: 2, after: String(first.next) });
+  expect(second.objects.map(({ object }) => object)).toEqual(['c']);
+  expect(second.next).toBe(null);
+});
+
+it('[FILES-15] the device of a user who was deleted is not that of the next user of this login', async () => {
+  const { tidemark, write } = await scene();
+  await write('ada', { source: 'Job', id: 'j1' }, 'photo');
+  await tidemark.users.delete('ada');
+  await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+  await tidemark.groups.set('ada', ['north']);
+  const client = await write('ada', { source: 'Job', id: 'j2' }, 'photo');
+  expect((await tidemark.files.find(hash('photo')))?.devices).toEqual([{ user_id: 'ada', client_id: client }]);
 });
 
 it('[FILES-21] a hundred files of different senders that arrive at the same moment are all counted', async () => {

@@ -70,6 +70,11 @@ export class Files {
     return this.#arrivals.begin(arrival);
   }
 
+  /** Whether the sender need not send the bytes. Whoever only knows the hash is not told whether the file is here. */
+  isPresent(arrival: FileArrival): Promise<boolean> {
+    return this.#arrivals.isPresent(arrival);
+  }
+
   /** Called before the bytes become a file; keeps the collector off it. */
   arriving(arrival: FileArrival): Promise<void> {
     return this.#arrivals.arriving(arrival);
