@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FileEngine, StoredFile } from '@tidemark/files';
-import { asRefusals, type FileRights, hashMismatch, requireSize } from './file-uploads.ts';
+import { asRefusals, type FileRights, hashMismatch, removedMeanwhile, requireSize } from './file-uploads.ts';
 import { receiveBytes } from './receive-bytes.ts';
 
 const BACKEND = { kind: 'backend' } as const;
@@ -46,6 +46,11 @@ export class BackendFiles {
       }),
     );
     await rights.stored({ sha256: stored.sha256, size: stored.size, by: BACKEND });
+    // Whoever removes a damaged file may have taken this one for it until now.
+    if ((await asRefusals(() => engine.stat(stored.sha256))) === null) {
+      await rights.lost(stored.sha256);
+      throw removedMeanwhile(stored.sha256);
+    }
     return stored;
   }
 

@@ -4,7 +4,7 @@ import { Refusal } from '@tidemark/protocol';
 import { BackendFiles } from './backend-files.ts';
 import { type Download, type DownloadRequest, fileNotFound, openDownload } from './file-downloads.ts';
 import type { FileLinks } from './file-links.ts';
-import { type FileRights, FileUploads, type FileUploadsParts } from './file-uploads.ts';
+import { asRefusals, type FileRights, FileUploads, type FileUploadsParts } from './file-uploads.ts';
 import { TransferSlots } from './transfer-slots.ts';
 import { type FileProblem, findProblem } from './verify-file.ts';
 
@@ -68,7 +68,8 @@ export class FileTransfers {
 
   /** Reads a stored file again. One that is not what it was is asked for again. */
   async verify(sha256: string): Promise<{ readonly size: number; readonly problem: FileProblem | null }> {
-    const stored = await this.engine.stat(requireFileName(sha256));
+    requireFileName(sha256);
+    const stored = await asRefusals(() => this.engine.stat(sha256));
     if (stored === null) return this.#noteMissing(sha256);
     const problem = await findProblem(this.engine, sha256);
     if (problem !== null) await this.#forget(sha256);
@@ -85,7 +86,8 @@ export class FileTransfers {
   /** Removes bytes that are not those of the file, unless somebody has sent the right ones meanwhile. */
   async #forget(sha256: string): Promise<void> {
     await this.catalogue.lost(sha256);
-    await this.engine.remove(sha256, async () => (await this.catalogue.find(sha256))?.is_stored === true);
+    const isWanted = async () => (await this.catalogue.find(sha256))?.is_stored === true;
+    await asRefusals(() => this.engine.remove(sha256, isWanted));
   }
 
   /** Does what moves bytes for a caller, within what one caller may do at once. */

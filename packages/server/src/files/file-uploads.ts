@@ -8,6 +8,8 @@ import { receiveBytes } from './receive-bytes.ts';
 import { UploadLocks } from './upload-locks.ts';
 
 const OWNER_DIGITS = 32;
+/** How often a file is put into its place that somebody removes at the same moment. */
+const STORE_ATTEMPTS_MAX = 3;
 
 /** A device, as far as its uploads are concerned. */
 export interface UploadingDevice {
@@ -25,7 +27,7 @@ export interface UploadState {
 }
 
 /** What the core knows about files: who may send and read them. */
-export type FileRights = Pick<Tidemark['files'], 'begin' | 'arriving' | 'stored' | 'mayRead'>;
+export type FileRights = Pick<Tidemark['files'], 'begin' | 'isPresent' | 'arriving' | 'stored' | 'lost' | 'mayRead'>;
 
 export interface FileUploadsParts {
   readonly engine: FileEngine;
@@ -59,7 +61,7 @@ export class FileUploads {
     requireSize(size, sizeMax);
     const arrival = arrivalOf(device, sha256, size);
     const isPresent = (await rights.begin(arrival)) === 'present';
-    if (isPresent && (await engine.stat(sha256))?.size === size) return finished(sha256, size);
+    if (isPresent && (await asRefusals(() => engine.stat(sha256)))?.size === size) return finished(sha256, size);
     const id = uploadIdOf(device, sha256);
     await this.#requireFewUploads(id);
     const upload = await asRefusals(() => engine.createUpload(id, { sha256, size }));
@@ -99,33 +101,40 @@ export class FileUploads {
   async drop(device: UploadingDevice, sha256: string): Promise<void> {
     const { engine } = this.#parts;
     const id = uploadIdOf(device, sha256);
-    if ((await engine.findUpload(id)) === null) throw new Refusal('upload_not_found', 'the device has no such upload');
-    await this.#locks.run(id, () => engine.dropUpload(id));
+    const upload = await asRefusals(() => engine.findUpload(id));
+    if (upload === null) throw new Refusal('upload_not_found', 'the device has no such upload');
+    await this.#locks.run(id, () => asRefusals(() => engine.dropUpload(id)));
   }
 
   /** Each step can be repeated, so a crash between two of them costs nothing. */
   async #complete(id: string, arrival: FileArrival): Promise<UploadState> {
     const { engine, rights } = this.#parts;
+    const { sha256, size } = arrival;
     await rights.arriving(arrival);
-    if ((await asRefusals(() => engine.finish(id))) === 'mismatch') {
-      throw hashMismatch();
+    for (let attempt = 0; attempt < STORE_ATTEMPTS_MAX; attempt++) {
+      if ((await asRefusals(() => engine.finish(id))) === 'mismatch') throw hashMismatch();
+      await rights.stored(arrival);
+      // Whoever removes a damaged file may have taken this one for it until now.
+      if ((await asRefusals(() => engine.stat(sha256))) === null) continue;
+      await asRefusals(() => engine.dropUpload(id));
+      return finished(sha256, size);
     }
-    await rights.stored(arrival);
-    await engine.dropUpload(id);
-    return finished(arrival.sha256, arrival.size);
+    await rights.lost(sha256);
+    throw removedMeanwhile(sha256);
   }
 
   async #findFinished(device: UploadingDevice, sha256: string): Promise<UploadState | null> {
     const { engine, rights } = this.#parts;
-    const stored = await engine.stat(sha256);
+    const stored = await asRefusals(() => engine.stat(sha256));
     if (stored === null) return null;
-    const outcome = await rights.begin(arrivalOf(device, sha256, stored.size));
-    return outcome === 'present' ? finished(sha256, stored.size) : null;
+    const isPresent = await rights.isPresent(arrivalOf(device, sha256, stored.size));
+    return isPresent ? finished(sha256, stored.size) : null;
   }
 
   async #requireFewUploads(id: string): Promise<void> {
     const owner = id.slice(0, OWNER_DIGITS);
-    const uploads = await this.#parts.engine.listUploads({ owner, limit: FILE_UPLOADS_PER_USER_MAX });
+    const { engine } = this.#parts;
+    const uploads = await asRefusals(() => engine.listUploads({ owner, limit: FILE_UPLOADS_PER_USER_MAX }));
     if (uploads.length < FILE_UPLOADS_PER_USER_MAX || uploads.some((upload) => upload.id === id)) return;
     const detail = `the user has ${FILE_UPLOADS_PER_USER_MAX} unfinished uploads; finish or delete some of them first`;
     throw new Refusal('too_many_uploads', detail);
@@ -160,6 +169,10 @@ export function requireSize(size: number, sizeMax: number): void {
 
 export function hashMismatch(): Refusal {
   return new Refusal('file_hash_mismatch', 'the bytes have another SHA-256 than announced; nothing of them is kept');
+}
+
+export function removedMeanwhile(sha256: string): Refusal {
+  return new Refusal('file_busy', `the file ${sha256} was removed while it was stored; send it again`);
 }
 
 function wrongOffset(detail: string): Refusal {

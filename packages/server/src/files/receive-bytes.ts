@@ -13,15 +13,17 @@ export async function* receiveBytes(
   stallMs = STALL_MS_MAX,
 ): AsyncGenerator<Uint8Array> {
   const cutOff = () => body.destroy(new Refusal('request_timeout', 'the bytes of the file did not arrive'));
-  const stall = setTimeout(cutOff, stallMs);
+  let stall = setTimeout(cutOff, stallMs);
   signal.addEventListener('abort', cutOff);
   try {
     if (signal.aborted) cutOff();
     // A body that is not read to its end is left to the connection, which can still answer.
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
       touch();
+      // Only the caller is waited for: what the storage needs for a chunk is its own time.
+      clearTimeout(stall);
       yield chunk as Uint8Array;
-      stall.refresh();
+      stall = setTimeout(cutOff, stallMs);
     }
   } finally {
     clearTimeout(stall);

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { type FileEngine, FileFault, openFolderEngine } from '@tidemark/files';
+import { newTidemark, refusalOf, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { BackendFiles } from './backend-files.ts';
+import { FileUploads } from './file-uploads.ts';
+
+const BYTES = Buffer.from('a photo of a hundred bytes'.padEnd(100, '.'));
+const SHA256 = createHash('sha256').update(BYTES).digest('hex');
+const UNKNOWN = 'a'.repeat(64);
+const device = (user: string) => ({ user, client: `client of ${user}` });
+const fileRules = { quotaBytes: 100, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
+
+let folder: TemporaryFolder;
+let engine: FileEngine;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  engine = await openFolderEngine({ folder: folder.path });
+});
+
+afterEach(() => folder.remove());
+
+async function scene(changed: Partial<FileEngine> = {}) {
+  const { tidemark, clock } = await newTidemark({ fileRules });
+  const used: FileEngine = Object.assign(Object.create(engine) as FileEngine, bound(engine), changed);
+  const parts = { engine: used, rights: tidemark.files, nowMs: clock.nowMs, sizeMax: 1_000, expiresMs: 1_000 };
+  const uploads = new FileUploads(parts);
+  const send = async (user: string, bytes = BYTES) => {
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    await uploads.begin(device(user), sha256, bytes.length);
+    return uploads.append(device(user), sha256, { offset: 0, checksum: undefined, body: Readable.from([bytes]) });
+  };
+  return { tidemark, uploads, backend: new BackendFiles(parts), send };
+}
+
+/** The methods of an engine that has private fields. */
+function bound(of: FileEngine): Partial<FileEngine> {
+  const names = [
+    'createUpload',
+    'findUpload',
+    'append',
+    'finish',
+    'dropUpload',
+    'listUploads',
+    'write',
+    'stat',
+  ] as const;
+  return Object.fromEntries(names.map((name) => [name, of[name].bind(of)]));
+}
+
+it('[FILES-13] a device beyond its quota that only knows a hash finds no upload, whether the file is here or not', async () => {
+  const { uploads, send } = await scene();
+  await send('bob');
+  await send('ada', Buffer.alloc(100, 'of ada'));
+  expect(await uploads.find(device('ada'), UNKNOWN)).toBeNull();
+  expect(await uploads.find(device('ada'), SHA256)).toBeNull();
+  expect(await uploads.find(device('bob'), SHA256)).toMatchObject({ offset: 100 });
+});
+
+it('[FILES-46] a file that is taken for a damaged one while it is stored is here when its sender is told so', async () => {
+  let removals = 1;
+  const finish = async (id: string) => {
+    const outcome = await engine.finish(id);
+    if (removals-- > 0) await engine.remove(SHA256, async () => false);
+    return outcome;
+  };
+  const { send } = await scene({ finish });
+  expect(await send('ada')).toMatchObject({ offset: 100 });
+  expect(await engine.stat(SHA256)).toMatchObject({ size: 100 });
+  expect(await engine.listUploads({ limit: 1 })).toEqual([]);
+});
+
+it('[FILES-46] a backend whose file is taken for a damaged one while it is stored is told to send it again', async () => {
+  let removals = 1;
+  const write: FileEngine['write'] = async (chunks, admission) => {
+    const stored = await engine.write(chunks, admission);
+    if (removals-- > 0) await engine.remove(SHA256, async () => false);
+    return stored;
+  };
+  const { tidemark, backend } = await scene({ write });
+  const store = () => backend.store({ sha256: SHA256, size: 100, body: Readable.from([BYTES]) });
+  expect(await refusalOf(store())).toBe('file_busy');
+  expect(await tidemark.files.usage()).toMatchObject({ files: 0 });
+  expect(await store()).toMatchObject({ sha256: SHA256 });
+  expect(await tidemark.files.usage()).toMatchObject({ files: 1 });
+});
+
+type Scene = Awaited<ReturnType<typeof scene>>;
+
+it.each<[keyof FileEngine, (scene: Scene) => Promise<unknown>]>([
+  ['findUpload', ({ uploads }) => uploads.drop(device('ada'), SHA256)],
+  ['listUploads', ({ uploads }) => uploads.begin(device('ada'), SHA256, 100)],
+  ['stat', ({ uploads }) => uploads.find(device('ada'), SHA256)],
+  ['dropUpload', ({ send }) => send('ada')],
+])('[FILES-65] a storage that fails at %s is said to be unavailable', async (name, call) => {
+  const fault = new FileFault('unavailable', 'the storage of the files does not answer');
+  const failing = await scene({ [name]: () => Promise.reject(fault) });
+  expect(await refusalOf(call(failing))).toBe('store_unavailable');
+});
