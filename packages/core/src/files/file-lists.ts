@@ -136,8 +136,23 @@ export class FileLists {
     return rows;
   }
 
-  /** Counts the files that objects of a partition refer to and that are not here. */
+  /** Counts the files that objects of a partition refer to and that are not here. A small partition is read instead of all. */
   async countMissing(partition: PartitionKey): Promise<number> {
+    const own = await this.#store.listFiles(partition, { limit: FILES_READ_MAX });
+    const isWhole = own.length < FILES_READ_MAX && own.length < (await this.#store.countEntries('file_missing'));
+    return isWhole ? this.#countMissingOf(own) : this.#countMissingIn(partition);
+  }
+
+  async #countMissingOf(files: readonly string[]): Promise<number> {
+    let count = 0;
+    for (const sha256 of files) {
+      const { value } = await readFile(this.#store, sha256);
+      if (value !== null && value.missingSinceMs !== null) count++;
+    }
+    return count;
+  }
+
+  async #countMissingIn(partition: PartitionKey): Promise<number> {
     let count = 0;
     for await (const { key } of allEntries(this.#store, 'file_missing', [])) {
       if ((await this.#store.objectsWithFile(partition, key[1] ?? '', 1)).length > 0) count++;

@@ -402,6 +402,24 @@ it('[FILES-16] a list of objects goes on when those of its last page refer to th
   expect(second.next).toBe(null);
 });
 
+it('[FILES-22] a receipt of a small partition does not look at all files that are missing', async () => {
+  const store = openMemoryStore({ random: seededRandom(1) });
+  const look = store.objectsWithFile.bind(store);
+  let looks = 0;
+  const objectsWithFile: typeof look = (...args) => {
+    looks++;
+    return look(...args);
+  };
+  const { tidemark, refer, send } = await scene({ store: Object.assign(store, { objectsWithFile }) });
+  for (const name of ['here', 'a', 'b']) await refer({ user_id: 'ada', id: name }, name);
+  for (let file = 0; file < 20; file++) await refer({ source: 'Job', group: 'north', id: `${file}` }, `photo ${file}`);
+  await send('here', BACKEND);
+  looks = 0;
+  expect(await tidemark.files.countMissing(userPartition('Order', 'ada'))).toBe(2);
+  expect(looks).toBe(0);
+  expect(await tidemark.files.countMissing(groupPartition('Job', 'north'))).toBe(20);
+});
+
 it('[FILES-15] the device of a user who was deleted is not that of the next user of this login', async () => {
   const { tidemark, write } = await scene();
   await write('ada', { source: 'Job', id: 'j1' }, 'photo');
