@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { type FileEngine, FileFault, openFolderEngine } from '@tidemark/files';
 import { newTidemark, refusalOf, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { UPLOAD_IDLE_MS } from '../limits.ts';
 import { BackendFiles } from './backend-files.ts';
 import { FileUploads } from './file-uploads.ts';
 
@@ -32,7 +33,15 @@ async function scene(changed: Partial<FileEngine> = {}) {
     await uploads.begin(device(user), sha256, bytes.length);
     return uploads.append(device(user), sha256, { offset: 0, checksum: undefined, body: Readable.from([bytes]) });
   };
-  return { tidemark, uploads, backend: new BackendFiles(parts), send };
+  return { tidemark, clock, uploads, backend: new BackendFiles(parts), send };
+}
+
+function signal() {
+  let give = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return { given, give: () => give() };
 }
 
 /** The methods of an engine that has private fields. */
@@ -70,6 +79,22 @@ it('[FILES-46] a file that is taken for a damaged one while it is stored is here
   expect(await send('ada')).toMatchObject({ offset: 100 });
   expect(await engine.stat(SHA256)).toMatchObject({ size: 100 });
   expect(await engine.listUploads({ limit: 1 })).toEqual([]);
+});
+
+it('[FILES-50] a device that asks again while its upload is finished for long learns that it is', async () => {
+  const [begun, go] = [signal(), signal()];
+  const finish = async (id: string) => {
+    begun.give();
+    await go.given;
+    return engine.finish(id);
+  };
+  const { clock, uploads, send } = await scene({ finish });
+  const first = send('ada');
+  await begun.given;
+  clock.advance(UPLOAD_IDLE_MS);
+  const second = uploads.find(device('ada'), SHA256);
+  go.give();
+  expect(await Promise.all([first, second])).toMatchObject([{ offset: 100 }, { offset: 100 }]);
 });
 
 it('[FILES-46] a backend whose file is taken for a damaged one while it is stored is told to send it again', async () => {

@@ -75,7 +75,11 @@ export class FileUploads {
     const upload = await asRefusals(() => engine.findUpload(id));
     if (upload === null) return this.#findFinished(device, sha256);
     if (upload.offset < upload.size) return this.#stateOf(upload);
-    return this.#locks.run(id, () => this.#complete(id, arrivalOf(device, sha256, upload.size)));
+    return this.#locks.run(id, async () => {
+      // Whoever had the upload before may have finished it.
+      if ((await asRefusals(() => engine.findUpload(id))) === null) return this.#findFinished(device, sha256);
+      return this.#complete(id, arrivalOf(device, sha256, upload.size));
+    });
   }
 
   /** Appends bytes. When they are the last ones, the file is stored before this resolves. */
