@@ -4,7 +4,16 @@ import { type Owner, partitionName } from '../ports/owner.ts';
 import type { Entry, PartitionKey, Store } from '../ports/store.ts';
 import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { isStored } from './file-arrivals.ts';
-import { claimOf, type FileRecord, type ReadClaim, readFile, readUsage, senderOf } from './file-entries.ts';
+import {
+  claimOf,
+  type FileRecord,
+  type ReadClaim,
+  readFile,
+  readGeneration,
+  readSender,
+  readUsage,
+  senderOf,
+} from './file-entries.ts';
 
 /** A file as administrators and backends see it. */
 export interface FileView {
@@ -202,10 +211,16 @@ export class FileLists {
     if (scope.kind === 'user') {
       const { user } = scope;
       const isClaimed = claims.some(({ login, partition }) => login === user || isOwnedBy(partition.owner, user));
-      return isClaimed || view.senders.includes(user) ? view : null;
+      return isClaimed || (await this.#hasSent(user, sha256, record)) ? view : null;
     }
     const own = partitionsIn(claims).filter(({ source }) => source === scope.source);
     return (await this.#countObjects(sha256, own)) > 0 ? view : null;
+  }
+
+  /** A view shows only some of the senders. */
+  async #hasSent(user: string, sha256: string, { life }: FileRecord): Promise<boolean> {
+    const sender = await readSender(this.#store, sha256, user);
+    return sender?.life === life && sender.generation === (await readGeneration(this.#store, user));
   }
 
   async #view(sha256: string, record: FileRecord, claims: readonly ReadClaim[]): Promise<FileView> {

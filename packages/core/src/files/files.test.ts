@@ -402,6 +402,20 @@ it('[FILES-16] a list of objects goes on when those of its last page refer to th
   expect(second.next).toBe(null);
 });
 
+it('[FILES-16] a file that many have sent is listed for each of them, and not for the next user of a login', async () => {
+  const { tidemark, store, send } = await scene();
+  await send('logo', by('bob'));
+  const others = Array.from({ length: 150 }, (_, number) => `a${number}`);
+  const value = JSON.stringify({ life: 'earlier', generation: null, size: SIZE });
+  const writes = others.map((login) => ({ kind: 'file_sender' as const, key: [hash('logo'), login], value }));
+  await store.writeEntries({ writes, guards: [] });
+  const filesOf = async (user: string) => (await tidemark.files.list({ kind: 'user', user }, {})).files.length;
+  expect([await filesOf('bob'), await filesOf('ada'), await filesOf('a1')]).toEqual([1, 0, 0]);
+  await tidemark.users.delete('bob');
+  await tidemark.users.create({ attributes: { login: 'bob', password: 'long enough' } });
+  expect(await filesOf('bob')).toBe(0);
+});
+
 it('[FILES-22] a receipt of a small partition does not look at all files that are missing', async () => {
   const store = openMemoryStore({ random: seededRandom(1) });
   const look = store.objectsWithFile.bind(store);
