@@ -194,7 +194,9 @@ it('[CONN-30] requests that are answered again count against the rate limit of t
   let found: typeof bearer | null = bearer;
   const bearers = { hashOf: () => 'hash', bearerOf: async () => found, endOf: async () => 'token_revoked' };
   const rates = new RateLimiter({ windowS: 3600, perDevice: 3, perUser: 0, perToken: 0 }, { nowMs: () => 0 });
-  const context = { tidemark: { tokens: { bearers } }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
+  const context = { tidemark: { tokens: { bearers } }, rates, nowMs: () => 0 } as unknown as NonNullable<
+    Serving['context']
+  >;
   const { asked, send, socket } = await openServer({ context });
   const request = head(BODY, 'authorization: Bearer token\r\n') + BODY;
   const answers = [await send(request), await send(request), await send(request)];
@@ -221,7 +223,9 @@ it('[CONN-30] a request whose caller is refused only when it is to be answered a
   const refusals: Refusal[] = [];
   // A rate limit may refuse at one moment and admit at the next.
   const rates = { take: () => refusals.shift() ?? null };
-  const context = { tidemark: { tokens: { bearers } }, rates, nowMs: () => 0 } as unknown as NonNullable<Serving['context']>;
+  const context = { tidemark: { tokens: { bearers } }, rates, nowMs: () => 0 } as unknown as NonNullable<
+    Serving['context']
+  >;
   const { asked, send } = await openServer({ context });
   const request = head(BODY, 'authorization: Bearer token\r\n') + BODY;
   await send(request);
