@@ -42,10 +42,11 @@ it('[FILES-62] a file that cannot be read, one that is not stored and one that i
   const { sha256 } = (JSON.parse(out) as { $file: { sha256: string } }).$file;
   const stored = join(server.config.dataFolder, 'files', 'files', sha256.slice(0, 2), sha256.slice(2, 4), sha256);
   await writeFile(stored, 'rats');
-  const check = await tidemark('files', 'verify', sha256);
-  expect(check.code).not.toBe(0);
-  expect(check.out).toContain('damaged');
   const got = await tidemark('files', 'get', sha256, '--output', 'rats.txt');
   expect(got.err).toContain('are damaged; nothing was written');
   await expect(readFile(join(server.folder, 'rats.txt'))).rejects.toThrow('ENOENT');
+  const check = await tidemark('files', 'verify', sha256);
+  expect(check.code).not.toBe(0);
+  expect(check.out).toContain('damaged');
+  expect((await tidemark('files', 'get', sha256, '--output', 'rats.txt')).err).toContain('file_not_found');
 });

@@ -183,7 +183,7 @@ const facts = route({
   scope: 'read',
   summary: 'What is known of a file',
   description: 'Also of one that objects refer to, and whose bytes have not arrived.',
-  refusals: ['file_not_found'],
+  refusals: ['invalid_value', 'file_not_found'],
   params: FileParams,
   answer: ListedFile,
   handle: async ({ context, params }) => {
