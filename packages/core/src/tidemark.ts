@@ -78,14 +78,19 @@ export interface TidemarkParts {
   readonly onWritten?: (tookMs: number) => void;
   /** How long after its last contact a device counts for the freshness of its sources. */
   readonly activeWindowMs?: number;
-  /** Rules for the bytes of files. Absent: those of the default settings. */
-  readonly fileRules?: FileRules;
+  /** Rules for the bytes of files. Those that are absent are as in the default settings. */
+  readonly fileRules?: Partial<FileRules>;
   /** The identity of this server among those on the store. Absent: there is only one server. */
   readonly server?: ServerIdentity;
 }
 
 const ACTIVE_WINDOW_MS_DEFAULT = 600_000;
-const FILE_RULES_DEFAULT: FileRules = { quotaBytes: 10_737_418_240, graceMs: 86_400_000, uploadExpiresMs: 604_800_000 };
+const FILE_RULES_DEFAULT: FileRules = {
+  quotaBytes: 10_737_418_240,
+  graceMs: 86_400_000,
+  uploadExpiresMs: 604_800_000,
+  backendWaitMs: 3_600_000,
+};
 
 /** All operations of the product as a library, on the given store and ports. */
 export class Tidemark {
@@ -133,7 +138,7 @@ export class Tidemark {
     this.groups = this.sources.memberships.groups;
     this.tokens = new Tokens(ports);
     this.#membershipChanges = new MembershipChanges(this.sources.memberships, log, this.#onCommitted);
-    this.files = new Files({ ...ports, sources: this.sources, rules: parts.fileRules ?? FILE_RULES_DEFAULT });
+    this.files = new Files({ ...ports, sources: this.sources, rules: { ...FILE_RULES_DEFAULT, ...parts.fileRules } });
     const { users, clients, sources, tokens, events, files } = this;
     const written = { ...ports, files: files.claims };
     const watched = { ...ports, files, sources };
@@ -170,6 +175,7 @@ export class Tidemark {
       onCommitted: (partition, range) => this.#onCommitted({ partition, cause: 'upload', range }),
       onAcknowledged: (acknowledgement) => events.emit('acknowledged', acknowledgement),
       freshness: this.freshness,
+      awaited: files,
     });
     this.documents = new Documents({
       ...ports,

@@ -75,6 +75,12 @@ export class FileArrivals {
     });
   }
 
+  /** Whether the bytes are here, for a user who has the file. */
+  async hasArrived(login: string, sha256: string): Promise<boolean> {
+    const { value } = await readFile(this.#store, sha256);
+    return isStored(value) && this.#hasFile(login, sha256, value);
+  }
+
   /** Keeps the collector off the bytes that become a file now. */
   async arriving(arrival: FileArrival): Promise<void> {
     await this.#requireRoom(arrival);

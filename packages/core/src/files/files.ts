@@ -25,6 +25,8 @@ export interface FileRules {
   readonly graceMs: number;
   /** How long an unfinished upload is kept after its last bytes. */
   readonly uploadExpiresMs: number;
+  /** The longest that a call to a backend waits for the files of its object; 0: it does not wait. */
+  readonly backendWaitMs: number;
 }
 
 export interface FilesPorts {
@@ -45,6 +47,7 @@ export interface FileFacts {
 /** What the core knows of files: which objects refer to them, who may read them, who has sent them, and which are missing. */
 export class Files {
   readonly claims: FileClaims;
+  readonly backendWaitMs: number;
   readonly #store: Store;
   readonly #access: FileAccess;
   readonly #arrivals: FileArrivals;
@@ -54,6 +57,7 @@ export class Files {
   constructor({ rules, ...ports }: FilesPorts) {
     const access = new FileAccess(ports);
     this.#store = ports.store;
+    this.backendWaitMs = rules.backendWaitMs;
     this.#access = access;
     this.claims = new FileClaims({ ...ports, access });
     this.#arrivals = new FileArrivals({ ...ports, access, quotaBytes: rules.quotaBytes });
@@ -73,6 +77,11 @@ export class Files {
   /** Whether the sender need not send the bytes. Whoever only knows the hash is not told whether the file is here. */
   isPresent(arrival: FileArrival): Promise<boolean> {
     return this.#arrivals.isPresent(arrival);
+  }
+
+  /** Whether the bytes are here and the user has the file. Whoever only knows the hash is not told. Changes nothing. */
+  hasArrived(user: string, sha256: string): Promise<boolean> {
+    return this.#arrivals.hasArrived(user, sha256);
   }
 
   /** Called before the bytes become a file; keeps the collector off it. */

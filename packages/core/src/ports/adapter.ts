@@ -6,6 +6,8 @@ import { type JsonValue, Refusal } from '@tidemark/protocol';
  * is reported as a failure of the adapter. An adapter bounds the time of every call and the memory for answers itself.
  */
 export interface Adapter {
+  /** True: an upload that refers to files comes when they have arrived, or after the longest wait. Absent: it comes at once. */
+  readonly waitsForFiles?: boolean;
   query(call: QueryCall): Promise<QueryAnswer>;
   /** Returns the backend's id for the object. */
   create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string>;

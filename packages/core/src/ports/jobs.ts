@@ -142,14 +142,17 @@ export class JobFailure extends Error {
   override readonly name = 'JobFailure';
   /** The shortest wait before the next attempt; null: the back-off decides. */
   readonly retryAfterMs: number | null;
+  /** False: nothing has failed, so the next attempt comes after `retryAfterMs`, however many there were. */
+  readonly backsOff: boolean;
   /** True: the job is not retried. */
   readonly isFinal: boolean;
   /** True: the failure is already logged. */
   readonly isLogged: boolean;
 
-  constructor(reason: string, how: Partial<Pick<JobFailure, 'retryAfterMs' | 'isFinal' | 'isLogged'>> = {}) {
+  constructor(reason: string, how: Partial<Omit<JobFailure, keyof Error>> = {}) {
     super(reason);
     this.retryAfterMs = how.retryAfterMs ?? null;
+    this.backsOff = how.backsOff ?? true;
     this.isFinal = how.isFinal ?? false;
     this.isLogged = how.isLogged ?? false;
   }

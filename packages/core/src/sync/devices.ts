@@ -5,6 +5,7 @@ import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import type { FileClaims } from '../files/file-claims.ts';
+import type { Files } from '../files/files.ts';
 import type { CommitRange } from '../journal/committed.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { type Acknowledgement, emptiedTidemark } from '../pages/record-tidemark.ts';
@@ -38,6 +39,7 @@ export interface DevicesParts {
   readonly bearers: Bearers;
   readonly cache: PageCache;
   readonly files: FileClaims;
+  readonly awaited: Pick<Files, 'hasArrived' | 'backendWaitMs'>;
   readonly refresher: Pick<Refresher, 'ensureFresh'>;
   readonly isSearchable: (source: SourceView) => boolean;
   /** Absent: no source has a backend, whatever it says. */

@@ -1,4 +1,5 @@
 import {
+  type FileReference,
   fileReferencesInText,
   type OutcomeStatus,
   type PartialError,
@@ -9,11 +10,11 @@ import {
   type Upload,
 } from '@tidemark/protocol';
 import { liveRecord } from '../documents/effect.ts';
+import type { Files } from '../files/files.ts';
 import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Note } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
-import type { AdmittedUpload } from './admit-upload.ts';
 import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-backend.ts';
 import { decideLocally, isOpen, mayAsk, type OpenUpload } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from './prepare-uploads.ts';
@@ -42,6 +43,8 @@ export interface BackendUploadsPorts extends UploadQueuePorts {
   readonly log: Log;
   /** Called when a job has brought an upload to its outcome, which waits for the device from then on. */
   readonly onOutcome?: (settled: SettledUpload) => void;
+  /** Tells whether the files of an upload have arrived, and how long the backend is not asked without them. */
+  readonly awaited: Pick<Files, 'hasArrived' | 'backendWaitMs'>;
   /** Counts a request to the backend and how long it took. */
   readonly count?: (metric: string, tookMs: number) => void;
 }
@@ -54,6 +57,10 @@ type Attempt =
       readonly error: PartialError;
       readonly retryAfterMs: number;
       readonly isLogged: boolean;
+      /** Whether the backend is in trouble. Else the upload only waits for something. */
+      readonly isTrouble: boolean;
+      /** False: the next attempt comes after `retryAfterMs`, however many there were. */
+      readonly backsOff: boolean;
     };
 
 type Outcomes = ReadonlyMap<string, StoredOutcome>;
@@ -120,8 +127,7 @@ export class BackendUploads {
       await this.#setAside(target, prepared, { error: attempt.error, job });
       this.#announceOutcome(target, upload, { status: 'rejected', id: prepared.id, error: attempt.error });
     }
-    const { error, retryAfterMs, isLogged } = attempt;
-    throw new JobFailure(error.detail, { retryAfterMs, isFinal, isLogged });
+    throw new JobFailure(attempt.error.detail, { ...attempt, isFinal });
   }
 
   #announceOutcome({ user, client, source }: UploadTarget, { op, op_id: opId }: Upload, outcome: StoredOutcome): void {
@@ -139,7 +145,8 @@ export class BackendUploads {
     const attempt = await this.#attempt(target, prepared, null);
     if (attempt.kind === 'postponed') {
       blocks.block(origin);
-      blocks.close();
+      // Where there are references, a later upload may refer to this one.
+      if (attempt.isTrouble || target.references.size > 0) blocks.close();
     }
     return attempt;
   }
@@ -148,22 +155,42 @@ export class BackendUploads {
   async #attempt(target: UploadTarget, prepared: PreparedUpload, job: LeasedJob | null): Promise<Attempt> {
     const local = await decideLocally(this.#ports, target, prepared, job);
     if (local.kind === 'done') return local;
-    const startMs = this.#ports.clock.nowMs();
     const { admitted, id } = local.upload;
-    await this.#claimFiles(target, admitted);
+    const files = fileReferencesInText(admitted.attributes.text);
+    if (files.length > 0) {
+      await this.#claimFiles(target, files);
+      const waiting = await this.#waitForFiles(target, files, job);
+      if (waiting !== null) return waiting;
+    }
+    const startMs = this.#ports.clock.nowMs();
     const verdict = await askBackend(target, admitted, liveRecord(local.read?.objects.get(id)));
     if (verdict.kind !== 'trouble') {
       return { kind: 'done', outcome: await this.#writeAnswer(target, local, verdict) };
     }
     this.#logTrouble(target, prepared, verdict, this.#ports.clock.nowMs() - startMs);
     const { error, retryAfterMs } = verdict;
-    return { kind: 'postponed', error, retryAfterMs, isLogged: true };
+    return { kind: 'postponed', error, retryAfterMs, isLogged: true, isTrouble: true, backsOff: true };
   }
 
   /** Notes that the device refers to files before the backend can do so in its place. */
-  async #claimFiles({ partition, user, client }: UploadTarget, { attributes }: AdmittedUpload): Promise<void> {
-    const files = fileReferencesInText(attributes.text);
-    if (files.length > 0) await this.#ports.files.claim(partition, files, { kind: 'user', login: user, client });
+  async #claimFiles({ partition, user, client }: UploadTarget, files: readonly FileReference[]): Promise<void> {
+    await this.#ports.files.claim(partition, files, { kind: 'user', login: user, client });
+  }
+
+  /** Null: the backend is asked now, because the files are here, or have not come for too long. */
+  async #waitForFiles(
+    { adapter, user }: UploadTarget,
+    files: readonly FileReference[],
+    job: LeasedJob | null,
+  ): Promise<Attempt | null> {
+    const { clock, awaited } = this.#ports;
+    if (adapter?.waitsForFiles !== true || !this.#queue.isAvailable) return null;
+    const waitedMs = job === null ? 0 : clock.nowMs() - readUploadJob(job).atMs;
+    const leftMs = awaited.backendWaitMs - waitedMs;
+    if (leftMs <= 0) return null;
+    const arrived = await Promise.all(files.map(({ sha256 }) => awaited.hasArrived(user, sha256)));
+    const missing = arrived.filter((isHere) => !isHere).length;
+    return missing === 0 ? null : waitingFor(missing, Math.min(leftMs, nextLookMs(waitedMs)));
   }
 
   /** Writes what the backend has answered, unless the upload has come to its outcome meanwhile. */
@@ -250,7 +277,24 @@ const NOT_NAMED_YET: Attempt = {
   error: { code: 'backend_unavailable', detail: 'it names an object that the backend has not named yet' },
   retryAfterMs: WAIT_MS,
   isLogged: false,
+  isTrouble: false,
+  backsOff: true,
 };
+
+function waitingFor(files: number, retryAfterMs: number): Attempt {
+  const detail = `it waits for ${files === 1 ? 'a file that has' : `${files} files that have`} not arrived yet`;
+  const error = { code: 'file_not_found', detail } as const;
+  return { kind: 'postponed', error, retryAfterMs, isLogged: true, isTrouble: false, backsOff: false };
+}
+
+const LOOK_MS_MIN = 1_000;
+const LOOK_MS_MAX = 300_000;
+const LOOK_SHARE = 0.1;
+
+/** A tenth of the wait so far: nobody waits much longer for the look than for the files, and a day takes some 350 looks. */
+function nextLookMs(waitedMs: number): number {
+  return Math.min(LOOK_MS_MAX, Math.max(LOOK_MS_MIN, Math.ceil(waitedMs * LOOK_SHARE)));
+}
 
 /**
  * Uploads that the backend is asked about at the same time. Where a source has references, an upload may refer to the one

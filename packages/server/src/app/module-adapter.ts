@@ -42,6 +42,7 @@ export function moduleAdapter({ name, definition }: LoadedSource, parts: ModuleA
     objects: await within(operation, work),
   });
   return {
+    waitsForFiles: true,
     query: ({ user, partition = null }) => objects('query', () => definition.query({ user, partition })),
     async create({ user, partition = null, opId, id, attributes }) {
       const create = known(definition.create, 'created');

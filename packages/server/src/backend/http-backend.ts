@@ -83,6 +83,7 @@ const SEVERITY = { closed: 0, trying: 1, open: 2 } as const;
 
 /** The backend of a customer, called by `POST {adapter_url}/<call>`. docs/backend/contract.md is the contract. */
 export class HttpBackend implements Adapter, Authenticator {
+  readonly waitsForFiles = true;
   readonly #parts: HttpBackendParts;
   readonly #gates: CallGates;
   /** Who checks logins at which address; null if not known yet. */

@@ -5,6 +5,8 @@ import { integer, isPlainUrl, optionalText, text, URL_RULE } from './kinds.ts';
 
 const GIB = 1_073_741_824;
 const HOURS_MAX = 8_760;
+/** Less than the day after which an upload is given up, so that the backend is asked for some hours. */
+const BACKEND_WAIT_S_MAX = 72_000;
 /** What S3 allows. */
 const LINK_S_MAX = 604_800;
 
@@ -78,6 +80,12 @@ export const FileSettings = Type.Object(
       168,
       'How long an unfinished upload is kept after its last bytes, in hours.',
     ),
+    backend_wait_s: integer(
+      0,
+      BACKEND_WAIT_S_MAX,
+      3_600,
+      'The longest that a call to your backend waits for the files of its object, in seconds. 0: it does not wait.',
+    ),
     grace_h: integer(1, HOURS_MAX, 24, 'How long a file that no object refers to is kept, in hours.'),
   },
   { additionalProperties: false },
@@ -93,6 +101,7 @@ export interface FileConfig {
   readonly quotaBytes: number;
   readonly uploadExpiresMs: number;
   readonly graceMs: number;
+  readonly backendWaitMs: number;
 }
 
 /** The bucket of S3-compatible storage, and how it is reached. */
@@ -109,6 +118,7 @@ export interface S3Config {
 }
 
 const HOUR_MS = 3_600_000;
+const MS_PER_S = 1_000;
 
 export function fileConfigOf(settings: Static<typeof FileSettings>): FileConfig {
   return {
@@ -118,6 +128,7 @@ export function fileConfigOf(settings: Static<typeof FileSettings>): FileConfig 
     quotaBytes: settings.quota_bytes,
     uploadExpiresMs: settings.upload_expires_h * HOUR_MS,
     graceMs: settings.grace_h * HOUR_MS,
+    backendWaitMs: settings.backend_wait_s * MS_PER_S,
   };
 }
 

@@ -136,6 +136,7 @@ describe('defaults', () => {
         quotaBytes: 10_737_418_240,
         uploadExpiresMs: 604_800_000,
         graceMs: 86_400_000,
+        backendWaitMs: 3_600_000,
       },
       limits: DEFAULT_LIMITS,
       sources: [],

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { answerJson, type FakeBackend, openFakeBackend } from '@tidemark/testing';
-import { Caller, makeUser, openDevice } from '@tidemark/testing/kit';
-import { startTestServer, type TestServer } from '@tidemark/testing/server';
+import { Caller, makeUser, openDevice, type TestDevice } from '@tidemark/testing/kit';
+import { startTestServer, type TestServer, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FILE_LINK_S } from '../limits.ts';
 import { FileLinks } from './file-links.ts';
 
 const SHA256 = createHash('sha256').update('a photo').digest('hex');
+const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGlzIHRlc3QgaXMgaGVyZQ==';
 const OTHER = createHash('sha256').update('another photo').digest('hex');
 const referTo = (sha256: string) => ({ $file: { sha256, size: 7, type: 'text/plain' } });
 
@@ -59,7 +60,7 @@ describe('calls to a backend', () => {
 
   beforeAll(async () => {
     backend = await openFakeBackend(() => 'unused');
-    server = await startTestServer();
+    server = await startTestServer({ backend: { ...testConfig('').backend, secret: SECRET } });
   });
 
   afterAll(async () => {
@@ -78,14 +79,13 @@ describe('calls to a backend', () => {
     const attributes = { note: 'bow', photo: referTo(SHA256) };
     const change = { op_id: 'op-1', source: 'Inspection', op: 'create', id: 'tmp-1', attributes };
     const pushed = await boat.api.post('/sync/v1/push', { client_id: boat.id, changes: [change] });
-    expect(pushed.text).toContain('"applied"');
+    expect([pushed.text.includes('"queued"'), backend.callsOf('create')]).toEqual([true, []]);
+    await upload(boat, 'a photo');
+    await expect.poll(() => backend.callsOf('create').length, { timeout: 60_000 }).toBe(1);
     const [call] = backend.callsOf('create');
     const files = (call?.body.files ?? {}) as Readonly<Record<string, { readonly url: string }>>;
     const url = files[SHA256]?.url ?? '';
     expect(Object.keys(files)).toEqual([SHA256]);
-    expect((await fetch(url)).status).toBe(404);
-    const bytes = Buffer.from('a photo');
-    await api.send({ method: 'POST', path: '/rc/v1/files', headers: { 'content-type': 'text/html' }, body: bytes });
     const answer = await fetch(url, { headers: { range: 'bytes=2-' } });
     expect([answer.status, await answer.text()]).toEqual([206, 'photo']);
     const safe = ['x-content-type-options', 'content-security-policy', 'content-disposition', 'content-type'];
@@ -99,4 +99,24 @@ describe('calls to a backend', () => {
     expect([changed.status, ((await changed.json()) as { readonly code: string }).code]).toEqual([403, 'forbidden']);
     expect((await api.get('/rc/v1/audit')).text).not.toContain('/files/');
   });
+
+  it('[FILES-79] a link that was made before the bytes came answers that there is no such file until then', async () => {
+    const links = new FileLinks({ secret: async () => SECRET, serverUrl: () => server.url, nowMs: Date.now });
+    const made = await links.linksFor({ photo: referTo(OTHER) });
+    const answer = await fetch(made?.[OTHER]?.url ?? '');
+    expect([answer.status, ((await answer.json()) as { readonly code: string }).code]).toEqual([404, 'file_not_found']);
+  });
 });
+
+/** Uploads a text as a file. */
+async function upload({ api }: TestDevice, text: string): Promise<void> {
+  const tus = { 'tus-resumable': '1.0.0' };
+  const sha256 = createHash('sha256').update(text).digest('hex');
+  const metadata = `sha256 ${Buffer.from(sha256).toString('base64')}`;
+  const begin = { ...tus, 'upload-length': String(text.length), 'upload-metadata': metadata };
+  const path = '/sync/v1/files';
+  expect((await api.send({ method: 'POST', path, headers: begin, body: null })).status).toBe(201);
+  const headers = { ...tus, 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' };
+  const body = Buffer.from(text);
+  expect((await api.send({ method: 'PATCH', path: `${path}/uploads/${sha256}`, headers, body })).status).toBe(204);
+}

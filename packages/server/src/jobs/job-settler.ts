@@ -119,8 +119,9 @@ export class JobSettler {
     if (isFinal) {
       return (await jobs.bury(job, reason)) ? 'dead' : 'lease_lost';
     }
-    const askedMs = failure instanceof JobFailure ? (failure.retryAfterMs ?? 0) : 0;
-    const waitMs = Math.max(backOffMs(job.attempt, backOff, jitter), Math.min(askedMs, RETRY_AFTER_MS_MAX));
+    const { retryAfterMs: askedMs, backsOff } = failure instanceof JobFailure ? failure : UNEXPECTED;
+    const backOffIsMs = backsOff ? backOffMs(job.attempt, backOff, jitter) : 0;
+    const waitMs = Math.max(backOffIsMs, Math.min(askedMs ?? 0, RETRY_AFTER_MS_MAX));
     const outcome = await jobs.retry(job, clock.nowMs() + Math.ceil(waitMs), reason);
     return outcome === 'retrying' ? 'retried' : outcome;
   }
@@ -130,6 +131,9 @@ export class JobSettler {
     this.#parts.log.warn(event, { job: id, queue, kind, attempt, reason: errorMessage(error) });
   }
 }
+
+/** How a job goes on after an error that says nothing about it. */
+const UNEXPECTED: Pick<JobFailure, 'retryAfterMs' | 'backsOff'> = { retryAfterMs: null, backsOff: true };
 
 function outcomeOf(counted: readonly boolean[] | null, index: number): JobOutcome {
   if (counted === null) return 'unsettled';
