@@ -8,6 +8,7 @@ import { deviceBytes } from './scenarios/device-bytes.ts';
 import { deviceFirstSync } from './scenarios/device-first-sync.ts';
 import { devicePulls } from './scenarios/device-pulls.ts';
 import { eventLoop } from './scenarios/event-loop.ts';
+import { files } from './scenarios/files.ts';
 import { firstSync } from './scenarios/first-sync.ts';
 import { fleetChanges } from './scenarios/fleet-changes.ts';
 import { fleetFirstSync } from './scenarios/fleet-first-sync.ts';
@@ -78,6 +79,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   pings: part('10,000 devices pinged through a stand-in of APNs', pingFanOut),
   receipts: part('receipts and explanations', receipts),
   lists: part('a filtered, sorted list of 100,000 objects', objectLists),
+  files: part('files beside bare node:http', files),
   fleet: part('a fleet on Valkey or Redis', (say, size) => valkeyFleet(size, say), false),
   postgres: part('a connected Postgres database', (say, { objects }) => postgres(say, objects), false),
   sizes: part('what things take on both engines', sizes, false),

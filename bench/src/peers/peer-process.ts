@@ -77,6 +77,16 @@ export function memoryMbOf(pid: number): number {
 }
 
 export function memoryBytesOf(pid: number): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return statusBytes(pid, 'VmRSS');
+}
+
+/** The most that was ever resident. */
+export function peakBytesOf(pid: number): number {
+  return statusBytes(pid, 'VmHWM');
+}
+
+function statusBytes(pid: number, name: string): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const [, kilobytes] = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
   return Number(kilobytes) * 1_024;
 }
