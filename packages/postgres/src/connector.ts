@@ -29,7 +29,7 @@ export interface ConnectorOptions {
   readonly events?: ConnectorEvents;
   /** The name under which Tidemark reaches what makes the changes of devices. Absent: devices can change nothing. */
   readonly adapter?: string;
-  /** A batch is applied when it has so many rows or bytes, also within a transaction. */
+  /** A batch is applied when it has so many rows or bytes, within a transaction only when these are its own. */
   readonly batchRowsMax?: number;
   readonly batchBytesMax?: number;
   /** How often a heartbeat is written into the log. */
@@ -166,9 +166,9 @@ export class Connector {
   }
 
   #sessionOptions(prepared: PreparedSession, store: StateStore, runId: string) {
-    const { batchRowsMax = BATCH_ROWS_MAX, batchBytesMax = BATCH_BYTES_MAX, client, events } = this.#options;
+    const { batchRowsMax = BATCH_ROWS_MAX, batchBytesMax = BATCH_BYTES_MAX, events } = this.#options;
     return {
-      ...{ runId, batchRowsMax, batchBytesMax, client },
+      ...{ runId, batchRowsMax, batchBytesMax },
       position: prepared.position,
       recentXids: prepared.recentXids,
       nowMs: () => this.#clock.nowMs(),

@@ -17,6 +17,8 @@ export class Batch {
   readonly #tables = new Map<string, Map<string, RowChange>>();
   #rows = 0;
   #bytes = 0;
+  /** What there was when the last transaction began. */
+  #before = { rows: 0, bytes: 0 };
 
   /** The number of changes that were added. */
   get rows(): number {
@@ -25,6 +27,16 @@ export class Batch {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** What follows is of another transaction. */
+  beginTransaction(): void {
+    this.#before = { rows: this.#rows, bytes: this.#bytes };
+  }
+
+  /** The number of changes, and the bytes, of the last transaction alone. */
+  get lastTransaction(): { readonly rows: number; readonly bytes: number } {
+    return { rows: this.#rows - this.#before.rows, bytes: this.#bytes - this.#before.bytes };
   }
 
   insert(label: string, id: string, row: Row): void {

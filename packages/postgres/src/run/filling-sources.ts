@@ -29,9 +29,9 @@ export class FillingSources {
     this.#sources = new Set(sources);
   }
 
-  /** Whether devices see all sources. */
-  get isDone(): boolean {
-    return this.#sources.size === 0;
+  /** Whether `release` may find a source that has become complete. */
+  get mayRelease(): boolean {
+    return this.#sources.size > 0 && this.#isCaughtUp;
   }
 
   caughtUp(): void {
@@ -40,7 +40,7 @@ export class FillingSources {
 
   /** Shows devices the sources that have become complete. */
   async release({ ordered, phaseOf, queue }: FillingWorld): Promise<void> {
-    if (this.#sources.size === 0 || !this.#isCaughtUp) return;
+    if (!this.mayRelease) return;
     for (const table of ordered) {
       if (table.kind !== 'objects' || !this.#sources.has(table.plan.source)) continue;
       const isCopied = neededFor(table, ordered).every((label) => phaseOf(label).name === 'ready');

@@ -1,4 +1,3 @@
-import type { TidemarkClient } from '@tidemark/backend';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { TableChanges } from '../apply/batch.ts';
 import type { MappedTable } from '../apply/row.ts';
@@ -37,6 +36,7 @@ it('[PG-84] a chunk that does not see a transaction before its first mark is not
     ...{ isBusy: true, isChanged: false, heldAt: null, ordered: [], sizes: new ChunkSizes() },
     created: { isHeld: () => false },
     next: async () => (chunks.length === 0 ? null : read),
+    ...{ following: () => null, release: async () => undefined },
     reader: { readBetween: async () => chunks.shift() },
     apply: async (_: MappedTable, changes: TableChanges) => applied.push(...changes.values()),
   };
@@ -54,7 +54,6 @@ it('[PG-84] a chunk that does not see a transaction before its first mark is not
   };
   const session = new Session(stream, tables as unknown as Tables, {
     ...{ runId: 'run', batchRowsMax: 10, batchBytesMax: 1_000, position: 0n, recentXids: [], nowMs: () => 0 },
-    client: {} as unknown as TidemarkClient,
     turn: async () => undefined,
     pause: async () => {
       pauses++;
@@ -94,6 +93,7 @@ it('[PG-298] a transaction that changes any number of rows within a window keeps
     ...{ isBusy: true, isChanged: false, heldAt: null, ordered: [table], sizes: new ChunkSizes() },
     ...{ created: { isHeld: () => false }, isUncopied: () => false, find: () => table, tableOf: async () => table },
     next: async () => reads.shift() ?? null,
+    ...{ following: () => null, release: async () => undefined },
     reader: { readBetween: async () => chunk },
     apply: async (_: MappedTable, changes: TableChanges, { isCopy }: { isCopy: boolean }) => {
       if (isCopy) copied = changes;
@@ -129,7 +129,6 @@ it('[PG-298] a transaction that changes any number of rows within a window keeps
   };
   await new Session(stream, tables as unknown as Tables, {
     ...{ runId: 'run', batchRowsMax: 1_000, batchBytesMax: 1e9, position: 0n, recentXids: [], nowMs: () => 0 },
-    client: {} as unknown as TidemarkClient,
     turn: async () => undefined,
     pause: async () => undefined,
     onLag: () => undefined,

@@ -1,55 +1,23 @@
-import type { TidemarkClient } from '@tidemark/backend';
 import type { ApplyTerms } from '../apply/apply-ports.ts';
-import { Batch, type RowChange, type TableChanges } from '../apply/batch.ts';
-import { bytesOf, type MappedTable } from '../apply/row.ts';
-import { Overlay } from '../copy/overlay.ts';
+import { Batch, type TableChanges } from '../apply/batch.ts';
+import type { MappedTable } from '../apply/row.ts';
+import type { Overlay } from '../copy/overlay.ts';
 import { RecentTransactions } from '../copy/recent-transactions.ts';
-import { type Chunk, MARK_PREFIX } from '../copy/table-reader.ts';
+import { MARK_PREFIX } from '../copy/table-reader.ts';
 import { HEARTBEAT_PREFIX } from '../replication/heartbeat.ts';
-import type { Arrival, Lsn, Message, Relation } from '../replication/message.ts';
+import type { Lsn, Message, Relation } from '../replication/message.ts';
 import { CREATED_PREFIX, readCreatedMessage } from '../writing/operations.ts';
 import { batchSink, passChange, type RowMessage, type StreamedTable, streamedTable } from './changes.ts';
+import { CopyWindow } from './copy-window.ts';
+import type { SessionOptions, SessionStream } from './session-options.ts';
+import { SideWork } from './side-work.ts';
 import type { WindowRead } from './table-work.ts';
 import type { Tables } from './tables.ts';
 
-/** The stream of a replication slot, as a session uses it. */
-export interface SessionStream extends AsyncIterable<Arrival> {
-  readonly bufferedBytes: number;
-  acknowledge(lsn: Lsn): void;
-  close(): Promise<void>;
-}
-
-export interface SessionOptions {
-  /** Distinguishes the marks of this run from those of earlier ones. */
-  readonly runId: string;
-  /** A batch is applied when it has so many rows or bytes, also within a transaction. */
-  readonly batchRowsMax: number;
-  readonly batchBytesMax: number;
-  /** Where the stream begins. */
-  readonly position: Lsn;
-  readonly recentXids: readonly number[];
-  readonly client: TidemarkClient;
-  readonly nowMs: () => number;
-  /** Waits until what the socket has is read. */
-  readonly turn: () => Promise<void>;
-  /** Waits before a chunk is read again. */
-  readonly pause: () => Promise<void>;
-  readonly onLag: (lagMs: number) => void;
-  readonly onRows: (rows: number) => void;
-  /** Stores the position, then it is acknowledged. */
-  readonly store: (position: Lsn, recentXids: readonly number[]) => Promise<void>;
-}
-
-/** A chunk between its marks. */
-interface Window {
-  readonly number: number;
-  readonly read: WindowRead;
-  readonly chunk: Promise<Chunk>;
-  /** Null: the stream has not arrived at the mark before the chunk. */
-  opened: { readonly overlay: Overlay; readonly xids: readonly number[] } | null;
-}
-
-/** One connection: applies the stream in order, and copies between marks inside of it. */
+/**
+ * One connection: applies the stream in order, and copies between marks inside of it. While one batch or chunk is applied, the next
+ * one is read, and none more: what is applied never overtakes what came before it.
+ */
 export class Session {
   readonly #options: SessionOptions;
   readonly #stream: SessionStream;
@@ -58,41 +26,48 @@ export class Session {
   readonly #streamed = new Map<number, StreamedTable | null>();
   #batch = new Batch();
   #position: { applied: Lsn; received: Lsn; stored: Lsn };
-  #window: Window | null = null;
+  #window: CopyWindow | null = null;
   #windows = 0;
   #phase: 'between' | 'transaction' | 'last_of_window' = 'between';
-  #failure: Error | null = null;
+  readonly #work: SideWork;
 
   constructor(stream: SessionStream, tables: Tables, options: SessionOptions) {
     this.#stream = stream;
     this.#tables = tables;
     this.#options = options;
     this.#recent = new RecentTransactions(options.recentXids);
+    this.#work = new SideWork(() => void stream.close());
     this.#position = { applied: options.position, received: options.position, stored: options.position };
   }
 
-  /** Ends when the stream is closed, and throws when it fails. */
+  /** Ends when the stream is closed, and throws when it fails. Nothing is under way afterwards. */
   async run(): Promise<void> {
     this.#stream.acknowledge(this.#position.stored);
-    await this.#advance();
-    for await (const arrival of this.#stream) {
-      if (this.#failure !== null) break;
-      const work = arrival.type === 'data' ? this.#take(arrival.message, arrival.lsn) : null;
-      // Most messages only add to the batch; to wait for nothing would cost more than to take them.
-      if (work !== null) await work;
-      if (this.#phase === 'between') await this.#betweenTransactions();
+    try {
+      await this.#advance();
+      for await (const arrival of this.#stream) {
+        if (this.#work.hasFailed) break;
+        const work = arrival.type === 'data' ? this.#take(arrival.message, arrival.lsn) : null;
+        // Most messages only add to the batch; to wait for nothing would cost more than to take them.
+        if (work !== null) await work;
+        if (this.#phase === 'between') await this.#betweenTransactions();
+      }
+      await this.#work.done();
+    } finally {
+      await this.#work.ended();
     }
-    if (this.#failure !== null) throw this.#failure;
   }
 
   async #betweenTransactions(): Promise<void> {
     if (this.#batch.rows > 0 && this.#stream.bufferedBytes === 0) await this.#flushIfIdle();
-    if (this.#tables.isBusy || this.#tables.isChanged) await this.#advance();
+    if (this.#window === null && (this.#tables.isBusy || this.#tables.isChanged)) await this.#advance();
   }
 
-  /** A buffer that was just emptied is not an idle stream: more may wait in the socket. */
+  /** A buffer that was just emptied is not an idle stream: more may wait in the socket, or come while a batch is applied. */
   async #flushIfIdle(): Promise<void> {
     await this.#options.turn();
+    if (this.#stream.bufferedBytes > 0) return;
+    await this.#work.done();
     if (this.#stream.bufferedBytes === 0) await this.#flush();
   }
 
@@ -102,6 +77,7 @@ export class Session {
       case 'begin':
         this.#phase = 'transaction';
         this.#recent.add(message.xid);
+        this.#batch.beginTransaction();
         return null;
       case 'commit':
         return this.#commit(message.endLsn);
@@ -121,6 +97,7 @@ export class Session {
   }
 
   async #describe(relation: Relation): Promise<void> {
+    await this.#work.done();
     const table = await this.#tables.tableOf(relation);
     this.#streamed.set(relation.id, table === null ? null : streamedTable(relation, table));
   }
@@ -136,15 +113,10 @@ export class Session {
 
   /** A chunk whose first mark has not come is compared with all transactions that its own snapshot does not see. */
   async #forgetSeen(): Promise<void> {
-    const isAwaited = this.#window !== null && this.#window.opened === null;
+    const isAwaited = this.#window?.isOpen === false;
     const snapshot = isAwaited ? (await this.#window?.chunk)?.snapshot : await this.#tables.reader.snapshot();
     if (snapshot !== undefined) this.#recent.forget(snapshot);
     if (this.#isFull()) await this.#flush();
-  }
-
-  async #endWindow(): Promise<void> {
-    await this.#flush();
-    await this.#closeWindow();
   }
 
   #change(message: RowMessage): Promise<void> | null {
@@ -158,26 +130,24 @@ export class Session {
     ]);
     if (!isKnown) return this.#reportUnnamed(label);
     if (overlay?.isFull) return this.#narrow(overlay);
-    return this.#isFull() ? this.#applyBatch() : null;
+    return this.#isLarge() ? this.#applyPart() : null;
   }
 
-  /** The chunk, which does not wait for the stream, says which rows count. */
   async #narrow(overlay: Overlay): Promise<void> {
-    if (this.#window !== null) {
-      const { rows } = await this.#window.chunk;
-      overlay.narrow(new Set([...rows.keys(), ...(this.#window.read.named ?? [])]));
-    }
-    if (this.#isFull()) await this.#applyBatch();
+    await this.#window?.narrow(overlay);
+    if (this.#isLarge()) await this.#applyPart();
   }
 
   async #reportUnnamed(label: string): Promise<void> {
+    await this.#work.done();
     await this.#tables.reportUnnamed(label);
-    if (this.#isFull()) await this.#applyBatch();
+    if (this.#isLarge()) await this.#applyPart();
   }
 
   async #truncate(relationIds: readonly number[]): Promise<void> {
     // What came before it must not be applied after it.
-    await this.#applyBatch();
+    await this.#applyPart();
+    await this.#work.done();
     for (const id of relationIds) {
       const streamed = this.#streamedTable(id);
       if (streamed === null) continue;
@@ -189,17 +159,15 @@ export class Session {
   async #readMark(prefix: string, content: string, lsn: Lsn): Promise<void> {
     if (prefix === HEARTBEAT_PREFIX) return this.#heartbeat(content, lsn);
     if (prefix === CREATED_PREFIX) return this.#hold(content);
-    const window = this.#window;
-    if (prefix !== MARK_PREFIX || window === null) return;
-    if (content === this.#mark(window.number, 'low')) {
-      window.opened = { overlay: new Overlay(), xids: this.#recent.list() };
-    } else if (content === this.#mark(window.number, 'high')) this.#phase = 'last_of_window';
+    if (prefix !== MARK_PREFIX || this.#window === null) return;
+    if (this.#window.takeMark(content, () => this.#recent.list())) this.#phase = 'last_of_window';
   }
 
   /** The row came before it, in the same transaction. */
   async #hold(content: string): Promise<void> {
     const message = readCreatedMessage(content);
     if (message === null) return;
+    await this.#work.done();
     const { table, id } = message;
     // Tidemark may still have the row that had this key before, so its being there says nothing about the answer.
     const isRepeated = message.isRepeated || this.#batch.isReplaced(table, id);
@@ -211,26 +179,40 @@ export class Session {
   async #heartbeat(content: string, lsn: Lsn): Promise<void> {
     const [runId, sentAtMs] = content.split(' ');
     if (this.#phase !== 'between') return;
-    await this.#applyBatch();
     if (lsn > this.#position.received) this.#position.received = lsn;
     await this.#flush();
+    await this.#work.done();
     await this.#tables.readCreated();
     if (runId !== this.#options.runId) return;
     this.#options.onLag(Math.max(0, this.#options.nowMs() - Number(sentAtMs)));
     await this.#tables.beat(this.#position.stored);
   }
 
-  /** Applies what has arrived and stores the position. */
-  async #flush(): Promise<void> {
-    await this.#applyBatch();
-    this.#position.applied = this.#position.received;
-    await this.#store();
+  /** Applies what has arrived, then stores the position. */
+  #flush(): Promise<void> {
+    const { received } = this.#position;
+    const batch = this.#takeBatch();
+    return this.#work.begin(async () => {
+      await this.#applyBatch(batch);
+      this.#position.applied = received;
+      await this.#store();
+    });
   }
 
-  async #applyBatch(): Promise<void> {
-    if (this.#batch.rows === 0) return;
+  /** Applies what has arrived of a transaction. It comes again after a kill, so the position stays. */
+  #applyPart(): Promise<void> {
+    const batch = this.#takeBatch();
+    return this.#work.begin(() => this.#applyBatch(batch));
+  }
+
+  #takeBatch(): Batch {
     const batch = this.#batch;
     this.#batch = new Batch();
+    return batch;
+  }
+
+  async #applyBatch(batch: Batch): Promise<void> {
+    if (batch.rows === 0) return;
     for (const table of this.#tables.ordered) {
       const changes = batch.changesOf(table.label);
       await this.#apply(table, changes, { isCopy: false, isUncopied: this.#tables.isUncopied(table.label) });
@@ -256,37 +238,39 @@ export class Session {
 
   /** Begins the next window, unless one is open. */
   async #advance(): Promise<void> {
-    if (this.#window !== null || this.#failure !== null) return;
+    await this.#work.done();
     const read = await this.#tables.next(this.#position.stored, () => this.#store());
     if (this.#tables.isChanged && this.#phase === 'between' && this.#batch.rows === 0) await this.#store();
-    if (read === null) return;
-    this.#windows++;
-    const number = this.#windows;
-    const marks = { low: this.#mark(number, 'low'), high: this.#mark(number, 'high') };
-    const chunk = this.#tables.reader.readBetween(read, marks);
-    chunk.catch((error: Error) => this.#fail(error));
-    this.#window = { number, read, chunk, opened: null };
+    if (read !== null) this.#openWindow(read);
   }
 
-  async #closeWindow(): Promise<void> {
+  #openWindow(read: WindowRead): void {
+    this.#windows++;
+    this.#window = new CopyWindow(this.#tables.reader, read, `${this.#options.runId} ${this.#windows}`);
+    this.#window.chunk.catch((error: Error) => this.#work.fail(error));
+  }
+
+  async #endWindow(): Promise<void> {
+    await this.#flush();
     const window = this.#window;
     this.#window = null;
-    if (window === null || window.opened === null) return;
-    const chunk = await window.chunk;
-    const { overlay, xids } = window.opened;
-    if (!xids.every((xid) => chunk.snapshot.sees(xid))) return this.#options.pause();
-    this.#recent.forget(chunk.snapshot);
-    const { rows, gone } = overlay.close(chunk.rows, window.read.named);
-    const changes = new Map<string, RowChange>();
-    for (const [id, row] of rows) changes.set(id, { kind: 'put', row, isNew: false });
-    for (const id of gone) changes.set(id, { kind: 'delete' });
+    if (window === null || !window.isOpen) return;
+    const { read } = window;
+    const { label } = read.table;
     // Those that are held back are read later.
-    const { created } = this.#tables;
-    for (const id of changes.keys()) if (created.isHeld(window.read.table.label, id)) changes.delete(id);
-    await this.#apply(window.read.table, changes, { isCopy: true, isUncopied: false });
-    this.#tables.sizes.learn(window.read.table.label, rows.size, sumOf(rows.values(), bytesOf));
-    await window.read.finish(chunk);
-    await this.#store();
+    const closed = await window.close((id) => this.#tables.created.isHeld(label, id));
+    if (closed === null) return this.#options.pause();
+    const { chunk, changes, rows, bytes } = closed;
+    this.#recent.forget(chunk.snapshot);
+    this.#tables.sizes.learn(label, rows, bytes);
+    const next = this.#tables.following(read, chunk);
+    if (next !== null) this.#openWindow(next);
+    await this.#work.begin(async () => {
+      await this.#apply(read.table, changes, { isCopy: true, isUncopied: false });
+      await read.finish(chunk);
+      await this.#store();
+      await this.#tables.release();
+    });
   }
 
   #streamedTable(relationId: number): StreamedTable | null {
@@ -300,25 +284,15 @@ export class Session {
   }
 
   #overlayOf(label: string): Overlay | null {
-    return this.#window?.read.table.label === label ? (this.#window.opened?.overlay ?? null) : null;
+    return this.#window?.overlayOf(label) ?? null;
   }
 
-  #isFull(): boolean {
-    return this.#batch.rows >= this.#options.batchRowsMax || this.#batch.bytes >= this.#options.batchBytesMax;
+  #isFull({ rows, bytes }: Pick<Batch, 'rows' | 'bytes'> = this.#batch): boolean {
+    return rows >= this.#options.batchRowsMax || bytes >= this.#options.batchBytesMax;
   }
 
-  #mark(number: number, which: 'low' | 'high'): string {
-    return `${this.#options.runId} ${number} ${which}`;
+  /** Whether the transaction is more than a batch by itself. A smaller one is applied when it is complete. */
+  #isLarge(): boolean {
+    return this.#isFull() && this.#isFull(this.#batch.lastTransaction);
   }
-
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    void this.#stream.close();
-  }
-}
-
-function sumOf<T>(values: Iterable<T>, size: (value: T) => number): number {
-  let sum = 0;
-  for (const value of values) sum += size(value);
-  return sum;
 }

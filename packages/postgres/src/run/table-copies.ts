@@ -5,6 +5,8 @@ import type { MappedTables } from './mapped-tables.ts';
 import type { StoredRows } from './stored-rows.ts';
 import { type ChunkSizes, keysSelection, type WindowRead } from './table-work.ts';
 
+type CopyingPhase = Extract<TablePhase, { readonly name: 'copying' }>;
+
 export interface TableCopiesParts {
   readonly tables: MappedTables;
   readonly stored: StoredRows;
@@ -40,23 +42,33 @@ export class TableCopies {
     return phase.name === 'verifying' ? this.#verify(table, phase) : null;
   }
 
-  #copy(table: MappedTable, phase: Extract<TablePhase, { name: 'copying' }>): WindowRead {
+  #copy(table: MappedTable, phase: CopyingPhase): WindowRead {
     const { tables, sizes, onCopied } = this.#parts;
-    const finish = async ({ isEnd, last, rows }: Chunk) => {
+    // Asked for twice for each chunk, and it has to be the same each time.
+    let then: CopyingPhase | null = null;
+    const copiedBy = ({ last, rows }: Chunk) => {
+      then ??= { ...phase, last: last ?? phase.last, rows: phase.rows + rows.size };
+      return then;
+    };
+    const finish = async (chunk: Chunk) => {
       // It was truncated or changed meanwhile.
       if (tables.phaseOf(table.label) !== phase) return;
-      const copied = { ...phase, last: last ?? phase.last, rows: phase.rows + rows.size };
+      const copied = copiedBy(chunk);
       const after: TablePhase = phase.verifies ? { name: 'verifying', after: 0 } : { name: 'ready' };
       onCopied(table, copied);
-      tables.setPhase(table.label, isEnd ? after : copied);
-      if (isEnd) onCopied(table, after);
+      tables.setPhase(table.label, chunk.isEnd ? after : copied);
+      if (chunk.isEnd) onCopied(table, after);
     };
+    const following = (chunk: Chunk) => (chunk.isEnd ? null : this.#copy(table, copiedBy(chunk)));
     const limit = sizes.of(table.label);
-    return { table, selection: { kind: 'all' }, last: phase.last, limit, named: null, finish };
+    return { table, selection: { kind: 'all' }, last: phase.last, limit, named: null, finish, following };
   }
 
   /** Reads the rows of objects that Tidemark has; those that have no row are deleted. */
-  async #verify(table: MappedTable, phase: Extract<TablePhase, { name: 'verifying' }>): Promise<WindowRead | null> {
+  async #verify(
+    table: MappedTable,
+    phase: Extract<TablePhase, { readonly name: 'verifying' }>,
+  ): Promise<WindowRead | null> {
     const { tables, stored, onCopied } = this.#parts;
     const { objects, next } = await stored.page(table.label, tables.state(table.label), phase.after);
     const then: TablePhase = next === null ? { name: 'ready' } : { name: 'verifying', after: next };

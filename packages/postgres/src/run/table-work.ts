@@ -32,6 +32,8 @@ export interface WindowRead {
   readonly named: readonly string[] | null;
   /** Called when its rows are applied. */
   readonly finish: (chunk: Chunk) => Promise<void>;
+  /** Returns the chunk behind it, before it is finished; null, or absent: there may be something else to be read. */
+  readonly following?: (chunk: Chunk) => WindowRead | null;
 }
 
 const CHUNK_ROWS_FIRST = 500;

@@ -4,7 +4,7 @@ import type { Applied, ApplyPorts } from '../apply/apply-ports.ts';
 import { applyUsers } from '../apply/apply-users.ts';
 import type { TableChanges } from '../apply/batch.ts';
 import { columnsOf, type MappedTable } from '../apply/row.ts';
-import type { TableReader } from '../copy/table-reader.ts';
+import type { Chunk, TableReader } from '../copy/table-reader.ts';
 import type { MembersPlan, Plan, PlannedTable } from '../mapping/plan.ts';
 import type { Lsn, Relation } from '../replication/message.ts';
 import type { PendingRead, TableOrigin, TablePhase, TableState } from '../state/connector-state.ts';
@@ -101,7 +101,7 @@ export class Tables {
 
   /** Whether `next` may find something to do. It is asked after every transaction, so it looks at memory only. */
   get isBusy(): boolean {
-    return !this.#parts.filling.isDone || this.#named.queue.first !== null || !this.#tables.areReady;
+    return this.#parts.filling.mayRelease || this.#named.queue.first !== null || !this.#tables.areReady;
   }
 
   /** What is to be stored now. */
@@ -152,10 +152,23 @@ export class Tables {
 
   /** Returns the chunk that is to be read next; null: nothing is to be read. Deletes what is left of tables on the way. */
   async next(heldAt: Lsn, keep: () => Promise<void>): Promise<WindowRead | null> {
-    const phaseOf = (label: string) => this.#tables.phaseOf(label);
-    await this.#parts.filling.release({ ordered: this.ordered, phaseOf, queue: this.#named.queue });
+    await this.release();
     for (const [label, state] of this.#tables.removed) await this.#remove(label, state, { heldAt, keep });
     return this.#named.next() ?? this.#copies.next();
+  }
+
+  /**
+   * Returns the chunk behind one that is about to be applied, so that it is read meanwhile; null: `next` has to say what comes
+   * next, once it is applied.
+   */
+  following(read: WindowRead, chunk: Chunk): WindowRead | null {
+    return this.#named.queue.first === null ? (read.following?.(chunk) ?? null) : null;
+  }
+
+  /** Shows devices the sources that have become complete. */
+  async release(): Promise<void> {
+    const phaseOf = (label: string) => this.#tables.phaseOf(label);
+    await this.#parts.filling.release({ ordered: this.ordered, phaseOf, queue: this.#named.queue });
   }
 
   /** A heartbeat of this run has come. Looks for what the stream does not say, for users whom rows wait for, and for rows that were refused. */
