@@ -285,6 +285,7 @@ describe('backup and restore', () => {
       data: at('data'),
       backup: at('monday'),
       bytes: expect.any(Number),
+      files: { files: 0, bytes: 0, wrong: 0 },
       deleted: [],
     });
     expect(statSync(at('monday')).mode & 0o777).toBe(0o700);

@@ -31,6 +31,14 @@ export type {
   FileView,
 } from './files/file-lists.ts';
 export type { FileFacts, FileRules, Files } from './files/files.ts';
+export {
+  type FilePlace,
+  hasStoredFiles,
+  isFileStored,
+  readFilePlace,
+  storedFiles,
+  writeFilePlace,
+} from './files/stored-files.ts';
 export type { CommitCause, Committed } from './journal/committed.ts';
 export { type CommitRange, joinRanges } from './journal/committed.ts';
 export { inspectRecord } from './journal/record.ts';

@@ -28,6 +28,11 @@ export function openStore(config: Config): Promise<Store & { jobs(parts: { reado
   return config.store === 'embedded' ? openEmbeddedStore({ folder: config.dataFolder }) : openValkey(config);
 }
 
+/** Opens the embedded store in a folder, without job queues. */
+export function openFolder(folder: string): Promise<Store> {
+  return openEmbeddedStore({ folder });
+}
+
 /** `outage` is told when the store is lost, and when it is back. */
 export async function openEngines(config: Config, outage?: ServerLog['outage']): Promise<Engines> {
   const store =

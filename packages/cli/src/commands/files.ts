@@ -10,6 +10,7 @@ import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples } from '../examples.ts';
 import { mediaTypeOf } from '../media-type.ts';
 import { writeDownload } from './backups.ts';
+import { addAdopt } from './files-adopt.ts';
 import { readRows } from './listing.ts';
 import { wholeNumber } from './sources.ts';
 
@@ -32,6 +33,7 @@ export function addFiles(program: Command, cli: Cli): void {
   addList(files, cli);
   addWhere(files, cli);
   addVerify(files, cli);
+  addAdopt(files, cli);
 }
 
 interface PutOptions {

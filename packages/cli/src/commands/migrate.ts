@@ -8,6 +8,7 @@ import type { Cli } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { withExamples } from '../examples.ts';
 import { processesUsing } from '../local/folder-processes.ts';
+import { moveFiles } from '../local/move-files.ts';
 import { storeFailure } from '../local/with-store.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -87,7 +88,8 @@ interface Both {
 }
 
 async function move(cli: Cli, command: Command, { source, target, from, to }: Both): Promise<void> {
-  const { moveStore } = await import('@tidemark/core');
+  const { moveStore, writeFilePlace } = await import('@tidemark/core');
+  const files = await moveFiles({ from, source: source.config, target: target.config });
   const meter = new MoveMeter(cli.terminal);
   const report = await moveStore({
     from,
@@ -99,13 +101,15 @@ async function move(cli: Cli, command: Command, { source, target, from, to }: Bo
   });
   meter.end();
   if (report.status === 'differs') throw differsFailure(target, report.differences, report.isMore);
+  if (files?.to !== undefined) await writeFilePlace(to, files.to, Date.now());
   const print = cli.printer(command);
   const counts = Object.fromEntries(report.census);
-  if (print.isJson) return print.json({ from: source.name, to: target.name, counts });
+  if (print.isJson) return print.json({ from: source.name, to: target.name, counts, files: files?.report ?? null });
   print.table(rowsOf(report.census), ['what', 'count']);
   cli.terminal.say(
     `Moved ${source.name} to ${target.name}: every piece was read again on both sides, and is the same.`,
   );
+  if (files !== null) cli.terminal.say(files.text);
   cli.terminal.say(`${source.name} is closed to servers; delete it when you no longer need it.`);
 }
 

@@ -1,6 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { hasStoredFiles } from '@tidemark/core';
+import { openFilesBeside } from '@tidemark/server/backups/backup-files';
 import type { Config } from '@tidemark/server/config/config';
+import { openFileEngine } from '@tidemark/server/files/open-file-engine';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
@@ -10,12 +13,24 @@ import { confirm } from '../input.ts';
 import { markOf, requireEmbedded } from '../local/data-folder.ts';
 import { findDamage } from '../local/find-damage.ts';
 import { processesUsing } from '../local/folder-processes.ts';
-import { exchange, isInterrupted, isOccupied, stage, unstage } from '../local/replace-data.ts';
+import { giveTo } from '../local/ownership.ts';
+import { exchange, isInterrupted, isOccupied, ownerOf, stage, unstage } from '../local/replace-data.ts';
+import { openNamedFiles, type SettledFiles, settleFiles } from '../local/settle-files.ts';
+import { withStore } from '../local/with-store.ts';
 
 interface Restore {
   readonly backup: string;
   readonly folder: string;
   readonly isConfirmed: boolean;
+  /** Where the files of the backup are. Null: beside it. */
+  readonly filesFolder: string | null;
+  readonly isMissingAccepted: boolean;
+}
+
+interface RestoreOptions {
+  readonly yes?: boolean;
+  readonly files?: string;
+  readonly acceptMissing?: boolean;
 }
 
 export function addRestore(program: Command, cli: Cli): void {
@@ -23,11 +38,18 @@ export function addRestore(program: Command, cli: Cli): void {
     .description('Restore a backup to a data folder that no server uses; devices then start over')
     .argument('<backup>', 'a folder created by tidemark backup')
     .option('--yes', 'replace existing data without asking for confirmation')
-    .action(async (backup: string, { yes }: { readonly yes?: boolean }, self: Command) => {
+    .option('--files <folder>', 'the folder with the files of objects, if it is not beside the backup')
+    .option('--accept-missing', 'restore although files of objects are missing or damaged; they are asked for again')
+    .action(async (backup: string, { yes, files, acceptMissing }: RestoreOptions, self: Command) => {
       const { config } = configOf(self, cli);
       requireEmbedded(config);
-      const request = { backup: resolve(cli.folder, backup), folder: config.dataFolder, isConfirmed: yes === true };
-      await restore(cli, self, config, request);
+      await restore(cli, self, config, {
+        backup: resolve(cli.folder, backup),
+        folder: config.dataFolder,
+        isConfirmed: yes === true,
+        filesFolder: files === undefined ? null : resolve(cli.folder, files),
+        isMissingAccepted: acceptMissing === true,
+      });
     });
   withExamples(
     command,
@@ -44,10 +66,11 @@ async function restore(cli: Cli, command: Command, config: Config, request: Rest
   const staging = await stage(backup, folder);
   try {
     await requireSound(config, staging, backup);
+    const files = await restoreFiles(config, staging, request);
     const replaced = await exchange(folder, staging, async () => (await processesUsing(folder))?.length === 0);
     if (replaced === 'not_alone')
       throw new CliFailure(`another process has just opened ${folder}; nothing was changed`);
-    tell(cli, command, request, replaced);
+    tell(cli, command, request, { replaced, files });
   } finally {
     unstage(staging);
   }
@@ -89,13 +112,35 @@ async function requireSound(config: Config, staging: string, backup: string): Pr
   });
 }
 
-function tell(cli: Cli, command: Command, { backup, folder }: Restore, replaced: string | null): void {
+/** Puts the files of the backup back before the data, which is as it was when one of them is missing. */
+async function restoreFiles(config: Config, staging: string, request: Restore): Promise<SettledFiles | null> {
+  const { backup, folder, filesFolder, isMissingAccepted } = request;
+  return withStore(config, staging, async (store) => {
+    if (!(await hasStoredFiles(store))) return null;
+    const from = filesFolder === null ? await openFilesBeside(backup) : await openNamedFiles(filesFolder);
+    const to = await openFileEngine(config);
+    const settled = await settleFiles({ config, store, from, to, isMissingAccepted });
+    // After a restore by root the server could not remove them otherwise.
+    if (config.files.s3 === null) giveTo(ownerOf(folder), to.place);
+    return settled;
+  });
+}
+
+interface Restored {
+  readonly replaced: string | null;
+  readonly files: SettledFiles | null;
+}
+
+function tell(cli: Cli, command: Command, { backup, folder }: Restore, { replaced, files }: Restored): void {
   const print = cli.printer(command);
   if (print.isJson) {
-    print.json({ data: folder, backup, replaced });
+    print.json({ data: folder, backup, files, replaced });
     return;
   }
   cli.terminal.say(`Restored ${backup}. Devices start over at their next pull.`);
+  if (files !== null) cli.terminal.say(`${files.files} files are in place, ${files.copied} of them from the backup.`);
+  if (files !== null && files.wrong > 0)
+    cli.terminal.say(`${files.wrong} of them are missing, and are asked for again.`);
   if (replaced !== null) cli.terminal.say(`The old data is in ${replaced}; delete it when you no longer need it.`);
   cli.terminal.out(`${folder}\n`);
 }

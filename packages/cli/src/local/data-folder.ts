@@ -10,6 +10,8 @@ export const MARK_FILE = 'tidemark.json';
 const BUS_FOLDER = 'bus';
 /** The folder with the backups that the server makes, unless `backup_folder` names another. */
 const BACKUP_FOLDER = 'backups';
+/** The folder with the bytes of files, unless `files.folder` names another. They are no part of the data, and stay where they are. */
+const FILES_FOLDER = 'files';
 
 export interface FolderMark {
   readonly engine: string;
@@ -58,8 +60,10 @@ export function requireEmbedded({ store }: Pick<Config, 'store'>): void {
   });
 }
 
-/** Lists the files of the folder, without the sockets of its processes and the backups. */
+const BESIDE_DATA: ReadonlySet<string> = new Set([BUS_FOLDER, BACKUP_FOLDER, FILES_FOLDER]);
+
+/** Lists the files of the folder, without the sockets of its processes, the backups and the files of objects. */
 export function entriesOf(folder: string): readonly string[] {
   const names = existsSync(folder) && statSync(folder).isDirectory() ? readdirSync(folder) : [];
-  return names.filter((name) => name !== BUS_FOLDER && name !== BACKUP_FOLDER);
+  return names.filter((name) => !BESIDE_DATA.has(name));
 }

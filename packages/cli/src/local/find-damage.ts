@@ -22,7 +22,7 @@ async function inOwnProcess(folder: string): Promise<readonly Finding[]> {
   }
 }
 
-async function collect(found: AsyncIterable<Finding>): Promise<readonly Finding[]> {
+export async function collect(found: AsyncIterable<Finding>): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   for await (const finding of found) findings.push(finding);
   return findings;

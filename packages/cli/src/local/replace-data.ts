@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ABOUT_FILES } from '@tidemark/server/backups/backup-files';
 import { entriesOf, MARK_FILE } from './data-folder.ts';
 import { giveTo, type Owner } from './ownership.ts';
 
@@ -26,7 +27,7 @@ export async function stage(backup: string, folder: string): Promise<string> {
   const staging = join(folder, `restoring-${process.pid}`);
   rmSync(staging, { recursive: true, force: true });
   mkdirSync(staging, { recursive: true, mode: 0o700 });
-  for (const name of entriesOf(backup).filter((one) => !LOCK.test(one))) {
+  for (const name of entriesOf(backup).filter((one) => !LOCK.test(one) && !ABOUT_FILES.includes(one))) {
     copyFileSync(join(backup, name), join(staging, name));
     await flush(join(staging, name));
   }
@@ -70,7 +71,7 @@ export async function exchange(
 }
 
 /** Returns the owner of the mark, which the server wrote; somebody else may have created the folder. */
-function ownerOf(folder: string): Owner {
+export function ownerOf(folder: string): Owner {
   const mark = join(folder, MARK_FILE);
   const { uid, gid } = statSync(existsSync(mark) ? mark : folder);
   return { uid, gid };

@@ -4,11 +4,15 @@ import type { Config } from '@tidemark/server/config/config';
 import { CliFailure } from '../cli-failure.ts';
 import { permissionFailure } from './ownership.ts';
 
+const FOR_PEOPLE: ReadonlySet<string> = new Set(['UnusableFolder', 'UnusableServer', 'UnusableFiles']);
+
 /** Opens an existing store for `work` and always closes it. */
 export async function withStore<T>(config: Config, folder: string, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await open({ ...config, dataFolder: folder });
   try {
     return await work(store);
+  } catch (error) {
+    throw storeFailure(error);
   } finally {
     await store.close();
   }
@@ -26,8 +30,6 @@ async function open(config: Config): Promise<Store> {
 
 /** Turns an engine's refusal to open into a `CliFailure`; other errors are bugs and pass through. */
 export function storeFailure(error: unknown): unknown {
-  const isForPeople =
-    error instanceof Error &&
-    (error.name === 'UnusableFolder' || error.name === 'UnusableServer' || error instanceof Refusal);
+  const isForPeople = error instanceof Error && (FOR_PEOPLE.has(error.name) || error instanceof Refusal);
   return isForPeople ? new CliFailure(error.message) : error;
 }

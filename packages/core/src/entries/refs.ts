@@ -98,6 +98,8 @@ export const refs = {
   }),
   /** How many bytes of stored files a user has sent, or, without a user, all have. */
   fileUsage: (login: string | null): EntryRef => ({ kind: 'file_usage', key: login === null ? [] : [login] }),
+  /** The place where the bytes of files are kept. */
+  filePlace: { kind: 'setting', key: ['file_place'] } as EntryRef,
   setting: (name: 'adapter_url' | 'license' | 'vapid' | 'backend_secret'): EntryRef => ({
     kind: 'setting',
     key: [name],

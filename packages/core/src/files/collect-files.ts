@@ -21,6 +21,7 @@ import {
   senderOf,
   usageWrite,
 } from './file-entries.ts';
+import { readFilePlace } from './stored-files.ts';
 
 /** Where a round of the collector goes on. */
 export interface CollectPosition {
@@ -284,6 +285,8 @@ export class FileCollector {
   /** Removes bytes of which nothing is known, and notes that those of a missing file are here. */
   async #collectUnknown(bytes: FileBytes, { after, limit }: Page): Promise<Portion> {
     const kept = await bytes.list({ after, limit });
+    // After a restore, and in a place that is new to the store, what is unknown may soon be wanted again.
+    const sinceMs = (await readFilePlace(this.#store))?.sinceMs ?? 0;
     let [filesRemoved, bytesRemoved] = [0, 0];
     for (const { sha256, size, storedMs } of kept) {
       const { value } = await readFile(this.#store, sha256);
@@ -291,7 +294,7 @@ export class FileCollector {
         if (!isStored(value)) await this.#ports.found(sha256, size);
         continue;
       }
-      if (this.#ports.clock.nowMs() < storedMs + this.#ports.rules.graceMs) continue;
+      if (this.#ports.clock.nowMs() < Math.max(storedMs, sinceMs) + this.#ports.rules.graceMs) continue;
       await bytes.remove(sha256, async () => {
         const now = (await readFile(this.#store, sha256)).value;
         return now !== null && now.isRemoved !== true;

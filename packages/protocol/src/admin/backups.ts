@@ -6,7 +6,12 @@ export const Backup = Type.Object(
   {
     name: text('The name of the backup, which is that of its folder.', '2030-01-31T12-00-00-000Z'),
     made_at: moment('When it was complete.'),
-    bytes: count('Its size on the disk.', 20_568),
+    bytes: count('Its size on the disk, without the files of objects.', 20_568),
+    files: nullableCount('How many files of objects are kept beside it; null: they are in a bucket, or unknown.', 12),
+    files_wrong: nullableCount(
+      'How many files were gone or damaged when it was made; null: they are in a bucket, or unknown.',
+      0,
+    ),
   },
   { ...closed, title: 'Backup', description: 'A complete backup.' },
 );

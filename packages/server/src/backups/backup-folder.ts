@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@tidemark/protocol';
+import { type BackupFiles, readBackupFiles } from './backup-files.ts';
 
 /** The file that says what a folder is. A backup has it as soon as it is complete. */
 const MARK_FILE = 'tidemark.json';
@@ -11,6 +12,8 @@ export interface BackupEntry {
   readonly folder: string;
   readonly madeAtMs: number;
   readonly files: readonly { readonly name: string; readonly bytes: number }[];
+  /** The files of objects, which are beside it. Null: none were copied. */
+  readonly ofObjects: BackupFiles | null;
 }
 
 /** Returns the backups in a folder, newest first. Folders that are no backup, or were opened by a server since, are left out. */
@@ -34,7 +37,7 @@ export async function readBackup(parent: string, name: string): Promise<BackupEn
     const files = await Promise.all(
       names.map(async (file) => ({ name: file, bytes: (await stat(join(folder, file))).size })),
     );
-    return { name, folder, madeAtMs: mtimeMs, files };
+    return { name, folder, madeAtMs: mtimeMs, files, ofObjects: await readBackupFiles(folder) };
   } catch {
     return null;
   }

@@ -22,7 +22,7 @@ beforeEach(async () => {
   store = await openStore(testConfig(join(temporary.path, 'data')));
   folder = join(temporary.path, 'backups');
   nowMs = Date.UTC(2030, 0, 31, 12);
-  backups = new Backups({ store, folder, nowMs: () => nowMs++ });
+  backups = new Backups({ store, folder, files: null, nowMs: () => nowMs++ });
 });
 
 afterEach(async () => {
@@ -49,7 +49,7 @@ it('[BACKUP-4] a downloaded archive has the announced size and unpacks to the fi
 
 it('[BACKUP-4] the header of a file beyond 8 GiB holds its size in binary', async () => {
   const files = [{ name: 'store.mdb', bytes: 2 ** 33 + 5 }];
-  const entry = { name: 'b', folder: temporary.path, madeAtMs: 0, files };
+  const entry = { name: 'b', folder: temporary.path, madeAtMs: 0, files, ofObjects: null };
   const headers: Buffer[] = [];
   for await (const chunk of readTar(entry)) if (headers.push(chunk) === 2) break;
   expect(headers[1]?.readBigUInt64BE(128)).toBe(BigInt(2 ** 33 + 5));
@@ -104,7 +104,7 @@ it('[BACKUP-7] a backup that fails leaves nothing, and what a dead server left i
       throw full;
     },
   };
-  const failed = new Backups({ store: failing, folder, nowMs: () => nowMs });
+  const failed = new Backups({ store: failing, files: null, folder, nowMs: () => nowMs });
   expect(await refusalOf(failed.make())).toBe('store_full');
   expect(readdirSync(folder)).toEqual([]);
   mkdirSync(join(folder, '2030-01-31T12-00-00-000Z'));

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { copyFile, mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Finding, Store } from '@tidemark/core';
+import type { Finding } from '@tidemark/core';
+import { FileFault } from '@tidemark/files';
 import { type Backup, type BackupCheck, type BackupList, Refusal } from '@tidemark/protocol';
 import {
   BACKUP_DOWNLOADS_MAX,
@@ -10,11 +11,13 @@ import {
   BACKUPS_MAX,
   UNFINISHED_BACKUP_MS,
 } from '../limits.ts';
+import { openFolder } from '../open-engines.ts';
+import { type BackupSource, backUp, openFilesBeside, removeUnneededFiles } from './backup-files.ts';
 import { type BackupEntry, backupsIn, deleteBackup, readBackup } from './backup-folder.ts';
 import { findDamage } from './find-damage.ts';
+import { verifyFiles } from './verify-files.ts';
 
-export interface BackupsParts {
-  readonly store: Pick<Store, 'backup'>;
+export interface BackupsParts extends BackupSource {
   /** Null: the store is not embedded, and has tools of its own. */
   readonly folder: string | null;
   readonly nowMs: () => number;
@@ -68,7 +71,7 @@ export class Backups {
       }
       const name = new Date(this.#parts.nowMs()).toISOString().replaceAll(/[:.]/g, '-');
       try {
-        await this.#parts.store.backup(join(folder, name));
+        await backUp(this.#parts, join(folder, name));
       } catch (error) {
         await rm(join(folder, name), { recursive: true, force: true });
         throw error;
@@ -89,18 +92,35 @@ export class Backups {
         for (const file of backup.files) {
           await copyFile(join(backup.folder, file.name), join(copy, file.name), constants.COPYFILE_FICLONE);
         }
-        return await checkOf(name, findDamage(copy));
+        return await checkOf(name, this.#findDamage(backup, copy));
       } finally {
         await rm(copy, { recursive: true, force: true });
       }
     });
   }
 
+  /** The data is read by a process of its own, and the files by this one. */
+  async *#findDamage(backup: BackupEntry, copy: string): AsyncGenerator<Finding> {
+    let isDamaged = false;
+    for await (const finding of findDamage(copy)) {
+      isDamaged = true;
+      yield finding;
+    }
+    if (isDamaged || this.#parts.files === null) return;
+    const store = await openFolder(copy);
+    try {
+      yield* verifyFiles(store, await openFilesBeside(backup.folder));
+    } finally {
+      await store.close();
+    }
+  }
+
   delete(name: string): Promise<Backup> {
-    this.#folder();
+    const folder = this.#folder();
     return this.#alone({}, async () => {
       const backup = await this.#find(name);
       await deleteBackup(backup);
+      await removeUnneededFiles(folder, this.#parts.nowMs());
       return viewOf(backup);
     });
   }
@@ -112,6 +132,7 @@ export class Backups {
       const backups = (await backupsIn(folder)).filter(({ name }) => NAME.test(name) && names?.has(name) !== false);
       const tooMany = backups.slice(keep);
       for (const backup of tooMany) await deleteBackup(backup);
+      if (tooMany.length > 0) await removeUnneededFiles(folder, this.#parts.nowMs());
       return tooMany.map(viewOf);
     });
   }
@@ -163,7 +184,8 @@ export class Backups {
     try {
       return await turn;
     } catch (error) {
-      if (NO_SPACE.has((error as NodeJS.ErrnoException).code)) {
+      const isFull = error instanceof FileFault && error.kind === 'full';
+      if (isFull || NO_SPACE.has((error as NodeJS.ErrnoException).code)) {
         throw new Refusal('store_full', 'the disk of the backups is full; delete some, or set another backup_folder');
       }
       throw error;
@@ -186,9 +208,13 @@ function timeOf(name: string): number {
   return Date.parse(name.replace(/T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z$/, 'T$1:$2:$3.$4Z'));
 }
 
-function viewOf({ name, madeAtMs, files }: BackupEntry): Backup {
+function viewOf({ name, madeAtMs, files, ofObjects }: BackupEntry): Backup {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  return { name, made_at: new Date(madeAtMs).toISOString(), bytes };
+  return {
+    ...{ name, made_at: new Date(madeAtMs).toISOString(), bytes },
+    files: ofObjects?.files ?? null,
+    files_wrong: ofObjects?.wrong ?? null,
+  };
 }
 
 async function checkOf(name: string, found: AsyncIterable<Finding>): Promise<BackupCheck> {

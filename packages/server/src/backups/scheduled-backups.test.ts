@@ -38,7 +38,7 @@ function program(name: string, text: string): string {
 }
 
 function newParts() {
-  const backups = new Backups({ store, folder: folderOfBackups(), nowMs: () => nowMs });
+  const backups = new Backups({ store, files: null, folder: folderOfBackups(), nowMs: () => nowMs });
   const schedule = parseSchedule('hourly');
   if (schedule === null) throw new Error('it is a schedule');
   return { backups, store, audit: tidemark.audit, log: QUIET, nowMs: () => nowMs, schedule, keep: 2 };
@@ -119,7 +119,7 @@ it('[BACKUP-51] a scheduled backup waits for one that somebody makes at the same
     }
     await store.backup(folder);
   };
-  const backups = new Backups({ store: { backup: copy }, folder: folderOfBackups(), nowMs: () => nowMs });
+  const backups = new Backups({ store: { backup: copy }, files: null, folder: folderOfBackups(), nowMs: () => nowMs });
   const byHand: Promise<unknown>[] = [];
   const meeting = {
     list: backups.list.bind(backups),

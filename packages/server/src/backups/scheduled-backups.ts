@@ -147,7 +147,9 @@ export class ScheduledBackups {
     let name: string | null = null;
     try {
       await this.#makeRoom(uncopied);
-      ({ name } = await backups.make(PATIENT));
+      const made = await backups.make(PATIENT);
+      name = made.name;
+      const wrong = made.files_wrong ?? 0;
       if (command !== null) {
         uncopied = [...uncopied, name];
         this.#underWay = { ...stored, last: { ...running, name } };
@@ -155,7 +157,8 @@ export class ScheduledBackups {
         await runCommand(command, join((await backups.list()).folder, name));
       }
       await backups.prune(keep, PATIENT);
-      return { state: 'done', name, detail: null, uncopied: [] };
+      const detail = wrong === 0 ? null : `${wrong} files were gone or damaged; tidemark files verify names them`;
+      return { state: 'done', name, detail, uncopied: [] };
     } catch (error) {
       // Backups that the command worked for stay until it works again. The others must not fill the disk meanwhile.
       const left = await backups.prune(keep, { ...PATIENT, names: new Set(uncopied) }).then(
@@ -179,6 +182,7 @@ export class ScheduledBackups {
   async #report({ state, name, detail }: LastBackup): Promise<void> {
     const { audit, log } = this.#parts;
     if (state === 'failed') log.error('scheduled_backup_failed', { name, reason: detail });
+    else if (detail !== null) log.warn('scheduled_backup_incomplete', { name, reason: detail });
     else log.info('scheduled_backup_done', { name });
     const subject = name === null ? {} : { subject: { name } };
     const result = state === 'failed' ? 'failed' : 'ok';

@@ -1,7 +1,6 @@
 import { inspectRecord } from '@tidemark/core/verify';
 import { errorMessage } from '@tidemark/protocol';
-import type { Config } from '../config/config.ts';
-import { openStore } from '../open-engines.ts';
+import { openFolder } from '../open-engines.ts';
 
 // Recomputes the embedded store in the folder named on the command line, and writes every finding as a line of JSON. A
 // damaged file can take the process that reads it down with it, so `find-damage.ts` starts this one for the purpose.
@@ -10,7 +9,7 @@ if (dataFolder === undefined) throw new Error('which folder?');
 
 const DENIED = /^Permission denied|^Operation not permitted/;
 
-const store = await openStore({ store: 'embedded', dataFolder } as Config).catch((error: NodeJS.ErrnoException) => {
+const store = await openFolder(dataFolder).catch((error: NodeJS.ErrnoException) => {
   const { name, message, code, path } = error;
   // A folder that may not be opened, or is none of Tidemark's, is no damage.
   const isDenied = code === 'EACCES' || code === 'EPERM' || DENIED.test(message);

@@ -1,6 +1,7 @@
 import type { Tidemark } from '@tidemark/core';
 import type { Config } from '../config/config.ts';
 import type { FileLinks } from './file-links.ts';
+import { settlePlace } from './file-place.ts';
 import { FileTransfers } from './file-transfers.ts';
 import { openFileEngine } from './open-file-engine.ts';
 
@@ -14,6 +15,7 @@ export interface FilesParts {
 export async function openFiles(config: Config, { tidemark, links, nowMs }: FilesParts): Promise<FileTransfers> {
   const { sizeMax, quotaBytes, uploadExpiresMs: expiresMs, s3 } = config.files;
   const engine = await openFileEngine(config);
+  await settlePlace(tidemark.store, engine, nowMs());
   const rights = tidemark.files;
   const limits = { sizeMax, quotaBytes, expiresMs, linkS: s3?.linkS ?? 0 };
   return new FileTransfers({ engine, rights, catalogue: rights, links, nowMs, ...limits });

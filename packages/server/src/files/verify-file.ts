@@ -5,7 +5,7 @@ import { asRefusals } from './file-uploads.ts';
 export type FileProblem = 'missing' | 'damaged';
 
 /** Reads a file and compares its bytes with its hash. Null: nothing is wrong. */
-export async function findProblem(engine: FileEngine, sha256: string): Promise<FileProblem | null> {
+export async function findProblem(engine: Pick<FileEngine, 'read'>, sha256: string): Promise<FileProblem | null> {
   const hash = createHash('sha256');
   try {
     for await (const chunk of engine.read(sha256)) hash.update(chunk);

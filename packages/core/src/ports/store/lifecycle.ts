@@ -58,6 +58,8 @@ export interface Finding {
     | 'missing_from_index'
     | 'missing_from_journal'
     | 'wrong_files'
+    | 'missing_file'
+    | 'damaged_file'
     | 'orphan';
   readonly detail: string;
 }

@@ -6,6 +6,9 @@ const BACKUPS = '/rc/v1/system/backups';
 const NAME = new Matcher('the name of a backup', (value) => /^[\w.-]+$/.test(String(value)));
 const ANYTHING = new Matcher('anything', () => true);
 
+/** Null when the files are in a bucket. */
+const FILES = { files: ANYTHING, files_wrong: ANYTHING };
+
 /** Backups are made only where the server is ours: they take space on its disk. */
 export const backupCases: readonly ConformanceCase[] = [
   {
@@ -13,7 +16,7 @@ export const backupCases: readonly ConformanceCase[] = [
     title: 'a backup is made, listed, downloaded, verified and deleted',
     needs: ['backups'],
     steps: () => {
-      const view = { name: same('backup'), made_at: MOMENT, bytes: wholeNumber(1) };
+      const view = { name: same('backup'), made_at: MOMENT, bytes: wholeNumber(1), ...FILES };
       return [
         [post(BACKUPS, {}), json({ ...view, name: keep('backup', NAME) })],
         [get(BACKUPS), json({ folder: ANY_TEXT, free_bytes: ANYTHING, backups: listWith(view), schedule: null })],

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Store, Tidemark } from '@tidemark/core';
+import { type FileEngine, openFolderEngine } from '@tidemark/files';
+import { newTidemark, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { testConfig } from '@tidemark/testing/server';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { UNFINISHED_BACKUP_MS } from '../limits.ts';
+import { openStore } from '../open-engines.ts';
+import { backUp, FILES_FOLDER, removeUnneededFiles } from './backup-files.ts';
+import { deleteBackup, readBackup } from './backup-folder.ts';
+import { Backups } from './backups.ts';
+
+const NOW_MS = Date.UTC(2030, 0, 31, 12);
+let temporary: TemporaryFolder;
+let store: Store;
+let tidemark: Tidemark;
+let engine: FileEngine;
+let parent: string;
+let files: { readonly store: Store; readonly openEngine: () => Promise<FileEngine> };
+
+beforeEach(async () => {
+  temporary = await temporaryFolder();
+  store = await openStore(testConfig(join(temporary.path, 'data')));
+  ({ tidemark } = await newTidemark({ store }));
+  engine = await openFolderEngine({ folder: join(temporary.path, 'files') });
+  parent = join(temporary.path, 'backups');
+  mkdirSync(parent);
+  files = { store, openEngine: async () => engine };
+});
+
+afterEach(async () => {
+  await store.close();
+  await temporary.remove();
+});
+
+const sha256Of = (text: string) => createHash('sha256').update(text).digest('hex');
+
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+async function keep(text: string): Promise<void> {
+  const arrival = { sha256: sha256Of(text), size: text.length, by: { kind: 'backend' } } as const;
+  await tidemark.files.arriving(arrival);
+  await engine.write(chunksOf(text), { bytesMax: 100, admit: async () => {} });
+  await tidemark.files.stored(arrival);
+}
+
+function pathOf(text: string): string {
+  const sha256 = sha256Of(text);
+  return join(parent, FILES_FOLDER, 'files', sha256.slice(0, 2), sha256.slice(2, 4), sha256);
+}
+
+async function listed(): Promise<readonly string[]> {
+  const pool = await openFolderEngine({ folder: join(parent, FILES_FOLDER) });
+  return (await pool.list({ limit: 100 })).map(({ sha256 }) => sha256);
+}
+
+const sorted = (...texts: readonly string[]) => texts.map(sha256Of).sort();
+
+it('[FILES-26] files are copied once, each backup lists those it needs, and the others go with the last backup that did', async () => {
+  await keep('a');
+  await keep('b');
+  expect(await backUp({ store, files }, join(parent, 'one'))).toEqual({ files: 2, bytes: 2, wrong: 0 });
+  const { ino } = statSync(pathOf('a'));
+  await engine.remove(sha256Of('b'), async () => false);
+  await tidemark.files.lost(sha256Of('b'));
+  await keep('c');
+  expect(await backUp({ store, files }, join(parent, 'two'))).toEqual({ files: 2, bytes: 2, wrong: 0 });
+  expect(statSync(pathOf('a')).ino).toBe(ino);
+  await removeUnneededFiles(parent, Date.now());
+  expect(await listed()).toEqual(sorted('a', 'b', 'c'));
+  const one = await readBackup(parent, 'one');
+  if (one === null) throw new Error('it is a backup');
+  await deleteBackup(one);
+  await removeUnneededFiles(parent, Date.now());
+  expect(await listed()).toEqual(sorted('a', 'c'));
+  rmSync(join(parent, 'two'), { recursive: true });
+  await removeUnneededFiles(parent, Date.now());
+  expect(await listed()).toEqual([]);
+});
+
+it('[FILES-26] a file that is stored at the moment of the copy, and one that is removed at that moment, are in the backup', async () => {
+  await keep('removed');
+  const copy = async (target: string) => {
+    await keep('new');
+    await store.backup(target);
+    await keep('newer');
+    await engine.remove(sha256Of('removed'), async () => false);
+    await tidemark.files.lost(sha256Of('removed'));
+  };
+  await backUp({ store: { backup: copy }, files }, join(parent, 'one'));
+  await removeUnneededFiles(parent, Date.now());
+  expect(await listed()).toEqual(sorted('removed', 'new', 'newer'));
+});
+
+it('[FILES-26] no file is removed from beside backups while another backup is made, and a dead one stops that for a day', async () => {
+  await keep('a');
+  await backUp({ store, files }, join(parent, 'one'));
+  rmSync(join(parent, 'one'), { recursive: true });
+  const making = join(parent, FILES_FOLDER, 'making.two');
+  writeFileSync(making, '');
+  await removeUnneededFiles(parent, Date.now());
+  expect(await listed()).toEqual(sorted('a'));
+  const longAgoS = (Date.now() - UNFINISHED_BACKUP_MS) / 1_000;
+  utimesSync(making, longAgoS, longAgoS);
+  await removeUnneededFiles(parent, Date.now());
+  expect(await listed()).toEqual([]);
+});
+
+it('[FILES-26] a backup that fails leaves no sign that it is being made', async () => {
+  await keep('a');
+  const failing = { backup: () => Promise.reject(new Error('no')) };
+  await expect(backUp({ store: failing, files }, join(parent, 'one'))).rejects.toThrow('no');
+  expect(readdirSync(join(parent, FILES_FOLDER)).filter((name) => name.startsWith('making.'))).toEqual([]);
+});
+
+it('[FILES-28] a damaged file is never copied, and the server finds one that a backup lacks or has damaged', async () => {
+  await keep('whole');
+  await keep('rotten');
+  const sha256 = sha256Of('rotten');
+  writeFileSync(join(engine.place, 'files', sha256.slice(0, 2), sha256.slice(2, 4), sha256), 'ROTTEN');
+  const backups = new Backups({ store, files, folder: parent, nowMs: () => NOW_MS });
+  const { name, files: count, files_wrong } = await backups.make();
+  expect([count, files_wrong]).toEqual([2, 1]);
+  expect(await listed()).toEqual(sorted('whole'));
+  const missing = { source: null, problem: 'missing_file', detail: expect.stringContaining(sha256) };
+  expect(await backups.verify(name)).toMatchObject({ findings_count: 1, findings: [missing] });
+  writeFileSync(pathOf('whole'), 'WHOLE');
+  expect(await backups.verify(name)).toMatchObject({ findings_count: 2 });
+  expect(
+    readFileSync(join(parent, name, 'files.txt'), 'utf8')
+      .trim()
+      .split('\n'),
+  ).toEqual(sorted('whole', 'rotten'));
+});
+
+it('[FILES-28] the backups of a server whose files are in a bucket do not count files', async () => {
+  await keep('a');
+  const backups = new Backups({ store, files: null, folder: parent, nowMs: () => NOW_MS });
+  expect(await backups.make()).toMatchObject({ files: null, files_wrong: null });
+  expect(readdirSync(parent)).toEqual([expect.stringMatching(/^2030/)]);
+});

@@ -1,0 +1,206 @@
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { access, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { finished } from 'node:stream/promises';
+import { hasStoredFiles, type Store } from '@tidemark/core';
+import { type FileEngine, openFolderEngine } from '@tidemark/files';
+import { parseJson } from '@tidemark/protocol';
+import { UNFINISHED_BACKUP_MS } from '../limits.ts';
+import { copyFiles } from './copy-files.ts';
+
+/** The folder beside backups that holds the files of all of them, each once. */
+export const FILES_FOLDER = 'tidemark-files';
+/** What a backup needs of that folder: one hash a line, in order. The first list is made before the copy of the data. */
+const LIST_BEFORE = 'files-before.txt';
+const LIST = 'files.txt';
+const SUMMARY = 'files.json';
+/** Names of the files in a backup that are not part of the data. */
+export const ABOUT_FILES: readonly string[] = [LIST_BEFORE, LIST, SUMMARY];
+/** Says that a backup is being made, and what it relies on. */
+const MAKING = 'making.';
+/** Files that arrive while others are copied are copied again before the data, at most so often. */
+const ROUNDS_MAX = 4;
+const LISTED_AT_ONCE = 1_000;
+
+/** The files that belong to a backup. */
+export interface BackupFiles {
+  readonly files: number;
+  readonly bytes: number;
+  /** So many could not be copied, because they were gone or damaged. */
+  readonly wrong: number;
+}
+
+export interface BackupSource {
+  readonly store: Pick<Store, 'backup'>;
+  /** Null: the bytes are in a bucket, which is not copied. */
+  readonly files: { readonly store: Store; readonly openEngine: () => Promise<FileEngine> } | null;
+}
+
+const NO_FILES: BackupFiles = { files: 0, bytes: 0, wrong: 0 };
+
+/**
+ * Copies the data to a new folder, and the files that it calls stored to the folder beside it. The files go first, until
+ * hardly any is new, then the data, then the files once more. A file that the data calls stored was thus either copied
+ * before, or was sent just now; the collector takes no file that was sent within the last hour.
+ */
+export async function backUp({ store, files }: BackupSource, target: string): Promise<BackupFiles | null> {
+  if (files === null) {
+    await store.backup(target);
+    return null;
+  }
+  const pool = join(dirname(target), FILES_FOLDER);
+  const making = join(pool, `${MAKING}${basename(target)}`);
+  try {
+    if (await hasStoredFiles(files.store)) await copyUntilSettled(files, pool, making);
+    await store.backup(target);
+    const summary = (await hasStoredFiles(files.store)) ? await copyForGood(files, pool, { making, target }) : NO_FILES;
+    await writeFile(join(target, SUMMARY), JSON.stringify(summary), { mode: 0o600 });
+    return summary;
+  } finally {
+    await rm(making, { force: true });
+  }
+}
+
+type Copying = Pick<Parameters<typeof copyFiles>[0], 'store' | 'from' | 'to'>;
+type Files = NonNullable<BackupSource['files']>;
+
+async function copyUntilSettled(files: Files, pool: string, making: string): Promise<void> {
+  const copying = await copyingTo(pool, making, files);
+  for (let round = 0; round < ROUNDS_MAX; round++) if ((await copyAndList(copying, making)).copied === 0) return;
+}
+
+/** Copies what has come until the data was copied, and leaves the backup with both lists. */
+async function copyForGood(
+  files: Files,
+  pool: string,
+  { making, target }: { readonly making: string; readonly target: string },
+): Promise<BackupFiles> {
+  const copying = await copyingTo(pool, making, files);
+  const { copied: _copied, ...summary } = await copyAndList(copying, join(target, LIST));
+  await rename(making, join(target, LIST_BEFORE));
+  return summary;
+}
+
+/** Opens the folder beside the backup. From now on nobody removes files from it. */
+async function copyingTo(pool: string, making: string, { store, openEngine }: Files): Promise<Copying> {
+  await mkdir(pool, { recursive: true, mode: 0o700 });
+  await writeFile(making, '', { flag: 'a', mode: 0o600 });
+  return { store, from: await openEngine(), to: await openFolderEngine({ folder: pool }) };
+}
+
+/** Copies the files, and writes the list of those that are needed. */
+async function copyAndList(copying: Copying, path: string): Promise<BackupFiles & { readonly copied: number }> {
+  const list = createWriteStream(path, { mode: 0o600 });
+  let wrong = 0;
+  try {
+    const copies = await copyFiles({
+      ...copying,
+      onWrong: () => wrong++,
+      onFile: async ({ sha256 }) => {
+        if (!list.write(`${sha256}\n`)) await once(list, 'drain');
+      },
+    });
+    return { ...copies, wrong };
+  } finally {
+    list.end();
+    await finished(list);
+  }
+}
+
+/** Returns what is known of the files of a backup. Null: none were copied. */
+export async function readBackupFiles(folder: string): Promise<BackupFiles | null> {
+  const text = await readFile(join(folder, SUMMARY), 'utf8').catch(() => null);
+  return text === null ? null : (parseJson(text) as BackupFiles);
+}
+
+/** Opens the files beside a backup. Null: there are none. */
+export function openFilesBeside(backup: string): Promise<FileEngine | null> {
+  return openFilesIn(join(dirname(backup), FILES_FOLDER));
+}
+
+/** Opens a folder with files, of a backup or a server. Null: there is no such folder. */
+export async function openFilesIn(folder: string): Promise<FileEngine | null> {
+  return (await exists(folder)) ? openFolderEngine({ folder }) : null;
+}
+
+/** Removes the files that no backup in a folder needs. While a backup is made, none is removed. */
+export async function removeUnneededFiles(parent: string, nowMs: number): Promise<void> {
+  const pool = join(parent, FILES_FOLDER);
+  if (!(await exists(pool)) || (await isBeingMade(pool, nowMs))) return;
+  const known = new Set(await foldersIn(parent));
+  const engine = await openFolderEngine({ folder: pool });
+  const paths = [...known].flatMap((name) => [join(parent, name, LIST_BEFORE), join(parent, name, LIST)]);
+  const lists = await Promise.all(paths.map(openList));
+  // A backup that began meanwhile may rely on the file.
+  const isWanted = async () =>
+    (await isBeingMade(pool, nowMs)) || (await foldersIn(parent)).some((name) => !known.has(name));
+  try {
+    for (let after = ''; ; ) {
+      const page = await engine.list({ after, limit: LISTED_AT_ONCE });
+      for (const { sha256 } of page) if (!(await isNeeded(lists, sha256))) await engine.remove(sha256, isWanted);
+      const last = page.at(-1);
+      if (last === undefined || page.length < LISTED_AT_ONCE) break;
+      after = last.sha256;
+    }
+    for (const sha256 of await engine.unfinishedRemovals()) await engine.remove(sha256, async () => true);
+    await dropUnfinished(engine, nowMs);
+  } finally {
+    for (const list of lists) list.close();
+  }
+}
+
+interface OrderedList {
+  /** Whether the hash is in the list. Calls ask for ever higher hashes. */
+  has(sha256: string): Promise<boolean>;
+  close(): void;
+}
+
+async function openList(path: string): Promise<OrderedList> {
+  if (!(await exists(path))) return { has: async () => false, close: () => undefined };
+  const input = createReadStream(path);
+  const lines = createInterface({ input })[Symbol.asyncIterator]();
+  let line = await lines.next();
+  return {
+    async has(sha256) {
+      while (line.done !== true && line.value < sha256) line = await lines.next();
+      return line.done !== true && line.value === sha256;
+    },
+    close: () => input.destroy(),
+  };
+}
+
+async function isNeeded(lists: readonly OrderedList[], sha256: string): Promise<boolean> {
+  let isFound = false;
+  for (const list of lists) if (await list.has(sha256)) isFound = true;
+  return isFound;
+}
+
+async function foldersIn(parent: string): Promise<readonly string[]> {
+  const entries = await readdir(parent, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/** What is left of a backup whose process died counts for a day. */
+async function isBeingMade(pool: string, nowMs: number): Promise<boolean> {
+  for (const name of (await readdir(pool)).filter((one) => one.startsWith(MAKING))) {
+    const found = await stat(join(pool, name)).catch(() => null);
+    if (found === null || nowMs - found.mtimeMs < UNFINISHED_BACKUP_MS) return true;
+    await rm(join(pool, name), { force: true });
+  }
+  return false;
+}
+
+async function dropUnfinished(engine: FileEngine, nowMs: number): Promise<void> {
+  for (const { id, changedMs } of await engine.listUploads({ limit: LISTED_AT_ONCE })) {
+    if (nowMs - changedMs >= UNFINISHED_BACKUP_MS) await engine.dropUpload(id);
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
