@@ -82,7 +82,7 @@ describe('stored times after the clock was ahead', () => {
   it('[CLOCK-1] a refresh asked for while the clock was ahead happens after it is set back', async () => {
     const { tidemark, clock, pull, queries } = await setUp({ poll_interval: -1 });
     clock.advance(MONTH_MS);
-    await tidemark.sources.setRefreshTime('Stock', 'ada', 30);
+    await tidemark.sources.refreshTimes.set('Stock', 'ada', 30);
     clock.set(NOW);
     await pull();
     expect(queries()).toBe(1);

@@ -2,7 +2,7 @@ import { errorMessage } from '@tidemark/protocol';
 import type { Committed } from './journal/committed.ts';
 import type { Acknowledgement } from './pages/record-tidemark.ts';
 import type { Log } from './ports/log.ts';
-import type { EndedRefresh } from './refresh/refresher.ts';
+import type { EndedRefresh } from './refresh/backend-query.ts';
 import type { SettledUpload } from './uploads/backend-uploads.ts';
 
 /** What happens in this process, for those who pass it on. */

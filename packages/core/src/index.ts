@@ -63,8 +63,10 @@ export { BoundedMap } from './primitives/bounded-map.ts';
 export { sha256 } from './primitives/sha256.ts';
 export { newestFirstKey } from './primitives/time.ts';
 export { TokenBuckets } from './primitives/token-buckets.ts';
-export { type EndedRefresh, REFRESH_KIND, Refresher } from './refresh/refresher.ts';
-export type { CountedSource, SourceView } from './sources/sources.ts';
+export type { EndedRefresh } from './refresh/backend-query.ts';
+export { REFRESH_KIND } from './refresh/refresh-job.ts';
+export { Refresher } from './refresh/refresher.ts';
+export type { CountedSource, SourceView } from './sources/source-view.ts';
 export type { Cursor } from './sync/device-progress.ts';
 export type { LivePage } from './sync/live-pages.ts';
 export type { GroupTokens, Presented } from './sync/presented.ts';
@@ -87,5 +89,6 @@ export {
   type TidemarkParts,
 } from './tidemark.ts';
 export type { SettledUpload } from './uploads/backend-uploads.ts';
+export type { Acknowledged } from './uploads/outcome-acknowledgements.ts';
 export { UPLOAD_KIND, UPLOAD_QUEUE } from './uploads/upload-job.ts';
-export type { Acknowledged, DevicePushCall } from './uploads/uploads.ts';
+export type { DevicePushCall } from './uploads/uploads.ts';

@@ -415,13 +415,13 @@ describe('delete', () => {
       });
     await commit('bob', 'Product');
     await commit(null, 'News');
-    await sources.setRefreshTime('News', 'bob', 5);
-    await sources.setRefreshTime('Product', 'bob', 5);
+    await sources.refreshTimes.set('News', 'bob', 5);
+    await sources.refreshTimes.set('Product', 'bob', 5);
     const before = await everythingIn(store);
 
     await users.create({ attributes: alice });
     await commit('alice', 'Product');
-    await sources.setRefreshTime('Product', 'alice', 5);
+    await sources.refreshTimes.set('Product', 'alice', 5);
     for (const id of ['pad', 'phone']) {
       await clients.register('alice', { client_id: id });
       await tokens.issue({ user: 'alice', scopes: ['device'], client: id, expiresAtMs: null });
@@ -487,10 +487,10 @@ describe('delete', () => {
   const additions = {
     device: ({ clients }: Fixture) => clients.register('alice', {}),
     token: ({ tokens }: Fixture) => tokens.issue({ user: 'alice', scopes: ['device'], expiresAtMs: null }),
-    'time of refresh': ({ sources }: Fixture) => sources.setRefreshTime('Product', 'alice'),
+    'time of refresh': ({ sources }: Fixture) => sources.refreshTimes.set('Product', 'alice'),
     'time of refresh of a new source': async ({ sources }: Fixture) => {
       await refusal(sources.declare({ name: 'Late' }));
-      return sources.setRefreshTime('Late', 'alice');
+      return sources.refreshTimes.set('Late', 'alice');
     },
   };
 

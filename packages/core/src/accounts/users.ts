@@ -4,16 +4,14 @@ import { allEntries } from '../entries/all-entries.ts';
 import { clientsOf, lastOf, type OwnerVersion, ownerUnchanged, readOwnerVersion } from '../entries/owner-index.ts';
 import { PRESENT, refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Passwords } from '../ports/passwords.ts';
-import type { Random } from '../ports/random.ts';
 import type { Entry, EntryRef, EntryWrite, Store } from '../ports/store.ts';
-import { randomId } from '../primitives/base62.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { isoTime } from '../primitives/time.ts';
 import { groupRemovals } from '../sources/groups.ts';
 import { membershipRemovals } from '../sources/memberships.ts';
-import { admitPassword, passwordProblem } from './admit-password.ts';
+import { admitPassword } from './admit-password.ts';
 import { admitNewUser, admitUserUpdate, mergedAttributes, type UserUpdate } from './admit-user.ts';
+import { Credentials, type CredentialsPorts, type VerifiedUser } from './credentials.ts';
 import { identityRemovals, loginIsTaken } from './identities.ts';
 import { inviteRemovals } from './invites.ts';
 import { loginRemovals } from './remembered-logins.ts';
@@ -28,13 +26,10 @@ import {
   writeUserRecord,
 } from './user-record.ts';
 
-export interface UsersPorts {
+export interface UsersPorts extends CredentialsPorts {
   /** Whether a device has been ordered to erase itself, and has not confirmed. Absent: none has. */
   readonly isToBeWiped?: (client: string) => Promise<boolean>;
-  readonly store: Store;
   readonly clock: Clock;
-  readonly random: Random;
-  readonly passwords: Passwords;
   readonly limits: Limits;
 }
 
@@ -55,23 +50,16 @@ export interface UserChange {
   readonly revoke_tokens?: boolean;
 }
 
-/** A user whose password was just verified. */
-export interface VerifiedUser {
-  readonly login: string;
-  readonly admin: boolean;
-  /** Identifies the verified password. A token issued for it is revoked if the password changes meanwhile. */
-  readonly stamp: string;
-}
-
 /** The registered users, administrators included. */
 export class Users {
   readonly #ports: UsersPorts;
   readonly #store: Store;
-  #nobodysHash: Promise<string> | null = null;
+  readonly #credentials: Credentials;
 
   constructor(ports: UsersPorts) {
     this.#ports = ports;
     this.#store = ports.store;
+    this.#credentials = new Credentials(ports);
   }
 
   async create(call: { readonly attributes: unknown }): Promise<UserView> {
@@ -138,7 +126,7 @@ export class Users {
     const name = admitName('login', login, pointer('user_id'));
     const update = admitUserUpdate(name, call.attributes, this.#ports.limits);
     await this.#require(name);
-    const credential = update.password === null ? null : await this.#credential(update.password);
+    const credential = update.password === null ? null : await this.#credentials.make(update.password);
     const isAllRevoked = call.revoke_tokens === true;
     return this.#view(name, await retryOnConflict(() => this.#tryUpdate(name, update, { credential, isAllRevoked })));
   }
@@ -153,16 +141,8 @@ export class Users {
   }
 
   /** Returns the user of login and password, or null. Neither answer nor time reveals which of the two is wrong. */
-  async verifyPassword(login: string, password: string): Promise<VerifiedUser | null> {
-    if (passwordProblem(password) !== null) return null;
-    const nobodysHash = await this.#hashOfNobody();
-    const entry = nameProblem('login', login) === null ? await this.#store.readEntry(refs.user(login)) : null;
-    const record = entry === null ? null : readUserRecord(entry.value);
-    const credential = record?.credential ?? null;
-    const isRight = await this.#ports.passwords.verify(password, credential?.passwordHash ?? nobodysHash);
-    if (!isRight || entry === null || record === null || credential === null) return null;
-    if (this.#ports.passwords.isOutdated(credential.passwordHash)) await this.#rehash(login, password, entry);
-    return { login, admin: record.admin, stamp: credential.stamp };
+  verifyPassword(login: string, password: string): Promise<VerifiedUser | null> {
+    return this.#credentials.verify(login, password);
   }
 
   async isAdmin(login: string): Promise<boolean> {
@@ -180,7 +160,7 @@ export class Users {
   async #add(login: string, password: string, role: Pick<UserRecord, 'attributes' | 'admin'>): Promise<UserView> {
     // Looked up before hashing, which is slow on purpose; the write below decides.
     if (await this.has(login)) throw userExists(login);
-    const record = this.#newRecord(role, await this.#credential(password));
+    const record = this.#newRecord(role, await this.#credentials.make(password));
     if (!(await this.#write(login, record))) throw userExists(login);
     return viewOf(login, record, 0);
   }
@@ -198,26 +178,6 @@ export class Users {
   #newRecord(role: Pick<UserRecord, 'attributes' | 'admin'>, credential: Credential | null): UserRecord {
     const nowMs = this.#ports.clock.nowMs();
     return { ...role, credential, createdAtMs: nowMs, updatedAtMs: nowMs };
-  }
-
-  async #credential(password: string): Promise<Credential> {
-    return { passwordHash: await this.#ports.passwords.hash(password), stamp: randomId(this.#ports.random) };
-  }
-
-  /**
-   * Replaces an outdated hash while the password is known. The stamp stays, because the password is the same. A failure
-   * does not fail the login; the next login tries again.
-   */
-  async #rehash(login: string, password: string, { value, version }: Entry): Promise<void> {
-    const record = readUserRecord(value);
-    if (record.credential === null) return;
-    try {
-      const credential = { ...record.credential, passwordHash: await this.#ports.passwords.hash(password) };
-      const write = { ...refs.user(login), value: writeUserRecord({ ...record, credential }), expect: version };
-      await this.#store.writeEntries({ writes: [write], guards: [] });
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-    }
   }
 
   async #tryUpdate(
@@ -318,15 +278,6 @@ export class Users {
 
   async #view(login: string, record: UserRecord): Promise<UserView> {
     return viewOf(login, record, (await clientsOf(this.#store, login)).length);
-  }
-
-  /** The hash of a random password. Verifying against it makes an unknown user cost the same as a wrong password. */
-  #hashOfNobody(): Promise<string> {
-    this.#nobodysHash ??= this.#ports.passwords.hash(randomId(this.#ports.random)).catch((error: unknown) => {
-      this.#nobodysHash = null;
-      throw error;
-    });
-    return this.#nobodysHash;
   }
 }
 

@@ -3,7 +3,8 @@ import type { ClientRecord } from '../devices/client-record.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 import { missingChanges } from './delivery-count.ts';
 import { heldEmpty } from './held-empty.ts';
 

@@ -4,7 +4,8 @@ import { beforeEach, expect, it } from 'vitest';
 import { reasonOfDelay } from '../connectors/connector-reports.ts';
 import { pageJson } from '../pages/render-page.ts';
 import { userPartition } from '../ports/owner.ts';
-import { type ExplainFacts, explain } from './explain.ts';
+import { explain } from './explain.ts';
+import type { ExplainFacts } from './explain-facts.ts';
 
 const DEVICE = { user: 'ada', client: 'c1' };
 const HOUR_MS = 3_600_000;

@@ -28,10 +28,12 @@ import { isoTime } from '../primitives/time.ts';
 import { readRefreshState } from '../refresh/refresh-state.ts';
 import { groupIn, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 import { outcomeOf, readOutcome, type StoredOutcome } from '../uploads/upload-notes.ts';
 import { hasAcknowledged } from './delivery-count.ts';
-import { type ExplainFacts, type Explanation, explain } from './explain.ts';
+import { type Explanation, explain } from './explain.ts';
+import type { ExplainFacts } from './explain-facts.ts';
 import { heldEmpty, type UnmarkedDevice } from './held-empty.ts';
 
 export interface DeviceDeliveryParts {

@@ -5,7 +5,8 @@ import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import { groupPartition, sharedPartition, userPartition } from '../ports/owner.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 
 interface QuestionParts {
   readonly store: Store;

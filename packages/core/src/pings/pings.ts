@@ -1,7 +1,6 @@
 import {
   type Limits,
   PING_ATTEMPTS_MAX,
-  PING_DEVICES_MAX,
   PUSH_SERVICES,
   type PushService,
   pointer,
@@ -9,16 +8,13 @@ import {
   pushTypeOf,
   Refusal,
 } from '@tidemark/protocol';
-import { readClientRecord } from '../devices/client-record.ts';
-import { clientsOf } from '../entries/owner-index.ts';
 import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Jobs, NewJob } from '../ports/jobs.ts';
-import type { Pace } from '../ports/pace.ts';
 import type { Random } from '../ports/random.ts';
-import type { Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
 import { newestFirstKey } from '../primitives/time.ts';
+import { AddresseeLookUp, type AddresseeLookUpPorts, type Addressees } from './addressees.ts';
 import { admitPing, type PingCall } from './admit-ping.ts';
 import {
   chooseDevices,
@@ -32,8 +28,7 @@ import { PingQuota } from './ping-quota.ts';
 import { NO_RESULTS, type PingRecord } from './ping-record.ts';
 import type { PingResults } from './ping-results.ts';
 
-export interface PingsPorts {
-  readonly store: Store;
+export interface PingsPorts extends AddresseeLookUpPorts {
   readonly jobs: Jobs;
   readonly clock: Clock;
   /** A monotonic clock for durations within this process. Absent: `clock`. */
@@ -45,11 +40,8 @@ export interface PingsPorts {
   readonly by: string;
   /** Devices of one push service pinged per second; more are spread over several seconds. */
   readonly spreadPerS?: number;
-  readonly pace?: Pace;
   /** Whether a device has acknowledged the heads of all these sources. Absent: no device has. */
   readonly isCaughtUp?: (user: string, client: string, sources: readonly string[]) => Promise<boolean>;
-  /** Whether a device has an open connection, at any server. Absent: no device has. */
-  readonly isListening?: (client: string) => boolean | Promise<boolean>;
   /** Called with the caller of every ping that was counted here. */
   readonly onCounted?: (caller: string) => void;
 }
@@ -73,24 +65,15 @@ export interface PingReport {
 
 type Origin = Pick<PingRecord, 'actor' | 'cause'>;
 
-interface Addressees {
-  readonly users: number;
-  readonly unknown: readonly string[];
-  readonly devices: readonly PingDevice[];
-  /** Devices without an address that have an open connection. */
-  readonly listening?: ReadonlySet<string>;
-}
-
-/** Look-ups between two pauses. */
-const LOOKUPS_PER_PAUSE = 500;
-
 /** Sends the pings of specification 2.5: finds the devices and enqueues a job for each. `deliverPing` runs the jobs. */
 export class Pings {
   readonly #ports: PingsPorts;
   readonly #quota: PingQuota;
+  readonly #lookUp: AddresseeLookUp;
 
   constructor(ports: PingsPorts) {
     this.#ports = ports;
+    this.#lookUp = new AddresseeLookUp(ports);
     this.#quota = new PingQuota(ports.steadyClock ?? ports.clock, ports.limits.pingsPerMinuteMax);
   }
 
@@ -100,8 +83,8 @@ export class Pings {
     this.#quota.take(caller);
     this.#ports.onCounted?.(caller);
     await this.#requireSources(ping);
-    const addressees = await this.#addressees(ping);
-    const listening = await this.#listeningOf(addressees.devices);
+    const addressees = await this.#lookUp.ofUsers(ping.users);
+    const listening = await this.#lookUp.listening(addressees.devices);
     return this.#sendTo({ ...addressees, listening }, ping, { actor: caller, cause: 'call' });
   }
 
@@ -116,40 +99,18 @@ export class Pings {
    */
   async announce(source: string, users: readonly string[]): Promise<PingReport> {
     const ping = { users, onlyBehind: false, content: { sources: [source] } };
-    return this.#sendTo(await this.#addressees(ping), ping, { actor: null, cause: 'push' });
+    return this.#sendTo(await this.#lookUp.ofUsers(ping.users), ping, { actor: null, cause: 'push' });
   }
 
   /** Pings devices that are still behind after `announce`. Returns how many; those without an address are left out. */
   async repeat(source: string, clients: readonly string[]): Promise<number> {
-    const devices: PingDevice[] = [];
-    const pause = this.#pauser();
-    for (const client of clients) {
-      await pause();
-      const entry = await this.#ports.store.readEntry(refs.client(client));
-      if (entry !== null) devices.push({ client, record: readClientRecord(entry.value) });
-    }
-    const { chosen } = chooseDevices(devices);
+    const { chosen } = chooseDevices(await this.#lookUp.devices(clients));
     if (chosen.length === 0) return 0;
     const users = [...new Set(chosen.map(({ record }) => record.user))];
     const ping = { users, onlyBehind: false, content: { sources: [source] } };
     const addressees = { users: users.length, unknown: [], devices: chosen };
     const { devices: sent } = await this.#sendTo(addressees, ping, { actor: null, cause: 'repeat' });
     return sent;
-  }
-
-  /** Returns which of the devices without an address have an open connection. */
-  async #listeningOf(devices: readonly PingDevice[]): Promise<ReadonlySet<string>> {
-    const { isListening } = this.#ports;
-    const listening = new Set<string>();
-    if (isListening === undefined) return listening;
-    const clients = devices.filter(isWithoutAddress).map(({ client }) => client);
-    // With several servers each look-up asks the others, so many are made at once.
-    for (let start = 0; start < clients.length; start += LOOKUPS_PER_PAUSE) {
-      const some = clients.slice(start, start + LOOKUPS_PER_PAUSE);
-      const answers = await Promise.all(some.map((client) => isListening(client)));
-      for (const [index, client] of some.entries()) if (answers[index] === true) listening.add(client);
-    }
-    return listening;
   }
 
   async #sendTo(
@@ -258,37 +219,6 @@ export class Pings {
       throw new Refusal('source_not_found', detail, [{ pointer: pointer('sources'), detail }]);
     }
   }
-
-  async #addressees({ users }: PingCall): Promise<Addressees> {
-    const { store } = this.#ports;
-    const unknown: string[] = [];
-    const devices: PingDevice[] = [];
-    const pause = this.#pauser();
-    for (const user of users) {
-      await pause();
-      if ((await store.readEntry(refs.user(user))) === null) unknown.push(user);
-      else for await (const device of this.#devicesOf(user, pause)) devices.push(device);
-      if (devices.length > PING_DEVICES_MAX) throw tooMany();
-    }
-    return { users: users.length - unknown.length, unknown, devices };
-  }
-
-  async *#devicesOf(user: string, pause: () => Promise<void>): AsyncGenerator<PingDevice> {
-    const { store } = this.#ports;
-    for (const client of await clientsOf(store, user)) {
-      await pause();
-      const entry = await store.readEntry(refs.client(client));
-      const record = entry === null ? null : readClientRecord(entry.value);
-      if (record !== null && record.user === user) yield { client, record };
-    }
-  }
-
-  #pauser(): () => Promise<void> {
-    let lookups = 0;
-    return async () => {
-      if (++lookups % LOOKUPS_PER_PAUSE === 0) await this.#ports.pace?.turn();
-    };
-  }
 }
 
 function byService(devices: readonly PingDevice[]): ReadonlyMap<PushService, readonly PingDevice[]> {
@@ -298,9 +228,4 @@ function byService(devices: readonly PingDevice[]): ReadonlyMap<PushService, rea
     if (type !== null && type !== 'none') services.get(pushServiceOf(type))?.push(device);
   }
   return new Map([...services].filter(([, members]) => members.length > 0));
-}
-
-function tooMany(): Refusal {
-  const detail = `the users have more than the ${PING_DEVICES_MAX} devices of one ping`;
-  return new Refusal('limit_exceeded', detail, [{ pointer: pointer('user_id'), detail }]);
 }

@@ -121,11 +121,11 @@ describe('a refresh', () => {
     const ask = () => tidemark.refresher.ensureFresh(SOURCE);
     await ask();
     expect(backend.queries.length).toBe(0);
-    await tidemark.sources.setRefreshTime('Stock', 'ada');
+    await tidemark.sources.refreshTimes.set('Stock', 'ada');
     await ask();
     await ask();
     expect(backend.queries.length).toBe(1);
-    await tidemark.sources.setRefreshTime('Stock', 'ada', 30);
+    await tidemark.sources.refreshTimes.set('Stock', 'ada', 30);
     await ask();
     expect(backend.queries.length).toBe(1);
     clock.advance(30_000);
@@ -136,9 +136,9 @@ describe('a refresh', () => {
 
   it('[FRESH-2] a refresh that read_state asks for while a query runs causes another query', async () => {
     const { tidemark, backend } = await setUp({ poll_interval: -1 });
-    await tidemark.sources.setRefreshTime('Stock', 'ada');
+    await tidemark.sources.refreshTimes.set('Stock', 'ada');
     backend.answer = async () => {
-      if (backend.queries.length === 1) await tidemark.sources.setRefreshTime('Stock', 'ada');
+      if (backend.queries.length === 1) await tidemark.sources.refreshTimes.set('Stock', 'ada');
       return { objects: {} };
     };
     for (let count = 0; count < 3; count++) await tidemark.refresher.ensureFresh(SOURCE);
@@ -531,7 +531,7 @@ describe('a backend that fails', () => {
     const { tidemark, backend } = await setUp();
     await tidemark.sources.declare({ name: 'Lost', partition_type: 'app', adapter: 'nowhere', poll_interval: 0 });
     expect((await tidemark.refresher.ensureFresh({ source: 'Lost' }))?.code).toBe('backend_unavailable');
-    await tidemark.sources.setRefreshTime('Product', 'ada');
+    await tidemark.sources.refreshTimes.set('Product', 'ada');
     expect(await tidemark.refresher.ensureFresh({ source: 'Product' })).toBeNull();
     expect(backend.queries).toEqual([]);
     expect(await refusalOf(tidemark.refresher.ensureFresh({ source: 'None' }))).toBe('source_not_found');

@@ -1,46 +1,30 @@
 import {
   errorMessage,
   type PartialError,
-  parseJson,
   REFRESH_ATTEMPTS_MAX,
   REFRESH_AWAIT_MS_MAX,
-  REFRESH_QUERIES_MAX,
   REFRESH_QUEUED_MS,
   Refusal,
-  type WriteReport,
 } from '@tidemark/protocol';
-import type { AnswerCall, SeenState, Target, WriteCall } from '../admission/admit-write.ts';
+import type { Target, WriteCall } from '../admission/admit-write.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { refs } from '../entries/refs.ts';
-import { type Adapter, type Adapters, LoggedFailure, type QueryCall } from '../ports/adapter.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Adapters } from '../ports/adapter.ts';
 import { JobFailure, type JobHandler, type Jobs } from '../ports/jobs.ts';
-import type { Log } from '../ports/log.ts';
-import { ownerText, partitionName, readOwner, sharedPartition } from '../ports/owner.ts';
+import { partitionName, readOwner, sharedPartition } from '../ports/owner.ts';
 import type { Random } from '../ports/random.ts';
-import type { PartitionKey, Store } from '../ports/store.ts';
+import type { PartitionKey } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import { BackendQuery, type BackendQueryPorts, queryOf, type RefreshTask } from './backend-query.ts';
 import { PullWait, REFRESH_PENDING } from './pull-wait.ts';
-import { refreshFailureOf, writeErrors } from './refresh-errors.ts';
-import { type RefreshLease, RefreshLeases, type RefreshStatus, type ServerIdentity } from './refresh-leases.ts';
+import { refreshFailureOf } from './refresh-errors.ts';
+import { payloadOf, REFRESH_KIND, readPayload } from './refresh-job.ts';
+import { RefreshLeases, type RefreshStatus, type ServerIdentity } from './refresh-leases.ts';
 import { isDue } from './refresh-state.ts';
 
-/** A refresh that has ended. */
-export interface EndedRefresh {
-  readonly partition: PartitionKey;
-  /** The code of the failure; null: the partition equals the answer of the backend. */
-  readonly code: string | null;
-  readonly tookMs: number;
-}
-
-export interface RefresherPorts {
-  readonly store: Store;
-  readonly clock: Clock;
-  /** A monotonic clock, for durations. Absent: `clock`. */
-  readonly steadyClock?: Clock;
+export interface RefresherPorts extends BackendQueryPorts {
   readonly random: Random;
-  readonly log: Log;
   /** Absent: no source has a backend, whatever it says. */
   readonly adapters?: Adapters;
   /** Absent: refreshes are never queued. */
@@ -55,29 +39,15 @@ export interface RefresherPorts {
   readonly server?: ServerIdentity;
   readonly sourceOf: (name: string) => Promise<SourceView>;
   readonly targetOf: (call: WriteCall) => Promise<Target>;
-  readonly head: (call: WriteCall) => Promise<SeenState>;
-  readonly replace: (call: AnswerCall) => Promise<WriteReport>;
   /** Called when a refresh that devices did not wait for has ended, however it ended. */
   readonly onLate: (partition: PartitionKey) => void;
-  /** Called when a refresh by this process has ended. */
-  readonly onEnded?: (ended: EndedRefresh) => void;
-  /** Counts a query and how long it took. */
-  readonly count: (metric: string, tookMs: number) => void;
 }
 
-export const REFRESH_KIND = 'refresh';
 const QUERY_MS_MAX = 60_000;
 /** How often the lease of another server is checked. */
 const LEASE_CHECK_MS = 50;
 const SLOW_LEASES_MAX = 1_000;
 const ELSEWHERE = 'another server is refreshing the partition';
-
-/** A partition to be refreshed, and the adapter to query. */
-interface RefreshTask {
-  readonly target: Target;
-  readonly source: SourceView;
-  readonly adapter: Adapter;
-}
 
 /** A refresh that has begun, which all callers of this process share. */
 interface SharedRefresh {
@@ -100,6 +70,7 @@ interface NextRefresh {
 export class Refresher {
   readonly #ports: RefresherPorts;
   readonly #leases: RefreshLeases;
+  readonly #query: BackendQuery;
   readonly #running = new Map<string, SharedRefresh>();
   readonly #next = new Map<string, NextRefresh>();
   /** Leases of other servers that have been waited for too long already. */
@@ -108,6 +79,7 @@ export class Refresher {
   constructor(ports: RefresherPorts) {
     this.#ports = ports;
     this.#leases = new RefreshLeases({ queryMsMax: QUERY_MS_MAX, ...ports });
+    this.#query = new BackendQuery(ports, this.#leases);
   }
 
   /**
@@ -249,33 +221,8 @@ export class Refresher {
 
   async #refresh(task: RefreshTask, status: RefreshStatus, pullWait: PullWait): Promise<PartialError | null> {
     pullWait.start();
-    const ended = await this.#leases.withLease(task.target, status, (lease) => this.#run(task, lease, pullWait));
+    const ended = await this.#leases.withLease(task.target, status, (lease) => this.#query.run(task, lease, pullWait));
     return ended === null ? this.#awaitOther(task, status.state.trouble, pullWait) : ended.result;
-  }
-
-  async #run(task: RefreshTask, lease: RefreshLease, pullWait: PullWait): Promise<PartialError | null> {
-    const { clock, steadyClock = clock } = this.#ports;
-    const before = lease.status.state.trouble;
-    const startMs = steadyClock.nowMs();
-    try {
-      const atMs = await this.#query(task, lease);
-      if (atMs === null) return before;
-      this.#end(task, null, steadyClock.nowMs() - startMs);
-      await this.#leases.succeed(lease, atMs, pullWait.isExpired);
-      if (before !== null) await this.#writeErrors(lease, { ...lease.state, trouble: null });
-      return null;
-    } catch (error) {
-      const tookMs = steadyClock.nowMs() - startMs;
-      const trouble = await this.#fail(lease, error);
-      this.#end(task, trouble.code, tookMs);
-      return trouble;
-    }
-  }
-
-  #end({ target: { partition } }: RefreshTask, code: string | null, tookMs: number): void {
-    const { count, onEnded } = this.#ports;
-    count(`sources:${code === null ? 'query' : 'query_failed'}:${partition.source}`, tookMs);
-    onEnded?.({ partition, code, tookMs });
   }
 
   /**
@@ -303,44 +250,6 @@ export class Refresher {
     this.#slowLeases.add(leaseHolder);
     return REFRESH_PENDING;
   }
-
-  /** Queries the backend and writes its answer. Returns when the query began; null: another server has taken the lease. */
-  async #query({ target, adapter }: RefreshTask, lease: RefreshLease): Promise<number | null> {
-    const { clock, head, replace } = this.#ports;
-    const call = { partition: target.partition };
-    const query = queryOf(target.partition);
-    for (let count = 1; ; count++) {
-      const atMs = clock.nowMs();
-      const since = await head(call);
-      try {
-        const answer = await adapter.query(query);
-        if (!('isUnchanged' in answer)) await replace({ ...call, answer, since, fence: lease.fence });
-        return atMs;
-      } catch (error) {
-        const isStale = error instanceof Refusal && error.code === 'refresh_stale';
-        if (isStale && !(await this.#leases.isHeld(lease))) return null;
-        if (!isStale || count === REFRESH_QUERIES_MAX) throw error;
-      }
-    }
-  }
-
-  async #fail(lease: RefreshLease, error: unknown): Promise<PartialError> {
-    const { trouble, retryAfterMs } = refreshFailureOf(error);
-    const query = queryOf(lease.target.partition);
-    const level = error instanceof LoggedFailure ? 'debug' : 'warn';
-    this.#ports.log[level]('refresh_failed', { ...query, code: trouble.code, reason: errorMessage(error) });
-    const state = await this.#leases.fail(lease, trouble, retryAfterMs);
-    await this.#writeErrors(lease, state);
-    return trouble;
-  }
-
-  async #writeErrors({ target }: RefreshLease, state: RefreshLease['state']): Promise<void> {
-    try {
-      await writeErrors(this.#ports.store, target, state);
-    } catch (error) {
-      this.#ports.log.warn('errors_not_noted', { source: target.partition.source, reason: errorMessage(error) });
-    }
-  }
 }
 
 function nextRefresh(begin: () => SharedRefresh): NextRefresh {
@@ -351,31 +260,8 @@ function nextRefresh(begin: () => SharedRefresh): NextRefresh {
   return { start, done: begun.then(({ done }) => done) };
 }
 
-/** What a job that refreshes a partition says. */
-interface RefreshPayload {
-  readonly source: string;
-  /** The text of the owner. */
-  readonly user: string | null;
-}
-
-function payloadOf({ source, owner }: PartitionKey): string {
-  const payload: RefreshPayload = { source, user: ownerText(owner) };
-  return JSON.stringify(payload);
-}
-
-function readPayload(text: string): PartitionKey {
-  const { source, user } = parseJson(text) as RefreshPayload;
-  return { source, owner: readOwner(user) };
-}
-
 /** A deleted source or user needs no refresh. */
 function ignoreGone(error: unknown): null {
   if (error instanceof Refusal && (error.code === 'source_not_found' || error.code === 'user_not_found')) return null;
   throw error;
-}
-
-/** The data of a group belongs to no single user, so the query names the group instead. */
-function queryOf({ source, owner }: PartitionKey): QueryCall {
-  if (owner.kind === 'group') return { source, user: null, partition: owner.name };
-  return { source, user: owner.kind === 'user' ? owner.login : null };
 }

@@ -7,7 +7,7 @@ import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionKey } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
 
 export interface SearchPorts {
   /** Absent: no source can search. */

@@ -200,7 +200,7 @@ describe('drop', () => {
     await sources.declare({ name: 'Kept' });
     await sources.declare({ name: 'Product' });
     for (const source of ['Kept', 'Product']) {
-      await sources.setRefreshTime(source, 'alice', 5);
+      await sources.refreshTimes.set(source, 'alice', 5);
       const changes = [{ id: '1', record: 'r', checksum: 1 }];
       await store.commit({ partition: userPartition(source, 'alice'), changes, guards: [] });
     }
@@ -209,9 +209,9 @@ describe('drop', () => {
     expect(JSON.stringify(await store.listEntries({ kind: 'setting', prefix: [], limit: 99 }))).not.toContain(
       'Product',
     );
-    expect(await sources.refreshAtMs(userPartition('Kept', 'alice'))).not.toBeNull();
+    expect(await sources.refreshTimes.atMs(userPartition('Kept', 'alice'))).not.toBeNull();
     expect(await refusal(sources.drop('Product'))).toBe('source_not_found');
-    expect(await refusal(sources.setRefreshTime('Product', 'alice'))).toBe('source_not_found');
+    expect(await refusal(sources.refreshTimes.set('Product', 'alice'))).toBe('source_not_found');
   });
 
   it('[SOURCE-7] deleting a source also deletes a refresh time that is set at the same time', async () => {
@@ -221,7 +221,7 @@ describe('drop', () => {
       await sources.declare({ name: 'Product' });
       const later = async () => {
         for (let turn = 0; turn < turns; turn++) await Promise.resolve();
-        return refusal(sources.setRefreshTime('Product', 'alice'));
+        return refusal(sources.refreshTimes.set('Product', 'alice'));
       };
       await Promise.all([sources.drop('Product'), later()]);
       const left = await store.listEntries({ kind: 'setting', prefix: [], limit: 99 });
@@ -230,24 +230,24 @@ describe('drop', () => {
   });
 });
 
-describe('setRefreshTime', () => {
+describe('refresh times', () => {
   it('[SOURCE-8] the refresh time is the given number of seconds from now, or now', async () => {
     const { sources, users } = setUp();
     await users.create({ attributes: { login: 'alice', password: 'x' } });
     await sources.declare({ name: 'Product' });
     await sources.declare({ name: 'News', partition_type: 'app' });
     const partition = userPartition('Product', 'alice');
-    expect(await sources.refreshAtMs(partition)).toBeNull();
-    expect(await sources.setRefreshTime('Product', 'alice', 90)).toEqual({ refresh_at: '2023-11-14T22:14:50.000Z' });
-    expect(await sources.refreshAtMs(partition)).toBe(1_700_000_090_000);
+    expect(await sources.refreshTimes.atMs(partition)).toBeNull();
+    expect(await sources.refreshTimes.set('Product', 'alice', 90)).toEqual({ refresh_at: '2023-11-14T22:14:50.000Z' });
+    expect(await sources.refreshTimes.atMs(partition)).toBe(1_700_000_090_000);
     for (const absent of [undefined, null, 0]) {
-      expect(await sources.setRefreshTime('Product', 'alice', absent)).toEqual({
+      expect(await sources.refreshTimes.set('Product', 'alice', absent)).toEqual({
         refresh_at: '2023-11-14T22:13:20.000Z',
       });
     }
-    expect(await sources.refreshAtMs(partition)).toBe(1_700_000_000_000);
-    await sources.setRefreshTime('News', 'alice', 5);
-    expect(await sources.refreshAtMs(sharedPartition('News'))).toBe(1_700_000_005_000);
+    expect(await sources.refreshTimes.atMs(partition)).toBe(1_700_000_000_000);
+    await sources.refreshTimes.set('News', 'alice', 5);
+    expect(await sources.refreshTimes.atMs(sharedPartition('News'))).toBe(1_700_000_005_000);
   });
 
   it.each([
@@ -263,15 +263,15 @@ describe('setRefreshTime', () => {
     const { sources, users } = setUp();
     await users.create({ attributes: { login: 'alice', password: 'x' } });
     await sources.declare({ name: 'Product' });
-    expect(await refusal(sources.setRefreshTime('Product', 'alice', refreshTime))).toBe(code);
+    expect(await refusal(sources.refreshTimes.set('Product', 'alice', refreshTime))).toBe(code);
   });
 
   it('[SOURCE-9] setting the refresh time of an unknown source or user is refused', async () => {
     const { sources } = setUp();
     await sources.declare({ name: 'Product' });
-    expect(await refusal(sources.setRefreshTime('Product', 'nobody'))).toBe('user_not_found');
-    expect(await refusal(sources.setRefreshTime('Nothing', 'nobody'))).toBe('source_not_found');
-    expect(await refusal(sources.setRefreshTime('*', 'nobody'))).toBe('invalid_name');
+    expect(await refusal(sources.refreshTimes.set('Product', 'nobody'))).toBe('user_not_found');
+    expect(await refusal(sources.refreshTimes.set('Nothing', 'nobody'))).toBe('source_not_found');
+    expect(await refusal(sources.refreshTimes.set('*', 'nobody'))).toBe('invalid_name');
   });
 });
 

@@ -1,25 +1,16 @@
-import {
-  INTERVAL_S_MAX,
-  type Limits,
-  nameProblem,
-  type PartitionType,
-  pointer,
-  Refusal,
-  type SourceAttributes,
-} from '@tidemark/protocol';
+import { type Limits, nameProblem, type PartitionType, pointer, Refusal } from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitGroup, WriteAdmission } from '../admission/admit-write.ts';
 import type { PartitionedSource } from '../admission/partitioned-source.ts';
-import { REFRESH, refuseGone } from '../admission/refuse-gone.ts';
+import { REFRESH } from '../admission/refuse-gone.ts';
 import { allEntries } from '../entries/all-entries.ts';
-import { lastOf, ownerRemoved, ownerTouched, readOwnerVersion } from '../entries/owner-index.ts';
+import { lastOf, ownerRemoved, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
 import { MEMBER, MEMBERSHIP, NOTICED, REFRESH_AT, refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import { sharedPartition } from '../ports/owner.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
-import { isoTime } from '../primitives/time.ts';
 import {
   admitPartitionType,
   admitSource,
@@ -29,14 +20,9 @@ import {
   type SourceDeclaration,
 } from './admit-source.ts';
 import { Memberships, type MembershipsPorts } from './memberships.ts';
-import { readRefreshTime, refreshTimeText } from './refresh-time.ts';
-import {
-  PLAIN_SOURCE,
-  pollIntervalOf,
-  readSourceRecord,
-  type SourceRecord,
-  writeSourceRecord,
-} from './source-record.ts';
+import { RefreshTimes } from './refresh-times.ts';
+import { PLAIN_SOURCE, readSourceRecord, type SourceRecord, writeSourceRecord } from './source-record.ts';
+import { type CountedSource, type SourceView, viewOf } from './source-view.ts';
 
 export interface SourcesPorts extends MembershipsPorts {
   readonly store: Store;
@@ -44,26 +30,12 @@ export interface SourcesPorts extends MembershipsPorts {
   readonly limits: Limits;
 }
 
-/** A source in answers. */
-export interface SourceView extends SourceAttributes {
-  readonly configured: boolean;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly updated_by: string | null;
-}
-
-/** The same with the number of objects. */
-export interface CountedSource extends SourceView {
-  /** Null for a source with data of users, because counting would read every partition. */
-  readonly counts: { readonly objects: number | null };
-}
-
-/** The registered sources, and the times at which they are due for a refresh. */
+/** The registered sources. */
 export class Sources {
   readonly memberships: Memberships;
+  readonly refreshTimes: RefreshTimes;
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #admission: WriteAdmission;
   readonly #adapters: MembershipsPorts['adapters'];
 
   readonly #lastCounted = new WeakMap<SourceView, CountedSource>();
@@ -81,7 +53,8 @@ export class Sources {
     this.#clock = clock;
     this.#adapters = ports.adapters;
     const generationOf = async (login: string) => (await store.readEntry(refs.generation(login)))?.version ?? null;
-    this.#admission = new WriteAdmission({ sources: this, users: { generationOf } }, limits);
+    const admission = new WriteAdmission({ sources: this, users: { generationOf } }, limits);
+    this.refreshTimes = new RefreshTimes({ store, clock, admission });
   }
 
   async declare(call: unknown): Promise<CountedSource> {
@@ -197,32 +170,6 @@ export class Sources {
     return retryOnConflict(() => this.#tryDrop(source));
   }
 
-  /** Sets when the partition is due: `refreshTimeS` seconds from now, or at its next sync when absent. */
-  async setRefreshTime(
-    source: unknown,
-    userId: unknown,
-    refreshTimeS?: unknown,
-  ): Promise<{ readonly refresh_at: string }> {
-    const delayS = admitRefreshTime(refreshTimeS);
-    const { partition, guards, user } = await this.#admission.partition({ source, user_id: userId });
-    const nowMs = this.#clock.nowMs();
-    const atMs = nowMs + delayS * 1_000;
-    const writes: EntryWrite[] = [
-      { ...refs.refreshAt(partition), value: refreshTimeText(atMs, nowMs) },
-      ownerTouched('source', partition.source),
-      ...(user === null ? [] : [ownerTouched('user', user)]),
-    ];
-    const result = await this.#store.writeEntries({ writes, guards });
-    if (result.status === 'gone') throw refuseGone(result.guard);
-    return { refresh_at: isoTime(atMs) };
-  }
-
-  /** Returns null when no time is set. */
-  async refreshAtMs(partition: PartitionKey): Promise<number | null> {
-    const entry = await this.#store.readEntry(refs.refreshAt(partition));
-    return entry === null ? null : readRefreshTime(entry.value, this.#clock.nowMs());
-  }
-
   #requireAdapter(adapter: string | null | undefined, at: string): void {
     const known = this.#adapters?.names?.();
     if (known !== undefined) requireAdapter(adapter, known, at);
@@ -316,37 +263,4 @@ function notFound(name: string): Refusal {
 function groupsArePaged(): Refusal {
   const detail = 'cannot be bulk_only when the data belongs to groups';
   return new Refusal('invalid_value', `sync_type ${detail}`, [{ pointer: pointer('sync_type'), detail }]);
-}
-
-function admitRefreshTime(refreshTimeS: unknown): number {
-  if (refreshTimeS === undefined || refreshTimeS === null) return 0;
-  const at = pointer('refresh_time');
-  const detail = `must be a whole number of seconds from 0 to ${INTERVAL_S_MAX}`;
-  if (typeof refreshTimeS !== 'number') {
-    throw new Refusal('invalid_request', `refresh_time ${detail}`, [{ pointer: at, detail }]);
-  }
-  if (Number.isInteger(refreshTimeS) && refreshTimeS >= 0 && refreshTimeS <= INTERVAL_S_MAX) return refreshTimeS;
-  throw new Refusal('invalid_value', `refresh_time ${detail}`, [{ pointer: at, detail }]);
-}
-
-function viewOf(name: string, record: SourceRecord): SourceView {
-  return {
-    name,
-    poll_interval: pollIntervalOf(record),
-    partition_type: record.partitionType,
-    sync_type: record.syncType,
-    queue: record.queue,
-    query_queue: record.queryQueue,
-    cud_queue: record.cudQueue,
-    adapter: record.adapter,
-    conflicts: record.conflicts,
-    read_only: record.readOnly,
-    filling: record.filling,
-    references: record.references,
-    push_notify: record.pushNotify,
-    configured: record.configured,
-    created_at: isoTime(record.createdAtMs),
-    updated_at: isoTime(record.updatedAtMs),
-    updated_by: record.updatedBy,
-  };
 }

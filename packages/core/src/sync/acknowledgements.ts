@@ -6,7 +6,8 @@ import { emptyPage } from '../pages/build-page.ts';
 import { type PullPosition, positionAt } from '../pages/pull-position.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import { groupIn } from '../sources/memberships.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 import type { LastSeenRecorder } from './last-seen-recorder.ts';
 import { tokenOf } from './presented.ts';
 

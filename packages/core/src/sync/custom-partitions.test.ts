@@ -197,7 +197,7 @@ describe('a custom partition', () => {
     expect(await tidemark.documents.names(scopeOf('eve'))).toEqual(['md']);
     expect(await tidemark.documents.read(scopeOf('bob'), 'note')).toMatchObject({ text: 'for the team' });
     expect((await tidemark.documents.read(scopeOf('bob'), 'md')).type).toBe('objects');
-    await tidemark.sources.setRefreshTime('Visit', 'ada');
+    await tidemark.sources.refreshTimes.set('Visit', 'ada');
     expect((await pull('bob')).put).toEqual(teams.objects.north);
     // The internal name of a custom partition is not accepted as a user from outside.
     const outside = { source: 'Visit', user_id: ownerText({ kind: 'group', name: 'north' }), objects: { x: { a: 1 } } };
@@ -234,7 +234,7 @@ describe('a custom partition', () => {
 
   it('[ADAPT-12] deleting a user keeps the custom partition for the others and leaves nothing of the user in it', async () => {
     const { tidemark, pull, md, push, store, teams } = await setUp({ poll_interval: -1 });
-    await tidemark.sources.setRefreshTime('Visit', 'ada');
+    await tidemark.sources.refreshTimes.set('Visit', 'ada');
     for (const who of ['ada', 'bob'] as const) await pull(who);
     await push('ada', create('1', 'tmp'));
     await tidemark.users.delete('ada');

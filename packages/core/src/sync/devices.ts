@@ -5,7 +5,6 @@ import type { Clients } from '../devices/clients.ts';
 import type { DeviceId } from '../devices/device-id.ts';
 import { type DeviceCaller, DeviceSessions } from '../devices/device-sessions.ts';
 import type { FileClaims } from '../files/file-claims.ts';
-import type { Files } from '../files/files.ts';
 import type { CommitRange } from '../journal/committed.ts';
 import type { PageCache } from '../pages/page-cache.ts';
 import { type Acknowledgement, emptiedTidemark } from '../pages/record-tidemark.ts';
@@ -16,8 +15,10 @@ import type { Log } from '../ports/log.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import { groupIn } from '../sources/memberships.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 import type { SettledUpload } from '../uploads/backend-uploads.ts';
+import type { AwaitedFiles } from '../uploads/file-wait.ts';
 import { type DevicePushCall, Uploads } from '../uploads/uploads.ts';
 import { Acknowledgements, type HeldTokens } from './acknowledgements.ts';
 import { acknowledgedObjects, type Cursor, readCursor } from './device-progress.ts';
@@ -39,7 +40,7 @@ export interface DevicesParts {
   readonly bearers: Bearers;
   readonly cache: PageCache;
   readonly files: FileClaims;
-  readonly awaited: Pick<Files, 'hasArrived' | 'backendWaitMs'>;
+  readonly awaited: AwaitedFiles;
   readonly refresher: Pick<Refresher, 'ensureFresh'>;
   readonly isSearchable: (source: SourceView) => boolean;
   /** Absent: no source has a backend, whatever it says. */

@@ -14,7 +14,7 @@ import { groupOf, type Owner, oneOf } from '../ports/owner.ts';
 import type { PartitionKey } from '../ports/store.ts';
 import { groupIn, groupPartitionsNamed, type ReadableOwners } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
 import type { Uploads } from '../uploads/uploads.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
 import { type GroupTokens, type Presented, requireGroupTokens, tokenOf } from './presented.ts';

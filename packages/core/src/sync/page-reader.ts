@@ -5,7 +5,8 @@ import { isCatchingUp, readToken } from '../pages/token.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 import type { LastSeenRecorder } from './last-seen-recorder.ts';
 
 /** What pulls and snapshots need to read pages for devices. */

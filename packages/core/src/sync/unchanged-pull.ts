@@ -6,7 +6,8 @@ import type { Owner } from '../ports/owner.ts';
 import { isSameState } from '../ports/store/partition.ts';
 import type { PartitionKey, PartitionState, Store } from '../ports/store.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 import type { FoundSource } from './find-source.ts';
 import { hasChanged, isSetGoodAt, type ReadSet } from './set-token.ts';
 

@@ -1,7 +1,8 @@
 import type { AckRequest, PullRequest, PushRequest } from '@tidemark/protocol';
 import type { RenderedPage } from '../pages/read-page.ts';
 import { type PagePart, pageJson, pageParts } from '../pages/render-page.ts';
-import type { Acknowledged, DevicePushCall } from '../uploads/uploads.ts';
+import type { Acknowledged } from '../uploads/outcome-acknowledgements.ts';
+import type { DevicePushCall } from '../uploads/uploads.ts';
 import type { HeldTokens } from './acknowledgements.ts';
 import type { LivePage } from './live-pages.ts';
 import type { Presented } from './presented.ts';

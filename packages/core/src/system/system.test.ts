@@ -110,7 +110,7 @@ describe('reset', () => {
     await users.create({ attributes: { login: 'alice', password: 'x' } });
     await clients.register('alice', {});
     await clients.register('root', {});
-    await sources.setRefreshTime('Configured', 'alice');
+    await sources.refreshTimes.set('Configured', 'alice');
     await system.setAppserver({ adapter_url: 'http://backend.example/' });
     const issue = (user: string) =>
       tokens.issue({ user, scopes: user === 'root' ? ['admin', 'admin:reset'] : ['device'], expiresAtMs: null });

@@ -10,12 +10,12 @@ import {
   type Upload,
 } from '@tidemark/protocol';
 import { liveRecord } from '../documents/effect.ts';
-import type { Files } from '../files/files.ts';
 import { JobFailure, type LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Note } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { askBackend, type BackendTrouble, type BackendVerdict } from './ask-backend.ts';
+import { type AwaitedFiles, FileWait } from './file-wait.ts';
 import { decideLocally, isOpen, mayAsk, type OpenUpload } from './local-decision.ts';
 import { type PreparedUpload, prepareAgain, prepareUploads, rereadUpload } from './prepare-uploads.ts';
 import { readUploadJob } from './upload-job.ts';
@@ -43,8 +43,8 @@ export interface BackendUploadsPorts extends UploadQueuePorts {
   readonly log: Log;
   /** Called when a job has brought an upload to its outcome, which waits for the device from then on. */
   readonly onOutcome?: (settled: SettledUpload) => void;
-  /** Tells whether the files of an upload have arrived, and how long the backend is not asked without them. */
-  readonly awaited: Pick<Files, 'hasArrived' | 'backendWaitMs'>;
+  /** Tells whether files have arrived, and how long the backend is not asked without them. */
+  readonly awaited: AwaitedFiles;
   /** Counts a request to the backend and how long it took. */
   readonly count?: (metric: string, tookMs: number) => void;
 }
@@ -78,10 +78,12 @@ const WAIT_MS = 1_000;
 export class BackendUploads {
   readonly #ports: BackendUploadsPorts;
   readonly #queue: UploadQueue;
+  readonly #fileWait: FileWait;
 
   constructor(ports: BackendUploadsPorts) {
     this.#ports = ports;
     this.#queue = new UploadQueue(ports);
+    this.#fileWait = new FileWait(ports.awaited, ports.clock);
   }
 
   /** Asks the backend about uploads of one device, or leaves them to a queue. `prepared` has each upload once. */
@@ -159,8 +161,9 @@ export class BackendUploads {
     const files = fileReferencesInText(admitted.attributes.text);
     if (files.length > 0) {
       await this.#claimFiles(target, files);
-      const waiting = await this.#waitForFiles(target, files, job);
-      if (waiting !== null) return waiting;
+      // Without a queue nothing could wait.
+      const wait = !this.#queue.isAvailable ? null : await this.#fileWait.before(target, files, job);
+      if (wait !== null) return { kind: 'postponed', isLogged: true, isTrouble: false, backsOff: false, ...wait };
     }
     const startMs = this.#ports.clock.nowMs();
     const verdict = await askBackend(target, admitted, liveRecord(local.read?.objects.get(id)));
@@ -175,22 +178,6 @@ export class BackendUploads {
   /** Notes that the device refers to files before the backend can do so in its place. */
   async #claimFiles({ partition, user, client }: UploadTarget, files: readonly FileReference[]): Promise<void> {
     await this.#ports.files.claim(partition, files, { kind: 'user', login: user, client });
-  }
-
-  /** Null: the backend is asked now, because the files are here, or have not come for too long. */
-  async #waitForFiles(
-    { adapter, user }: UploadTarget,
-    files: readonly FileReference[],
-    job: LeasedJob | null,
-  ): Promise<Attempt | null> {
-    const { clock, awaited } = this.#ports;
-    if (adapter?.waitsForFiles !== true || !this.#queue.isAvailable) return null;
-    const waitedMs = job === null ? 0 : clock.nowMs() - readUploadJob(job).atMs;
-    const leftMs = awaited.backendWaitMs - waitedMs;
-    if (leftMs <= 0) return null;
-    const arrived = await Promise.all(files.map(({ sha256 }) => awaited.hasArrived(user, sha256)));
-    const missing = arrived.filter((isHere) => !isHere).length;
-    return missing === 0 ? null : waitingFor(missing, Math.min(leftMs, nextLookMs(waitedMs)));
   }
 
   /** Writes what the backend has answered, unless the upload has come to its outcome meanwhile. */
@@ -280,21 +267,6 @@ const NOT_NAMED_YET: Attempt = {
   isTrouble: false,
   backsOff: true,
 };
-
-function waitingFor(files: number, retryAfterMs: number): Attempt {
-  const detail = `it waits for ${files === 1 ? 'a file that has' : `${files} files that have`} not arrived yet`;
-  const error = { code: 'file_not_found', detail } as const;
-  return { kind: 'postponed', error, retryAfterMs, isLogged: true, isTrouble: false, backsOff: false };
-}
-
-const LOOK_MS_MIN = 1_000;
-const LOOK_MS_MAX = 300_000;
-const LOOK_SHARE = 0.1;
-
-/** A tenth of the wait so far: nobody waits much longer for the look than for the files, and a day takes some 350 looks. */
-function nextLookMs(waitedMs: number): number {
-  return Math.min(LOOK_MS_MAX, Math.max(LOOK_MS_MIN, Math.ceil(waitedMs * LOOK_SHARE)));
-}
 
 /**
  * Uploads that the backend is asked about at the same time. Where a source has references, an upload may refer to the one

@@ -7,7 +7,8 @@ import { groupPartition, partitionName, readOwner } from '../ports/owner.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
 import { groupIn, groupPartitionsNamed, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
-import type { Sources, SourceView } from '../sources/sources.ts';
+import type { SourceView } from '../sources/source-view.ts';
+import type { Sources } from '../sources/sources.ts';
 import type { UploadJob } from './upload-job.ts';
 
 /** Where the uploads of one device to one source go. */

@@ -1,5 +1,4 @@
 import {
-  ACKNOWLEDGED_PER_CALL_MAX,
   nameProblem,
   OUTCOMES_PER_PULL_MAX,
   OUTCOMES_WAITING_MAX,
@@ -14,21 +13,15 @@ import { requireCount } from '../admission/require-count.ts';
 import type { DeviceCaller, DeviceSessions, RegisteredDevice } from '../devices/device-sessions.ts';
 import type { LeasedJob } from '../ports/jobs.ts';
 import { partitionName } from '../ports/owner.ts';
-import type { Note, NoteRef, PartitionKey, Store, StoredObject } from '../ports/store.ts';
+import type { Note, PartitionKey, Store, StoredObject } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import { requireOpId } from './admit-upload.ts';
 import { BackendUploads, type BackendUploadsPorts } from './backend-uploads.ts';
+import { type Acknowledged, OutcomeAcknowledgements } from './outcome-acknowledgements.ts';
 import { firstOfEach, type PreparedUpload, prepareUploads, rereadNotes } from './prepare-uploads.ts';
 import { readUploadJob } from './upload-job.ts';
-import {
-  includesCurrent,
-  outcomeOf,
-  outcomeRefs,
-  readOutcome,
-  type StoredOutcome,
-  settledWrites,
-} from './upload-notes.ts';
+import { includesCurrent, outcomeOf, outcomeRefs, readOutcome, type StoredOutcome } from './upload-notes.ts';
 import { batchesByTarget, batchesInOrder, mayShareTarget, OriginBlocks, roundsOf } from './upload-order.ts';
 import { commitPlan, decide, planRound, seenIn } from './upload-plan.ts';
 import { isQuotaRefusal, splitByQuota } from './upload-quota.ts';
@@ -37,9 +30,6 @@ import { type UploadTarget, UploadTargets, type UploadTargetsParts } from './upl
 export interface UploadsParts extends BackendUploadsPorts, UploadTargetsParts {
   readonly sessions: DeviceSessions;
 }
-
-/** Op ids by source; of a source of groups, by group. */
-export type Acknowledged = ReadonlyMap<string, readonly string[] | ReadonlyMap<string, readonly string[]>>;
 
 export interface DevicePushCall {
   readonly changes: readonly Upload[];
@@ -57,12 +47,14 @@ export class Uploads {
   readonly #store: Store;
   readonly #targets: UploadTargets;
   readonly #backend: BackendUploads;
+  readonly #acknowledgements: OutcomeAcknowledgements;
 
   constructor(parts: UploadsParts) {
     this.#parts = parts;
     this.#store = parts.store;
     this.#targets = new UploadTargets(parts);
     this.#backend = new BackendUploads(parts);
+    this.#acknowledgements = new OutcomeAcknowledgements(parts, this.#targets);
   }
 
   /** Applies changes of a device. Returns their outcomes in the same order. */
@@ -70,7 +62,7 @@ export class Uploads {
     requireCount(changes.length, UPLOADS_PER_PUSH_MAX, 'changes');
     for (const [index, { op_id }] of changes.entries()) requireOpId(op_id, pointer('changes', index, 'op_id'));
     const device = await this.#parts.sessions.identify(caller);
-    await this.#acknowledge(device, acknowledged);
+    await this.#acknowledgements.note(device, acknowledged);
     const answers: Answer[] = [];
     for (const indexes of await this.#batchesOf(changes)) {
       const uploads = indexes.map((index) => changes[index] as Upload);
@@ -93,7 +85,7 @@ export class Uploads {
 
   /** Stops sending outcomes that the device has received. */
   async acknowledge(caller: DeviceCaller, acknowledged: Acknowledged): Promise<void> {
-    await this.#acknowledge(await this.#parts.sessions.identify(caller), acknowledged);
+    await this.#acknowledgements.note(await this.#parts.sessions.identify(caller), acknowledged);
   }
 
   /**
@@ -111,36 +103,6 @@ export class Uploads {
     const notes = await this.#store.listNotes(partition, target.client, list);
     if (notes.length === 0) return [];
     return this.#outcomesFor(target, new Map(notes.map((note) => [note.key, readOutcome(note)])));
-  }
-
-  async #acknowledge(device: RegisteredDevice, acknowledged: Acknowledged = new Map()): Promise<void> {
-    const lists = [...acknowledged].flatMap(([source, given]) => acknowledgedIn(source, given));
-    requireCount(lists.flatMap(({ opIds }) => opIds).length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
-    requireCount(lists.length, ACKNOWLEDGED_PER_CALL_MAX, 'acknowledged');
-    for (const { at, opIds } of lists) {
-      for (const [index, opId] of opIds.entries()) requireOpId(opId, pointer('acknowledged', ...at, index));
-    }
-    for (const { source, groups, opIds } of lists) {
-      // The outcomes of a deleted source went with it.
-      if (opIds.length === 0 || !(await this.#parts.sources.has(source))) continue;
-      const refs = [...new Set(opIds)].map((key): NoteRef => ({ kind: 'outcome', key }));
-      for (const target of await this.#targets.lastKnown(device, source, groups)) {
-        for (const partition of [target.partition, ...target.earlier]) {
-          await this.#settle({ ...target, partition }, refs);
-        }
-      }
-    }
-  }
-
-  /** Outcomes of uploads that are still queued stay as they are. */
-  async #settle(target: UploadTarget, refs: readonly NoteRef[]): Promise<void> {
-    await retryOnConflict(async () => {
-      const notes = await this.#store.readNotes(target.partition, target.client, refs);
-      const final = notes.filter((note) => readOutcome(note).status !== 'queued');
-      const nowMs = this.#parts.clock.nowMs();
-      const plan = { changes: [], writes: final.flatMap((note) => settledWrites(note, nowMs)) };
-      return final.length === 0 || (await commitPlan(this.#parts, target, plan)) ? true : null;
-    });
   }
 
   /** The indexes of changes that are applied together. */
@@ -291,24 +253,6 @@ function hasObject({ outcome, partition }: Answer): boolean {
 
 /** The partitions in which outcomes of a device wait. */
 type WaitingTarget = Pick<UploadTarget, 'source' | 'group' | 'client' | 'partition' | 'earlier'>;
-
-/** The acknowledged op ids of one source, or of one group of it. */
-interface AcknowledgedList {
-  readonly source: string;
-  /** Absent: the source has no groups, or the device means all of them. */
-  readonly groups?: readonly string[];
-  /** Where the list is in the request. */
-  readonly at: readonly string[];
-  readonly opIds: readonly string[];
-}
-
-function acknowledgedIn(
-  source: string,
-  given: readonly string[] | ReadonlyMap<string, readonly string[]>,
-): readonly AcknowledgedList[] {
-  if (!(given instanceof Map)) return [{ source, at: [source], opIds: given as readonly string[] }];
-  return Array.from(given, ([group, opIds]) => ({ source, groups: [group], at: [source, group], opIds }));
-}
 
 const NO_OBJECTS: ReadonlyMap<string, StoredObject> = new Map();
 /** A job whose source, user or device does not exist any more is dropped. */

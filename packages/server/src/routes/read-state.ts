@@ -34,7 +34,7 @@ function readState(method: 'POST' | 'PUT', segment: 'read_state' | 'readstate'):
     answer: RefreshDue,
     audit: 'read_state.set',
     handle: ({ context, params, body }) =>
-      context.tidemark.sources.setRefreshTime(params.source_id, params.user_id, body.refresh_time),
+      context.tidemark.sources.refreshTimes.set(params.source_id, params.user_id, body.refresh_time),
   });
 }
 
