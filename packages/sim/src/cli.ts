@@ -38,6 +38,9 @@ const COMMANDS: readonly Command[] = [
   goldenCommand,
 ];
 
+// An exit kills the servers and workers that were started; a signal alone would leave them running.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 process.exitCode = await main(process.argv.slice(2));
 
 /** Without a command, `npm run sim` runs the histories. Returns the exit code. */

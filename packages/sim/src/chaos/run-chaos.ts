@@ -114,8 +114,6 @@ export async function runAndPrint(
   isEnough: ChaosOptions['isEnough'],
 ): Promise<number> {
   const { seed, engine, servers } = options;
-  // An exit ends the servers and the store as well.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   process.stderr.write(`seed ${seed}: ${length}, ${servers} servers on one ${engine} store\n`);
   const folder = await temporaryFolder();
   const run = { ...options, folder: folder.path, roundMs: ROUND_MS, isEnough, onRound: printRound };

@@ -9,8 +9,16 @@ import { lsnNumber } from './lsn-number.ts';
 const WORKER = fileURLToPath(new URL('../../dist/postgres/connector-worker.js', import.meta.url));
 const STDERR_UNITS_MAX = 10_000;
 
+type EndSignal = 'SIGKILL' | 'SIGTERM';
+
 /** Processes to kill when this one exits. */
 const running = new Set<ChildProcess>();
+
+/** How many processes of connectors run. */
+export function runningConnectors(): number {
+  return running.size;
+}
+
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
@@ -30,6 +38,8 @@ export class ConnectorProcess {
   #heal: string | null = null;
   #stderr = '';
   #wake: () => void = () => undefined;
+  /** What begins and ends processes, one after the other. */
+  #turn: Promise<void> = Promise.resolve();
 
   /** The last position that the present life has stored; 0: none. */
   get position(): bigint {
@@ -64,8 +74,31 @@ export class ConnectorProcess {
     this.#heal = null;
   }
 
+  /**
+   * Ends the process and starts it again; `between` is done while none runs. A kill may come while a step does the same: two processes
+   * side by side would keep the slot from each other.
+   */
+  restart(signal: EndSignal, terms: () => ConnectorTerms, between = async () => undefined as unknown): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#end(signal);
+      await between();
+      this.start(terms());
+    });
+  }
+
+  /** Ends the process, behind restarts that have begun. */
+  end(signal: EndSignal): Promise<void> {
+    return this.#inTurn(() => this.#end(signal));
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
   /** With SIGKILL it cannot finish anything; with SIGTERM it ends in order. */
-  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  async #end(signal: EndSignal): Promise<void> {
     const child = this.#child;
     if (child === null || !this.isRunning) return;
     // Its output is read to the end.

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectorDoor } from './connector-door.ts';
+import type { ConnectorTerms } from './connector-line.ts';
 import { ConnectorProcess } from './connector-process.ts';
 import { Database, isOfStatement } from './database.ts';
 import { mappingOf } from './mapping.ts';
@@ -76,7 +77,7 @@ export class HistoryRun {
     for (const statement of [...SCHEMA, ...firstRows(history.wares)]) await run.sql(statement);
     for (const user of DEVICE_USERS) await run.tidemark.createUser(run.own(user));
     await run.ledger.note();
-    run.startConnector();
+    run.connector.start(run.#terms());
     return run;
   }
 
@@ -98,8 +99,8 @@ export class HistoryRun {
     await this.database.rows(this.named(statement));
   }
 
-  startConnector(): void {
-    this.connector.start({
+  #terms(): ConnectorTerms {
+    return {
       url: this.door.url,
       token: this.tidemark.token,
       name: this.name,
@@ -107,12 +108,11 @@ export class HistoryRun {
       mapping: mappingOf(this.mapping, this.slot, (name) => this.own(name)),
       batchRowsMax: this.history.batchRowsMax,
       plant: this.#plant,
-    });
+    };
   }
 
-  async restartConnector(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    await this.connector.end(signal);
-    this.startConnector();
+  restartConnector(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    return this.connector.restart(signal, () => this.#terms());
   }
 
   /** Kills a process, which is started again at once. */
@@ -147,11 +147,12 @@ export class HistoryRun {
 
   /** The slot is gone when the connector comes back. */
   async dropSlot(): Promise<void> {
-    await this.connector.end('SIGKILL');
-    // A connector that has never stored anything has nothing to compare.
-    if ((await this.tidemark.state(`postgres.${this.name}`)) !== null) this.causesOfHeals++;
-    await this.database.dropSlot(this.slot);
-    this.startConnector();
+    const drop = async () => {
+      // A connector that has never stored anything has nothing to compare.
+      if ((await this.tidemark.state(`postgres.${this.name}`)) !== null) this.causesOfHeals++;
+      await this.database.dropSlot(this.slot);
+    };
+    await this.connector.restart('SIGKILL', () => this.#terms(), drop);
   }
 
   /** Ends all faults, and does what has not been met yet. */
