@@ -20,14 +20,19 @@ beforeAll(async () => {
     function Photos() {
       return useQuery('Order').map(({ id, attributes }) => <Photo key={id} file={attributes.photo as never} />);
     }
+    function Kept({ file }: { file: AnyFile }) {
+      const { url } = useFile(file);
+      return url === null ? null : <img className="kept" src={url} alt="" />;
+    }
     const device = await openDevice({ url: '${url}' });
     const root = createRoot(document.getElementById('root')!);
     root.render(<TidemarkProvider device={device}><Photos /></TidemarkProvider>);
+    const keep = (file: AnyFile) => root.render(<TidemarkProvider device={device}><Kept file={file} /></TidemarkProvider>);
     const revoked: string[] = [];
     const revoke = URL.revokeObjectURL;
     URL.revokeObjectURL = (address) => { revoked.push(address); revoke(address); };
     const bytes = Uint8Array.from(atob('${GIF}'), (unit) => unit.charCodeAt(0));
-    Object.assign(window, { device, root, revoked, bytes });
+    Object.assign(window, { device, root, keep, revoked, bytes });
     document.body.setAttribute('data-ready', '');
   `;
   app = await startBuiltApp({ folder: 'react', code, body: '<div id="root"></div>' });
@@ -60,4 +65,25 @@ it('[FILES-94] a component shows a photo that was taken without a network, and a
   await camera.evaluate(`device.source('Order').delete('o')`);
   await picture(camera).waitFor({ state: 'detached' });
   expect(await camera.evaluate('revoked')).toEqual([shown]);
+});
+
+it('[FILES-94] a component shows a photo again after its user has signed out and in', async () => {
+  await makeUser(app.server, 'grace');
+  const page = await browser.openPage(app.url, { expectedErrors: [/status of 404/] });
+  await page.locator('body[data-ready]').waitFor({ state: 'attached' });
+  const signIn = `device.signIn({ login: 'grace', password: '${USER_PASSWORD}' }).then(() => device.sync())`;
+  await page.evaluate(signIn);
+  await page.evaluate(`device.files.add(bytes, { type: 'image/gif' })
+    .then((photo) => device.source('Order').create({ photo }, { id: 'p' }))`);
+  const width = () => page.evaluate(`document.querySelector('img.kept')?.naturalWidth`);
+  await page.evaluate(`device.sync().then(() => keep(device.source('Order').get('p').attributes.photo))`);
+  await expect.poll(width, { timeout: 60_000 }).toBe(1);
+  const shown = await page.locator('img.kept').getAttribute('src');
+  await expect.poll(() => page.evaluate('device.files.waiting.getSnapshot().length'), { timeout: 60_000 }).toBe(0);
+  await page.evaluate('device.signOut()');
+  await page.locator('img.kept').waitFor({ state: 'detached' });
+  await page.evaluate(signIn);
+  await page.locator('img.kept').waitFor({ state: 'attached' });
+  expect(await page.locator('img.kept').getAttribute('src')).not.toBe(shown);
+  await expect.poll(width, { timeout: 60_000 }).toBe(1);
 });

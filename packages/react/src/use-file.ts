@@ -35,17 +35,27 @@ function showFile(device: Device, file: AnyFile, show: (url: string | null) => v
   let isGone = false;
   let shown: FileUrl | null = null;
   let failedAt: string | null = null;
+  const ownerNow = () => {
+    const { userId, clientId } = device.status.getSnapshot();
+    return `${userId} ${clientId}`;
+  };
+  let owner = ownerNow();
   /** Changes when a file that could not be fetched may be there. */
   const chance = () => {
     const { isOnline, lastSyncedAtMs } = device.status.getSnapshot();
     return `${HERE.has(state.getSnapshot().status)} ${isOnline} ${lastSyncedAtMs}`;
+  };
+  const hide = () => {
+    show(null);
+    shown?.release();
+    shown = null;
   };
   const attempt = async () => {
     const at = chance();
     failedAt = null;
     try {
       const found = await device.files.url(file);
-      if (isGone) return found.release();
+      if (isGone || shown !== null) return found.release();
       shown = found;
       show(found.url);
     } catch {
@@ -55,6 +65,12 @@ function showFile(device: Device, file: AnyFile, show: (url: string | null) => v
     }
   };
   const look = () => {
+    if (owner !== ownerNow()) {
+      // Signing out has released the address. Whoever signs in may see the file, or not.
+      owner = ownerNow();
+      hide();
+      failedAt = '';
+    }
     if (!isGone && failedAt !== null && failedAt !== chance()) void attempt();
   };
   const stops = [device.status.subscribe(look), state.subscribe(look)];
@@ -62,7 +78,6 @@ function showFile(device: Device, file: AnyFile, show: (url: string | null) => v
   return () => {
     isGone = true;
     for (const stop of stops) stop();
-    show(null);
-    shown?.release();
+    hide();
   };
 }
