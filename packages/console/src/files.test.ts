@@ -92,6 +92,24 @@ describe('in a browser', () => {
     expect(await page.title()).toBe('trap.png · Tidemark');
   });
 
+  it('[CONSOLE-155] the receipts of a source say how many files have not arrived, and lead to their device', async () => {
+    await post('/rc/v1/sources', { name: 'Log', partition_type: 'app' });
+    await post('/rc/v1/users', { attributes: { login: 'olga', password: PASSWORD } });
+    const device = { device_name: 'Phone of the pier' };
+    const { token, client_id } = await post('/sync/v1/login', { login: 'olga', password: PASSWORD, device });
+    const page = await openConsole('sources/Log');
+    await page.getByText('all have arrived', { exact: true }).waitFor();
+    const sha256 = createHash('sha256').update('on the pier').digest('hex');
+    const attributes = { photo: { $file: { sha256, size: 9, type: 'image/jpeg', name: 'pier.jpg' } } };
+    const changes = [{ op_id: '1', source: 'Log', op: 'create', id: '1', attributes }];
+    await post('/sync/v1/push', { client_id, changes }, token);
+    await page.getByRole('link', { name: '1 file has not arrived' }).click(PATIENCE);
+    const files = page.getByRole('table', { name: 'Files still only on devices' });
+    await files.getByRole('link', { name: 'pier.jpg' }).waitFor();
+    await files.getByRole('link', { name: 'Phone of the pier' }).click();
+    await page.getByRole('heading', { name: 'Phone of the pier' }).waitFor();
+  });
+
   it('[CONSOLE-152] a file that is still only on a device is listed with device and user, on its page and on the screen of the device', async () => {
     await post('/rc/v1/sources', { name: 'Trip', partition_type: 'user' });
     await post('/rc/v1/users', { attributes: { login: 'anna', password: PASSWORD } });

@@ -1,7 +1,9 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { Receipt } from '@tidemark/protocol';
 import { client } from '../api/client.ts';
+import { counted } from '../components/counted.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Gauge } from '../components/gauge.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -20,6 +22,17 @@ const COLUMNS: readonly Column<Receipt['behind_devices'][number]>[] = [
   { title: 'Last contact', cell: ({ last_contact }) => <Moment at={last_contact} /> },
 ];
 
+/** How many files have not arrived, which leads to them and the devices that have them. */
+function MissingFiles({ source, count }: { readonly source: string; readonly count: number }) {
+  if (count === 0) return 'all have arrived';
+  const search = { show: 'missing', source };
+  return (
+    <Link {...({ to: '/files', search } as { readonly to: string })}>
+      {counted(count, 'file')} {count === 1 ? 'has' : 'have'} not arrived
+    </Link>
+  );
+}
+
 /** Which devices have acknowledged the newest push of a source, and which have not. */
 export function Receipts({ source }: { readonly source: string }) {
   const query = useQuery({
@@ -29,7 +42,7 @@ export function Receipts({ source }: { readonly source: string }) {
   });
   return (
     <Loaded query={query}>
-      {({ seq, devices, delivered, behind, never_synced, behind_devices }) => (
+      {({ seq, devices, delivered, behind, never_synced, behind_devices, files_missing }) => (
         <>
           <Facts
             isDense
@@ -38,6 +51,7 @@ export function Receipts({ source }: { readonly source: string }) {
               ['Devices that have it', <Gauge key="gauge" part={delivered} whole={devices} />],
               ['Behind', behind.toLocaleString('en')],
               ['Never synced', never_synced.toLocaleString('en')],
+              ['Files', <MissingFiles key="files" source={source} count={files_missing} />],
             ]}
           />
           {behind_devices.length > 0 && (
