@@ -65,6 +65,8 @@ export const GLOB_UNITS_MAX = 512;
 export const VALUE_MEMBERS_MAX = 100_000;
 /** References to files in one object, in all attributes together. Exceeded: `limit_exceeded`. */
 export const FILES_PER_OBJECT_MAX = 100;
+/** Files of which a device asks at once whether the server has lost them. Exceeded: `invalid_request`. */
+export const FILES_ASKED_MAX = 10_000;
 /** The name of a file in UTF-8. Exceeded: `invalid_value`. */
 export const FILE_NAME_BYTES_MAX = 255;
 /** The media type of a file. Exceeded: `invalid_value`. */

@@ -1,4 +1,5 @@
 import { attributes, closed, flag, membersOf, moment, text, texts } from './annotated.ts';
+import { FILES_ASKED_MAX } from './limits.ts';
 import { Conflicts, Page, PartialError, PartitionType, References, SyncType } from './schemas.ts';
 import { type Static, Type } from './typebox.ts';
 
@@ -309,6 +310,29 @@ export const WipedReport = Type.Object(
   { ...closed, title: 'WipedReport', description: 'What a device says when it has erased its data.' },
 );
 export type WipedReport = Static<typeof WipedReport>;
+
+const LOST_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const lostFiles = (description: string) =>
+  Type.Array(
+    Type.String({ pattern: '^[0-9a-f]{64}$', description: 'The SHA-256 of a file.', examples: [LOST_SHA256] }),
+    {
+      maxItems: FILES_ASKED_MAX,
+      description,
+      examples: [[LOST_SHA256]],
+    },
+  );
+
+export const LostFilesRequest = Type.Object(
+  { files: lostFiles('Files that the server had, and that the device still has.') },
+  { ...closed, title: 'LostFilesRequest', description: 'A question of a device which files the server has lost.' },
+);
+export type LostFilesRequest = Static<typeof LostFilesRequest>;
+
+export const LostFiles = Type.Object(
+  { files: lostFiles('Those of them that objects refer to and that are not stored. The device sends them again.') },
+  { ...closed, title: 'LostFiles', description: 'What the server has lost.' },
+);
+export type LostFiles = Static<typeof LostFiles>;
 
 export const ResetRequest = Type.Object(
   { sources: Type.Optional(texts('The sources to start over with; absent: all.', ['Product'])) },

@@ -18,7 +18,7 @@ interface Upload {
 }
 
 /** Who may send and read files. */
-type FileRights = Pick<Tidemark['files'], 'begin' | 'arriving' | 'stored' | 'mayRead'>;
+type FileRights = Pick<Tidemark['files'], 'begin' | 'arriving' | 'stored' | 'lostAmong' | 'mayRead'>;
 
 /** Keeps files in memory, and answers the routes of devices for them. */
 export class InProcessFiles {
@@ -40,10 +40,16 @@ export class InProcessFiles {
     const { method, path } = exchange;
     const [, uploads, named] = /^\/(uploads\/)?([0-9a-f]{64})$/.exec(path) ?? [];
     if (method === 'POST' && path === '') return this.#begin(exchange);
+    if (method === 'POST' && path === '/lost') return this.#lost(exchange);
     if (named === undefined) throw new Refusal('not_found', `there is nothing at /files${path}`);
     if (method === 'GET' && uploads === undefined) return this.#download(named, exchange);
     if (method === 'PATCH' && uploads !== undefined) return this.#append(named, exchange);
     throw new Refusal('not_found', `there is nothing at ${method} /files${path}`);
+  }
+
+  async #lost({ body, user }: FileExchange): Promise<Response> {
+    const { files } = JSON.parse(new TextDecoder().decode(body)) as { readonly files: readonly string[] };
+    return Response.json({ files: await this.#rights.lostAmong(user, files) });
   }
 
   async #begin(exchange: FileExchange): Promise<Response> {

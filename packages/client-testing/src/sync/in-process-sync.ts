@@ -133,7 +133,7 @@ export class InProcessSync {
 
   async #exchangeFile({ method, path }: SyncExchange, session: Session, headers: Headers, bytes: unknown) {
     await this.#tidemark.clients.own(session.user, session.client);
-    const body = bytes instanceof Uint8Array ? new Uint8Array(bytes) : new Uint8Array();
+    const body = bytes instanceof Uint8Array ? new Uint8Array(bytes) : new TextEncoder().encode(String(bytes ?? ''));
     const { user, client } = session;
     return this.files.answer({ method, path: path.slice(FILES.length), headers, body, user, client });
   }

@@ -148,13 +148,14 @@ export class FileAccess {
     return fetched;
   }
 
-  /** Reads a piece. The file may leave the cache while it is read: then it is fetched again. */
+  /** Reads a piece. The file may leave the cache while it is read, or its bytes may be damaged: then it is fetched again. */
   async #piece(reference: FileReference, row: FileRow, piece: number) {
     try {
       return { row, bytes: await this.#bodies.read(row, piece) };
     } catch (error) {
+      if (asClientError(error, 'store_failed').code !== 'store_damaged') throw error;
       // A tab that follows knows after an answer of the one that leads what has left.
-      await this.#run('noteUsed', reference.sha256);
+      await this.#run('forget', reference.sha256, row.body);
       if (fileRow(this.#host.replica.reader, reference.sha256)?.body === row.body) throw error;
       const again = await this.#complete(reference);
       return { row: again, bytes: await this.#bodies.read(again, piece) };

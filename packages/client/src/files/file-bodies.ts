@@ -8,6 +8,9 @@ import { randomId } from '../uploads/random-id.ts';
 /** Names of entries: when the body was begun, in base 36, a random id, and the number of the piece. */
 const ENTRY = /^([0-9a-z]+)-[0-9a-f]+(?=\.)/;
 
+/** The bytes of a file that are complete. */
+export type FileBody = Pick<FileRow, 'body' | 'size'>;
+
 /**
  * The bytes of files, in a directory. Those of one file are its body: entries of `FILE_PIECE_BYTES`, of which the last one may be
  * shorter. A body has a name of its own, because its hash is known at its end.
@@ -39,24 +42,24 @@ export class FileBodies {
   }
 
   /** Returns a piece of a file. */
-  async read({ body, size }: FileRow, piece: number): Promise<Uint8Array<ArrayBuffer>> {
+  async read({ body, size }: FileBody, piece: number): Promise<Uint8Array<ArrayBuffer>> {
     const bytes = await this.#directory.read(entryOf(body, piece));
     if (bytes?.length === Math.min(FILE_PIECE_BYTES, size - piece * FILE_PIECE_BYTES)) return bytes;
     throw clientError('store_damaged', 'bytes of the file are missing on this device');
   }
 
   /** Yields the pieces of a file. */
-  async *pieces(row: FileRow): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  async *pieces(row: FileBody): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     for (let piece = 0; piece < pieceCount(row.size); piece++) yield await this.read(row, piece);
   }
 
   /** Whether a body that was just written is still there: `deleteAll` takes the first piece of every body. */
-  async has({ body, size }: FileRow): Promise<boolean> {
+  async has({ body, size }: FileBody): Promise<boolean> {
     return size === 0 || (await this.#directory.read(entryOf(body, 0))) !== null;
   }
 
   /** Deletes bodies, of which each has at most so many bytes. */
-  async delete(bodies: readonly { readonly body: string; readonly size: number }[]): Promise<void> {
+  async delete(bodies: readonly FileBody[]): Promise<void> {
     const names = bodies.flatMap(({ body, size }) =>
       Array.from({ length: pieceCount(size) }, (_, piece) => entryOf(body, piece)),
     );

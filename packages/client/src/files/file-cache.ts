@@ -37,11 +37,16 @@ export class FileCache {
       leaving.push(sha256);
       excess -= bytes;
     }
+    await this.drop(leaving);
+  }
+
+  /** Deletes files that the server has; if a body is named, only one that has it. */
+  async drop(files: readonly string[], body?: string): Promise<void> {
     const gone = await this.#parts.data.replica.transact((tx) =>
-      leaving.flatMap((sha256) => {
+      files.flatMap((sha256) => {
         const row = fileRow(tx, sha256);
         // It may have been added again meanwhile.
-        if (row === undefined || row.waitsSinceMs !== undefined) return [];
+        if (row === undefined || row.waitsSinceMs !== undefined || row.body !== (body ?? row.body)) return [];
         tx.delete('facts', [FILE, sha256]);
         return [row];
       }),
@@ -52,8 +57,8 @@ export class FileCache {
   async noteUsed(sha256: string): Promise<void> {
     const { replica, platform } = this.#parts.data;
     const nowMs = platform.nowMs();
-    const isDue = (row: FileRow | undefined) => row !== undefined && row.usedAtMs + FILE_USED_EVERY_MS <= nowMs;
-    if (!isDue(fileRow(replica.reader, sha256))) return;
+    const known = fileRow(replica.reader, sha256);
+    if (known === undefined || known.usedAtMs + FILE_USED_EVERY_MS > nowMs) return;
     await replica.transact(
       (tx) => {
         const row = fileRow(tx, sha256);

@@ -7,12 +7,15 @@ import { FILES, type FileRow, fileRow, putFileRow } from '../state/file-rows.ts'
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { fetchPiece } from './download-file.ts';
 import type { FileBoard } from './file-board.ts';
-import { type FileBodies, pieceCount } from './file-bodies.ts';
+import { type FileBodies, type FileBody, pieceCount } from './file-bodies.ts';
 import { FileHash } from './file-hash.ts';
+import { mayUseNetwork } from './file-uploads.ts';
 import { type Attempt, TransferQueue } from './transfer-queue.ts';
 
 interface Wanted {
   readonly reference: FileReference;
+  /** False: it is fetched in advance, behind all others. */
+  isAsked: boolean;
   readonly waiters: { readonly resolve: () => void; readonly reject: (error: ClientError) => void }[];
 }
 
@@ -36,8 +39,9 @@ export class FileDownloads {
     this.#queue = new TransferQueue({
       platform: data.platform,
       atOnce: FILES_FETCHED_AT_ONCE,
-      wanted: () => [...this.#wanted.keys()],
+      wanted: () => this.#inOrder(),
       mayRun: isConnected,
+      isUrgent: (sha256) => this.#wanted.get(sha256)?.isAsked === true,
       transfer: (sha256, attempt) => this.#fetch(sha256, attempt),
       onFailed: async (sha256, error, failures) => this.#takeFailure(sha256, error, failures),
     });
@@ -62,7 +66,9 @@ export class FileDownloads {
   fetch(reference: FileReference): Promise<void> {
     if (!this.#parts.parts.isConnected()) return Promise.reject(offline());
     return new Promise((resolve, reject) => {
-      this.#add(reference).waiters.push({ resolve, reject });
+      const wanted = this.#add(reference);
+      wanted.isAsked = true;
+      wanted.waiters.push({ resolve, reject });
       // The app wants it now.
       this.#queue.hurry(reference.sha256);
       this.#queue.follow();
@@ -76,9 +82,16 @@ export class FileDownloads {
   }
 
   #add(reference: FileReference): Wanted {
-    const wanted = this.#wanted.get(reference.sha256) ?? { reference, waiters: [] };
+    const wanted = this.#wanted.get(reference.sha256) ?? { reference, isAsked: false, waiters: [] };
     this.#wanted.set(reference.sha256, wanted);
     return wanted;
+  }
+
+  /** What the app asks for comes first. The others wait while the network is not to be used for them. */
+  #inOrder(): string[] {
+    const mayAll = mayUseNetwork(this.#parts.parts);
+    const wanted = [...this.#wanted].filter(([, { isAsked }]) => isAsked || mayAll);
+    return wanted.sort(([, left], [, right]) => Number(right.isAsked) - Number(left.isAsked)).map(([sha256]) => sha256);
   }
 
   /** Nothing can be fetched any more. What is to be there in advance is asked for again. */
@@ -94,8 +107,11 @@ export class FileDownloads {
     const { data, sessions, network } = this.#parts.parts;
     const [wanted, session] = [this.#wanted.get(sha256), sessions.current()];
     if (wanted === undefined || session === null) return;
+    signal.addEventListener('abort', () => this.#parts.board.end(sha256));
     const { caller } = await network.load();
     const scope = { userId: session.userId, clientId: session.clientId, signal };
+    // A file without bytes is complete from the beginning.
+    if (wanted.reference.size === 0) await this.#verify(sha256, { size: 0, body: '' });
     let row = fileRow(data.replica.reader, sha256) ?? (await this.#begin(wanted.reference, scope));
     while (row.bytes < row.size) {
       this.#parts.board.show(sha256, 'downloading', row.bytes / row.size);
@@ -115,7 +131,8 @@ export class FileDownloads {
       const known = fileRow(tx, sha256);
       if (known !== undefined) return known;
       const state = tx.get('facts', FILES);
-      if (state === 'clear') throw clientError('aborted', 'the files of an earlier user are not deleted yet');
+      // The files of an earlier user are not deleted yet.
+      if (state === 'clear') throw unwanted();
       if (state === undefined) tx.put('facts', FILES, 'used');
       putFileRow(tx, sha256, row);
       return row;
@@ -133,13 +150,13 @@ export class FileDownloads {
     const { size, body } = row;
     const piece = Math.floor(row.bytes / FILE_PIECE_BYTES);
     const fetched = await fetchPiece({ caller, sha256, size, piece, signal });
-    if (signal.aborted) throw clientError('aborted', 'the file is not wanted any more');
+    if (signal.aborted) throw unwanted();
     await bodies.write(body, piece, fetched);
     if (piece + 1 === pieceCount(size)) await this.#verify(sha256, row);
     const bytes = Math.min(size, (piece + 1) * FILE_PIECE_BYTES);
     return transactIn(parts.data.replica, scope, (tx) => {
       const known = fileRow(tx, sha256);
-      if (known === undefined) throw clientError('aborted', 'the file is not wanted any more');
+      if (known === undefined) throw unwanted();
       if (known.body !== body) return known;
       const next = { ...known, bytes, usedAtMs: parts.data.platform.nowMs() };
       putFileRow(tx, sha256, next);
@@ -148,7 +165,7 @@ export class FileDownloads {
   }
 
   /** Checks what is stored, so that the device never takes other bytes for the file. */
-  async #verify(sha256: string, row: FileRow): Promise<void> {
+  async #verify(sha256: string, row: FileBody): Promise<void> {
     const { bodies, parts } = this.#parts;
     const hash = new FileHash(parts.data.platform);
     for await (const piece of bodies.pieces(row)) await hash.update(piece);
@@ -157,7 +174,7 @@ export class FileDownloads {
       if (fileRow(tx, sha256)?.body === row.body) tx.delete('facts', ['file', sha256]);
     });
     await bodies.delete([row]);
-    throw clientError('bad_answer', 'the bytes of the file are not those that its hash names; they were deleted');
+    throw clientError('bad_answer', 'the bytes of the file are not those that its hash names');
   }
 
   #end(sha256: string): void {
@@ -191,6 +208,10 @@ const PASSING_STATUS: ReadonlySet<number> = new Set([401, 408, 423, 425, 429]);
 function mayPass({ code, status }: ClientError): boolean {
   if (status !== null) return status >= 500 || PASSING_STATUS.has(status);
   return code === 'unreachable' || code === 'sign_in_required' || code === 'aborted';
+}
+
+function unwanted(): ClientError {
+  return clientError('aborted', 'the file is not wanted any more');
 }
 
 function offline(): ClientError {

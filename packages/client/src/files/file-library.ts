@@ -9,7 +9,7 @@ import { FileBodies } from './file-bodies.ts';
 import { FileCache } from './file-cache.ts';
 import { FileDownloads } from './file-downloads.ts';
 import { FilePrefetch } from './file-prefetch.ts';
-import { FileUploads, mayUseMetered } from './file-uploads.ts';
+import { FileUploads, mayUseNetwork } from './file-uploads.ts';
 
 /** A file whose bytes the app's tab has stored. */
 export interface AddedFile {
@@ -26,6 +26,8 @@ export interface FileCommands {
   keep(added: AddedFile): Promise<boolean>;
   fetch(reference: FileReference): Promise<void>;
   noteUsed(sha256: string): Promise<void>;
+  /** Deletes a body whose bytes cannot be read, unless the server does not have them. */
+  forget(sha256: string, body: string): Promise<void>;
   retry(sha256: string): Promise<void>;
   discard(sha256: string): Promise<void>;
 }
@@ -53,7 +55,7 @@ export class FileLibrary implements FileWork {
     this.#cache = new FileCache(parts, bodies, (sha256) => this.#downloads.wanted.has(sha256));
     this.#prefetch = new FilePrefetch({
       parts,
-      mayFetch: () => parts.isConnected() && mayUseMetered(parts),
+      mayFetch: () => mayUseNetwork(parts),
       bytesFree: () => this.#cache.bytesFree,
       fetch: (references) => this.#downloads.fetchInAdvance(references),
     });
@@ -62,6 +64,7 @@ export class FileLibrary implements FileWork {
       keep: (added) => this.#keep(added),
       fetch: (reference) => this.#downloads.fetch(reference),
       noteUsed: (sha256) => this.#cache.noteUsed(sha256),
+      forget: (sha256, body) => this.#cache.drop([sha256], body),
       retry: (sha256) => this.#retry(sha256),
       discard: (sha256) => this.#discard(sha256),
     };

@@ -1,4 +1,4 @@
-import { type FileReference, fileReferencesIn } from '@tidemark/protocol';
+import type { FileReference, FileValue } from '@tidemark/protocol';
 import type { FileWorkParts, Prefetch } from '../engine/file-work.ts';
 import { FILE_PREFETCH_AFTER_MS } from '../limits.ts';
 import { fileRow } from '../state/file-rows.ts';
@@ -67,9 +67,17 @@ export class FilePrefetch {
     for (const [source, rule] of this.#rules) {
       const objects = this.#parts.parts.data.replica.view(source).list();
       const chosen = typeof rule === 'string' ? objects : newest(objects, rule);
-      for (const { attributes } of chosen) yield* fileReferencesIn(Object.values(attributes));
+      for (const { attributes } of chosen) yield* referencesIn(Object.values(attributes));
     }
   }
+}
+
+/** The server has checked the form of references. */
+function* referencesIn(value: unknown): Generator<FileReference> {
+  if (typeof value !== 'object' || value === null) return;
+  const { $file } = value as Partial<FileValue>;
+  if (typeof $file?.sha256 === 'string') yield $file;
+  else for (const member of Object.values(value)) yield* referencesIn(member);
 }
 
 type Dated = { readonly attributes: Attributes };

@@ -1,7 +1,12 @@
 import type { ClientError } from '../client-error.ts';
 import type { FileWorkParts } from '../engine/file-work.ts';
 import { transactIn } from '../engine/work-scope.ts';
-import { FILE_HASH_ATTEMPTS_MAX, FILES_SENT_AT_ONCE } from '../limits.ts';
+import {
+  FILE_HASH_ATTEMPTS_MAX,
+  FILES_LOST_ASKED_EVERY_MS,
+  FILES_SENT_AT_ONCE,
+  LOST_FILES_ASKED_MAX,
+} from '../limits.ts';
 import { type FileRow, fileRow, fileRows, putFileRow } from '../state/file-rows.ts';
 import type { FileBoard } from './file-board.ts';
 import type { FileBodies } from './file-bodies.ts';
@@ -32,6 +37,8 @@ export class FileUploads {
   readonly #size = new SendSize();
   /** Called when the server has another file. */
   readonly #onSent: () => void;
+  /** When the server is asked again what it has lost. */
+  #askAtMs = 0;
 
   constructor(parts: FileWorkParts, bodies: FileBodies, board: FileBoard, onSent: () => void) {
     this.#parts = parts;
@@ -42,7 +49,7 @@ export class FileUploads {
       platform: parts.data.platform,
       atOnce: FILES_SENT_AT_ONCE,
       wanted: () => this.#waiting(),
-      mayRun: () => parts.isConnected() && mayUseMetered(parts),
+      mayRun: () => mayUseNetwork(parts),
       transfer: (sha256, attempt) => this.#send(sha256, attempt),
       onFailed: (sha256, error, failures) => this.#takeFailure(sha256, error, failures),
     });
@@ -50,6 +57,10 @@ export class FileUploads {
 
   follow(): void {
     this.#queue.follow();
+    const nowMs = this.#parts.data.platform.nowMs();
+    if (nowMs < this.#askAtMs || !mayUseNetwork(this.#parts)) return;
+    // If it fails, the next time will do.
+    this.#resendLost(nowMs).catch(() => undefined);
   }
 
   stop(): void {
@@ -68,6 +79,25 @@ export class FileUploads {
 
   hurry(sha256: string): void {
     this.#queue.hurry(sha256);
+  }
+
+  /** Asks the server which files of this device it has lost. They wait to be sent again. */
+  async #resendLost(nowMs: number): Promise<void> {
+    const { data, network } = this.#parts;
+    const { signal } = new AbortController();
+    const files = [...fileRows(data.replica.reader)].filter(([, row]) => isSent(row)).map(([sha256]) => sha256);
+    if (files.length === 0) return;
+    this.#askAtMs = nowMs + FILES_LOST_ASKED_EVERY_MS;
+    const { caller } = await network.load();
+    const body = { files: files.slice(-LOST_FILES_ASKED_MAX) };
+    const read = (answer: unknown) => (answer as typeof body).files;
+    const lost = await caller.ask({ method: 'POST', path: '/files/lost', body, read, signal });
+    await data.replica.transact((tx) => {
+      for (const sha256 of lost) {
+        const row = fileRow(tx, sha256);
+        if (row !== undefined && isSent(row)) putFileRow(tx, sha256, { ...row, waitsSinceMs: nowMs });
+      }
+    });
   }
 
   /** In the order in which they were added. */
@@ -119,11 +149,16 @@ export class FileUploads {
   }
 }
 
+/** Whether all bytes are here, and the server had them. */
+function isSent({ waitsSinceMs, bytes, size }: FileRow): boolean {
+  return waitsSinceMs === undefined && bytes === size;
+}
+
 function isWaiting(row: FileRow): boolean {
   return row.waitsSinceMs !== undefined && row.error === undefined;
 }
 
-/** False while the user pays for the network by the byte, and the app wants to wait. */
-export function mayUseMetered({ options, data }: FileWorkParts): boolean {
-  return options.files.metered !== false || data.platform.network?.isMetered?.() !== true;
+/** False while there is no network, or the user pays for it by the byte and the app wants to wait. */
+export function mayUseNetwork({ options, data, isConnected }: FileWorkParts): boolean {
+  return isConnected() && (options.files.metered !== false || data.platform.network?.isMetered?.() !== true);
 }

@@ -63,13 +63,13 @@ export class Sha256 {
       b = a;
       a = (one + two) | 0;
     }
-    state.set([at32(state, 0) + a, at32(state, 1) + b, at32(state, 2) + c, at32(state, 3) + d]);
-    state.set([at32(state, 4) + e, at32(state, 5) + f, at32(state, 6) + g, at32(state, 7) + h], 4);
+    const words = [a, b, c, d, e, f, g, h];
+    for (let n = 0; n < words.length; n++) state[n] = at32(state, n) + at32(words, n);
   }
 }
 
 /** An index that is in the array. */
-function at32(words: Int32Array, index: number): number {
+function at32(words: ArrayLike<number>, index: number): number {
   return words[index] as number;
 }
 

@@ -15,6 +15,8 @@ interface TransferQueueParts {
   /** The files to transfer, by SHA-256, in their order. One that was transferred is no longer among them. */
   readonly wanted: () => Iterable<string>;
   readonly mayRun: () => boolean;
+  /** Whether a file takes the place of one that is not urgent. Absent: none does. */
+  readonly isUrgent?: (sha256: string) => boolean;
   readonly transfer: (sha256: string, attempt: Attempt) => Promise<void>;
   /** Called after a failure with the number of failures in a row. Resolves to true if another attempt may succeed. */
   readonly onFailed: (sha256: string, error: ClientError, failures: number) => Promise<boolean>;
@@ -32,15 +34,23 @@ export class TransferQueue {
     this.#parts = parts;
   }
 
-  /** Begins what can begin, or ends everything if nothing may run. */
+  /** Begins what can begin, and ends what is not wanted any more, or everything if nothing may run. */
   follow(): void {
-    if (!this.#parts.mayRun()) {
+    const { mayRun, atOnce, isUrgent = () => false } = this.#parts;
+    if (!mayRun()) {
       this.stop();
       return;
     }
-    for (const sha256 of this.#parts.wanted()) {
-      if (this.#running.size >= this.#parts.atOnce) return;
-      if (!this.#running.has(sha256) && !this.#pauses.has(sha256)) void this.#run(sha256);
+    const wanted = [...this.#parts.wanted()];
+    for (const sha256 of [...this.#running.keys()]) if (!wanted.includes(sha256)) this.abort(sha256);
+    for (const sha256 of wanted) {
+      if (this.#running.has(sha256) || this.#pauses.has(sha256)) continue;
+      if (this.#running.size >= atOnce) {
+        const other = [...this.#running.keys()].find((running) => !isUrgent(running));
+        if (other === undefined || !isUrgent(sha256)) return;
+        this.abort(other);
+      }
+      void this.#run(sha256);
     }
   }
 

@@ -135,6 +135,19 @@ export class FileArrivals {
     });
   }
 
+  /** Returns those of the given files that are missing and that the user has sent or may read. Mostly nothing is missing at all. */
+  async lostAmong(login: string, files: readonly string[]): Promise<readonly string[]> {
+    const { store } = this.#ports;
+    const lost: string[] = [];
+    if ((await store.countEntries('file_missing')) === 0) return lost;
+    for (const sha256 of new Set(files)) {
+      const { value } = await readFile(store, sha256);
+      if (value === null || value.missingSinceMs === null) continue;
+      if (await this.#hasFile(login, sha256, value)) lost.push(sha256);
+    }
+    return lost;
+  }
+
   /** Notes that bytes are here of which the sender is not known, for example after a restore. */
   async found(sha256: string, size: number): Promise<void> {
     const { store, clock } = this.#ports;

@@ -274,6 +274,24 @@ describe('sending files', () => {
     expect([await begin('ada'), await begin('bob')]).toEqual(['needed', 'needed']);
   });
 
+  it('[FILES-100] who asks learns which files are lost that they have sent or may read, and of no others', async () => {
+    const { tidemark, refer, send } = await scene();
+    for (const name of ['own', 'plan', 'kept', 'foreign']) await refer({ user_id: 'bob', id: name }, name);
+    await refer({ user_id: 'ada' }, 'plan');
+    await send('own', by('ada'));
+    for (const name of ['plan', 'kept', 'foreign']) await send(name, BACKEND);
+    await send('forgotten', by('ada'));
+    const lost = async (...names: string[]) => {
+      const found = await tidemark.files.lostAmong('ada', names.map(hash));
+      return names.filter((name) => found.includes(hash(name)));
+    };
+    const all = ['own', 'plan', 'kept', 'foreign', 'forgotten', 'unknown'];
+    expect(await lost(...all)).toEqual([]);
+    for (const name of ['own', 'plan', 'foreign', 'forgotten']) await tidemark.files.lost(hash(name));
+    expect(await lost(...all)).toEqual(['own', 'plan']);
+    expect(await lost('plan')).toEqual(['plan']);
+  });
+
   it('[FILES-14] the bytes that a user has sent count once in the quota, up to its last byte', async () => {
     const fileRules = { quotaBytes: 2 * SIZE, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
     const { tidemark, send } = await scene({ fileRules });

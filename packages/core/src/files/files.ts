@@ -99,6 +99,11 @@ export class Files {
     return this.#arrivals.lost(sha256);
   }
 
+  /** Returns those of the given files that are missing and that the user has sent or may read. */
+  lostAmong(user: string, files: readonly string[]): Promise<readonly string[]> {
+    return this.#arrivals.lostAmong(user, files);
+  }
+
   /** Null: the user may not read the file, or it is unknown. */
   async mayRead(user: string, sha256: string): Promise<FileFacts | null> {
     const { value } = await readFile(this.#store, sha256);

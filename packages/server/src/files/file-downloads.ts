@@ -21,6 +21,8 @@ export interface DownloadSource {
   readonly sha256: string;
   /** How long a link to the storage is valid, in seconds; 0: there is none. */
   readonly linkS: number;
+  /** Called when the storage does not have a file that the caller may read. */
+  readonly onMissing: () => Promise<void>;
 }
 
 /** What is sent. */
@@ -47,12 +49,16 @@ const CACHING = 'private, max-age=31536000, immutable';
  * been read: a caller who may not read it any more does not get its end.
  */
 export async function openDownload(
-  { engine, sha256, linkS }: DownloadSource,
+  { engine, sha256, linkS, onMissing }: DownloadSource,
   { method, headers: request }: DownloadRequest,
   mayRead: () => Promise<boolean>,
 ): Promise<Download> {
-  const stored = (await mayRead()) ? await asRefusals(() => engine.stat(sha256)) : null;
-  if (stored === null) throw fileNotFound();
+  if (!(await mayRead())) throw fileNotFound();
+  const stored = await asRefusals(() => engine.stat(sha256));
+  if (stored === null) {
+    await onMissing();
+    throw fileNotFound();
+  }
   const { size } = stored;
   const tag = `"${sha256}"`;
   const caching = { etag: tag, 'cache-control': CACHING, 'accept-ranges': 'bytes', ...SECURITY_HEADERS };

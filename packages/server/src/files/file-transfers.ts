@@ -62,7 +62,9 @@ export class FileTransfers {
   }
 
   #open(sha256: string, request: DownloadRequest, mayRead: () => Promise<boolean>, mayLink = true): Promise<Download> {
-    const from = { engine: this.engine, sha256: requireFileName(sha256), linkS: mayLink ? this.#linkS : 0 };
+    // What was stored is missing from now on, so that a device which still has it sends it again.
+    const onMissing = () => this.catalogue.lost(sha256);
+    const from = { engine: this.engine, sha256: requireFileName(sha256), linkS: mayLink ? this.#linkS : 0, onMissing };
     return openDownload(from, request, mayRead);
   }
 

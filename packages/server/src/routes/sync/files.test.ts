@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FILES_ASKED_MAX } from '@tidemark/protocol';
 import { Caller, makeUser, openDevice, type Reply, type TestDevice } from '@tidemark/testing/kit';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -254,4 +257,25 @@ describe('downloads of devices', () => {
     const reply = await boat.api.send({ method: 'HEAD', path, headers: {}, body: null });
     expect([reply.status, reply.headers['content-length'], reply.text]).toEqual([200, '100', '']);
   });
+});
+
+it('[FILES-100] a file whose bytes are gone is missing after a download, and its device sends it again', async () => {
+  const bytes = newBytes('lost ');
+  const sha256 = await uploadReferred(bytes);
+  const lost = async (device: TestDevice, files: readonly string[]) => {
+    const reply = await device.api.post('/sync/v1/files/lost', { files });
+    return reply.status === 200 ? reply.body : reply.status;
+  };
+  expect(await lost(boat, [sha256])).toEqual({ files: [] });
+  const [stored = ''] = (await readdir(server.folder, { recursive: true })).filter((name) => name.endsWith(sha256));
+  await rm(join(server.folder, stored));
+  expect((await download(boat, sha256)).status).toBe(404);
+  expect(await lost(boat, [sha256, sha256Of('never seen')])).toEqual({ files: [sha256] });
+  expect(await lost(other, [sha256])).toEqual({ files: [] });
+  expect(await lost(boat, ['not a hash'])).toBe(400);
+  const many = Array.from({ length: FILES_ASKED_MAX }, (_, n) => sha256Of(`file ${n}`));
+  expect([await lost(boat, many), await lost(boat, [...many, sha256])]).toEqual([{ files: [] }, 400]);
+  await upload(boat, bytes);
+  expect(await lost(boat, [sha256])).toEqual({ files: [] });
+  expect((await download(boat, sha256)).text).toBe(bytes.toString());
 });

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { isSha256 } from '@tidemark/files';
 import { Refusal } from '@tidemark/protocol';
 import { text } from '@tidemark/protocol/annotated';
+import { LostFiles, LostFilesRequest } from '@tidemark/protocol/sync-schemas';
 import { Type } from '@tidemark/protocol/typebox';
 import type { UploadState } from '../../files/file-uploads.ts';
 import {
@@ -142,6 +143,23 @@ async function appendBytes({
   return new BytesAnswer(204, stateHeaders(await context.files.within(`user ${device.user}`, hasHungUp, append)));
 }
 
+const lost = route({
+  method: 'POST',
+  path: '/sync/v1/files/lost',
+  operationId: 'deviceFilesLost',
+  scope: 'device',
+  summary: 'Which files of the device the server has lost',
+  description:
+    'A device asks this now and then about files that have arrived, and that it still has. It sends those of the answer again: the server has found them missing or damaged.',
+  refusals: ['invalid_request', 'user_not_found', ...MEMBERSHIP_REFUSALS],
+  body: LostFilesRequest,
+  answer: LostFiles,
+  handle: async ({ context, bearer, body }) => {
+    const { user } = await ownDevice(context, bearer);
+    return { files: [...(await context.tidemark.files.lostAmong(user, body.files))] };
+  },
+});
+
 const drop = route({
   method: 'DELETE',
   path: `${UPLOADS}/:sha256`,
@@ -197,4 +215,4 @@ function stateHeaders({ size, offset, expiresMs }: UploadState): Readonly<Record
   };
 }
 
-export const deviceFileRoutes = [describe, begin, find, append, drop, download];
+export const deviceFileRoutes = [describe, begin, find, append, lost, drop, download];

@@ -99,6 +99,7 @@ export const fileCases: readonly ConformanceCase[] = [
       [call('DELETE', `${FILES}/uploads/${OTHER}`, {}), bare(204)],
       [sends(OTHER, 'other'), refused('upload_not_found')],
       [byDevice(get(`${FILES}/${OTHER}`)), refused('file_not_found')],
+      [byDevice(post(`${FILES}/lost`, { files: [HELLO, OTHER] })), json({ files: [] })],
     ],
   },
 ];

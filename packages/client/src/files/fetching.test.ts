@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import type { Device, FileReference } from '@tidemark/client';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { FILE_REQUEST_MS_MAX, FILES_FETCHED_AT_ONCE, FILES_LOST_ASKED_EVERY_MS } from '../limits.ts';
+import { memoryStore } from '../stores/memory-store.ts';
+
+let fixture: DeviceFixture;
+
+beforeEach(async () => {
+  fixture = await newDeviceFixture();
+  await fixture.tidemark.sources.declare({ name: 'Visit', partition_type: 'user' });
+});
+
+const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+const stateOf = (device: Device, file: FileReference) => device.files.state(file).getSnapshot();
+
+/** Puts a file on the server as another device does. */
+function serve(bytes: Uint8Array): FileReference {
+  fixture.sync.files.stored.set(hashOf(bytes), new Uint8Array(bytes));
+  return { sha256: hashOf(bytes), size: bytes.length, type: 'image/jpeg' };
+}
+
+describe('fetching in advance', () => {
+  /** A device whose objects refer to more files than are fetched at once. Their downloads stall, and `stalled` has them. */
+  async function prefetching() {
+    const { platform } = fixture;
+    const files = Array.from({ length: FILES_FETCHED_AT_ONCE + 2 }, (_, n) => serve(new Uint8Array(20 + n)));
+    const network = { ...platform.network, isMetered: () => isMetered };
+    let isMetered = false;
+    const stalled = new Set<string>();
+    fixture.intercept = ({ path }, _go, init) => {
+      if (!files.some(({ sha256 }) => path.endsWith(sha256))) return undefined;
+      stalled.add(path);
+      return platform.hang(init).finally(() => stalled.delete(path));
+    };
+    const device = await fixture.open({
+      files: { metered: false, prefetch: { Visit: 'all' } },
+      platform: {
+        network,
+        tabs: null,
+        nowMs: () => platform.nowMs(),
+        after: (ms, callback) => platform.after(ms, callback),
+        fetch: (url, init) => platform.fetch(url, init),
+      },
+    });
+    // Loading the part for files takes real time, during which virtual time would pass.
+    await fixture.finish(device.files.blob(serve(new Uint8Array(1))));
+    const objects = { 1: { photos: files.map((file) => ({ $file: { ...file } })) } };
+    await fixture.tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects });
+    await fixture.finish(device.sync());
+    await platform.until(() => stalled.size === FILES_FETCHED_AT_ONCE);
+    const setMetered = (given: boolean) => {
+      isMetered = given;
+      platform.setOnline(true);
+    };
+    /** Shows a file. The downloads that stall would end by themselves after a while. */
+    const show = async (file: FileReference) => {
+      const beganMs = platform.nowMs();
+      expect((await fixture.finish(device.files.blob(file))).size).toBe(file.size);
+      expect(platform.nowMs() - beganMs).toBeLessThan(FILE_REQUEST_MS_MAX / 2);
+    };
+    return { device, files, stalled, setMetered, show };
+  }
+
+  it('[FILES-98] what the app shows is fetched at once while files that are fetched in advance stall', async () => {
+    const { device, stalled, show } = await prefetching();
+    await show(serve(new Uint8Array(9)));
+    await fixture.platform.until(() => stalled.size === FILES_FETCHED_AT_ONCE);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-98] a file that waits to be fetched in advance is fetched at once when the app shows it', async () => {
+    const { device, files, stalled, show } = await prefetching();
+    const last = files.find(({ sha256 }) => ![...stalled].some((path) => path.endsWith(sha256)));
+    if (last === undefined) throw new Error('more files wait than are fetched at once');
+    const shown = fixture.intercept;
+    fixture.intercept = (exchange, ...rest) =>
+      exchange.path.endsWith(last.sha256) ? undefined : shown(exchange, ...rest);
+    await show(last);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-98] fetching in advance ends when the network becomes metered, and goes on when it is not any more', async () => {
+    const { device, files, stalled, setMetered, show } = await prefetching();
+    setMetered(true);
+    await fixture.platform.until(() => stalled.size === 0);
+    expect(new Set(files.map((file) => stateOf(device, file).status))).toEqual(new Set(['missing']));
+    await show(serve(new Uint8Array(9)));
+    await fixture.platform.advance(60_000);
+    expect(stalled.size).toBe(0);
+    setMetered(false);
+    await fixture.platform.until(() => stalled.size === FILES_FETCHED_AT_ONCE);
+    await fixture.finish(device.close());
+  });
+});
+
+describe('bytes that are wrong', () => {
+  it('[FILES-84] a file without bytes whose hash names others is not taken', async () => {
+    const device = await fixture.open();
+    const wrong = { sha256: hashOf(new Uint8Array(1)), size: 0, type: 'image/jpeg' };
+    await expect(fixture.finish(device.files.blob(wrong))).rejects.toMatchObject({ code: 'bad_answer' });
+    expect(stateOf(device, wrong)).toMatchObject({ status: 'failed', error: { code: 'bad_answer' } });
+    const empty = { sha256: hashOf(new Uint8Array()), size: 0, type: 'image/jpeg' };
+    expect((await fixture.finish(device.files.blob(empty))).size).toBe(0);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-99] a file whose bytes were damaged on the device is fetched again when it is shown', async () => {
+    const store = memoryStore();
+    const device = await fixture.open({ store });
+    const photo = serve(new Uint8Array(9).fill(7));
+    await fixture.finish(device.files.blob(photo));
+    const directory = await store.files?.();
+    const [name = ''] = (await directory?.list()) ?? [];
+    await directory?.write(name, new Uint8Array(4));
+    const again = await fixture.finish(device.files.blob(photo));
+    expect(hashOf(new Uint8Array(await again.arrayBuffer()))).toBe(photo.sha256);
+    expect([stateOf(device, photo).status, await directory?.list()]).toMatchObject(['uploaded', { length: 1 }]);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-99] a damaged file that the server does not have stays, and the app is told', async () => {
+    const store = memoryStore();
+    const device = await fixture.open({ store });
+    fixture.platform.setOnline(false);
+    const photo = await device.files.add(new Uint8Array(9));
+    const directory = await store.files?.();
+    const [name = ''] = (await directory?.list()) ?? [];
+    await directory?.write(name, new Uint8Array(4));
+    await expect(device.files.blob(photo)).rejects.toMatchObject({ code: 'store_damaged' });
+    expect(device.files.waiting.getSnapshot()).toHaveLength(1);
+    await fixture.finish(device.close());
+  });
+});
+
+describe('files that the server has lost', () => {
+  /** A device with a photo that it has sent, or with one that it has fetched. */
+  async function withPhoto(isSent: boolean) {
+    const { tidemark, sync, platform } = fixture;
+    const device = await fixture.open();
+    const bytes = new Uint8Array(12).fill(3);
+    const { $file } = isSent ? await device.files.add(bytes) : { $file: serve(bytes) };
+    await tidemark.objects.push({
+      source: 'Visit',
+      user_id: 'ada',
+      objects: { 1: { photo: { $file: { ...$file } } } },
+    });
+    if (isSent) await platform.until(() => stateOf(device, $file).status === 'uploaded');
+    else {
+      await tidemark.files.stored({ sha256: $file.sha256, size: 12, by: { kind: 'backend' } });
+      await fixture.finish(device.files.blob($file));
+    }
+    const lose = async () => {
+      sync.files.stored.delete($file.sha256);
+      await tidemark.files.lost($file.sha256);
+    };
+    return { device, photo: $file, lose };
+  }
+
+  it.each([
+    ['sent', true],
+    ['fetched', false],
+  ])('[FILES-100] a device sends a file again that it has %s and that the server has lost', async (_, isSent) => {
+    const { device, photo, lose } = await withPhoto(isSent);
+    await lose();
+    await fixture.platform.advance(FILES_LOST_ASKED_EVERY_MS);
+    fixture.platform.setOnline(false);
+    fixture.platform.setOnline(true);
+    await fixture.platform.until(() => fixture.sync.files.stored.has(photo.sha256));
+    await fixture.platform.until(() => device.files.waiting.getSnapshot().length === 0);
+    expect(await fixture.tidemark.files.find(photo.sha256)).toMatchObject({ is_stored: true, missing_since: null });
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-100] a device asks at its start and not more than once in a while, and waits on a metered network', async () => {
+    const { device } = await withPhoto(true);
+    const asked = () => fixture.sync.count('/files/lost');
+    for (let n = 0; n < 5; n++) {
+      fixture.platform.setOnline(false);
+      fixture.platform.setOnline(true);
+      await fixture.platform.advance(1_000);
+    }
+    expect(asked()).toBe(1);
+    await fixture.finish(device.close());
+  });
+});
