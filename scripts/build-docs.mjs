@@ -19,6 +19,7 @@ const INPUTS = [
   'packages/client/src',
   'packages/react/src',
   'packages/tanstack-db/src',
+  'packages/sqlite/src',
   'packages/devtools/src',
   'packages/client-testing/src',
   'packages/backend/src',

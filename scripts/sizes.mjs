@@ -31,6 +31,13 @@ export const BUNDLES = [
     laterBytesMax: 0,
   },
   {
+    name: '@tidemark/sqlite',
+    entry: 'packages/sqlite/dist/index.js',
+    external: [/^@tidemark\//],
+    bytesMax: 2_500,
+    laterBytesMax: 0,
+  },
+  {
     name: '@tidemark/devtools',
     entry: 'packages/devtools/dist/index.js',
     external: [/^@tidemark\//],

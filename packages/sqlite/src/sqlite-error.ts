@@ -1,0 +1,26 @@
+import { ClientError } from '@tidemark/client';
+
+const FULL =
+  'there is no room left to store data on this device: free some space, or delete data of other apps; what was stored before is still there';
+const IN_USE =
+  'another process, or another connection of this one, has the database open: one device at a time may use it';
+const DAMAGED = 'the database is damaged: delete its file, sign in again, and the device fetches its data again';
+
+/** Drivers agree on the messages of SQLite, and on nothing else. */
+const REASONS = [
+  [/database or disk is full|SQLITE_FULL|ENOSPC|no space left/i, 'storage_full', FULL],
+  [/database is locked|SQLITE_BUSY|database table is locked/i, 'store_in_use', IN_USE],
+  [/malformed|not a database|SQLITE_CORRUPT|SQLITE_NOTADB/i, 'store_damaged', DAMAGED],
+] as const;
+
+/** Turns an error of a driver into one with a code. */
+export function sqliteError(error: unknown): ClientError {
+  if (error instanceof ClientError) return error;
+  const { message = '', code = '' } = (error ?? {}) as { readonly [key in 'message' | 'code']?: unknown };
+  const text = `${code} ${message}`;
+  const known = REASONS.find(([pattern]) => pattern.test(text));
+  if (known !== undefined) return new ClientError(known[1], known[2], { cause: error });
+  return new ClientError('store_failed', message === '' ? 'SQLite gave up without a reason' : String(message), {
+    cause: error,
+  });
+}

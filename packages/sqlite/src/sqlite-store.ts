@@ -1,0 +1,195 @@
+import {
+  ClientError,
+  type CommitOptions,
+  type FileDirectory,
+  type LocalKey,
+  type LocalRow,
+  type LocalStore,
+  type LocalWrite,
+  type Table,
+} from '@tidemark/client';
+import type { SqliteDriver } from './sqlite-driver.ts';
+import { sqliteError } from './sqlite-error.ts';
+import { keyIn, storedText } from './stored-text.ts';
+
+export interface SqliteStoreOptions {
+  /** Where the bytes of files are stored. Absent: the device keeps no files. */
+  readonly files?: FileDirectory;
+}
+
+/** "Tide" and the version of the tables. */
+const APPLICATION_ID = 0x54696465;
+const VERSION = 1;
+
+/**
+ * The first statements of a connection. Nobody else may use the database, which also lets SQLite keep its index of the write-ahead log in
+ * memory; deleted bytes are overwritten.
+ */
+const OPENING = 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON';
+
+const TABLES_SQL = `
+CREATE TABLE IF NOT EXISTS rows (
+  name TEXT NOT NULL, part TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+  PRIMARY KEY (name, part, key)
+) WITHOUT ROWID`;
+
+/** One call for all writes, whatever a call of the driver costs. */
+const PUT = `
+INSERT INTO rows (name, part, key, value)
+SELECT w.value ->> 0, w.value ->> 1, w.value ->> 2, w.value ->> 3 FROM json_each(?) AS w WHERE true
+ON CONFLICT DO UPDATE SET value = excluded.value`;
+const REMOVE = `
+DELETE FROM rows WHERE (name, part, key) IN (
+  SELECT w.value ->> 0, w.value ->> 1, w.value ->> 2 FROM json_each(?) AS w
+)`;
+const OTHERS = `SELECT name, part, key, value FROM rows WHERE name <> 'objects'`;
+const objectsFrom = (is: '>' | '>=') => `
+SELECT part, key, value FROM rows WHERE name = 'objects' AND (part, key) ${is} (?, ?) ORDER BY part, key LIMIT ?`;
+/** Objects that are read at once, so that a driver need not hold all of them twice. */
+const PAGE = 5_000;
+
+/**
+ * Opens a store in a SQLite database that belongs to it alone. A commit is a transaction of SQLite: it is there completely or not at
+ * all, and flushed to the disk when it resolves.
+ */
+export async function openSqliteStore(driver: SqliteDriver, { files }: SqliteStoreOptions = {}): Promise<LocalStore> {
+  const store = new SqliteStore(driver);
+  await store.open();
+  return files === undefined ? store : Object.assign(store, { files: async () => files });
+}
+
+class SqliteStore implements LocalStore {
+  readonly #driver: SqliteDriver;
+  /** Whether commits are flushed to the disk one by one. */
+  #isFlushing = true;
+  #isClosed = false;
+
+  constructor(driver: SqliteDriver) {
+    this.#driver = driver;
+  }
+
+  async open(): Promise<void> {
+    try {
+      await this.#work(() => this.#open());
+    } catch (error) {
+      // Nobody could close it otherwise, and it would stay locked.
+      await this.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #open(): Promise<void> {
+    await this.#driver.execute(OPENING);
+    const version = await this.#number('PRAGMA user_version', 'user_version');
+    const owner = await this.#number('PRAGMA application_id', 'application_id');
+    const tables = await this.#number('SELECT count(*) AS tables FROM sqlite_schema', 'tables');
+    if (owner !== APPLICATION_ID && (owner !== 0 || tables > 0)) throw new ClientError('store_failed', FOREIGN);
+    if (version > VERSION) throw new ClientError('store_failed', newer(version));
+    await this.#driver.all('PRAGMA journal_mode = WAL', []);
+    await this.#driver.execute('PRAGMA synchronous = FULL');
+    const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION}`;
+    if (version < VERSION) await this.#transaction(() => this.#driver.execute(`${TABLES_SQL}; ${marks}`));
+  }
+
+  load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
+    return this.#work(async () => {
+      const others = (await this.#driver.all(OTHERS, [])).map((row) => localRow(row, row.name as Table));
+      onFirst?.(others);
+      const rows = [...others];
+      let page = await this.#driver.all(objectsFrom('>='), ['', '', PAGE]);
+      for (;;) {
+        for (const row of page) rows.push(localRow(row, 'objects'));
+        const last = page.at(-1);
+        if (last === undefined || page.length < PAGE) return rows;
+        page = await this.#driver.all(objectsFrom('>'), [String(last.part), String(last.key), PAGE]);
+      }
+    });
+  }
+
+  commit(writes: readonly LocalWrite[], { scrubs = false, isRepeatable = false }: CommitOptions = {}): Promise<void> {
+    return this.#work(async () => {
+      await this.#flush(!isRepeatable);
+      const { kept, removed } = divided(writes);
+      await this.#transaction(async () => {
+        if (removed.length > 0) await this.#driver.run(REMOVE, [JSON.stringify(removed)]);
+        if (kept.length > 0) await this.#driver.run(PUT, [JSON.stringify(kept)]);
+      });
+      // What was deleted is still in the log.
+      if (scrubs) await this.#driver.all('PRAGMA wal_checkpoint(TRUNCATE)', []);
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#driver.close();
+  }
+
+  /** A flush also makes durable what was committed without one before it. */
+  async #flush(isFlushing: boolean): Promise<void> {
+    if (isFlushing === this.#isFlushing) return;
+    await this.#driver.execute(`PRAGMA synchronous = ${isFlushing ? 'FULL' : 'NORMAL'}`);
+    this.#isFlushing = isFlushing;
+  }
+
+  async #transaction(work: () => Promise<unknown> | unknown): Promise<void> {
+    await this.#driver.execute('BEGIN IMMEDIATE');
+    try {
+      await work();
+      await this.#driver.execute('COMMIT');
+    } catch (error) {
+      await this.#rollBack();
+      throw error;
+    }
+  }
+
+  /** SQLite may have rolled back by itself, and then refuses to do it again. */
+  async #rollBack(): Promise<void> {
+    try {
+      await this.#driver.execute('ROLLBACK');
+    } catch {
+      // The first error is the one that says something.
+    }
+  }
+
+  async #number(query: string, column: string): Promise<number> {
+    const [row] = await this.#driver.all(query, []);
+    return Number(row?.[column] ?? 0);
+  }
+
+  async #work<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new ClientError('closed', 'the store is closed');
+    try {
+      return await work();
+    } catch (error) {
+      throw sqliteError(error);
+    }
+  }
+}
+
+type StoredRow = readonly [name: Table, part: string, key: string, value: string];
+type StoredKey = readonly [name: Table, part: string, key: string];
+
+/** The last write of each key, as SQLite gets them. */
+function divided(writes: readonly LocalWrite[]): { readonly kept: StoredRow[]; readonly removed: StoredKey[] } {
+  const last = new Map(writes.map((write) => [JSON.stringify([write.table, ...write.key]), write]));
+  const kept: StoredRow[] = [];
+  const removed: StoredKey[] = [];
+  for (const { table, key, value } of last.values()) {
+    const [part, name] = [storedText(key[0]), storedText(key[1])];
+    if (value === undefined) removed.push([table, part, name]);
+    else kept.push([table, part, name, JSON.stringify(value)]);
+  }
+  return { kept, removed };
+}
+
+function localRow({ part, key, value }: Readonly<Record<string, unknown>>, table: Table): LocalRow {
+  const pair: LocalKey = [keyIn(String(part)), keyIn(String(key))];
+  return { table, key: pair, value: JSON.parse(String(value)) as LocalRow['value'] };
+}
+
+const FOREIGN = 'the database has tables of something else: give the store a file of its own';
+
+function newer(version: number): string {
+  return `the database was written by a newer version of the app (tables of version ${version}): update the app`;
+}

@@ -1,0 +1,13 @@
+/** What begins an escaped text. */
+const ESCAPED = '!';
+/** NUL ends a text for some drivers, and half a surrogate pair has no UTF-8. */
+const AWKWARD = /^!|[\0\ud800-\udfff]/;
+
+/** Returns the form in which a key is stored: the key itself, unless SQLite could not give it back. */
+export function storedText(key: string): string {
+  return AWKWARD.test(key) ? ESCAPED + JSON.stringify(key) : key;
+}
+
+export function keyIn(stored: string): string {
+  return stored.startsWith(ESCAPED) ? (JSON.parse(stored.slice(ESCAPED.length)) as string) : stored;
+}
