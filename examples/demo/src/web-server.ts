@@ -60,7 +60,7 @@ interface Served {
 }
 
 function listenerOf({ files, routes, origins, tidemarkUrl }: Served): Listener {
-  const policy = `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ${tidemarkUrl}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
+  const policy = `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self' ${tidemarkUrl}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
   return async (request, response) => {
     const { pathname } = new URL(request.url ?? '/', origins[0]);
     if (!isFromOwnPage(request, origins)) return refuse(response, 403, 'only the page of the demo may ask for this');

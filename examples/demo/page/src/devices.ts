@@ -40,6 +40,8 @@ async function openSeat(session: Session, person: (typeof PEOPLE)[number]): Prom
     store: await openIndexedDbStore({ name }),
     about: { app: 'Field service demo', name: person.name },
     platform: { network, fetch: network.fetch },
+    // Photos are on every device before somebody looks at them without a network.
+    files: { prefetch: { Photo: 'all' } },
   });
   presentTidemarkSoon(device);
   const seat = { ...person, network, device, reconnect: reconnecting(device, { login, password: session.password }) };
@@ -81,7 +83,7 @@ function presentTidemarkSoon(device: Device): void {
       if (device.status.getSnapshot().isLive) device.sync().catch(() => undefined);
     }, RECEIPT_DELAY_MS);
   };
-  for (const source of ['WorkOrder', 'Part', 'PartUse']) device.source(source).subscribe(soon);
+  for (const source of ['WorkOrder', 'Part', 'PartUse', 'Photo']) device.source(source).subscribe(soon);
 }
 
 /** Every start of the demo has new data; what devices of earlier starts have stored is of no use any more. */

@@ -2,6 +2,7 @@ import type { SyncedObject } from '@tidemark/client';
 import { useMutation } from '@tidemark/react';
 import type { Seat } from './devices.ts';
 import { PartsUsed } from './parts-used.tsx';
+import { Photos } from './photos.tsx';
 import { PingButton } from './ping-button.tsx';
 import { useTour } from './tour.tsx';
 import { CREWS, PRIORITY_NAMES, STATUS_NAMES, type WorkOrder } from './types.ts';
@@ -54,6 +55,7 @@ export function OrderEditor({ seat, order: { id, attributes } }: OrderEditorProp
           onChange={(event) => change({ notes: event.target.value })}
         />
       </label>
+      <Photos seat={seat} orderId={id} title={attributes.title} />
       <PartsUsed orderId={id} canBook={!seat.isDispatcher} />
       {seat.isDispatcher && technician !== undefined && <PingButton crew={technician} title={attributes.title} />}
     </div>

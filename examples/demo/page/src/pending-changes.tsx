@@ -29,9 +29,10 @@ export function PendingChanges() {
 function ChangeText({ upload }: { readonly upload: PendingUpload }) {
   const { source, op, id, attributes } = upload;
   const use = attributes as Partial<PartUse> | null;
-  const order = useObject<WorkOrder>('WorkOrder', source === 'PartUse' ? (use?.work_order_id ?? '') : id);
+  const order = useObject<WorkOrder>('WorkOrder', source === 'WorkOrder' ? id : (use?.work_order_id ?? ''));
   const title = order?.attributes.title ?? `work order ${id}`;
   if (source === 'PartUse') return `${use?.quantity ?? ''} × ${use?.part_id ?? 'part'} for “${title}”`;
+  if (source === 'Photo') return `A photo of “${title}”`;
   if (op === 'create') return `New: “${title}”`;
   if (op === 'delete') return `Deleted: ${title}`;
   return `${Object.keys(attributes ?? {}).join(', ')} of “${title}”`;

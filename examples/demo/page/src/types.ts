@@ -1,4 +1,6 @@
-// The attributes of the backend's three sources, as this app uses them.
+import type { FileValue } from '@tidemark/client';
+
+// The attributes of the backend's three sources, as this app uses them, and of photos, of which the backend knows nothing.
 
 export interface WorkOrder {
   title: string;
@@ -23,6 +25,13 @@ export interface PartUse {
   work_order_id: string;
   part_id: string;
   quantity: number;
+}
+
+export interface Photo {
+  work_order_id: string;
+  photo: FileValue;
+  taken_by: string;
+  taken_at: string;
 }
 
 export const CREWS: Readonly<Record<string, string>> = {
