@@ -12,6 +12,7 @@ import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import type { FileAccess } from './file-access.ts';
 import {
+  arrivingWrite,
   claimOf,
   claimWrite,
   type FileRecord,
@@ -21,8 +22,10 @@ import {
   readGeneration,
   readSender,
   readUsage,
+  usageOf,
   usageWrite,
   type Versioned,
+  withoutFile,
 } from './file-entries.ts';
 
 /** Who sends the bytes of a file. */
@@ -44,6 +47,9 @@ export interface FileArrivalsPorts {
   readonly quotaBytes: number;
 }
 
+/** How long a file that becomes stored keeps room in the quota: longer than it takes to put the largest one together. */
+export const FILE_ARRIVAL_MS = 3_600_000;
+
 /** Follows the bytes of files from the first question to the moment at which they are durable. */
 export class FileArrivals {
   readonly #ports: FileArrivalsPorts;
@@ -61,7 +67,7 @@ export class FileArrivals {
    */
   async begin(arrival: FileArrival): Promise<'present' | 'needed'> {
     if (await this.isPresent(arrival)) return 'present';
-    await this.#requireRoom(arrival);
+    await this.#roomFor(arrival);
     return 'needed';
   }
 
@@ -81,13 +87,25 @@ export class FileArrivals {
     return isStored(value) && this.#hasFile(login, sha256, value);
   }
 
-  /** Keeps the collector off the bytes that become a file now. */
+  /** Keeps the collector off the bytes that become a file now, and room for them in the quota of the sender. */
   async arriving(arrival: FileArrival): Promise<void> {
-    await this.#requireRoom(arrival);
-    await retryOnConflict(async () => {
+    await this.#countInTurn(async () => {
+      const room = await this.#roomFor(arrival);
       const file = await readFile(this.#store, arrival.sha256);
       const next = { ...this.#alive(arrival, file.value), touchedMs: this.#ports.clock.nowMs() };
-      return this.#write(fileWrites(arrival.sha256, file, next));
+      return this.#write([...fileWrites(arrival.sha256, file, next), ...room]);
+    });
+  }
+
+  /** Gives back the room that a file had which is not stored after all. */
+  async failed({ sha256, by }: FileArrival): Promise<void> {
+    const login = loginOf(by);
+    if (login === null) return;
+    await this.#countInTurn(async () => {
+      const usage = await readUsage(this.#store, login);
+      const arriving = usage.value?.arriving ?? {};
+      if (!Object.hasOwn(arriving, sha256)) return true;
+      return this.#write([arrivingWrite(login, usage, withoutFile(arriving, sha256))]);
     });
   }
 
@@ -193,7 +211,8 @@ export class FileArrivals {
     const writes: EntryWrite[] = [{ ...refs.fileSender(sha256, login), value, expect: old?.version ?? 0 }];
     // What was sent in an earlier life of the file still counts.
     if (login !== null && old?.generation !== generation) {
-      writes.push(usageWrite(login, await readUsage(this.#store, login), { generation, files: 1, bytes: size }));
+      const usage = await readUsage(this.#store, login);
+      writes.push(usageWrite(login, usage, { generation, files: 1, bytes: size }, sha256));
     }
     return writes;
   }
@@ -210,16 +229,23 @@ export class FileArrivals {
     return writes;
   }
 
-  async #requireRoom({ sha256, size, by }: FileArrival): Promise<void> {
+  /** Returns the write that keeps room for a file in the quota of its sender. Refuses when there is none. */
+  async #roomFor({ sha256, size, by }: FileArrival): Promise<readonly EntryWrite[]> {
     const login = loginOf(by);
-    if (login === null) return;
+    if (login === null) return [];
+    const nowMs = this.#ports.clock.nowMs();
     const generation = await readGeneration(this.#store, login);
-    const { value } = await readUsage(this.#store, login);
-    const used = value !== null && value.generation === generation ? value.bytes : 0;
-    const { quotaBytes } = this.#ports;
-    if (used + size <= quotaBytes) return;
+    const { value, version } = await readUsage(this.#store, login);
     const sender = await readSender(this.#store, sha256, login);
-    if (sender !== null && sender.generation === generation) return;
+    if (sender !== null && sender.generation === generation) return [];
+    const usage = usageOf(value, generation, nowMs);
+    const others = withoutFile(usage.arriving, sha256);
+    const used = Object.values(others).reduce((sum, file) => sum + file.size, usage.bytes);
+    const { quotaBytes } = this.#ports;
+    if (used + size <= quotaBytes) {
+      const arriving = { ...others, [sha256]: { size, untilMs: nowMs + FILE_ARRIVAL_MS } };
+      return [arrivingWrite(login, { value: usage, version }, arriving)];
+    }
     const detail =
       `the files of ${quoted(login)} have ${used} bytes, and with these ${size} they would have more than the ` +
       `${quotaBytes} allowed; files that nothing refers to any more are deleted later and make room`;

@@ -49,6 +49,15 @@ export interface FileUsage {
   readonly generation: number | null;
   readonly files: number;
   readonly bytes: number;
+  /** Files of the user that become stored now, by hash. Absent: none. */
+  readonly arriving?: Readonly<Record<string, ArrivingFile>>;
+}
+
+/** Room in the quota for a file that becomes stored now. */
+export interface ArrivingFile {
+  readonly size: number;
+  /** Whatever has become of it, the room is free then. */
+  readonly untilMs: number;
 }
 
 /** An entry as it was read; `version` is 0 when there is none. */
@@ -141,14 +150,39 @@ export function fileRemovals(sha256: string, { value: old, version }: Versioned<
   return since === null ? [removal] : [removal, { ...refs.fileMissing(since, sha256), value: null }];
 }
 
-/** Adds to a usage. That of a user who was deleted begins anew with the next user of this login. */
+/** Returns the usage of a user, without files whose arrival has ended otherwise. That of a user who was deleted begins anew. */
+export function usageOf(value: FileUsage | null, generation: number | null, nowMs = 0): Required<FileUsage> {
+  const { arriving = {}, ...old } = value === null || value.generation !== generation ? NO_USAGE : value;
+  const alive = Object.entries(arriving).filter(([, { untilMs }]) => untilMs > nowMs);
+  return { ...old, generation, arriving: Object.fromEntries(alive) };
+}
+
+/** Adds to a usage. The room that is kept for a file is free when it is counted. */
 export function usageWrite(
   login: string | null,
   { value, version }: Versioned<FileUsage>,
-  change: FileUsage,
+  change: Omit<FileUsage, 'arriving'>,
+  counted?: string,
 ): EntryWrite {
-  const { generation } = change;
-  const old = value === null || value.generation !== generation ? NO_USAGE : value;
-  const next = { generation, files: old.files + change.files, bytes: old.bytes + change.bytes };
+  const old = usageOf(value, change.generation);
+  const next = { ...old, files: old.files + change.files, bytes: old.bytes + change.bytes };
+  return arrivingWrite(login, { value: next, version }, withoutFile(next.arriving, counted));
+}
+
+/** Keeps room for files that arrive. */
+export function arrivingWrite(
+  login: string | null,
+  { value, version }: Versioned<FileUsage>,
+  arriving: Readonly<Record<string, ArrivingFile>>,
+): EntryWrite {
+  const { arriving: _old, ...rest } = value ?? NO_USAGE;
+  const next: FileUsage = Object.keys(arriving).length === 0 ? rest : { ...rest, arriving };
   return { ...refs.fileUsage(login), value: JSON.stringify(next), expect: version };
+}
+
+export function withoutFile(
+  arriving: Readonly<Record<string, ArrivingFile>>,
+  sha256: string | undefined,
+): Readonly<Record<string, ArrivingFile>> {
+  return Object.fromEntries(Object.entries(arriving).filter(([name]) => name !== sha256));
 }

@@ -4,7 +4,7 @@ import { newTidemark, openMemoryStore, refusalOf, seededRandom, type TestTidemar
 import { describe, expect, it } from 'vitest';
 import type { Adapter } from '../ports/adapter.ts';
 import { groupPartition, userPartition } from '../ports/owner.ts';
-import type { FileSender } from './file-arrivals.ts';
+import { FILE_ARRIVAL_MS, type FileSender } from './file-arrivals.ts';
 
 const SIZE = 100;
 const hash = (name: string) => createHash('sha256').update(name).digest('hex');
@@ -312,6 +312,31 @@ describe('sending files', () => {
     await tidemark.users.delete('ada');
     await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
     expect(await begin('three', 2 * SIZE)).toBe('needed');
+  });
+
+  it('[FILES-32] of uploads that end at the same moment only so many pass as the quota has room for', async () => {
+    const quotaBytes = 2 * SIZE;
+    const fileRules = { quotaBytes, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
+    const { tidemark, clock } = await scene({ fileRules });
+    const arrival = (name: string, size = SIZE) => ({ sha256: hash(name), size, by: by('ada') });
+    const { files } = tidemark;
+    const names = ['one', 'two', 'three', 'four'];
+    const ends = await Promise.allSettled(names.map((name) => files.arriving(arrival(name))));
+    const passed = names.filter((_, index) => ends[index]?.status === 'fulfilled');
+    expect(passed.length).toBe(2);
+    const [first = '', second = ''] = passed;
+    await files.arriving(arrival(first));
+    expect(await refusalOf(files.begin(arrival('five', 1)))).toBe('quota_exceeded');
+    await files.failed(arrival(second));
+    await files.stored(arrival(first));
+    await files.arriving(arrival('five'));
+    expect(await refusalOf(files.arriving(arrival('six', 1)))).toBe('quota_exceeded');
+    // A server that died between both calls does not take the room for ever.
+    clock.advance(FILE_ARRIVAL_MS);
+    await files.arriving(arrival('six'));
+    await files.stored(arrival('six'));
+    expect(await refusalOf(files.begin(arrival('seven', 1)))).toBe('quota_exceeded');
+    expect(await files.usage()).toMatchObject({ files: 2, bytes: quotaBytes });
   });
 
   it('[FILES-13] a user beyond the quota who only knows a hash is not told whether the file is here', async () => {

@@ -94,6 +94,11 @@ export class Files {
     return this.#arrivals.stored(arrival);
   }
 
+  /** Called when bytes that were arriving did not become a file. */
+  failed(arrival: FileArrival): Promise<void> {
+    return this.#arrivals.failed(arrival);
+  }
+
   /** Called when the bytes of a file turn out to be gone or damaged. */
   lost(sha256: string): Promise<void> {
     return this.#arrivals.lost(sha256);

@@ -27,7 +27,10 @@ export interface UploadState {
 }
 
 /** What the core knows about files: who may send and read them. */
-export type FileRights = Pick<Tidemark['files'], 'begin' | 'isPresent' | 'arriving' | 'stored' | 'lost' | 'mayRead'>;
+export type FileRights = Pick<
+  Tidemark['files'],
+  'begin' | 'isPresent' | 'arriving' | 'failed' | 'stored' | 'lost' | 'mayRead'
+>;
 
 export interface FileUploadsParts {
   readonly engine: FileEngine;
@@ -112,9 +115,19 @@ export class FileUploads {
 
   /** Each step can be repeated, so a crash between two of them costs nothing. */
   async #complete(id: string, arrival: FileArrival): Promise<UploadState> {
+    const { rights } = this.#parts;
+    await rights.arriving(arrival);
+    try {
+      return await this.#store(id, arrival);
+    } catch (error) {
+      await rights.failed(arrival);
+      throw error;
+    }
+  }
+
+  async #store(id: string, arrival: FileArrival): Promise<UploadState> {
     const { engine, rights } = this.#parts;
     const { sha256, size } = arrival;
-    await rights.arriving(arrival);
     for (let attempt = 0; attempt < STORE_ATTEMPTS_MAX; attempt++) {
       if ((await asRefusals(() => engine.finish(id))) === 'mismatch') throw hashMismatch();
       await rights.stored(arrival);
