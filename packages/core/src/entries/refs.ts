@@ -96,6 +96,11 @@ export const refs = {
     kind: 'file_missing',
     key: [String(sinceMs).padStart(15, '0'), sha256],
   }),
+  /** The same for a device that has referred to the file, and for a partition that refers to it. */
+  fileWaiting: (whose: readonly string[], sinceMs: number, sha256: string): EntryRef => ({
+    kind: 'file_waiting',
+    key: [...whose, String(sinceMs).padStart(15, '0'), sha256],
+  }),
   /** How many bytes of stored files a user has sent, or, without a user, all have. */
   fileUsage: (login: string | null): EntryRef => ({ kind: 'file_usage', key: login === null ? [] : [login] }),
   /** The place where the bytes of files are kept. */

@@ -64,6 +64,7 @@ it('[FILES-17] a file goes when nothing has referred to it for the grace period,
   expect([...bytes.files.keys()]).toEqual([hash('other')]);
   expect(await tidemark.files.find(hash('photo'))).toBe(null);
   expect(await tidemark.files.usage()).toMatchObject({ files: 1, bytes: SIZE });
+  expect(await store.countEntries('file_waiting')).toBe(0);
   for (const kind of ['file', 'file_claim', 'file_sender', 'file_missing'] as const) {
     expect(await store.listEntries({ kind, prefix: [hash('photo')], limit: 1 })).toEqual([]);
   }

@@ -15,11 +15,13 @@ import {
   NOBODY,
   type ReadClaim,
   type ReadSender,
+  readClaims,
   readFile,
   readGeneration,
   readUsage,
   senderOf,
   usageWrite,
+  waitingRemovals,
 } from './file-entries.ts';
 import { readFilePlace } from './stored-files.ts';
 
@@ -141,7 +143,9 @@ export class FileCollector {
     const file = await readFile(this.#store, sha256);
     const { value } = file;
     if (value === null || value.isRemoved === true || isStored(value) || value.missingSinceMs !== null) return null;
-    await this.#write(fileWrites(sha256, file, { ...value, missingSinceMs: this.#ports.clock.nowMs() }));
+    await this.#write(
+      await fileWrites(this.#store, sha256, file, { ...value, missingSinceMs: this.#ports.clock.nowMs() }),
+    );
     return null;
   }
 
@@ -168,7 +172,18 @@ export class FileCollector {
     if (entry === null) return false;
     const claim = claimOf(entry);
     if (claim.idleSinceMs === null || (await this.#isReferenced(sha256, claim))) return true;
-    return !(await this.#write([{ kind: 'file_claim', key, value: null, expect: claim.version }]));
+    const removal: EntryWrite = { kind: 'file_claim', key, value: null, expect: claim.version };
+    return !(await this.#write([removal, ...(await this.#unlisted(sha256, claim))]));
+  }
+
+  /** Takes a file that is missing from the lists of a claim that goes. */
+  async #unlisted(sha256: string, going: ReadClaim): Promise<readonly EntryWrite[]> {
+    const { value } = await readFile(this.#store, sha256);
+    const since = value?.missingSinceMs ?? null;
+    if (since === null) return [];
+    const claims = await readClaims(this.#store, sha256);
+    const staying = claims.filter(({ key }) => String(key) !== String(going.key));
+    return waitingRemovals(sha256, since, { going, staying });
   }
 
   /** A claim of a user who was deleted becomes one of the backend, so that nothing of the user stays. */
@@ -191,7 +206,9 @@ export class FileCollector {
       atMs: claim.atMs,
       idleSinceMs: null,
     };
+    const unlisted = (await this.#unlisted(sha256, claim)).filter(({ key: [whose] }) => whose === 'client');
     await this.#write([
+      ...unlisted,
       { kind: 'file_claim', key, value: null, expect: version },
       { ...ref, value: claimText(heir), expect: old?.version ?? 0 },
     ]);
@@ -214,13 +231,13 @@ export class FileCollector {
     if (value === null) return null;
     if (value.isRemoved === true) {
       await this.#clearSenders(sha256);
-      await this.#write(fileRemovals(sha256, file));
+      await this.#write(await fileRemovals(this.#store, sha256, file));
       return null;
     }
     const isClaimed = (await this.#claims(sha256, 1)).length > 0;
     if (isClaimed || this.#ports.clock.nowMs() < value.touchedMs + this.#ports.rules.graceMs) {
       if (value.missingSinceMs !== null)
-        await this.#write(fileWrites(sha256, file, { ...value, missingSinceMs: null }));
+        await this.#write(await fileWrites(this.#store, sha256, file, { ...value, missingSinceMs: null }));
       return null;
     }
     return this.#remove(bytes, sha256, file.version);
@@ -241,7 +258,7 @@ export class FileCollector {
     if (record === null) return null;
     await this.#clearSenders(sha256);
     const file = await readFile(this.#store, sha256);
-    if (file.value?.isRemoved === true) await this.#write(fileRemovals(sha256, file));
+    if (file.value?.isRemoved === true) await this.#write(await fileRemovals(this.#store, sha256, file));
     return isStored(record) ? record.size : null;
   }
 
@@ -250,7 +267,12 @@ export class FileCollector {
     const file = await readFile(this.#store, sha256);
     if (file.value === null || file.version !== version || (await this.#claims(sha256, 1)).length > 0) return null;
     const { value } = file;
-    const writes = fileWrites(sha256, file, { ...value, storedAtMs: null, missingSinceMs: null, isRemoved: true });
+    const writes = await fileWrites(this.#store, sha256, file, {
+      ...value,
+      storedAtMs: null,
+      missingSinceMs: null,
+      isRemoved: true,
+    });
     if (isStored(value)) {
       const one = { generation: null, files: -1, bytes: -value.size };
       writes.push(usageWrite(null, await readUsage(this.#store, null), one));

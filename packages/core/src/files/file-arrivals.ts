@@ -93,7 +93,7 @@ export class FileArrivals {
       const room = await this.#roomFor(arrival);
       const file = await readFile(this.#store, arrival.sha256);
       const next = { ...this.#alive(arrival, file.value), touchedMs: this.#ports.clock.nowMs() };
-      return this.#write([...fileWrites(arrival.sha256, file, next), ...room]);
+      return this.#write([...(await fileWrites(this.#store, arrival.sha256, file, next)), ...room]);
     });
   }
 
@@ -126,7 +126,7 @@ export class FileArrivals {
         throw new Refusal('user_not_found', `the user ${quoted(login)} was deleted meanwhile`);
       }
       const writes = [
-        ...fileWrites(sha256, file, next),
+        ...(await fileWrites(store, sha256, file, next)),
         ...(await this.#senderWrites(arrival, next.life, generation)),
         ...(await this.#provenClaims(sha256, login, generation)),
       ];
@@ -149,7 +149,8 @@ export class FileArrivals {
       const missingSinceMs = claims.length === 0 ? null : clock.nowMs();
       const next = { ...value, storedAtMs: null, missingSinceMs };
       const one = { generation: null, files: -1, bytes: -value.size };
-      return this.#write([...fileWrites(sha256, file, next), usageWrite(null, await readUsage(store, null), one)]);
+      const usage = usageWrite(null, await readUsage(store, null), one);
+      return this.#write([...(await fileWrites(store, sha256, file, next)), usage]);
     });
   }
 
@@ -175,7 +176,8 @@ export class FileArrivals {
       if (value === null || value.isRemoved === true || isStored(value)) return true;
       const next = { ...value, size, storedAtMs: clock.nowMs(), missingSinceMs: null };
       const one = { generation: null, files: 1, bytes: size };
-      return this.#write([...fileWrites(sha256, file, next), usageWrite(null, await readUsage(store, null), one)]);
+      const usage = usageWrite(null, await readUsage(store, null), one);
+      return this.#write([...(await fileWrites(store, sha256, file, next)), usage]);
     });
   }
 
@@ -193,7 +195,7 @@ export class FileArrivals {
     const generation = login === null ? null : await readGeneration(this.#store, login);
     const claims = await this.#provenClaims(sha256, login, generation);
     const next = { ...value, touchedMs: this.#ports.clock.nowMs() };
-    return this.#write([...fileWrites(sha256, file, next), ...claims]);
+    return this.#write([...(await fileWrites(this.#store, sha256, file, next)), ...claims]);
   }
 
   #alive({ size }: FileArrival, old: FileRecord | null): FileRecord {

@@ -1,25 +1,24 @@
 import { COMMIT_ATTEMPTS_MAX, type FileReference, Refusal } from '@tidemark/protocol';
-import { allEntries } from '../entries/all-entries.ts';
 import { refs } from '../entries/refs.ts';
 import type { NewRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
-import { partitionParts } from '../ports/owner.ts';
 import type { Random } from '../ports/random.ts';
 import type { CommitResult, EntryWrite, Guard, PartitionKey, Store } from '../ports/store.ts';
 import { randomId } from '../primitives/base62.ts';
 import { KeyedMutex } from '../primitives/keyed-mutex.ts';
 import type { FileAccess } from './file-access.ts';
 import {
-  claimOf,
   claimText,
   type FileClaim,
   type FileRecord,
   fileWrites,
   type ReadClaim,
+  readClaims,
   readFile,
   readGeneration,
   readSender,
   type Versioned,
+  waitingWrites,
 } from './file-entries.ts';
 
 /** Who refers to files: the backend, by a push or an answer of its adapter, or a device. */
@@ -148,7 +147,10 @@ export class FileClaims {
     }
     if (writes.length > 0) {
       const next = this.#claimedFile(file, record.value);
-      const result = await store.writeEntries({ writes: [...writes, ...fileWrites(sha256, record, next)], guards: [] });
+      const made = claims.map(({ client }) => ({ partition, client }));
+      const waiting = waitingWrites(sha256, next.missingSinceMs, made);
+      const ofFile = await fileWrites(store, sha256, record, next);
+      const result = await store.writeEntries({ writes: oncePerEntry([...writes, ...ofFile, ...waiting]), guards: [] });
       if (result.status !== 'written') return null;
       for (const { login, version } of await this.#claimsIn(partition, sha256)) versions.set(login, version);
     }
@@ -170,11 +172,8 @@ export class FileClaims {
     return { ...old, type: old.type ?? type, name: old.name ?? name, missingSinceMs, touchedMs: nowMs };
   }
 
-  async #claimsIn(partition: PartitionKey, sha256: string): Promise<readonly ReadClaim[]> {
-    const claims: ReadClaim[] = [];
-    const prefix = [sha256, ...partitionParts(partition)];
-    for await (const entry of allEntries(this.#ports.store, 'file_claim', prefix)) claims.push(claimOf(entry));
-    return claims;
+  #claimsIn(partition: PartitionKey, sha256: string): Promise<readonly ReadClaim[]> {
+    return readClaims(this.#ports.store, sha256, partition);
   }
 
   #generationFor({ owner }: PartitionKey, login: string | null): Promise<number | null> {
@@ -219,6 +218,11 @@ export function joinGuards(guards: readonly Guard[], claims: readonly Guard[]): 
 /** A claim that the collector has changed meanwhile makes the writer try again. */
 export function withoutLostClaims(result: CommitResult): CommitResult {
   return result.status === 'gone' && result.guard.kind === 'file_claim' ? { status: 'conflict' } : result;
+}
+
+/** The lists of other claims may be those of a new one. */
+function oncePerEntry(writes: readonly EntryWrite[]): readonly EntryWrite[] {
+  return [...new Map(writes.map((write) => [JSON.stringify([write.kind, ...write.key]), write])).values()];
 }
 
 /** Returns the files that changes add, each once. */

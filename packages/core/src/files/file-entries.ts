@@ -1,6 +1,7 @@
 import { parseJson } from '@tidemark/protocol';
+import { allEntries } from '../entries/all-entries.ts';
 import { refs } from '../entries/refs.ts';
-import { partitionFrom } from '../ports/owner.ts';
+import { partitionFrom, partitionParts } from '../ports/owner.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 
 /** What is known of a file that an object refers to, or that somebody has sent. */
@@ -130,24 +131,98 @@ export async function readGeneration(store: Store, login: string): Promise<numbe
   return (await store.readEntry(refs.generation(login)))?.version ?? null;
 }
 
-/**
- * Writes what is known of a file, together with its entry in the list of missing ones. It expects the file as it was read,
- * so that of two calls about one file the second one reads again.
- */
-export function fileWrites(sha256: string, { value: old, version }: Versioned<FileRecord>, next: FileRecord) {
-  const writes: EntryWrite[] = [{ ...refs.file(sha256), value: JSON.stringify(next), expect: version }];
-  const before = old?.missingSinceMs ?? null;
-  const { missingSinceMs: after } = next;
-  if (before !== null && before !== after) writes.push({ ...refs.fileMissing(before, sha256), value: null });
-  if (after !== null && before !== after) writes.push({ ...refs.fileMissing(after, sha256), value: 'true' });
-  return writes;
+type Waiting = Pick<ReadClaim, 'partition' | 'client'>;
+
+/** Returns whose lists of missing files a claim puts its file on: that of its partition, and that of its device. */
+function listsOf({ partition, client }: Waiting): readonly (readonly string[])[] {
+  const ofPartition = partitionParts(partition);
+  return client === null ? [ofPartition] : [ofPartition, waitingOnClient(client)];
 }
 
-/** Removes all that is known of a file, and its entry in the list of missing ones. */
-export function fileRemovals(sha256: string, { value: old, version }: Versioned<FileRecord>): EntryWrite[] {
+export function waitingOnClient(client: string): readonly string[] {
+  return ['client', client];
+}
+
+/** Puts a missing file on the lists of those who claim it. Entries that outlive their claim do no harm: readers look again. */
+export function waitingWrites(sha256: string, sinceMs: number | null, claims: readonly Waiting[]): EntryWrite[] {
+  if (sinceMs === null) return [];
+  return onLists(sha256, sinceMs, claims.flatMap(listsOf), 'true');
+}
+
+/** Takes a missing file from the lists on which only a claim has put it that goes. */
+export function waitingRemovals(
+  sha256: string,
+  sinceMs: number | null,
+  { going, staying }: { readonly going: Waiting; readonly staying: readonly Waiting[] },
+): EntryWrite[] {
+  if (sinceMs === null) return [];
+  const kept = new Set(staying.flatMap(listsOf).map(String));
+  const lists = listsOf(going).filter((list) => !kept.has(String(list)));
+  return onLists(sha256, sinceMs, lists, null);
+}
+
+/** One batch changes an entry once. */
+function onLists(
+  sha256: string,
+  sinceMs: number,
+  lists: readonly (readonly string[])[],
+  value: string | null,
+): EntryWrite[] {
+  const once = new Map(lists.map((list) => [JSON.stringify(list), list]));
+  return [...once.values()].map((list) => ({ ...refs.fileWaiting(list, sinceMs, sha256), value }));
+}
+
+/** Reads all claims of a file, or those in a partition. */
+export async function readClaims(
+  store: Store,
+  sha256: string,
+  partition?: PartitionKey,
+): Promise<readonly ReadClaim[]> {
+  const prefix = partition === undefined ? [sha256] : [sha256, ...partitionParts(partition)];
+  const claims: ReadClaim[] = [];
+  for await (const entry of allEntries(store, 'file_claim', prefix)) claims.push(claimOf(entry));
+  return claims;
+}
+
+/**
+ * Writes what is known of a file, together with its entries in the lists of missing ones. It expects the file as it was read,
+ * so that of two calls about one file the second one reads again.
+ */
+export async function fileWrites(
+  store: Store,
+  sha256: string,
+  { value: old, version }: Versioned<FileRecord>,
+  next: FileRecord,
+): Promise<EntryWrite[]> {
+  const write: EntryWrite = { ...refs.file(sha256), value: JSON.stringify(next), expect: version };
+  const before = old?.missingSinceMs ?? null;
+  const { missingSinceMs: after } = next;
+  if (before === after) return [write];
+  // A file of which nothing was known has no claims.
+  const claims = old === null || old.isRemoved === true ? [] : await readClaims(store, sha256);
+  return [write, ...missingRemovals(sha256, before, claims), ...missingWrites(sha256, after, claims)];
+}
+
+/** Removes all that is known of a file, and its entries in the lists of missing ones. */
+export async function fileRemovals(
+  store: Store,
+  sha256: string,
+  { value: old, version }: Versioned<FileRecord>,
+): Promise<EntryWrite[]> {
   const since = old?.missingSinceMs ?? null;
   const removal: EntryWrite = { ...refs.file(sha256), value: null, expect: version };
-  return since === null ? [removal] : [removal, { ...refs.fileMissing(since, sha256), value: null }];
+  return [removal, ...missingRemovals(sha256, since, since === null ? [] : await readClaims(store, sha256))];
+}
+
+function missingWrites(sha256: string, sinceMs: number | null, claims: readonly Waiting[]): EntryWrite[] {
+  if (sinceMs === null) return [];
+  return [{ ...refs.fileMissing(sinceMs, sha256), value: 'true' }, ...waitingWrites(sha256, sinceMs, claims)];
+}
+
+function missingRemovals(sha256: string, sinceMs: number | null, claims: readonly Waiting[]): EntryWrite[] {
+  if (sinceMs === null) return [];
+  const waiting = onLists(sha256, sinceMs, claims.flatMap(listsOf), null);
+  return [{ ...refs.fileMissing(sinceMs, sha256), value: null }, ...waiting];
 }
 
 /** Returns the usage of a user, without files whose arrival has ended otherwise. That of a user who was deleted begins anew. */

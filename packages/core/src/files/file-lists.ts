@@ -1,18 +1,19 @@
 import { parseJson, pointer, Refusal } from '@tidemark/protocol';
 import { allEntries } from '../entries/all-entries.ts';
-import { type Owner, partitionName } from '../ports/owner.ts';
+import { type Owner, partitionName, partitionParts } from '../ports/owner.ts';
 import type { Entry, PartitionKey, Store } from '../ports/store.ts';
 import { isoTime, isoTimeOrNull } from '../primitives/time.ts';
 import { isStored } from './file-arrivals.ts';
 import {
-  claimOf,
   type FileRecord,
   type ReadClaim,
+  readClaims,
   readFile,
   readGeneration,
   readSender,
   readUsage,
   senderOf,
+  waitingOnClient,
 } from './file-entries.ts';
 
 /** A file as administrators and backends see it. */
@@ -137,7 +138,7 @@ export class FileLists {
   /** Returns the files that a device has referred to and that are not here, those that are missing longest first. */
   async waitingOn(client: string, limit: number): Promise<readonly FileView[]> {
     const rows: FileView[] = [];
-    for await (const entry of allEntries(this.#store, 'file_missing', [])) {
+    for await (const entry of allEntries(this.#store, 'file_waiting', waitingOnClient(client))) {
       const row = await this.#missingRow(entry);
       if (row?.devices.some(({ client_id }) => client_id === client)) rows.push(row);
       if (rows.length === limit) break;
@@ -145,26 +146,13 @@ export class FileLists {
     return rows;
   }
 
-  /** Counts the files that objects of a partition refer to and that are not here. A small partition is read instead of all. */
+  /** Counts the files that objects of a partition refer to and that are not here. */
   async countMissing(partition: PartitionKey): Promise<number> {
-    const own = await this.#store.listFiles(partition, { limit: FILES_READ_MAX });
-    const isWhole = own.length < FILES_READ_MAX && own.length < (await this.#store.countEntries('file_missing'));
-    return isWhole ? this.#countMissingOf(own) : this.#countMissingIn(partition);
-  }
-
-  async #countMissingOf(files: readonly string[]): Promise<number> {
     let count = 0;
-    for (const sha256 of files) {
-      const { value } = await readFile(this.#store, sha256);
-      if (value !== null && value.missingSinceMs !== null) count++;
-    }
-    return count;
-  }
-
-  async #countMissingIn(partition: PartitionKey): Promise<number> {
-    let count = 0;
-    for await (const { key } of allEntries(this.#store, 'file_missing', [])) {
-      if ((await this.#store.objectsWithFile(partition, key[1] ?? '', 1)).length > 0) count++;
+    for await (const entry of allEntries(this.#store, 'file_waiting', partitionParts(partition))) {
+      const { sha256, record } = await this.#missingFile(entry);
+      if (record === null) continue;
+      if ((await this.#store.objectsWithFile(partition, sha256, 1)).length > 0) count++;
     }
     return count;
   }
@@ -191,12 +179,19 @@ export class FileLists {
   }
 
   /** Null: it has arrived meanwhile, or nothing refers to it any more. */
-  async #missingRow({ key }: Entry): Promise<FileView | null> {
-    const sha256 = key[1] ?? '';
-    const { value } = await readFile(this.#store, sha256);
-    if (value === null || value.missingSinceMs === null) return null;
-    const view = await this.#view(sha256, value, await this.#claims(sha256));
+  async #missingRow(entry: Entry): Promise<FileView | null> {
+    const { sha256, record } = await this.#missingFile(entry);
+    if (record === null) return null;
+    const view = await this.#view(sha256, record, await this.#claims(sha256));
     return view.references === 0 ? null : view;
+  }
+
+  /** Reads the file of an entry in a list of missing ones. Null: it has arrived meanwhile, or is missing since another time. */
+  async #missingFile({ key }: Entry): Promise<{ readonly sha256: string; readonly record: FileRecord | null }> {
+    const sha256 = key.at(-1) ?? '';
+    const { value } = await readFile(this.#store, sha256);
+    const isMissing = value !== null && value.missingSinceMs === Number(key.at(-2));
+    return { sha256, record: isMissing ? value : null };
   }
 
   async #rowOf(
@@ -249,10 +244,8 @@ export class FileLists {
     return count;
   }
 
-  async #claims(sha256: string): Promise<readonly ReadClaim[]> {
-    const claims: ReadClaim[] = [];
-    for await (const entry of allEntries(this.#store, 'file_claim', [sha256])) claims.push(claimOf(entry));
-    return claims;
+  #claims(sha256: string): Promise<readonly ReadClaim[]> {
+    return readClaims(this.#store, sha256);
   }
 }
 

@@ -459,7 +459,7 @@ it('[FILES-16] a file that many have sent is listed for each of them, and not fo
   expect(await filesOf('bob')).toBe(0);
 });
 
-it('[FILES-22] a receipt of a small partition does not look at all files that are missing', async () => {
+it('[FILES-33] what waits on a device or is missing in a partition is found without looking at other missing files', async () => {
   const store = openMemoryStore({ random: seededRandom(1) });
   const look = store.objectsWithFile.bind(store);
   let looks = 0;
@@ -467,14 +467,30 @@ it('[FILES-22] a receipt of a small partition does not look at all files that ar
     looks++;
     return look(...args);
   };
-  const { tidemark, refer, send } = await scene({ store: Object.assign(store, { objectsWithFile }) });
-  for (const name of ['here', 'a', 'b']) await refer({ user_id: 'ada', id: name }, name);
+  const { tidemark, refer, send, write, clock } = await scene({ store: Object.assign(store, { objectsWithFile }) });
+  const { files } = tidemark;
+  const north = groupPartition('Job', 'north');
   for (let file = 0; file < 20; file++) await refer({ source: 'Job', group: 'north', id: `${file}` }, `photo ${file}`);
   await send('here', BACKEND);
-  looks = 0;
-  expect(await tidemark.files.countMissing(userPartition('Order', 'ada'))).toBe(2);
-  expect(looks).toBe(0);
-  expect(await tidemark.files.countMissing(groupPartition('Job', 'north'))).toBe(20);
+  await refer({ user_id: 'ada', id: 'here' }, 'here');
+  const client = await write('ada', {}, 'a');
+  const looksFor = async <T>(question: Promise<T>): Promise<readonly [T, number]> => {
+    looks = 0;
+    return [await question, looks];
+  };
+  const waiting = async () => (await files.waitingOn(client, 10)).map(({ name }) => name);
+  expect(await looksFor(waiting())).toEqual([['a.jpg'], 1]);
+  expect(await looksFor(files.countMissing(userPartition('Order', 'ada')))).toEqual([1, 1]);
+  expect(await looksFor(files.countMissing(north))).toEqual([20, 20]);
+  await send('a', by('ada'));
+  await send('photo 3', BACKEND);
+  expect(await looksFor(waiting())).toEqual([[], 0]);
+  expect(await looksFor(files.countMissing(north))).toEqual([19, 19]);
+  clock.advance(1);
+  await files.lost(hash('a'));
+  expect(await looksFor(waiting())).toEqual([['a.jpg'], 1]);
+  expect(await files.countMissing(userPartition('Order', 'ada'))).toBe(1);
+  expect(await store.countEntries('file_waiting')).toBe(19 + 2);
 });
 
 it('[FILES-15] the device of a user who was deleted is not that of the next user of this login', async () => {

@@ -12,7 +12,8 @@ export interface EntryStore {
  * user [login] · client [client id] · user_client [login, client id] · source [name] · token [hash] ·
  * user_token [login, hash] · setting [name] · audit [moment] · ping [ping id] · ping_result [ping id, client id] ·
  * activity [moment and server] · file [hash] · file_claim [hash, …partition, login or nothing] ·
- * file_sender [hash, login or nothing] · file_missing [since, hash] · file_usage [login or nothing]
+ * file_sender [hash, login or nothing] · file_missing [since, hash] ·
+ * file_waiting ['client', client id, since, hash] or […partition, since, hash] · file_usage [login or nothing]
  */
 export type EntryKind =
   | 'user'
@@ -30,6 +31,7 @@ export type EntryKind =
   | 'file_claim'
   | 'file_sender'
   | 'file_missing'
+  | 'file_waiting'
   | 'file_usage';
 
 export interface EntryRef {
