@@ -72,6 +72,37 @@ it('[FILES-17] a file goes when nothing has referred to it for the grace period,
   expect(await tidemark.files.begin(again)).toBe('needed');
 });
 
+it('[FILES-34] a file at which the engine fails does not keep the collector from the others, and is tried again', async () => {
+  const { tidemark, clock, bytes, send } = await scene();
+  for (const name of ['a', 'b', 'c']) await send(name);
+  bytes.put(hash('unknown'), SIZE);
+  const broken = new Set([hash('b'), hash('unknown')]);
+  bytes.onAside = async (sha256) => {
+    if (broken.has(sha256)) throw new Error('the disk failed');
+  };
+  clock.advance(GRACE_MS);
+  const failed: string[] = [];
+  const collect = async () => {
+    let position: CollectPosition | undefined;
+    let filesRemoved = 0;
+    do {
+      const onFailed = (what: string) => failed.push(what);
+      const report: CollectReport = await tidemark.files.collect(bytes, { position, itemsMax: 2, onFailed });
+      filesRemoved += report.filesRemoved;
+      position = report.next ?? undefined;
+    } while (position !== undefined);
+    return filesRemoved;
+  };
+  expect(await collect()).toBe(2);
+  expect(new Set(failed)).toEqual(new Set([...broken].map((sha256) => `the file ${sha256}`)));
+  expect(await tidemark.files.find(hash('b'))).toMatchObject({ is_stored: true });
+  expect(await tidemark.files.usage()).toMatchObject({ files: 1 });
+  broken.clear();
+  await collect();
+  expect(bytes.files.size).toBe(0);
+  expect(await tidemark.files.usage()).toMatchObject({ files: 0 });
+});
+
 it('[FILES-17] a file that came before its object, or whose object came back, stays', async () => {
   const { tidemark, clock, send, refer, forget, collect } = await scene();
   await send('photo');

@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { FileBytes } from '../ports/file-bytes.ts';
 import type { EntryWrite, Store } from '../ports/store.ts';
 import type { Sources } from '../sources/sources.ts';
+import { CollectedBytes, type OnFailed } from './collected-bytes.ts';
 import { isStored } from './file-arrivals.ts';
 import {
   claimOf,
@@ -36,6 +37,8 @@ export interface CollectBudget {
   readonly position?: CollectPosition | undefined;
   /** Files or uploads that are looked at. */
   readonly itemsMax: number;
+  /** Called when the engine fails at a file or an upload, or at listing them; the round goes on. Absent: the round ends. */
+  readonly onFailed?: OnFailed;
 }
 
 export interface CollectReport {
@@ -82,8 +85,12 @@ export class FileCollector {
   }
 
   /** Looks at a bounded number of files. */
-  async collect(bytes: FileBytes, { position = { stage: 'unfinished' }, itemsMax }: CollectBudget) {
+  async collect(
+    engine: FileBytes,
+    { position = { stage: 'unfinished' }, itemsMax, onFailed }: CollectBudget,
+  ): Promise<CollectReport> {
     const { stage, after } = position;
+    const bytes = new CollectedBytes(engine, onFailed);
     const portion = await this.#portion(stage, bytes, { after, limit: itemsMax });
     const { after: reached, ...counts } = portion;
     const next = reached === null ? NEXT_STAGE[stage] : { stage, after: reached };
@@ -92,7 +99,7 @@ export class FileCollector {
 
   #portion(
     stage: CollectPosition['stage'],
-    bytes: FileBytes,
+    bytes: CollectedBytes,
     page: { readonly after: string | undefined; readonly limit: number },
   ): Promise<Portion> {
     switch (stage) {
@@ -107,14 +114,14 @@ export class FileCollector {
     }
   }
 
-  async #finishRemovals(bytes: FileBytes): Promise<Portion> {
+  async #finishRemovals(bytes: CollectedBytes): Promise<Portion> {
     for (const sha256 of await bytes.unfinishedRemovals()) {
       await bytes.remove(sha256, async () => isStored((await readFile(this.#store, sha256)).value));
     }
     return { after: null };
   }
 
-  async #collectFiles(bytes: FileBytes, { after, limit }: Page): Promise<Portion> {
+  async #collectFiles(bytes: CollectedBytes, { after, limit }: Page): Promise<Portion> {
     const from = after === undefined ? {} : { after: [after] };
     const entries = await this.#store.listEntries({ kind: 'file', prefix: [], limit, ...from });
     let [filesRemoved, bytesRemoved] = [0, 0];
@@ -129,7 +136,7 @@ export class FileCollector {
   }
 
   /** Returns the bytes that were removed; null: the file stays, or has no bytes. */
-  async #collectFile(bytes: FileBytes, sha256: string): Promise<number | null> {
+  async #collectFile(bytes: CollectedBytes, sha256: string): Promise<number | null> {
     let isLive = false;
     for await (const entry of allEntries(this.#store, 'file_claim', [sha256])) {
       if (await this.#keepsFile(sha256, claimOf(entry))) isLive = true;
@@ -225,7 +232,7 @@ export class FileCollector {
   }
 
   /** A file that nothing refers to is missing no longer, and goes when it has no claims and nobody has sent it of late. */
-  async #collectIdle(bytes: FileBytes, sha256: string): Promise<number | null> {
+  async #collectIdle(bytes: CollectedBytes, sha256: string): Promise<number | null> {
     const file = await readFile(this.#store, sha256);
     const { value } = file;
     if (value === null) return null;
@@ -243,7 +250,7 @@ export class FileCollector {
     return this.#remove(bytes, sha256, file.version);
   }
 
-  async #remove(bytes: FileBytes, sha256: string, version: number): Promise<number | null> {
+  async #remove(bytes: CollectedBytes, sha256: string, version: number): Promise<number | null> {
     let removed: FileRecord | null = null;
     let isAsked = false;
     const isWanted = async () => {
@@ -251,7 +258,7 @@ export class FileCollector {
       removed = await this.#markRemoved(sha256, version);
       return removed === null;
     };
-    await bytes.remove(sha256, isWanted);
+    if (!(await bytes.remove(sha256, isWanted))) return null;
     // Without bytes there was nothing to ask about.
     if (!isAsked) await isWanted();
     const record = removed as FileRecord | null;
@@ -305,7 +312,7 @@ export class FileCollector {
   }
 
   /** Removes bytes of which nothing is known, and notes that those of a missing file are here. */
-  async #collectUnknown(bytes: FileBytes, { after, limit }: Page): Promise<Portion> {
+  async #collectUnknown(bytes: CollectedBytes, { after, limit }: Page): Promise<Portion> {
     const kept = await bytes.list({ after, limit });
     // After a restore, and in a place that is new to the store, what is unknown may soon be wanted again.
     const sinceMs = (await readFilePlace(this.#store))?.sinceMs ?? 0;
@@ -317,22 +324,24 @@ export class FileCollector {
         continue;
       }
       if (this.#ports.clock.nowMs() < Math.max(storedMs, sinceMs) + this.#ports.rules.graceMs) continue;
-      await bytes.remove(sha256, async () => {
+      const isRemoved = await bytes.remove(sha256, async () => {
         const now = (await readFile(this.#store, sha256)).value;
         return now !== null && now.isRemoved !== true;
       });
+      if (!isRemoved) continue;
       filesRemoved++;
       bytesRemoved += size;
     }
     return { after: kept.length < limit ? null : (kept.at(-1)?.sha256 ?? null), filesRemoved, bytesRemoved };
   }
 
-  async #dropUploads(bytes: FileBytes, { after, limit }: Page): Promise<Portion> {
+  async #dropUploads(bytes: CollectedBytes, { after, limit }: Page): Promise<Portion> {
     const uploads = await bytes.listUploads({ after, limit });
     const nowMs = this.#ports.clock.nowMs();
     const expired = uploads.filter(({ changedMs }) => changedMs + this.#ports.rules.uploadExpiresMs <= nowMs);
-    for (const { id } of expired) await bytes.dropUpload(id);
-    return { after: uploads.length < limit ? null : (uploads.at(-1)?.id ?? null), uploadsDropped: expired.length };
+    let uploadsDropped = 0;
+    for (const { id } of expired) if (await bytes.dropUpload(id)) uploadsDropped++;
+    return { after: uploads.length < limit ? null : (uploads.at(-1)?.id ?? null), uploadsDropped };
   }
 
   #claims(sha256: string, limit: number) {

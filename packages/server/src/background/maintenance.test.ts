@@ -1,5 +1,6 @@
 import { sharedPartition, userPartition } from '@tidemark/core';
 import { memoryFileBytes, newTidemark } from '@tidemark/testing';
+import { silentLog } from '@tidemark/testing/server';
 import { expect, it } from 'vitest';
 import { Metrics } from '../telemetry/metrics.ts';
 import { collectFiles, trimPartitions } from './maintenance.ts';
@@ -61,10 +62,19 @@ it('[FILES-23] a round of the collector removes what nothing refers to, counts i
   const metrics = new Metrics();
   for (let at = 0; at < 250; at++) fileBytes.put(String(at).padStart(64, '0'), 10);
   clock.advance(2 * DAY_MS);
-  await collectFiles({ tidemark, metrics, fileBytes }, async () => false);
+  await collectFiles({ tidemark, metrics, fileBytes, log: silentLog() }, async () => false);
   expect(fileBytes.files.size).toBe(250);
-  await collectFiles({ tidemark, metrics, fileBytes });
+  const warnings: object[] = [];
+  const log = { ...silentLog(), warn: (event: string, fields?: object) => void warnings.push({ event, ...fields }) };
+  fileBytes.onAside = (sha256) => (Number(sha256) === 7 ? Promise.reject(new Error('no disk')) : Promise.resolve());
+  await collectFiles({ tidemark, metrics, fileBytes, log });
+  expect(warnings).toEqual([
+    { event: 'file_not_collected', what: `the file ${'7'.padStart(64, '0')}`, reason: 'no disk' },
+  ]);
+  expect(await readingOf(metrics, 'tidemark_files_collect_failures_total')).toBe(1);
+  fileBytes.onAside = async () => {};
+  await collectFiles({ tidemark, metrics, fileBytes, log });
   expect(fileBytes.files.size).toBe(0);
-  expect(await readingOf(metrics, 'tidemark_files_removed_total')).toBe(250);
-  expect(await readingOf(metrics, 'tidemark_files_removed_bytes_total')).toBe(2_500);
+  expect(await readingOf(metrics, 'tidemark_files_removed_total')).toBe(249);
+  expect(await readingOf(metrics, 'tidemark_files_removed_bytes_total')).toBe(2_490);
 });

@@ -148,12 +148,16 @@ async function trimExpired(
 
 /** Runs one round of the collector of files. */
 export async function collectFiles(
-  { tidemark, metrics, fileBytes }: Pick<MaintenanceParts, 'tidemark' | 'metrics' | 'fileBytes'>,
+  { tidemark, metrics, fileBytes, log }: Pick<MaintenanceParts, 'tidemark' | 'metrics' | 'fileBytes' | 'log'>,
   mayGoOn: () => Promise<boolean> = async () => true,
 ): Promise<void> {
   let position: CollectPosition | undefined;
+  const onFailed = (what: string, error: unknown) => {
+    metrics.fileNotCollected();
+    log.warn('file_not_collected', { what, reason: errorMessage(error) });
+  };
   do {
-    const report = await tidemark.files.collect(fileBytes, { position, itemsMax: FILES_PER_PORTION });
+    const report = await tidemark.files.collect(fileBytes, { position, itemsMax: FILES_PER_PORTION, onFailed });
     metrics.filesCollected(report);
     if (report.next === null) return;
     position = report.next;

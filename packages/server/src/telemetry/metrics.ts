@@ -91,6 +91,11 @@ export class Metrics {
     'Unfinished uploads of files that were dropped because no bytes came any more',
   );
 
+  readonly #filesNotCollected = this.#counter(
+    'tidemark_files_collect_failures_total',
+    'Files and uploads that the collector could not remove, because the folder or bucket failed',
+  );
+
   readonly #auditMissing = this.#counter(
     'tidemark_audit_missing_total',
     'Entries that could not be written to the audit trail; each is logged as audit_not_written',
@@ -261,6 +266,10 @@ export class Metrics {
     this.#filesRemoved.inc(report.filesRemoved);
     this.#fileBytesRemoved.inc(report.bytesRemoved);
     this.#fileUploadsDropped.inc(report.uploadsDropped);
+  }
+
+  fileNotCollected(): void {
+    this.#filesNotCollected.inc();
   }
 
   trimRound(seconds: number): void {

@@ -5,8 +5,8 @@ interface Right {
   readonly place: Place;
   sure: boolean;
   possible: boolean;
-  /** Who has referred to the file here. */
-  readonly claimants: Set<string>;
+  /** Who has referred to the file here. False: the claim may have been collected since. */
+  readonly claimants: Map<string, boolean>;
   /** Whether such a reference stands since it was made: then the backend only repeats it. */
   isUnproven: boolean;
 }
@@ -96,7 +96,7 @@ export class FileOracle {
     for (const senders of this.#sent.values()) senders.delete(user);
     for (const right of this.#rights.values()) {
       right.claimants.delete(user);
-      if ([...right.claimants].every((claimant) => claimant === BACKEND)) right.isUnproven = false;
+      if ([...right.claimants.keys()].every((claimant) => claimant === BACKEND)) right.isUnproven = false;
     }
     this.#groups.set(user, []);
   }
@@ -154,20 +154,20 @@ export class FileOracle {
 
   #claim(place: Place, file: string, login: string | null, isNew: boolean): void {
     const name = `${nameOf(place)}\n${file}`;
-    const fresh: Right = { place, sure: false, possible: false, claimants: new Set(), isUnproven: false };
+    const fresh: Right = { place, sure: false, possible: false, claimants: new Map(), isUnproven: false };
     const right = this.#rights.get(name) ?? fresh;
     this.#rights.set(name, right);
     const senders = this.#sent.get(file);
     if (login === null) {
       const hasSent = senders?.has(BACKEND) === true;
       if (!right.isUnproven || hasSent) right.possible = true;
-      const isAlone = [...right.claimants].every((claimant) => claimant === BACKEND);
+      const isAlone = [...right.claimants.keys()].every((claimant) => claimant === BACKEND);
       if (isAlone || senders?.get(BACKEND)?.sure === true) right.sure = true;
-      right.claimants.add(BACKEND);
+      right.claimants.set(BACKEND, true);
       return;
     }
     const readable = this.mayRead(login, file);
-    right.claimants.add(login);
+    right.claimants.set(login, true);
     if (senders?.has(login) || (readable.possible && !this.#isOnlyHere(place, file, login))) right.possible = true;
     if (senders?.get(login)?.sure === true) this.#prove(right);
     if (isNew && !right.possible) right.isUnproven = true;
@@ -185,8 +185,9 @@ export class FileOracle {
   /** Where nothing refers to the file, the claim may have been collected. */
   #proveAll(file: string, login: string | null): void {
     for (const [key, right] of this.#rights) {
-      if (!key.endsWith(`\n${file}`) || !right.claimants.has(login ?? BACKEND)) continue;
-      if (this.#isReferredIn(right.place, file)) this.#prove(right);
+      const isClaimed = right.claimants.get(login ?? BACKEND);
+      if (!key.endsWith(`\n${file}`) || isClaimed === undefined) continue;
+      if (isClaimed && this.#isReferredIn(right.place, file)) this.#prove(right);
       else right.possible = true;
     }
   }
@@ -205,6 +206,7 @@ export class FileOracle {
     // The claim may be collected from now on, and so may the one that proves nothing.
     right.sure = false;
     right.isUnproven = false;
+    for (const claimant of right.claimants.keys()) right.claimants.set(claimant, false);
   }
 
   #erase(place: Place, nowMs: number): void {
