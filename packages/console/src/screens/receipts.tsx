@@ -27,7 +27,7 @@ function MissingFiles({ source, count }: { readonly source: string; readonly cou
   if (count === 0) return 'all have arrived';
   const search = { show: 'missing', source };
   return (
-    <Link {...({ to: '/files', search } as { readonly to: string })}>
+    <Link className="name" {...({ to: '/files', search } as { readonly to: string })}>
       {counted(count, 'file')} {count === 1 ? 'has' : 'have'} not arrived
     </Link>
   );
