@@ -1,6 +1,7 @@
 import { buildFixture, endFixture } from './fixture.ts';
 import type { Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
+import { browserFiles } from './scenarios/browser-files.ts';
 import { browserStart } from './scenarios/browser-start.ts';
 import { browserTasks } from './scenarios/browser-tasks.ts';
 import { consoleObjects } from './scenarios/console-objects.ts';
@@ -80,6 +81,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   receipts: part('receipts and explanations', receipts),
   lists: part('a filtered, sorted list of 100,000 objects', objectLists),
   files: part('files beside bare node:http', files),
+  photos: part('photos added in Chromium while uploads hang', browserFiles, false),
   fleet: part('a fleet on Valkey or Redis', (say, size) => valkeyFleet(size, say), false),
   postgres: part('a connected Postgres database', (say, { objects }) => postgres(say, objects), false),
   sizes: part('what things take on both engines', sizes, false),

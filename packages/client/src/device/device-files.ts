@@ -83,7 +83,7 @@ export class DeviceFiles {
 
   async #open(): Promise<FileAccess> {
     const { FileAccess } = await import('../files/file-access.ts').catch((error: unknown) => {
-      throw clientError('unreachable', 'the part of the SDK that works on files could not be loaded', error);
+      throw clientError('unreachable', 'the part of the SDK for files could not be loaded', error);
     });
     return FileAccess.open(this.#host);
   }

@@ -39,7 +39,7 @@ export class FileHash {
   async hex(): Promise<string> {
     if (this.#own !== null) return this.#own.hex();
     if (this.#stepwise !== null) return this.#stepwise.hex();
-    const digest = await webCrypto()?.digest('SHA-256', await new Blob(this.#waiting).arrayBuffer());
+    const digest = await webCrypto()?.digest('SHA-256', joined(this.#waiting, this.#waitingBytes));
     return Array.from(new Uint8Array(digest ?? []), (byte) => byte.toString(16).padStart(2, '0')).join('');
   }
 
@@ -54,4 +54,15 @@ export class FileHash {
 /** Only secure pages have it, and React Native has not. */
 function webCrypto() {
   return globalThis.crypto?.subtle as typeof globalThis.crypto.subtle | undefined;
+}
+
+/** Copies the pieces. A `Blob` would send them to another process and back. */
+function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }
