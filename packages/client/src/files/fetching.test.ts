@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Device, FileReference } from '@tidemark/client';
+import type { Device, FileReference, Platform } from '@tidemark/client';
 import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FILE_REQUEST_MS_MAX, FILES_FETCHED_AT_ONCE, FILES_LOST_ASKED_EVERY_MS } from '../limits.ts';
@@ -21,6 +21,19 @@ function serve(bytes: Uint8Array): FileReference {
   return { sha256: hashOf(bytes), size: bytes.length, type: 'image/jpeg' };
 }
 
+/** The platform of the fixture with another network. */
+function platformWith(network: NonNullable<Platform['network']>): Platform {
+  const { platform } = fixture;
+  return {
+    network,
+    tabs: null,
+    nowMs: () => platform.nowMs(),
+    randomBytes: (count) => platform.randomBytes(count),
+    after: (ms, callback) => platform.after(ms, callback),
+    fetch: (url, init) => platform.fetch(url, init),
+  };
+}
+
 describe('fetching in advance', () => {
   /** A device whose objects refer to more files than are fetched at once. Their downloads stall, and `stalled` has them. */
   async function prefetching() {
@@ -36,13 +49,7 @@ describe('fetching in advance', () => {
     };
     const device = await fixture.open({
       files: { metered: false, prefetch: { Visit: 'all' } },
-      platform: {
-        network,
-        tabs: null,
-        nowMs: () => platform.nowMs(),
-        after: (ms, callback) => platform.after(ms, callback),
-        fetch: (url, init) => platform.fetch(url, init),
-      },
+      platform: platformWith(network),
     });
     // Loading the part for files takes real time, during which virtual time would pass.
     await fixture.finish(device.files.blob(serve(new Uint8Array(1))));
@@ -173,7 +180,7 @@ describe('files that the server has lost', () => {
     await fixture.finish(device.close());
   });
 
-  it('[FILES-100] a device asks at its start and not more than once in a while, and waits on a metered network', async () => {
+  it('[FILES-100] a device asks at its start, and not more than once in a while', async () => {
     const { device } = await withPhoto(true);
     const asked = () => fixture.sync.count('/files/lost');
     for (let n = 0; n < 5; n++) {
@@ -182,6 +189,23 @@ describe('files that the server has lost', () => {
       await fixture.platform.advance(1_000);
     }
     expect(asked()).toBe(1);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-100] a device does not ask while files wait for another network', async () => {
+    const { platform } = fixture;
+    let isMetered = true;
+    const network = { ...platform.network, isMetered: () => isMetered };
+    const device = await fixture.open({
+      files: { metered: false },
+      platform: platformWith(network),
+    });
+    await fixture.finish(device.files.blob(serve(new Uint8Array(5))));
+    await platform.advance(10_000);
+    expect(fixture.sync.count('/files/lost')).toBe(0);
+    isMetered = false;
+    platform.setOnline(true);
+    await platform.until(() => fixture.sync.count('/files/lost') === 1);
     await fixture.finish(device.close());
   });
 });
