@@ -1,28 +1,22 @@
 import { allEntries } from '../entries/all-entries.ts';
-import { refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FileBytes } from '../ports/file-bytes.ts';
 import type { EntryWrite, Store } from '../ports/store.ts';
 import type { Sources } from '../sources/sources.ts';
+import { ClaimCollector } from './collect-claims.ts';
 import { CollectedBytes, type OnFailed } from './collected-bytes.ts';
 import { isStored } from './file-arrivals.ts';
 import {
   claimOf,
-  claimText,
-  claimWrite,
   type FileRecord,
   fileRemovals,
   fileWrites,
-  NOBODY,
-  type ReadClaim,
   type ReadSender,
-  readClaims,
   readFile,
   readGeneration,
   readUsage,
   senderOf,
   usageWrite,
-  waitingRemovals,
 } from './file-entries.ts';
 import { readFilePlace } from './stored-files.ts';
 
@@ -78,10 +72,12 @@ const NOTHING = { filesRemoved: 0, bytesRemoved: 0, uploadsDropped: 0 };
 export class FileCollector {
   readonly #ports: FileCollectorPorts;
   readonly #store: Store;
+  readonly #claims: ClaimCollector;
 
   constructor(ports: FileCollectorPorts) {
     this.#ports = ports;
     this.#store = ports.store;
+    this.#claims = new ClaimCollector(ports);
   }
 
   /** Looks at a bounded number of files. */
@@ -139,7 +135,7 @@ export class FileCollector {
   async #collectFile(bytes: CollectedBytes, sha256: string): Promise<number | null> {
     let isLive = false;
     for await (const entry of allEntries(this.#store, 'file_claim', [sha256])) {
-      if (await this.#keepsFile(sha256, claimOf(entry))) isLive = true;
+      if (await this.#claims.keepsFile(sha256, claimOf(entry))) isLive = true;
     }
     await this.#clearSenders(sha256);
     return isLive ? this.#keepFile(sha256) : this.#collectIdle(bytes, sha256);
@@ -156,81 +152,6 @@ export class FileCollector {
     return null;
   }
 
-  /** Returns whether an object refers to the file where it was claimed. */
-  async #keepsFile(sha256: string, claim: ReadClaim): Promise<boolean> {
-    const nowMs = this.#ports.clock.nowMs();
-    if (await this.#isReferenced(sha256, claim)) {
-      await this.#keepClaim(sha256, claim);
-      return true;
-    }
-    const isGone = await this.#isGone(claim);
-    const { idleSinceMs } = claim;
-    if (!isGone && idleSinceMs !== null && nowMs < idleSinceMs + this.#ports.rules.graceMs) return false;
-    if (idleSinceMs === null) {
-      await this.#write([claimWrite(claim, { idleSinceMs: nowMs })]);
-      if (!isGone) return false;
-    }
-    return this.#dropClaim(sha256, claim);
-  }
-
-  /** Looks for a reference once more: since the claim is idle, a commit that makes one has changed it before. */
-  async #dropClaim(sha256: string, { key }: ReadClaim): Promise<boolean> {
-    const entry = await this.#store.readEntry({ kind: 'file_claim', key });
-    if (entry === null) return false;
-    const claim = claimOf(entry);
-    if (claim.idleSinceMs === null || (await this.#isReferenced(sha256, claim))) return true;
-    const removal: EntryWrite = { kind: 'file_claim', key, value: null, expect: claim.version };
-    return !(await this.#write([removal, ...(await this.#unlisted(sha256, claim))]));
-  }
-
-  /** Takes a file that is missing from the lists of a claim that goes. */
-  async #unlisted(sha256: string, going: ReadClaim): Promise<readonly EntryWrite[]> {
-    const { value } = await readFile(this.#store, sha256);
-    const since = value?.missingSinceMs ?? null;
-    if (since === null) return [];
-    const claims = await readClaims(this.#store, sha256);
-    const staying = claims.filter(({ key }) => String(key) !== String(going.key));
-    return waitingRemovals(sha256, since, { going, staying });
-  }
-
-  /** A claim of a user who was deleted becomes one of the backend, so that nothing of the user stays. */
-  async #keepClaim(sha256: string, claim: ReadClaim): Promise<void> {
-    const { login, partition, generation, key, version } = claim;
-    const isOfNobody = login !== null && (await readGeneration(this.#store, login)) !== generation;
-    if (!isOfNobody || partition.owner.kind === 'user') {
-      if (claim.idleSinceMs !== null) await this.#write([claimWrite(claim, { idleSinceMs: null })]);
-      return;
-    }
-    const ref = refs.fileClaim(sha256, partition, null);
-    const entry = await this.#store.readEntry(ref);
-    const old = entry === null ? null : claimOf(entry);
-    const isProven = claim.isProven || old?.isProven === true;
-    const own = isProven ? null : NOBODY;
-    const heir = {
-      isProven,
-      generation: old === null ? own : old.generation,
-      client: null,
-      atMs: claim.atMs,
-      idleSinceMs: null,
-    };
-    const unlisted = (await this.#unlisted(sha256, claim)).filter(({ key: [whose] }) => whose === 'client');
-    await this.#write([
-      ...unlisted,
-      { kind: 'file_claim', key, value: null, expect: version },
-      { ...ref, value: claimText(heir), expect: old?.version ?? 0 },
-    ]);
-  }
-
-  async #isReferenced(sha256: string, { partition }: ReadClaim): Promise<boolean> {
-    return (await this.#store.objectsWithFile(partition, sha256, 1)).length > 0;
-  }
-
-  /** Whether nothing can be written to the partition of a claim any more. */
-  async #isGone({ partition: { source, owner }, generation }: ReadClaim): Promise<boolean> {
-    if (!(await this.#ports.sources.has(source))) return true;
-    return owner.kind === 'user' && (await readGeneration(this.#store, owner.login)) !== generation;
-  }
-
   /** A file that nothing refers to is missing no longer, and goes when it has no claims and nobody has sent it of late. */
   async #collectIdle(bytes: CollectedBytes, sha256: string): Promise<number | null> {
     const file = await readFile(this.#store, sha256);
@@ -238,10 +159,11 @@ export class FileCollector {
     if (value === null) return null;
     if (value.isRemoved === true) {
       await this.#clearSenders(sha256);
+      await this.#claims.clearDoubts(sha256);
       await this.#write(await fileRemovals(this.#store, sha256, file));
       return null;
     }
-    const isClaimed = (await this.#claims(sha256, 1)).length > 0;
+    const isClaimed = await this.#claims.isClaimed(sha256);
     if (isClaimed || this.#ports.clock.nowMs() < value.touchedMs + this.#ports.rules.graceMs) {
       if (value.missingSinceMs !== null)
         await this.#write(await fileWrites(this.#store, sha256, file, { ...value, missingSinceMs: null }));
@@ -264,6 +186,7 @@ export class FileCollector {
     const record = removed as FileRecord | null;
     if (record === null) return null;
     await this.#clearSenders(sha256);
+    await this.#claims.clearDoubts(sha256);
     const file = await readFile(this.#store, sha256);
     if (file.value?.isRemoved === true) await this.#write(await fileRemovals(this.#store, sha256, file));
     return isStored(record) ? record.size : null;
@@ -272,7 +195,7 @@ export class FileCollector {
   /** Null: somebody has sent or claimed the file since it was read. */
   async #markRemoved(sha256: string, version: number): Promise<FileRecord | null> {
     const file = await readFile(this.#store, sha256);
-    if (file.value === null || file.version !== version || (await this.#claims(sha256, 1)).length > 0) return null;
+    if (file.value === null || file.version !== version || (await this.#claims.isClaimed(sha256))) return null;
     const { value } = file;
     const writes = await fileWrites(this.#store, sha256, file, {
       ...value,
@@ -342,10 +265,6 @@ export class FileCollector {
     let uploadsDropped = 0;
     for (const { id } of expired) if (await bytes.dropUpload(id)) uploadsDropped++;
     return { after: uploads.length < limit ? null : (uploads.at(-1)?.id ?? null), uploadsDropped };
-  }
-
-  #claims(sha256: string, limit: number) {
-    return this.#store.listEntries({ kind: 'file_claim', prefix: [sha256], limit });
   }
 
   /** False: something is not as it was read; the next round looks again. */

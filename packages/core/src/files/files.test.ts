@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Upload } from '@tidemark/protocol';
-import { newTidemark, openMemoryStore, refusalOf, seededRandom, type TestTidemark } from '@tidemark/testing';
+import {
+  memoryFileBytes,
+  newTidemark,
+  openMemoryStore,
+  refusalOf,
+  seededRandom,
+  type TestTidemark,
+} from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { Adapter } from '../ports/adapter.ts';
 import { groupPartition, userPartition } from '../ports/owner.ts';
+import type { CollectPosition } from './collect-files.ts';
 import { FILE_ARRIVAL_MS, type FileSender } from './file-arrivals.ts';
 
 const SIZE = 100;
@@ -155,6 +163,46 @@ describe('who may read a file', () => {
     await refer({ user_id: 'bob' });
     await send('photo', BACKEND);
     expect(await mayRead('bob', 'photo')).toBe(true);
+  });
+
+  it('[FILES-35] a backend that publishes what a device has written after the grace period proves nothing, before its author sends the bytes', async () => {
+    const adapter = {
+      update: async () => ({ isPushed: true }),
+      query: async () => ({ objects: {} }),
+    } as unknown as Adapter;
+    const graceMs = 3_600_000;
+    const fileRules = { quotaBytes: 10 * SIZE, graceMs, uploadExpiresMs: graceMs };
+    const { tidemark, clock, refer, send, write, mayRead } = await scene({
+      adapters: { find: () => adapter },
+      fileRules,
+    });
+    const bytes = memoryFileBytes(clock);
+    const collect = async () => {
+      let position: CollectPosition | undefined;
+      do {
+        position = (await tidemark.files.collect(bytes, { position, itemsMax: 100 })).next ?? undefined;
+      } while (position !== undefined);
+    };
+    await tidemark.sources.declare({ name: 'Visit', partition_type: 'user', adapter: 'backend' });
+    await refer({ user_id: 'ada' }, 'photo');
+    bytes.put(hash('photo'), SIZE);
+    await send('photo', by('ada'));
+    await refer({ source: 'Visit', user_id: 'bob', id: 'v1' });
+    await write('bob', { source: 'Visit', op: 'update', id: 'v1' }, 'photo');
+    for (let round = 0; round < 3; round++) {
+      await collect();
+      clock.advance(2 * graceMs);
+    }
+    await refer({ source: 'Visit', user_id: 'bob', id: 'v1' }, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(false);
+    await send('photo', by('bob'));
+    expect(await mayRead('bob', 'photo')).toBe(true);
+    for (const user of ['ada', 'bob']) await tidemark.users.delete(user);
+    for (let round = 0; round < 4; round++) {
+      await collect();
+      clock.advance(2 * graceMs);
+    }
+    expect([bytes.files.size, await tidemark.files.find(hash('photo'))]).toEqual([0, null]);
   });
 
   it('[FILES-10] objects that move to another group take their files along, and nothing that was not proven', async () => {
