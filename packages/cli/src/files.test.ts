@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Outcome, runInProcess, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { cutPartition } from './commands/files.ts';
 
 let server: TestServer;
 
@@ -49,4 +50,12 @@ it('[FILES-62] a file that cannot be read, one that is not stored and one that i
   expect(check.code).not.toBe(0);
   expect(check.out).toContain('damaged');
   expect((await tidemark('files', 'get', sha256, '--output', 'rats.txt')).err).toContain('file_not_found');
+});
+
+it('[FILES-36] a list of the objects that refer to a file says when it does not have all of a partition', () => {
+  const uses = (count: number, group: string | null) =>
+    Array.from({ length: count }, (_, index) => ({ source: 'Job', user: null, group, object_id: `${index}` }));
+  expect(cutPartition([...uses(999, 'north'), ...uses(999, null)])).toBe(null);
+  expect(cutPartition(uses(1_000, 'north'))).toBe('Job of the group north');
+  expect(cutPartition([...uses(5, 'north'), ...uses(1_000, null)])).toBe('Job');
 });

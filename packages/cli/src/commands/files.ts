@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, type ReadStream } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { TidemarkClient } from '@tidemark/backend';
-import type { FileCheck } from '@tidemark/protocol';
+import type { FileCheck, FileUse } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { allOf, given } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
@@ -16,6 +16,8 @@ import { wholeNumber } from './sources.ts';
 
 const SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 const HASH_NOTE = 'the SHA-256 of the file, as the reference and the list have it';
+/** The server names so many objects of a partition. */
+const USES_PER_PARTITION_MAX = 1_000;
 /** A file takes as long as the network needs. */
 const TRANSFER_TIMEOUT_MS = 1_800_000;
 
@@ -145,9 +147,26 @@ function addWhere(files: Command, cli: Cli): void {
     .argument('<sha256>', HASH_NOTE)
     .action(
       cli.remote(async ({ api, print }, sha256: string, _options: object) => {
-        print.table(await allOf(api.files.everyUse(sha256)), ['source', 'user', 'group', 'object_id']);
+        const uses = await allOf(api.files.everyUse(sha256));
+        print.table(uses, ['source', 'user', 'group', 'object_id']);
+        const cut = cutPartition(uses);
+        if (cut !== null)
+          cli.terminal.say(`Only ${USES_PER_PARTITION_MAX} objects of ${cut} are listed; there may be more.`);
       }),
     );
+}
+
+/** Returns whose objects are not all listed, in words. Null: all are. */
+export function cutPartition(uses: readonly FileUse[]): string | null {
+  const counts = new Map<string, number>();
+  for (const { source, user, group } of uses) {
+    const whose = user ?? (group === null ? null : `the group ${group}`);
+    const name = whose === null ? source : `${source} of ${whose}`;
+    const count = (counts.get(name) ?? 0) + 1;
+    if (count === USES_PER_PARTITION_MAX) return name;
+    counts.set(name, count);
+  }
+  return null;
 }
 
 function addVerify(files: Command, cli: Cli): void {

@@ -216,6 +216,7 @@ const where = route({
   operationId: 'filesWhere',
   scope: 'read',
   summary: 'The objects that refer to a file',
+  description: 'Of each user, group or shared source at most 1,000 objects are named.',
   params: FileParams,
   query: pageQuery('`next` of the answer', 'Inspection/anna/17', {}),
   answer: FileUses,
