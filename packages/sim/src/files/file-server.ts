@@ -8,6 +8,8 @@ import { GRACE_MS, GROUPS, type Place, type Sending, SIZE, USERS, type Written }
 
 /** Where a bug can be planted. */
 export interface FilePlant {
+  /** A new store of another engine. Absent: one in memory. */
+  readonly empty?: Store;
   readonly store?: (store: Store) => Store;
   readonly bytes?: (bytes: FileBytes) => FileBytes;
   readonly mayRead?: (mayRead: FileServer['mayRead']) => FileServer['mayRead'];
@@ -43,7 +45,7 @@ export class FileServer {
   constructor(seed: number, plant: FilePlant) {
     this.#plant = plant;
     this.#random = seededRandom(seed + 1);
-    this.#plain = openMemoryStore({ random: this.#random });
+    this.#plain = plant.empty ?? openMemoryStore({ random: this.#random });
     this.bytes = memoryFileBytes(this.clock);
     this.#engine = plant.bytes?.(this.bytes) ?? this.bytes;
     this.#tidemark = this.#start();
