@@ -14,7 +14,7 @@ function clientWithout(source: string): TidemarkClient {
     retry: { attemptsMax: 1 },
     platform: {
       fetch: async (url, init) => {
-        if (String(url).includes(source) && String(url).includes('push_objects')) throw new Error('killed');
+        if (String(url).includes(source) && /push_(?:objects|partitions)/.test(String(url))) throw new Error('killed');
         return fetch(url, init);
       },
     },

@@ -117,7 +117,7 @@ describe('restarts and heals', () => {
       timeoutMs: 120_000,
       platform: {
         fetch: async (url, init) => {
-          if (isHeld && String(url).includes('push_objects')) await held;
+          if (isHeld && /push_(?:objects|partitions)/.test(String(url))) await held;
           return fetch(url, init);
         },
       },
@@ -153,7 +153,7 @@ describe('restarts and heals', () => {
       retry: { attemptsMax: 1 },
       platform: {
         fetch: async (url, init) => {
-          const isOrders = String(url).includes(link.own('Order')) && String(url).includes('push_objects');
+          const isOrders = String(url).includes(link.own('Order')) && /push_(?:objects|partitions)/.test(String(url));
           if (!isOrders || failures > 0) return fetch(url, init);
           failures++;
           return new Response('{"code":"store_unavailable"}', {

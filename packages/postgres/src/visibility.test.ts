@@ -72,7 +72,7 @@ describe('what devices see of a table', () => {
     }));
     let pushes = 0;
     const { client, held, release } = holdingClient(
-      (url) => url.includes('push_objects') && url.includes(link.own('Ware')) && ++pushes > 1,
+      (url) => /push_(?:objects|partitions)/.test(url) && url.includes(link.own('Ware')) && ++pushes > 1,
     );
     const { pull } = await deviceOf(link, 'ada');
     link.start({ client });
@@ -109,7 +109,7 @@ describe('what devices see of a table', () => {
     await link.stop();
     await link.database.sql`SELECT pg_drop_replication_slot(${link.mapping.slot})`;
     await link.sql(`ALTER TABLE wares ADD unit text DEFAULT 'kg'`);
-    const { client, held, release } = holdingClient((url) => url.includes('push_objects'));
+    const { client, held, release } = holdingClient((url) => /push_(?:objects|partitions)/.test(url));
     link.start({ client });
     await held;
     expect(await pull({ Ware: {} })).toMatchObject({ Ware: { size: 1_500 } });
@@ -163,7 +163,7 @@ describe('what devices see of a table', () => {
       tables: { 'public.wares': { source: own('Ware'), owner: 'shared' } },
     }));
     await link.client.sources.declare({ name: link.own('Ware'), partition_type: 'app' });
-    const { client, held, release } = holdingClient((url) => url.includes('push_objects'));
+    const { client, held, release } = holdingClient((url) => /push_(?:objects|partitions)/.test(url));
     const { pull } = await deviceOf(link, 'ada');
     link.start({ client });
     await held;
@@ -177,7 +177,7 @@ describe('what devices see of a table', () => {
       tables: { 'public.wares': { source: own('Ware'), owner: 'shared' } },
     }));
     const { pull } = await deviceOf(link, 'ada');
-    link.start({ client: failingClient((url) => url.includes('push_objects')) });
+    link.start({ client: failingClient((url) => /push_(?:objects|partitions)/.test(url)) });
     expect(await link.ended()).toMatchObject({ code: 'unreachable' });
     expect(await pull({ Ware: {} })).toMatchObject({ Ware: FILLING });
     link.start({}, { tables: { 'public.tools': { source: link.own('Tool'), owner: 'shared' } } });

@@ -65,6 +65,7 @@ export type {
   MoveReport,
   Page,
   PartialError,
+  PartitionsReport,
   PartitionType,
   Problem,
   PushNotify,

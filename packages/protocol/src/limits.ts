@@ -181,6 +181,8 @@ export const ENDED_TOKENS_MS = 30 * 86_400_000;
 export const INVITE_S_MIN = 60;
 export const INVITE_S_DEFAULT = 86_400;
 export const INVITE_S_MAX = 7 * 86_400;
+/** Users or groups in one push to several. Exceeded: `limit_exceeded`. */
+export const PARTITIONS_PER_PUSH_MAX = 1_000;
 /** Uploads in one push. Exceeded: `limit_exceeded`. */
 export const UPLOADS_PER_PUSH_MAX = 1_000;
 /** The `op_id` of an upload. Exceeded: `invalid_value`. */

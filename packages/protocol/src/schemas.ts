@@ -1,4 +1,4 @@
-import { closed, count, flag, nullableText, objects, text, texts } from './annotated.ts';
+import { closed, count, flag, nullableSeq, nullableText, objects, text, texts } from './annotated.ts';
 import { type Static, Type } from './typebox.ts';
 
 /**
@@ -141,6 +141,30 @@ export const WriteReport = Type.Object(
   { ...closed, title: 'WriteReport', description: 'What a push changed.' },
 );
 export type WriteReport = Static<typeof WriteReport>;
+
+/** The result of a write to several users or groups. */
+export const PartitionsReport = Type.Object(
+  {
+    source: text('The source that was written to.', 'Order'),
+    changed: count('Objects that were created, changed or deleted, of all together.', 3),
+    unchanged: count('Objects that already were as the call wants them, of all together.', 0),
+    partitions: Type.Array(
+      Type.Object(
+        {
+          changed: count('Objects that were created, changed or deleted.', 3),
+          unchanged: count('Objects that already were as the call wants them.', 0),
+          seq: nullableSeq('The newest sequence number of the partition after the write; null: it was refused.'),
+          code: Type.Optional(text('Why nothing was written here, as a code of a refusal.', 'quota_exceeded')),
+          detail: Type.Optional(text('The same in words.', 'the quota of the group is used up')),
+        },
+        closed,
+      ),
+      { description: 'What became of each, in the order of the call.' },
+    ),
+  },
+  { ...closed, title: 'PartitionsReport', description: 'What a push to several users or groups changed.' },
+);
+export type PartitionsReport = Static<typeof PartitionsReport>;
 
 /** The result of a move between groups. */
 export const MoveReport = Type.Object(

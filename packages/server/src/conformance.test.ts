@@ -40,6 +40,7 @@ const RULES = [
   '[REST-14] push_objects and push_deletes',
   '[PG-61] push_objects with deletes',
   '[PG-62] push_objects with whole objects',
+  '[PG-347] push_partitions',
   '[REST-15] fast_insert, fast_update and fast_delete',
   '[REST-16] what a push may be',
   '[REST-17] tokens',

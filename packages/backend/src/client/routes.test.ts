@@ -131,6 +131,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'push.move': ({ push }) => push.move('{source_name}', [], { from: 'a', to: 'b' }),
   'push.text': ({ push }) => push.text('{source_name}', 'push_objects', '{}'),
   'push.objects': ({ push }) => push.objects('{source_name}', {}),
+  'push.partitions': ({ push }) => push.partitions('{source_name}', []),
   'push.deletes': ({ push }) => push.deletes('{source_name}', []),
   'push.fastInsert': ({ push }) => push.fastInsert('{source_name}', {}),
   'push.fastUpdate': ({ push }) => push.fastUpdate('{source_name}', { previous: {}, next: {} }),

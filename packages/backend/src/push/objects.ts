@@ -15,6 +15,9 @@ export type ObjectsGiven<A = Attributes> =
   | Iterable<ObjectEntry<A>>
   | AsyncIterable<ObjectEntry<A>>;
 
+/** Objects that are there already. */
+export type ObjectsNow = Exclude<ObjectsGiven, AsyncIterable<ObjectEntry>>;
+
 export type IdsGiven = Iterable<string | number> | AsyncIterable<string | number>;
 
 /** Objects or an id that are not what they should be. The message holds nothing of them but an id. */

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type MoveReport, type WriteReport } from '@tidemark/protocol';
+import { DEFAULT_LIMITS, type MoveReport, type PartitionsReport, type WriteReport } from '@tidemark/protocol';
 import { path } from '../transport/path.ts';
 import { type PushProgress, TidemarkError } from '../transport/tidemark-error.ts';
 import type { CallOptions, Transport } from '../transport/transport.ts';
@@ -11,6 +11,7 @@ import {
   type ObjectEntry,
   type Objects,
   type ObjectsGiven,
+  type ObjectsNow,
 } from './objects.ts';
 
 export interface PushOptions extends CallOptions {
@@ -31,6 +32,20 @@ export interface PushOptions extends CallOptions {
 export interface PushObjectsOptions extends PushOptions {
   /** Ids of objects to delete, in the same commit where one call holds everything. None of them is pushed as well. */
   readonly deletes?: readonly (string | number)[];
+  /** True: the objects are whole. Their attributes that are not given are removed. */
+  readonly whole?: boolean;
+}
+
+/** What is pushed to one user or group. */
+export interface PartitionChanges {
+  readonly user?: string;
+  readonly group?: string;
+  readonly objects: ObjectsNow;
+  /** Ids of objects to delete, in the same commit. None of them is pushed as well. */
+  readonly deletes?: readonly string[];
+}
+
+export interface PushPartitionsOptions extends CallOptions {
   /** True: the objects are whole. Their attributes that are not given are removed. */
   readonly whole?: boolean;
 }
@@ -105,6 +120,22 @@ export class PushCalls {
   /** Removes the attributes given that still have the value given; an object without attributes is gone. */
   fastDelete(source: string, data: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
     return this.#push(source, { operation: 'fast_delete', pieces: memberPieces(data), sections: DATA }, options);
+  }
+
+  /**
+   * Pushes to several users or groups in one call. Each is written in one commit of its own; one that is refused says so in the
+   * report, and refuses no other. More than one call can hold is refused by the server.
+   */
+  async partitions(
+    source: string,
+    partitions: readonly PartitionChanges[],
+    { whole, ...options }: PushPartitionsOptions = {},
+  ): Promise<PartitionsReport> {
+    const texts = partitions.map(partitionText);
+    const more = whole === undefined ? '' : `,"whole":${whole}`;
+    const body = `{"partitions":[${texts.join(',')}]${more}}`;
+    const where = path`/app/v1/${source}/push_partitions`;
+    return this.#api.call({ method: 'POST', path: where, body, repetition: 'harmless' }, options);
   }
 
   /** Moves objects from one group to another. A device in both has them all the time. */
@@ -202,6 +233,17 @@ async function* piecesLater<Given>(
 ) {
   for await (const one of given) yield pieceOf(one);
   yield* rest;
+}
+
+function partitionText({ user, group, objects, deletes = [] }: PartitionChanges): string {
+  const whose = { ...(user === undefined ? {} : { user_id: user }), ...(group === undefined ? {} : { group }) };
+  const members: string[] = [];
+  for (const entry of Symbol.iterator in objects ? objects : Object.entries(objects)) {
+    members.push(...memberPiece(entry).texts.filter((text) => text !== null));
+  }
+  const rest = deletes.length === 0 ? '' : `,"deletes":${JSON.stringify(deletes.map(admittedId))}`;
+  const named = Object.entries(whose).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`);
+  return `{${named.join('')}"objects":{${members.join(',')}}${rest}}`;
 }
 
 function memberPieces(objects: ObjectsGiven): Pieces {

@@ -51,7 +51,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   gte: comparison((order) => order >= 0),
   in: {
     operand: { is: Array.isArray, words: 'must be a list' },
-    test: (value, operand) => (operand as readonly JsonValue[]).some((one) => isEqual(value, one)),
+    test: (value, operand) => oneOf(operand as readonly JsonValue[])(value, operand),
   },
   prefix: {
     operand: { is: isText, words: 'must be a text' },
@@ -137,11 +137,19 @@ function conditionOf(name: string, operatorName: string, operand: JsonValue): Co
     return anywhere((operand as string).toLowerCase());
   }
   const field = fieldOf(name);
+  const test = operatorName === 'in' ? oneOf(operand as readonly JsonValue[]) : operator.test;
   return {
     wanted: typeof field === 'string' ? new Set() : new Set([field[0]]),
     ...(field === '@id' ? idsNamed(operatorName, operand) : {}),
-    matches: (object) => operator.test(object.valueOf(field), operand),
+    matches: (object) => test(object.valueOf(field), operand),
   };
+}
+
+/** A list may be long, and be compared with many objects. */
+function oneOf(operands: readonly JsonValue[]): Operator['test'] {
+  const scalars = new Set<Value>(operands.filter((one) => typeof one !== 'object' || one === null));
+  const others = operands.filter((one) => !scalars.has(one));
+  return (value) => scalars.has(value) || others.some((one) => isEqual(value, one));
 }
 
 /** An operand that is no text is no id, and matches nothing. */

@@ -3,23 +3,27 @@ import { nameProblem } from '@tidemark/protocol';
 import type { TablePlan } from '../mapping/plan.ts';
 import type { Applied, ApplyPorts, ApplyTerms } from './apply-ports.ts';
 import type { Assignment } from './assignments.ts';
+import { forEachAtOnce } from './at-once.ts';
 import { attributesOf } from './attributes.ts';
 import type { RowChange, TableChanges } from './batch.ts';
 import { decideRow, parentIds, type RowVerdict } from './decide-row.ts';
 import { readNamed } from './hidden-source.ts';
+import { type Owned, parcelsOf } from './parcels.ts';
 import type { RowProblem } from './problems.ts';
-import { type PushTarget, pushRows } from './push-rows.ts';
-import { columnsOf, isWhole, type Row } from './row.ts';
+import { type PushTarget, pushRows, pushTogether } from './push-rows.ts';
+import { bytesOf, columnsOf, isWhole, type Row } from './row.ts';
 import type { Waiting } from './waiting-rows.ts';
 
-/** Calls under way at once, each to another partition. */
-const PUSHES_AT_ONCE = 8;
+/** Calls under way at once. */
+const PUSHES_AT_ONCE = 4;
 /** The owner of rows that everybody has; no login and no group has this name. */
 const EVERYBODY = '*';
 
-interface Owned {
+/** What goes to an owner, while it is gathered. */
+interface Gathered extends Owned {
   readonly objects: Map<string, Attributes>;
   readonly deletes: Set<string>;
+  bytes: number;
 }
 
 /** Applies changes of a table whose rows become objects. */
@@ -42,7 +46,7 @@ class ObjectsApplication {
   readonly #plan: TablePlan;
   readonly #columns: readonly string[];
   readonly #terms: ApplyTerms;
-  readonly #owned = new Map<string, Owned>();
+  readonly #owned = new Map<string, Gathered>();
   readonly #assignments = new Map<string, Assignment | null>();
   readonly #toRead: string[] = [];
   readonly #moved: string[] = [];
@@ -119,18 +123,28 @@ class ObjectsApplication {
     await this.#noteUnderWay();
     const rank = ({ objects, deletes }: Owned) => (deletes.size === 0 ? 0 : objects.size > 0 ? 1 : 2);
     for (const wanted of [0, 1, 2]) {
-      const queue = [...this.#owned].filter(([, owned]) => rank(owned) === wanted).values();
-      const worker = async () => {
-        for (const [owner, owned] of queue) await this.#pushTo(owner, owned);
-      };
-      await Promise.all(Array.from({ length: PUSHES_AT_ONCE }, worker));
+      const ranked = [...this.#owned.values()].filter((owned) => rank(owned) === wanted);
+      await forEachAtOnce(parcelsOf(ranked), PUSHES_AT_ONCE, (parcel) => this.#pushParcel(parcel));
+    }
+  }
+
+  async #pushParcel(parcel: readonly Owned[]): Promise<void> {
+    const { source } = this.#plan;
+    const partitions = parcel.map((owned) => ({ ...owned, whose: this.#targetOf(owned.owner).whose }));
+    const isOne = parcel.length === 1;
+    const alone = isOne
+      ? [0]
+      : await pushTogether(this.#ports.client, { source, whole: this.#terms.isCopy }, partitions);
+    for (const index of alone) {
+      const owned = parcel[index];
+      if (owned !== undefined) await this.#pushTo(owned);
     }
   }
 
   async #noteUnderWay(): Promise<void> {
     const { label, source, sourceType } = this.#plan;
     if (this.#assignments.size === 0 || sourceType === 'shared') return;
-    const placed = [...this.#owned].flatMap(([owner, { objects }]) => {
+    const placed = [...this.#owned.values()].flatMap(({ owner, objects }) => {
       const ids = [...objects.keys()].filter((id) => this.#assignments.has(id));
       return ids.length === 0 ? [] : [{ owner, extra: null, ids }];
     });
@@ -150,7 +164,8 @@ class ObjectsApplication {
     return { toRead: this.#toRead };
   }
 
-  async #pushTo(owner: string, owned: Owned): Promise<void> {
+  async #pushTo(owned: Owned): Promise<void> {
+    const { owner } = owned;
     const { refused, isUserMissing } = await pushRows(this.#ports.client, this.#targetOf(owner), owned);
     if (isUserMissing && owned.objects.size > 0)
       this.#waits.push({ kind: 'user', table: this.#plan.label, name: owner });
@@ -168,7 +183,10 @@ class ObjectsApplication {
   /** False: a value cannot be converted. */
   #put(owner: string, id: string, row: Row): boolean {
     try {
-      this.#of(owner).objects.set(id, attributesOf(row, this.#plan.attributes, this.#ports.toJson));
+      const attributes = attributesOf(row, this.#plan.attributes, this.#ports.toJson);
+      const owned = this.#of(owner);
+      owned.objects.set(id, attributes);
+      owned.bytes += bytesOf(row);
       return true;
     } catch (error) {
       this.#refuse(id, error instanceof Error ? error.message : String(error));
@@ -203,8 +221,8 @@ class ObjectsApplication {
     return isWhole(row, this.#columns);
   }
 
-  #of(owner: string): Owned {
-    const owned = this.#owned.get(owner) ?? { objects: new Map(), deletes: new Set() };
+  #of(owner: string): Gathered {
+    const owned = this.#owned.get(owner) ?? { owner, objects: new Map(), deletes: new Set(), bytes: 0 };
     this.#owned.set(owner, owned);
     return owned;
   }

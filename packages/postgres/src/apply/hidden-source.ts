@@ -27,6 +27,7 @@ export async function readNamed(
   ids: Iterable<string>,
 ): Promise<ReadonlyMap<string, Attributes>> {
   const found = new Map<string, Attributes>();
+  // One after the other: a token may have two filtered lists under way.
   for (const some of portionsOf(ids)) {
     const filter = { '@id': { in: some } };
     const { objects } = await client.documents.objects(partition, { filter, limit: PAGE_OBJECTS });

@@ -55,6 +55,25 @@ export async function pushRows(
   }
 }
 
+/**
+ * Pushes the changes of several partitions in one call. Returns the indexes of those that were refused: nothing of them is stored,
+ * and pushing each alone says what is wrong with it.
+ */
+export async function pushTogether(
+  client: TidemarkClient,
+  { source, whole }: Pick<PushTarget, 'source' | 'whole'>,
+  partitions: readonly (PartitionChanges & Pick<PushTarget, 'whose'>)[],
+): Promise<readonly number[]> {
+  const given = partitions.map(({ whose, objects, deletes }) => ({ ...whose, objects, deletes: [...deletes] }));
+  try {
+    const report = await client.push.partitions(source, given, whole ? { whole } : {});
+    return report.partitions.flatMap(({ seq }, index) => (seq === null ? [index] : []));
+  } catch (error) {
+    if (!(error instanceof TidemarkError) || !isRefusal(error)) throw error;
+    return [...partitions.keys()];
+  }
+}
+
 async function pushHalves(
   client: TidemarkClient,
   target: PushTarget,

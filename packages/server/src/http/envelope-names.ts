@@ -2,6 +2,8 @@ import { parseJson, Refusal } from '@tidemark/protocol';
 import { ENVELOPE_NAMES_MAX } from '../limits.ts';
 
 const SHOWN_UNITS_MAX = 80;
+/** Lists of objects that have objects by id in them, where the last of two would win unnoticed. */
+const LISTS: ReadonlySet<string> = new Set(['partitions']);
 
 /**
  * Collects the member names of the outermost object of a body to find duplicates. `JSON.parse` keeps the last of two
@@ -27,6 +29,11 @@ export class EnvelopeNames {
     }
   };
 
+  /** Counts a member of an object in a list, or of an object in that, if the last field is such a list. */
+  readonly noteInnerMember = (): void => {
+    if (LISTS.has(this.#field.name)) this.#field.members++;
+  };
+
   /** Counts a member of the object in the last field. */
   readonly noteMember = (): void => {
     this.#field.members++;
@@ -37,7 +44,8 @@ export class EnvelopeNames {
     for (const { name, members } of this.#fields) {
       if (members < 2) continue;
       const value = (body as Readonly<Record<string, unknown>>)[name];
-      if (Object.keys(value as object).length !== members) return true;
+      const count = Array.isArray(value) ? membersIn(value) : Object.keys(value as object).length;
+      if (count !== members) return true;
     }
     return false;
   }
@@ -47,6 +55,22 @@ export class EnvelopeNames {
     const name = JSON.stringify(this.#duplicate.slice(0, SHOWN_UNITS_MAX).toWellFormed());
     throw new Refusal('invalid_json', `the field ${name} occurs twice`);
   }
+}
+
+/** The members of the objects in a list, and of the objects directly in those. */
+function membersIn(list: readonly unknown[]): number {
+  let count = 0;
+  for (const item of list) {
+    count += memberCount(item);
+    const inner: readonly unknown[] = typeof item === 'object' && item !== null ? Object.values(item) : [];
+    for (const value of inner) count += memberCount(value);
+  }
+  return count;
+}
+
+function memberCount(value: unknown): number {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? Object.keys(value).length : 0;
 }
 
 /** Decodes a name given as JSON text. */

@@ -35,6 +35,8 @@ export interface ParseBounds {
   readonly onName: (quoted: string) => void;
   /** Called for every member of an object in the outermost object. */
   readonly onMember?: () => void;
+  /** Called for every member of an object one or two levels deeper, as those in lists are. */
+  readonly onInnerMember?: () => void;
 }
 
 /**
@@ -48,7 +50,7 @@ export interface ParseBounds {
  * checked here. One long scalar cannot be split; it is parsed as a whole, which `parseJson` does quickly.
  */
 export function* parseIncrementally(bytes: Buffer, bounds: ParseBounds): Generator<void, unknown> {
-  const { sliceBytes, onName, onMember = () => undefined } = bounds;
+  const { sliceBytes, onName, onMember = () => undefined, onInnerMember = () => undefined } = bounds;
   const open = new OpenContainers(bytes, bounds);
   let turnAt = sliceBytes;
   let stringStart = 0;
@@ -56,6 +58,7 @@ export function* parseIncrementally(bytes: Buffer, bounds: ParseBounds): Generat
   const onColon = () => {
     if (open.depth === 1) onName(bytes.toString('utf8', stringStart, stringEnd));
     else if (open.depth === 2) onMember();
+    else if (open.depth <= 4) onInnerMember();
   };
   for (let index = 0; index < bytes.length; index++) {
     const kind = KINDS[bytes[index] as number];

@@ -47,6 +47,7 @@ export async function parseJsonBody(bytes: Buffer, bounds = DEFAULT_BODY_BOUNDS.
     sliceBytes: PARSE_SLICE_BYTES,
     onName: names.note,
     onMember: names.noteMember,
+    onInnerMember: names.noteInnerMember,
   });
   for (;;) {
     const { done, value } = parsing.next();
@@ -83,5 +84,5 @@ async function duplicateMember(bytes: Buffer): Promise<Refusal> {
     known.add(key);
     if (++count % NAMES_PER_TURN === 0) await nextTurn();
   }
-  throw new Error('a body has fewer members than names, but no duplicate name');
+  return new Refusal('duplicate_id', 'a name stands twice in an object of a list; merge both into one');
 }

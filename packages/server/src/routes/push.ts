@@ -7,6 +7,7 @@ import { documentedAs } from '../http/documented-schema.ts';
 import type { RouteContext } from '../http/route.ts';
 import { type Route, route } from '../http/route.ts';
 import { MEMBERSHIP_REFUSALS, OBJECT_REFUSALS } from '../http/route-refusals.ts';
+import { pushPartitions } from './push-partitions.ts';
 import { IgnoredToken, SourceId } from './shapes.ts';
 
 /** The members of the body are checked here, the objects by admission, which looks at every object anyway. */
@@ -182,5 +183,6 @@ export const pushRoutes = [
   push('fast_delete', 'Remove the given data', FastDeleteBody, ({ tidemark, target, observer }, body) =>
     tidemark.objects.fastDelete({ ...target, data: body.data }, observer),
   ),
+  pushPartitions,
   move,
 ];

@@ -1,4 +1,5 @@
 import { type TidemarkClient, TidemarkError } from '@tidemark/backend';
+import type { PartitionsReport } from '@tidemark/protocol';
 import type { PlantName } from './plants.ts';
 
 // Plants bugs in the connector of this process: in its client, or in classes of the built package before they are used.
@@ -56,8 +57,28 @@ function isHidden(source: string): boolean {
 
 function onPush(client: TidemarkClient, change: (push: Push, ...call: Parameters<Push>) => ReturnType<Push>): void {
   const push = client.push.objects.bind(client.push);
-  client.push.objects = (source, objects, options) =>
+  const changed: Push = (source, objects, options) =>
     isHidden(source) ? push(source, objects, options) : change(push, source, objects, options);
+  client.push.objects = changed;
+  // One after the other, so that the bug is in each of them.
+  client.push.partitions = async (source, partitions, options) => {
+    const outcomes: PartitionsReport['partitions'] = [];
+    for (const { objects, ...whose } of partitions)
+      outcomes.push(await outcomeOf(changed(source, objects, { ...whose, ...options })));
+    return { source, changed: 0, unchanged: 0, partitions: outcomes };
+  };
+}
+
+async function outcomeOf(pushed: ReturnType<Push>): Promise<PartitionsReport['partitions'][number]> {
+  try {
+    const { changed, unchanged, seq } = await pushed;
+    return { changed, unchanged, seq };
+  } catch (error) {
+    if (error instanceof TidemarkError && error.code === 'user_not_found') {
+      return { changed: 0, unchanged: 0, seq: null, code: error.code, detail: error.message };
+    }
+    throw error;
+  }
 }
 
 async function acknowledgeReceived(): Promise<void> {

@@ -16,7 +16,7 @@ const HISTORIES_DEFAULT = 50;
 /** A history takes seconds. */
 const SHRINK_RUNS_MAX = 60;
 /** Not those to the source in which the connector keeps what it must know. */
-const PUSHES = /^\/app\/v1\/(?!tidemark).*push_objects/;
+const PUSHES = /^\/app\/v1\/(?!tidemark).*push_(?:objects|partitions)/;
 /** Ends a wait for a connector that hangs. */
 const HOLD_MS_MAX = 120_000;
 

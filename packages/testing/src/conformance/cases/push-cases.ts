@@ -112,6 +112,23 @@ const both: readonly ConformanceCase[] = [
   ]),
 ];
 
+const several: readonly ConformanceCase[] = [
+  pushCase('PG-347', 'push_partitions writes each user, and refuses a wrong one alone', (target) => {
+    const { source, user } = target;
+    const send = (...partitions: readonly Body[]) => post(push(source, 'push_partitions'), { partitions });
+    const detail = `the login name must be a string`;
+    const refusal = { changed: 0, unchanged: 0, seq: null, code: 'invalid_request', detail };
+    return [
+      [
+        send({ user_id: user, objects: { 1: { a: 1 }, 2: { a: 2 } } }, { objects: {} }),
+        json({ source, changed: 2, unchanged: 0, partitions: [{ changed: 2, unchanged: 0, seq: 2 }, refusal] }),
+      ],
+      target.holds({ 1: { a: 1 }, 2: { a: 2 } }),
+      [send({ user_id: user, objects: {} }, { user_id: user, objects: {} }), refused('invalid_value', '/partitions/1')],
+    ];
+  }),
+];
+
 const fast: readonly ConformanceCase[] = [
   pushCase('REST-15', 'fast_insert replaces the object wholesale', (target) => [
     [target.send('fast_insert', { objects: { 1: { a: 1, b: 2 } } }), target.report(1, 0, 1)],
@@ -240,4 +257,4 @@ const targets: readonly ConformanceCase[] = [
   ]),
 ];
 
-export const pushCases = [...pushing, ...both, ...fast, ...targets];
+export const pushCases = [...pushing, ...both, ...several, ...fast, ...targets];
