@@ -525,6 +525,21 @@ describe('in a browser', () => {
     await page.getByText('No backups yet').waitFor();
   });
 
+  it('[CONSOLE-156] a backup says how many files of objects it keeps, and how many were missing', async () => {
+    const page = await openConsole('audit');
+    const backup = { name: '2030-01-31T03-00-00-000Z', made_at: '2030-01-31T03:00:00.000Z', bytes: 1_000 };
+    const backups = [
+      { ...backup, files: 1_234, files_wrong: 2 },
+      { ...backup, name: '2030-01-30T03-00-00-000Z', files: null, files_wrong: null },
+    ];
+    const list = { folder: '/backups', free_bytes: null, schedule: null, backups };
+    await page.route('**/rc/v1/system/backups', (route) => route.fulfill({ json: list }));
+    await page.getByRole('link', { name: 'System' }).click();
+    const table = page.getByRole('table', { name: 'Backups' });
+    await table.getByRole('row', { name: /1,234 2 missing/ }).waitFor();
+    await table.getByRole('row', { name: /not in backups/ }).waitFor();
+  });
+
   it('[CONSOLE-25] dead jobs are shown as a problem with its remedy, and all of a queue are retried or removed', async () => {
     // On the shared server the pings of other tests, which have no push service, die as well.
     const own = await startTestServer();

@@ -24,6 +24,7 @@ const COLUMNS: readonly Column<Backup>[] = [
   { title: 'Backup', cell: ({ name }) => <code className="long">{name}</code> },
   { title: 'Made', cell: ({ made_at }) => <Moment at={made_at} /> },
   { title: 'Size', cell: ({ bytes }) => bytesText(bytes), isNumber: true },
+  { title: 'Files', cell: (backup) => <FilesBeside backup={backup} /> },
   {
     title: '',
     cell: ({ name }) => (
@@ -44,6 +45,18 @@ const COLUMNS: readonly Column<Backup>[] = [
     ),
   },
 ];
+
+/** The files of objects that are kept beside a backup, and those that were gone or damaged when it was made. */
+function FilesBeside({ backup: { files, files_wrong: wrong } }: { readonly backup: Backup }) {
+  if (files === null) return 'not in backups';
+  if (wrong === null || wrong === 0) return files.toLocaleString('en');
+  return (
+    <Group gap="xs" wrap="nowrap">
+      {files.toLocaleString('en')}
+      <StateBadge tone="bad">{`${wrong.toLocaleString('en')} missing`}</StateBadge>
+    </Group>
+  );
+}
 
 /** The backups that the server holds. */
 export function Backups() {
@@ -248,7 +261,8 @@ function Download({ name }: { readonly name: string }) {
         <Stack gap="md">
           <Text size="sm">
             A tar archive with one folder, for “tidemark restore”. It holds password hashes and secrets: keep it safe.
-            For a large one, the command is better than the browser.
+            For a large one, the command is better than the browser. The files of objects are not in it: copy the folder
+            tidemark-files beside the backups, too.
           </Text>
           <Command label="curl" text={curl} />
           {error !== null && <Failure error={error} />}
