@@ -126,4 +126,34 @@ describe('users, members and rows that cannot be stored', () => {
     await link.holds({ Ware: { shared: { ...wares, w5x: { name: 'small' } } } });
     await expect.poll(kept, WAIT).toBe(0);
   });
+
+  it('[PG-348] a membership that cannot be made is reported with its row, and the others of the user are made', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        'CREATE TABLE visits (id int PRIMARY KEY, crew text)',
+        'CREATE TABLE crews (id int PRIMARY KEY, login text, crew text)',
+        // One more than a user can have.
+        `INSERT INTO crews SELECT n, '@ada', '@' || to_char(n, 'FM0000') FROM generate_series(1, 1001) n`,
+      ],
+      (own) => ({
+        tables: { 'public.visits': { source: own('Visit'), owner: { group: 'crew' } } },
+        members: { 'public.crews': { user: 'login', group: 'crew' } },
+      }),
+    );
+    await link.users('ada');
+    link.start();
+    await link.copied();
+    const count = async () => (await link.client.groups.of(link.own('ada'))).groups.length;
+    const kept = async () =>
+      (await link.client.documents.objects({ source: `tidemark.postgres.${link.name}`, group: 'problems' })).size;
+    await expect.poll(count, WAIT).toBe(1_000);
+    expect([await kept(), new Set(link.problems.map(({ table, key }) => `${table} ${key}`))]).toEqual([
+      1,
+      new Set(['public.crews 1001']),
+    ]);
+    await link.sql('DELETE FROM crews WHERE id = 1001');
+    await expect.poll(kept, WAIT).toBe(0);
+    expect(await count()).toBe(1_000);
+  });
 });

@@ -39,10 +39,12 @@ export async function applyMembers(
   return { toRead };
 }
 
+/** User → group → the rows that say so. */
+type Joined = Map<string, Map<string, string[]>>;
+
 interface MembersDecision {
   readonly newAssignments: Map<string, Assignment | null>;
-  /** User → groups. */
-  readonly joined: Map<string, Set<string>>;
+  readonly joined: Joined;
   readonly left: Member[];
   readonly toRead: string[];
   /** Rows with a name that nobody and no group can have. */
@@ -73,10 +75,15 @@ function decideMembers(
     if (reason !== null) impossible.push({ table: plan.label, key: id, reason });
     const after = reason === null ? named : null;
     left.push(...leftBy(before, after));
-    if (after !== null) joined.set(after.user, (joined.get(after.user) ?? new Set()).add(after.group));
+    if (after !== null) noteJoined(joined, after, id);
     if (after !== null || before !== undefined) newAssignments.set(id, assignmentOf(after));
   }
   return decision;
+}
+
+function noteJoined(joined: Joined, { user, group }: Member, id: string): void {
+  const groups = joined.get(user) ?? new Map<string, string[]>();
+  joined.set(user, groups.set(group, [...(groups.get(group) ?? []), id]));
 }
 
 function placedOf(id: string, before: Assignment | undefined, after: Assignment | null): readonly Placed[] {
@@ -119,24 +126,39 @@ function memberOf(assignment: Assignment | undefined): Member | null {
   return { user: assignment.owner, group: assignment.extra };
 }
 
-async function join(
-  { client, waiting }: ApplyPorts,
-  plan: MembersPlan,
-  joined: ReadonlyMap<string, ReadonlySet<string>>,
-): Promise<readonly RowProblem[]> {
+async function join(ports: ApplyPorts, plan: MembersPlan, joined: Joined): Promise<readonly RowProblem[]> {
   const problems: RowProblem[] = [];
-  for (const [user, groups] of joined) {
-    try {
-      await client.groups.add(user, [...groups]);
-    } catch (error) {
-      if (!(error instanceof TidemarkError)) throw error;
-      if (error.code === 'user_not_found') await waiting.add([{ kind: 'user', table: plan.label, name: user }]);
-      else if (error.status === 400 || error.status === 422) {
-        problems.push({ table: plan.label, key: user, reason: error.message });
-      } else throw error;
-    }
-  }
+  for (const [user, groups] of joined) problems.push(...(await joinUser(ports, plan, user, [...groups])));
   return problems;
+}
+
+/** Returns the rows whose groups are refused. When several are refused together, each half is tried by itself. */
+async function joinUser(
+  ports: ApplyPorts,
+  plan: MembersPlan,
+  user: string,
+  groups: readonly (readonly [group: string, ids: readonly string[]])[],
+): Promise<readonly RowProblem[]> {
+  const table = plan.label;
+  try {
+    await ports.client.groups.add(
+      user,
+      groups.map(([group]) => group),
+    );
+    return [];
+  } catch (error) {
+    if (!(error instanceof TidemarkError)) throw error;
+    if (error.code === 'user_not_found') {
+      await ports.waiting.add([{ kind: 'user', table, name: user }]);
+      return [];
+    }
+    if (error.status !== 400 && error.status !== 422) throw error;
+    if (groups.length === 1)
+      return groups.flatMap(([, ids]) => ids.map((key) => ({ table, key, reason: error.message })));
+  }
+  const middle = Math.ceil(groups.length / 2);
+  const first = await joinUser(ports, plan, user, groups.slice(0, middle));
+  return [...first, ...(await joinUser(ports, plan, user, groups.slice(middle)))];
 }
 
 export async function leave({ client }: Pick<ApplyPorts, 'client'>, { user, group }: Member): Promise<void> {
