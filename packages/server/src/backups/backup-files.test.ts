@@ -96,6 +96,41 @@ it('[FILES-26] a file that is stored at the moment of the copy, and one that is 
   expect(await listed()).toEqual(sorted('removed', 'new', 'newer'));
 });
 
+it('[FILES-26] the only file, which is removed at the moment of the copy, is in the backup', async () => {
+  await keep('removed');
+  const copy = async (target: string) => {
+    await store.backup(target);
+    await engine.remove(sha256Of('removed'), async () => false);
+    await tidemark.files.lost(sha256Of('removed'));
+  };
+  await backUp({ store: { backup: copy }, files }, join(parent, 'one'));
+  await removeUnneededFiles(parent, Date.now());
+  expect(await listed()).toEqual(sorted('removed'));
+});
+
+it('[FILES-26] files stay that a backup needs which began in a folder that was there, while others were removed', async () => {
+  await keep('a');
+  await keep('b');
+  await backUp({ store, files }, join(parent, 'one'));
+  rmSync(join(parent, 'one'), { recursive: true });
+  mkdirSync(join(parent, 'two'));
+  const backup = async (target: string) => {
+    rmSync(target, { recursive: true });
+    await store.backup(target);
+  };
+  const openPool = async (options: { readonly folder: string }) => {
+    const pool = await openFolderEngine(options);
+    const listPool = pool.list.bind(pool);
+    const list = async (page: Parameters<FileEngine['list']>[0]) => {
+      await backUp({ store: { backup }, files }, join(parent, 'two'));
+      return listPool(page);
+    };
+    return Object.assign(pool, { list });
+  };
+  await removeUnneededFiles(parent, Date.now(), openPool);
+  expect(await listed()).toEqual(sorted('a', 'b'));
+});
+
 it('[FILES-26] no file is removed from beside backups while another backup is made, and a dead one stops that for a day', async () => {
   await keep('a');
   await backUp({ store, files }, join(parent, 'one'));

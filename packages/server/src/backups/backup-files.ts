@@ -53,9 +53,12 @@ export async function backUp({ store, files }: BackupSource, target: string): Pr
   const pool = join(dirname(target), FILES_FOLDER);
   const making = join(pool, `${MAKING}${basename(target)}`);
   try {
-    if (await hasStoredFiles(files.store)) await copyUntilSettled(files, pool, making);
+    const hadFiles = await hasStoredFiles(files.store);
+    if (hadFiles) await copyUntilSettled(files, pool, making);
     await store.backup(target);
-    const summary = (await hasStoredFiles(files.store)) ? await copyForGood(files, pool, { making, target }) : NO_FILES;
+    // The data may call files stored that are gone by now, even all of them.
+    const hasFiles = hadFiles || (await hasStoredFiles(files.store));
+    const summary = hasFiles ? await copyForGood(files, pool, { making, target }) : NO_FILES;
     await writeFile(join(target, SUMMARY), JSON.stringify(summary), { mode: 0o600 });
     return summary;
   } finally {
@@ -126,16 +129,18 @@ export async function openFilesIn(folder: string): Promise<FileEngine | null> {
 }
 
 /** Removes the files that no backup in a folder needs. While a backup is made, none is removed. */
-export async function removeUnneededFiles(parent: string, nowMs: number): Promise<void> {
+export async function removeUnneededFiles(parent: string, nowMs: number, open = openFolderEngine): Promise<void> {
   const pool = join(parent, FILES_FOLDER);
   if (!(await exists(pool)) || (await isBeingMade(pool, nowMs))) return;
-  const known = new Set(await foldersIn(parent));
-  const engine = await openFolderEngine({ folder: pool });
-  const paths = [...known].flatMap((name) => [join(parent, name, LIST_BEFORE), join(parent, name, LIST)]);
-  const lists = await Promise.all(paths.map(openList));
-  // A backup that began meanwhile may rely on the file.
-  const isWanted = async () =>
-    (await isBeingMade(pool, nowMs)) || (await foldersIn(parent)).some((name) => !known.has(name));
+  const known = await listsIn(parent);
+  const engine = await open({ folder: pool });
+  const lists = await Promise.all([...known].map(openList));
+  // A backup that began meanwhile, also in a folder that was there, may rely on the file.
+  const isWanted = async () => {
+    if (await isBeingMade(pool, nowMs)) return true;
+    for (const path of await listsIn(parent)) if (!known.has(path)) return true;
+    return false;
+  };
   try {
     for (let after = ''; ; ) {
       const page = await engine.list({ after, limit: LISTED_AT_ONCE });
@@ -158,7 +163,6 @@ interface OrderedList {
 }
 
 async function openList(path: string): Promise<OrderedList> {
-  if (!(await exists(path))) return { has: async () => false, close: () => undefined };
   const input = createReadStream(path);
   const lines = createInterface({ input })[Symbol.asyncIterator]();
   let line = await lines.next();
@@ -177,9 +181,13 @@ async function isNeeded(lists: readonly OrderedList[], sha256: string): Promise<
   return isFound;
 }
 
-async function foldersIn(parent: string): Promise<readonly string[]> {
+/** Returns the paths of the lists in all backups of a folder. */
+async function listsIn(parent: string): Promise<ReadonlySet<string>> {
   const entries = await readdir(parent, { withFileTypes: true });
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(parent, name));
+  const paths = folders.flatMap((folder) => [join(folder, LIST_BEFORE), join(folder, LIST)]);
+  const found = await Promise.all(paths.map(exists));
+  return new Set(paths.filter((_, index) => found[index]));
 }
 
 /** What is left of a backup whose process died counts for a day. */
