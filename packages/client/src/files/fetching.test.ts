@@ -113,6 +113,20 @@ describe('bytes that are wrong', () => {
     await fixture.finish(device.close());
   });
 
+  it('[FILES-84] a reference with a wrong size does not keep the device from a file that another one names rightly', async () => {
+    const device = await fixture.open();
+    const photo = serve(new Uint8Array(9).fill(5));
+    for (const size of [12, 4]) {
+      const wrong = device.files.blob({ ...photo, size });
+      await expect(fixture.finish(wrong)).rejects.toMatchObject({ code: 'bad_answer' });
+    }
+    await expect(fixture.finish(device.files.blob({ ...photo, size: 12 }))).rejects.toMatchObject({
+      code: 'bad_answer',
+    });
+    expect((await fixture.finish(device.files.blob(photo))).size).toBe(9);
+    await fixture.finish(device.close());
+  });
+
   it('[FILES-99] a file whose bytes were damaged on the device is fetched again when it is shown', async () => {
     const store = memoryStore();
     const device = await fixture.open({ store });

@@ -83,6 +83,11 @@ export class FileBodies {
   }
 }
 
+/** The pieces that there may be of a file that is not complete, whatever size its reference says. */
+export function writtenBody({ body, size, bytes }: FileRow): FileBody {
+  return { body, size: Math.min(size, bytes + FILE_PIECE_BYTES) };
+}
+
 export function pieceCount(bytes: number): number {
   return Math.ceil(bytes / FILE_PIECE_BYTES);
 }

@@ -1,7 +1,7 @@
 import type { FileWorkParts } from '../engine/file-work.ts';
 import { FILE_CACHE_BYTES_DEFAULT, FILE_USED_EVERY_MS } from '../limits.ts';
 import { FILE, type FileRow, fileRow, fileRows, putFileRow } from '../state/file-rows.ts';
-import type { FileBodies } from './file-bodies.ts';
+import { type FileBodies, writtenBody } from './file-bodies.ts';
 
 /**
  * Files that the server has, too. Beyond the limit those that were used longest ago are deleted, and never one that waits to be sent,
@@ -48,7 +48,7 @@ export class FileCache {
         // It may have been added again meanwhile.
         if (row === undefined || row.waitsSinceMs !== undefined || row.body !== (body ?? row.body)) return [];
         tx.delete('facts', [FILE, sha256]);
-        return [row];
+        return [writtenBody(row)];
       }),
     );
     await this.#bodies.delete(gone);

@@ -7,7 +7,7 @@ import { FILES, type FileRow, fileRow, putFileRow } from '../state/file-rows.ts'
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { fetchPiece } from './download-file.ts';
 import type { FileBoard } from './file-board.ts';
-import { type FileBodies, type FileBody, pieceCount } from './file-bodies.ts';
+import { type FileBodies, type FileBody, pieceCount, writtenBody } from './file-bodies.ts';
 import { FileHash } from './file-hash.ts';
 import { mayUseNetwork } from './file-uploads.ts';
 import { type Attempt, TransferQueue } from './transfer-queue.ts';
@@ -104,7 +104,7 @@ export class FileDownloads {
   }
 
   async #fetch(sha256: string, { signal, onAdvance }: Attempt): Promise<void> {
-    const { data, sessions, network } = this.#parts.parts;
+    const { sessions, network } = this.#parts.parts;
     const [wanted, session] = [this.#wanted.get(sha256), sessions.current()];
     if (wanted === undefined || session === null) return;
     signal.addEventListener('abort', () => this.#parts.board.end(sha256));
@@ -112,7 +112,7 @@ export class FileDownloads {
     const scope = { userId: session.userId, clientId: session.clientId, signal };
     // A file without bytes is complete from the beginning.
     if (wanted.reference.size === 0) await this.#verify(sha256, { size: 0, body: '' });
-    let row = fileRow(data.replica.reader, sha256) ?? (await this.#begin(wanted.reference, scope));
+    let row = await this.#begin(wanted.reference, scope);
     while (row.bytes < row.size) {
       this.#parts.board.show(sha256, 'downloading', row.bytes / row.size);
       row = await this.#fetchNext(sha256, row, caller, scope);
@@ -122,21 +122,27 @@ export class FileDownloads {
     this.#parts.onFetched();
   }
 
-  #begin({ sha256, size, type, name }: FileReference, scope: WorkScope): Promise<FileRow> {
-    const { data } = this.#parts.parts;
+  /** Returns the row of a file that is to be fetched, or goes on being fetched. */
+  async #begin({ sha256, size, type, name }: FileReference, scope: WorkScope): Promise<FileRow> {
+    const { bodies, parts } = this.#parts;
+    const { replica, platform } = parts.data;
+    const found = fileRow(replica.reader, sha256);
+    if (found !== undefined && mayGoOn(found, size)) return found;
     const named = name === undefined ? { type } : { type, name };
-    const row = { size, ...named, body: this.#parts.bodies.newBody(), bytes: 0, usedAtMs: data.platform.nowMs() };
-    return transactIn(data.replica, scope, (tx) => {
+    const row = { size, ...named, body: bodies.newBody(), bytes: 0, usedAtMs: platform.nowMs() };
+    const { begun, other } = await transactIn(replica, scope, (tx) => {
       // The app may have added the file itself meanwhile.
       const known = fileRow(tx, sha256);
-      if (known !== undefined) return known;
+      if (known !== undefined && mayGoOn(known, size)) return { begun: known };
       const state = tx.get('facts', FILES);
       // The files of an earlier user are not deleted yet.
       if (state === 'clear') throw unwanted();
       if (state === undefined) tx.put('facts', FILES, 'used');
       putFileRow(tx, sha256, row);
-      return row;
+      return { begun: row, other: known };
     });
+    if (other !== undefined) await bodies.delete([writtenBody(other)]);
+    return begun;
   }
 
   async #fetchNext(
@@ -200,6 +206,11 @@ export class FileDownloads {
     this.#wanted.delete(sha256);
     return false;
   }
+}
+
+/** A file that is not complete may have been begun for a reference with a wrong size, with which it never would be. */
+function mayGoOn(row: FileRow, size: number): boolean {
+  return row.bytes === row.size || row.size === size;
 }
 
 /** Statuses of answers that are different later. */
