@@ -62,6 +62,8 @@ class SqliteStore implements LocalStore {
   readonly #driver: SqliteDriver;
   /** Whether commits are flushed to the disk one by one. */
   #isFlushing = true;
+  /** Whether deleted bytes are still in the log that must not be. */
+  #mustScrub = false;
   #isClosed = false;
 
   constructor(driver: SqliteDriver) {
@@ -114,9 +116,16 @@ class SqliteStore implements LocalStore {
         if (removed.length > 0) await this.#driver.run(REMOVE, [JSON.stringify(removed)]);
         if (kept.length > 0) await this.#driver.run(PUT, [JSON.stringify(kept)]);
       });
-      // What was deleted is still in the log.
-      if (scrubs) await this.#driver.all('PRAGMA wal_checkpoint(TRUNCATE)', []);
+      // The transaction is durable whatever becomes of this, so the next commit tries again.
+      this.#mustScrub ||= scrubs;
+      if (this.#mustScrub) await this.#scrub().catch(() => undefined);
     });
+  }
+
+  /** What was deleted is still in the log. */
+  async #scrub(): Promise<void> {
+    const busy = await this.#number('PRAGMA wal_checkpoint(TRUNCATE)', 'busy');
+    this.#mustScrub = busy !== 0;
   }
 
   async close(): Promise<void> {
