@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { userPartition } from '../ports/owner.ts';
 import type { CollectPosition, CollectReport } from './collect-files.ts';
 import type { FileSender } from './file-arrivals.ts';
+import { writeFilePlace } from './stored-files.ts';
 
 const HOUR_MS = 3_600_000;
 const GRACE_MS = 24 * HOUR_MS;
@@ -138,6 +139,17 @@ it('[FILES-18] a reference that is committed while the file is removed keeps it'
   expect(await tidemark.files.mayRead('ada', hash('photo'))).toMatchObject({ isStored: true });
 });
 
+it('[FILES-18] a file that is sent again while it is out of the way of its removal stays', async () => {
+  const { tidemark, clock, bytes, send, collect } = await scene();
+  await send('photo');
+  clock.advance(GRACE_MS);
+  bytes.onAside = () => send('photo');
+  expect(await collect()).toEqual(NOTHING);
+  expect(bytes.files.has(hash('photo'))).toBe(true);
+  expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: true });
+  expect(await tidemark.files.usage()).toMatchObject({ files: 1, bytes: SIZE });
+});
+
 it('[FILES-18] a file that is sent, or referred to, when its removal has been decided is missing and sent again', async () => {
   const { tidemark, clock, bytes, send, refer, collect } = await scene();
   await send('photo');
@@ -207,6 +219,17 @@ it('[FILES-19] bytes of which nothing is known go after the grace period, and th
   clock.advance(GRACE_MS);
   expect(await collect()).toEqual(ONE_FILE);
   expect([...bytes.files.keys()]).toEqual([hash('photo')]);
+});
+
+it('[FILES-27] bytes of which the data knows nothing stay for the grace period after a restore, or in another place', async () => {
+  const { store, clock, bytes, collect } = await scene();
+  bytes.put(hash('unknown'), SIZE);
+  clock.advance(GRACE_MS);
+  await writeFilePlace(store, { id: 'another', place: '/another/place' }, clock.nowMs());
+  clock.advance(GRACE_MS - 1);
+  expect(await collect()).toEqual(NOTHING);
+  clock.advance(1);
+  expect(await collect()).toEqual(ONE_FILE);
 });
 
 it('[FILES-19] a file that never came and that nothing refers to is missing no longer', async () => {

@@ -227,6 +227,15 @@ describe('who may read a file', () => {
     expect(await mayRead('bob', 'photo')).toBe(false);
   });
 
+  it('[FILES-6] the next user of a login cannot read what the one before has sent, by a reference of their own', async () => {
+    const { tidemark, send, write, mayRead } = await scene();
+    await send('photo', by('bob'));
+    await tidemark.users.delete('bob');
+    await tidemark.users.create({ attributes: { login: 'bob', password: 'long enough' } });
+    await write('bob', {}, 'photo');
+    expect(await mayRead('bob', 'photo')).toBe(false);
+  });
+
   it('[FILES-5] a file with many references is found by the partitions of its reader', async () => {
     const { tidemark, refer, send, mayRead } = await scene();
     for (let at = 0; at < 120; at++) {
@@ -362,6 +371,18 @@ describe('sending files', () => {
     expect(await begin('three', 2 * SIZE)).toBe('needed');
   });
 
+  it('[FILES-14] a file that an earlier user of this login has sent needs room in the quota of the next one', async () => {
+    const fileRules = { quotaBytes: SIZE, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
+    const { tidemark, send } = await scene({ fileRules });
+    await send('photo', by('ada'));
+    await tidemark.users.delete('ada');
+    await tidemark.users.create({ attributes: { login: 'ada', password: 'long enough' } });
+    await send('plan', by('ada'));
+    const photo = { sha256: hash('photo'), size: SIZE, by: by('ada') };
+    expect(await refusalOf(tidemark.files.begin(photo))).toBe('quota_exceeded');
+    expect(await refusalOf(tidemark.files.arriving(photo))).toBe('quota_exceeded');
+  });
+
   it('[FILES-32] of uploads that end at the same moment only so many pass as the quota has room for', async () => {
     const quotaBytes = 2 * SIZE;
     const fileRules = { quotaBytes, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
@@ -406,6 +427,22 @@ describe('sending files', () => {
     await tidemark.files.arriving(arrival);
     await tidemark.users.delete('ada');
     expect(await refusalOf(tidemark.files.stored(arrival))).toBe('user_not_found');
+  });
+
+  it('[FILES-13] a user who is deleted at the moment at which a file becomes stored again has sent nothing', async () => {
+    const { tidemark, store, send } = await scene();
+    const arrival = { sha256: hash('photo'), size: SIZE, by: by('ada') };
+    await send('photo', by('ada'));
+    await tidemark.files.lost(hash('photo'));
+    await tidemark.files.arriving(arrival);
+    const { writeEntries } = store;
+    store.writeEntries = async (given) => {
+      store.writeEntries = writeEntries;
+      await tidemark.users.delete('ada');
+      return writeEntries.call(store, given);
+    };
+    expect(await refusalOf(tidemark.files.stored(arrival))).toBe('user_not_found');
+    expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: false });
   });
 });
 

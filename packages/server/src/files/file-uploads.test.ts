@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
 import { type FileEngine, FileFault, openFolderEngine } from '@tidemark/files';
 import { newTidemark, refusalOf, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { UPLOAD_IDLE_MS } from '../limits.ts';
+import { FILE_TRANSFERS_PER_CALLER_MAX, UPLOAD_IDLE_MS } from '../limits.ts';
 import { BackendFiles } from './backend-files.ts';
+import { FileLinks } from './file-links.ts';
+import { FileTransfers } from './file-transfers.ts';
 import { FileUploads } from './file-uploads.ts';
 
 const BYTES = Buffer.from('a photo of a hundred bytes'.padEnd(100, '.'));
@@ -33,7 +36,13 @@ async function scene(changed: Partial<FileEngine> = {}) {
     await uploads.begin(device(user), sha256, bytes.length);
     return uploads.append(device(user), sha256, { offset: 0, checksum: undefined, body: Readable.from([bytes]) });
   };
-  return { tidemark, clock, uploads, backend: new BackendFiles(parts), send };
+  const links = new FileLinks({
+    secret: async () => 'secret',
+    serverUrl: () => 'http://localhost',
+    nowMs: clock.nowMs,
+  });
+  const transfers = new FileTransfers({ ...parts, quotaBytes: 100, catalogue: tidemark.files, linkS: 0, links });
+  return { tidemark, clock, uploads, backend: new BackendFiles(parts), transfers, send };
 }
 
 function signal() {
@@ -55,6 +64,8 @@ function bound(of: FileEngine): Partial<FileEngine> {
     'listUploads',
     'write',
     'stat',
+    'read',
+    'remove',
   ] as const;
   return Object.fromEntries(names.map((name) => [name, of[name].bind(of)]));
 }
@@ -79,6 +90,89 @@ it('[FILES-46] a file that is taken for a damaged one while it is stored is here
   expect(await send('ada')).toMatchObject({ offset: 100 });
   expect(await engine.stat(SHA256)).toMatchObject({ size: 100 });
   expect(await engine.listUploads({ limit: 1 })).toEqual([]);
+});
+
+it('[FILES-32] an upload whose bytes turn out to be others gives its room in the quota back', async () => {
+  const { uploads, send } = await scene();
+  await uploads.begin(device('ada'), UNKNOWN, 100);
+  const wrong = { offset: 0, checksum: undefined, body: Readable.from([BYTES]) };
+  expect(await refusalOf(uploads.append(device('ada'), UNKNOWN, wrong))).toBe('file_hash_mismatch');
+  expect(await send('ada')).toMatchObject({ offset: 100 });
+});
+
+it('[FILES-41] an upload whose bytes still arrive is not taken over by another call', async () => {
+  const handled = new PassThrough({ objectMode: true });
+  const append: FileEngine['append'] = (id, offset, { chunks, checksum }) => {
+    const noted = async function* () {
+      for await (const chunk of chunks) {
+        handled.write('chunk');
+        yield chunk;
+      }
+    };
+    return engine.append(id, offset, { chunks: noted(), checksum });
+  };
+  const { clock, uploads } = await scene({ append });
+  await uploads.begin(device('ada'), SHA256, 100);
+  const body = new PassThrough();
+  const first = uploads.append(device('ada'), SHA256, { offset: 0, checksum: undefined, body });
+  for (const end of [50, 75]) {
+    const isHandled = once(handled, 'data');
+    body.write(BYTES.subarray(end === 50 ? 0 : 50, end));
+    await isHandled;
+    clock.advance(UPLOAD_IDLE_MS - 1);
+  }
+  const second = uploads.append(device('ada'), SHA256, {
+    offset: 0,
+    checksum: undefined,
+    body: Readable.from([BYTES]),
+  });
+  expect(await refusalOf(second)).toBe('upload_locked');
+  body.end(BYTES.subarray(75));
+  expect(await first).toMatchObject({ offset: 100 });
+});
+
+it('[FILES-46] a damaged file that is sent again just before its removal is here afterwards', async () => {
+  let sendAgain = async (): Promise<unknown> => undefined;
+  const remove: FileEngine['remove'] = async (sha256, isWanted) => {
+    await sendAgain();
+    return engine.remove(sha256, isWanted);
+  };
+  // The bytes are wrong the first time that they are read.
+  let reads = 0;
+  const read: FileEngine['read'] = async function* (sha256, range) {
+    if (reads++ === 0) yield Buffer.from('damaged');
+    else yield* engine.read(sha256, range);
+  };
+  const { tidemark, transfers, send } = await scene({ remove, read });
+  await send('ada');
+  sendAgain = () => send('ada');
+  expect(await transfers.verify(SHA256)).toEqual({ size: 100, problem: 'damaged' });
+  expect(await engine.stat(SHA256)).toMatchObject({ size: 100 });
+  expect(await tidemark.files.find(SHA256)).toMatchObject({ is_stored: true });
+});
+
+it('[FILES-101] a caller has so many transfers at once and no more, and those that were refused or have ended do not count', async () => {
+  const { transfers, send } = await scene();
+  await send('ada');
+  const open = (sha256: string) =>
+    transfers.sendTo('backend', () => transfers.openAny(sha256, { method: 'GET', headers: {} }));
+  for (let at = 0; at <= FILE_TRANSFERS_PER_CALLER_MAX; at++) {
+    expect(await refusalOf(open(UNKNOWN))).toBe('file_not_found');
+  }
+  const ends: (() => void)[] = [];
+  for (let at = 0; at < FILE_TRANSFERS_PER_CALLER_MAX; at++) ends.push((await open(SHA256)).onEnd);
+  expect(await refusalOf(open(SHA256))).toBe('rate_limited');
+  expect(
+    await transfers.within(
+      'another',
+      () => false,
+      async () => 'done',
+    ),
+  ).toBe('done');
+  ends[0]?.();
+  ends[0]?.();
+  await open(SHA256);
+  expect(await refusalOf(open(SHA256))).toBe('rate_limited');
 });
 
 it('[FILES-50] a device that asks again while its upload is finished for long learns that it is', async () => {

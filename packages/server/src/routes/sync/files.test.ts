@@ -227,6 +227,7 @@ describe('downloads of devices', () => {
     const sha256 = await uploadReferred(newBytes('secret '));
     const replies = [
       await download(other, sha256),
+      await download(other, sha256, { 'if-none-match': `"${sha256}"` }),
       await download(other, sha256Of('nothing')),
       await download(other, 'x'),
     ];
