@@ -97,15 +97,20 @@ export class FileArrivals {
     });
   }
 
-  /** Gives back the room that a file had which is not stored after all. */
+  /** Gives back the room of a file that is not stored after all, unless another upload of it goes on. */
   async failed({ sha256, by }: FileArrival): Promise<void> {
     const login = loginOf(by);
     if (login === null) return;
     await this.#countInTurn(async () => {
       const usage = await readUsage(this.#store, login);
       const arriving = usage.value?.arriving ?? {};
-      if (!Object.hasOwn(arriving, sha256)) return true;
-      return this.#write([arrivingWrite(login, usage, withoutFile(arriving, sha256))]);
+      const file = arriving[sha256];
+      if (file === undefined) return true;
+      const others = withoutFile(arriving, sha256);
+      const uploads = (file.uploads ?? 1) - 1;
+      return this.#write([
+        arrivingWrite(login, usage, uploads === 0 ? others : { ...others, [sha256]: { ...file, uploads } }),
+      ]);
     });
   }
 
@@ -245,7 +250,9 @@ export class FileArrivals {
     const used = Object.values(others).reduce((sum, file) => sum + file.size, usage.bytes);
     const { quotaBytes } = this.#ports;
     if (used + size <= quotaBytes) {
-      const arriving = { ...others, [sha256]: { size, untilMs: nowMs + FILE_ARRIVAL_MS } };
+      const same = usage.arriving[sha256];
+      const uploads = same === undefined ? 1 : (same.uploads ?? 1) + 1;
+      const arriving = { ...others, [sha256]: { size, uploads, untilMs: nowMs + FILE_ARRIVAL_MS } };
       return [arrivingWrite(login, { value: usage, version }, arriving)];
     }
     const detail =

@@ -57,6 +57,8 @@ export interface FileUsage {
 /** Room in the quota for a file that becomes stored now. */
 export interface ArrivingFile {
   readonly size: number;
+  /** Uploads of the file that end now: the room is kept until the last of them has failed. Absent: one. */
+  readonly uploads?: number;
   /** Whatever has become of it, the room is free then. */
   readonly untilMs: number;
 }

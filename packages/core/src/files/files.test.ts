@@ -408,6 +408,20 @@ describe('sending files', () => {
     expect(await files.usage()).toMatchObject({ files: 2, bytes: quotaBytes });
   });
 
+  it('[FILES-32] an upload that fails takes no room from another one of the same file that goes on', async () => {
+    const fileRules = { quotaBytes: SIZE, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
+    const { files } = (await scene({ fileRules })).tidemark;
+    const arrival = (name: string) => ({ sha256: hash(name), size: SIZE, by: by('ada') });
+    await files.arriving(arrival('one'));
+    await files.arriving(arrival('one'));
+    await files.failed(arrival('one'));
+    expect(await refusalOf(files.arriving(arrival('two')))).toBe('quota_exceeded');
+    await files.failed(arrival('one'));
+    await files.arriving(arrival('two'));
+    await files.stored(arrival('two'));
+    expect(await refusalOf(files.arriving(arrival('one')))).toBe('quota_exceeded');
+  });
+
   it('[FILES-13] a user beyond the quota who only knows a hash is not told whether the file is here', async () => {
     const fileRules = { quotaBytes: SIZE, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
     const { tidemark, send } = await scene({ fileRules });
