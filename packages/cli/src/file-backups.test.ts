@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readFilePlace } from '@tidemark/core';
 import { compose } from '@tidemark/server';
+import { openStore } from '@tidemark/server/open-engines';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { logIn, type Outcome, runInProcess, silentLog, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -78,6 +80,19 @@ it('[FILES-27] a backup has the files beside it, verify reads them, and a restor
 it('[FILES-27] a restore leaves the files in the data folder where they are', async () => {
   expect(await answer('restore', 'nightly/one', '--data', 'data', '--yes')).toMatchObject({ files: { copied: 0 } });
   expect([...(await filesIn('data/files'))].sort()).toEqual([sha256Of(BOW), sha256Of(STERN)].sort());
+});
+
+it('[FILES-27] files that came after a backup without files stay for the grace period from the restore on', async () => {
+  await withServer('early', async () => undefined);
+  await answer('backup', 'early-backups/one', '--data', 'early');
+  await put('early', BOW);
+  const beforeMs = Date.now();
+  expect(await answer('restore', 'early-backups/one', '--data', 'early', '--yes')).toMatchObject({ files: null });
+  const store = await openStore(testConfig(at('early')));
+  const place = await readFilePlace(store);
+  await store.close();
+  expect(place?.sinceMs).toBeGreaterThanOrEqual(beforeMs);
+  expect(await filesIn('early/files')).toEqual([sha256Of(BOW)]);
 });
 
 it('[FILES-28] verify names each missing and each damaged file, of data and of a backup', async () => {

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { hasStoredFiles } from '@tidemark/core';
+import { hasStoredFiles, readFilePlace, type Store, writeFilePlace } from '@tidemark/core';
 import { openFilesBeside } from '@tidemark/server/backups/backup-files';
 import type { Config } from '@tidemark/server/config/config';
 import { openFileEngine } from '@tidemark/server/files/open-file-engine';
@@ -116,7 +116,7 @@ async function requireSound(config: Config, staging: string, backup: string): Pr
 async function restoreFiles(config: Config, staging: string, request: Restore): Promise<SettledFiles | null> {
   const { backup, folder, filesFolder, isMissingAccepted } = request;
   return withStore(config, staging, async (store) => {
-    if (!(await hasStoredFiles(store))) return null;
+    if (!(await hasStoredFiles(store))) return keepUnknown(store);
     const from = filesFolder === null ? await openFilesBeside(backup) : await openNamedFiles(filesFolder);
     const to = await openFileEngine(config);
     const settled = await settleFiles({ config, store, from, to, isMissingAccepted });
@@ -124,6 +124,13 @@ async function restoreFiles(config: Config, staging: string, request: Restore): 
     if (config.files.s3 === null) giveTo(ownerOf(folder), to.place);
     return settled;
   });
+}
+
+/** Files that came after the backup stay for the grace period from now on, as they do beside those of a backup. */
+async function keepUnknown(store: Store): Promise<null> {
+  const known = await readFilePlace(store);
+  if (known !== null) await writeFilePlace(store, known, Date.now());
+  return null;
 }
 
 interface Restored {
