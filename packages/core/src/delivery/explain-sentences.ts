@@ -31,16 +31,22 @@ function deletedAt(facts: ExplainFacts): string {
 function missingFile({ missingFiles }: ExplainFacts): string {
   const [file] = missingFiles;
   if (file === undefined) return 'no missing file.';
-  const { sha256, name, size, missing_since, devices } = file;
+  const { sha256, name, size, missing_since, devices, senders } = file;
   const [device] = devices;
   const what = `the file ${JSON.stringify(name ?? sha256)} of ${size} bytes`;
   const since = missing_since === null ? '' : ` since ${missing_since}`;
   const others = missingFiles.length === 1 ? '' : ` So are ${missingFiles.length - 1} more.`;
   const who =
     device === undefined
-      ? 'and nobody has sent it'
-      : `and the device ${device.client_id} of ${JSON.stringify(device.user_id)}, which refers to it, has not sent it`;
-  return `${what}: it is missing${since}, ${who}.${others}`;
+      ? null
+      : `the device ${device.client_id} of ${JSON.stringify(device.user_id)}, which refers to it,`;
+  // Somebody had sent the bytes, so they were here.
+  if (senders.length > 0) {
+    const lost = `${what}: it was sent, and the server has lost its bytes; it is missing${since}`;
+    return who === null ? `${lost}.${others}` : `${lost}, and ${who} is asked for it again.${others}`;
+  }
+  const unsent = who === null ? 'nobody has sent it' : `${who} has not sent it`;
+  return `${what}: it is missing${since}, and ${unsent}.${others}`;
 }
 
 type Sentence = (facts: ExplainFacts, since: CommitInterval | null) => string;

@@ -637,6 +637,11 @@ describe('what is known of missing files', () => {
     expect(sentence).toContain(`and the device ${client} of "ada", which refers to it, has not sent it`);
     await send('photo', by('ada'));
     expect(await explained()).toMatchObject({ verdict: 'current', evidence: { missing_files: [] } });
+    await tidemark.files.lost(hash('photo'));
+    const { sentence: afterLoss } = await explained();
+    expect(afterLoss).toContain('was sent, and the server has lost its bytes');
+    expect(afterLoss).toContain(`the device ${client} of "ada", which refers to it, is asked for it again`);
+    expect(afterLoss).not.toContain('has not sent it');
   });
 
   it('[FILES-22] a receipt counts the files of its partition that have not arrived', async () => {
