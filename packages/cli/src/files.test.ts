@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeUser, openDevice } from '@tidemark/testing';
 import { type Outcome, runInProcess, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { cutPartition } from './commands/files.ts';
@@ -50,6 +51,20 @@ it('[FILES-62] a file that cannot be read, one that is not stored and one that i
   expect(check.code).not.toBe(0);
   expect(check.out).toContain('damaged');
   expect((await tidemark('files', 'get', sha256, '--output', 'rats.txt')).err).toContain('file_not_found');
+});
+
+it('[FILES-60] a list of missing files says since when, and which device has them', async () => {
+  expect((await tidemark('sources', 'declare', 'Visit')).code).toBe(0);
+  await makeUser(server, 'ada');
+  const device = await openDevice(server, 'ada');
+  const photo = { $file: { sha256: createHash('sha256').update('roof').digest('hex'), size: 4, type: 'image/jpeg' } };
+  const changes = [{ op_id: '1', source: 'Visit', op: 'create', id: '1', attributes: { photo } }];
+  await device.api.post('/sync/v1/push', { client_id: device.id, changes });
+  const [header = '', row = ''] = (await tidemark('files', 'list', '--missing')).out.split('\n');
+  expect(header.split(/ {2,}/)).toEqual(['SHA256', 'SIZE', 'TYPE', 'NAME', 'MISSING_SINCE', 'DEVICES', 'REFERENCES']);
+  expect(row).toMatch(new RegExp(`^${photo.$file.sha256} +4 +image/jpeg +- +20\\S+Z +ada on ${device.id} +1$`));
+  const json = await tidemark('files', 'list', '--missing', '--json');
+  expect(JSON.parse(json.out)).toMatchObject([{ devices: [{ user_id: 'ada', client_id: device.id }] }]);
 });
 
 it('[FILES-36] a list of the objects that refer to a file says when it does not have all of a partition', () => {

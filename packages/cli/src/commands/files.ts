@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, type ReadStream } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { TidemarkClient } from '@tidemark/backend';
-import type { FileCheck, FileUse } from '@tidemark/protocol';
+import type { FileCheck, FileUse, ListedFile } from '@tidemark/protocol';
 import type { Command } from 'commander';
 import { allOf, given } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
@@ -106,6 +106,14 @@ async function* checked(bytes: AsyncIterable<Uint8Array>, sha256: string): Async
   if (hash.digest('hex') !== sha256) throw new CliFailure(`the bytes of ${sha256} are damaged; nothing was written`);
 }
 
+const MISSING_COLUMNS = ['sha256', 'size', 'type', 'name', 'missing_since', 'devices', 'references'];
+
+/** Names the devices that have the bytes of a missing file in one cell. */
+function missingRow(file: ListedFile) {
+  const devices = file.devices.map(({ user_id, client_id }) => `${user_id} on ${client_id}`).join(', ');
+  return { ...file, devices };
+}
+
 interface ListOptions {
   readonly source?: string;
   readonly user?: string;
@@ -134,7 +142,8 @@ function addList(files: Command, cli: Cli): void {
         const filter = given({ source, user, state: missing === true ? ('missing' as const) : undefined });
         const list = (page: object) => api.files.list({ ...filter, ...page });
         const rows = await readRows(list, { rowsOf: (page) => page.files, limit });
-        print.table(rows, ['sha256', 'size', 'type', 'name', 'is_stored', 'stored_at', 'references']);
+        if (missing === true && !print.isJson) print.table(rows.map(missingRow), MISSING_COLUMNS);
+        else print.table(rows, ['sha256', 'size', 'type', 'name', 'is_stored', 'stored_at', 'references']);
       }),
     );
 }

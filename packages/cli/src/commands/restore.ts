@@ -145,9 +145,11 @@ function tell(cli: Cli, command: Command, { backup, folder }: Restore, { replace
     return;
   }
   cli.terminal.say(`Restored ${backup}. Devices start over at their next pull.`);
-  if (files !== null) cli.terminal.say(`${files.files} files are in place, ${files.copied} of them from the backup.`);
-  if (files !== null && files.wrong > 0)
-    cli.terminal.say(`${files.wrong} of them are missing, and are asked for again.`);
+  if (files !== null) {
+    const inPlace = files.files - files.wrong;
+    cli.terminal.say(`${inPlace} of ${files.files} files are in place, ${files.copied} of them from the backup.`);
+    if (files.wrong > 0) cli.terminal.say(`The other ${files.wrong} are missing or damaged, and are asked for again.`);
+  }
   if (replaced !== null) cli.terminal.say(`The old data is in ${replaced}; delete it when you no longer need it.`);
   cli.terminal.out(`${folder}\n`);
 }
