@@ -140,11 +140,16 @@ export class Sessions {
     const { uploadsOpen } = this.#replica.views;
     const files = countUnsentFiles(this.#replica.reader);
     if (uploadsOpen + files === 0 || discardUploads) return;
-    throw clientError(
-      'uploads_pending',
-      `${uploadsOpen} changes and ${files} files made here have not reached the server and would be lost`,
-    );
+    const what = [counted(uploadsOpen, 'change'), counted(files, 'file')].filter((some) => some !== null).join(' and ');
+    const verb = uploadsOpen + files === 1 ? 'has' : 'have';
+    throw clientError('uploads_pending', `${what} made here ${verb} not reached the server and would be lost`);
   }
+}
+
+/** Null: there are none. */
+function counted(count: number, noun: string): string | null {
+  if (count === 0) return null;
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Stores the session and its user. A store of an earlier version learns the generation when the token is refreshed. */
