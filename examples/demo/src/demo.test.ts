@@ -178,11 +178,13 @@ it('[DEMO-9] a photo that is added without a network shows at once, and arrives 
   await expect.poll(() => page.evaluate(isDrawn)).toEqual([960, 1]);
   const sections = order(page, 'Crew North', 1).getByRole('region', { name: 'Photos' });
   expect(await sections.getByText('not sent').count()).toBe(2);
+  await page.getByText('Not sent yet: Crew North').waitFor();
   expect(await photos('Dispatch').count()).toBe(0);
   await network(page, 'Crew North').click();
   // Dispatch has the same order open, and both devices show both pictures.
   await expect.poll(() => page.evaluate(isDrawn)).toEqual([960, 1, 960, 1]);
   await expect.poll(() => page.locator('.photos .chip').count()).toBe(0);
+  await agreed(page);
   const [, address = '', password = ''] = /The console is at (\S+) \(log in as admin with (\S+)\)/.exec(said) ?? [];
   const admin = await TidemarkClient.logIn({ url: new URL(address).origin, login: 'admin', password });
   const { files } = await admin.files.list({ source: 'Photo' });

@@ -11,29 +11,42 @@ interface AgreementProps {
   readonly keeper: 'backend' | 'database';
 }
 
-/** Says whether all devices show what the database has, attribute by attribute, and nobody has to decide anything. */
+/** Says whether all devices show what the database has, attribute by attribute, nothing waits, and nobody has to decide anything. */
 export function Agreement({ seats, orders, keeper }: AgreementProps) {
   useChanges(seats);
   const differing = seats.filter((seat) => orders === null || shownBy(seat) !== expectedOf(seat, orders));
   const undecided = seats.filter(({ device }) => device.problems.list().length > 0);
-  const isAgreed = differing.length === 0 && undecided.length === 0;
-  const namesOf = (some: readonly Seat[]) => some.map(({ name }) => name).join(', ');
-  const open =
-    differing.length > 0 ? `Not the same yet: ${namesOf(differing)}` : `To be resolved: ${namesOf(undecided)}`;
+  const open = [
+    line('Not the same yet', differing),
+    line('To be resolved', undecided),
+    line('Not sent yet', seats.filter(hasUnsent)),
+  ].find((text) => text !== null);
   return (
-    <p className="agreement" role="status" data-agreed={isAgreed}>
-      {isAgreed ? `All devices and the ${keeper} agree` : open}
+    <p className="agreement" role="status" data-agreed={open === undefined}>
+      {open ?? `All devices and the ${keeper} agree`}
     </p>
   );
 }
 
-/** Renders again when a work order or a problem of any device changes. */
+/** Null: there is no such device. */
+function line(what: string, seats: readonly Seat[]): string | null {
+  return seats.length === 0 ? null : `${what}: ${seats.map(({ name }) => name).join(', ')}`;
+}
+
+/** Whether a change or the bytes of a photo are still only on the device. The database has no photos, so it cannot tell. */
+function hasUnsent({ device }: Seat): boolean {
+  return device.status.getSnapshot().pendingUploads > 0 || device.files.waiting.getSnapshot().length > 0;
+}
+
+/** Renders again when a work order, a problem or what waits to be sent changes on any device. */
 function useChanges(seats: readonly Seat[]): void {
   const [, setChanges] = useState(0);
   useEffect(() => {
     const onChange = () => setChanges((count) => count + 1);
     const stops = seats.flatMap(({ device }) =>
-      [device.source('WorkOrder'), device.problems].map((observable) => observable.subscribe(onChange)),
+      [device.source('WorkOrder'), device.problems, device.status, device.files.waiting].map((observable) =>
+        observable.subscribe(onChange),
+      ),
     );
     return () => {
       for (const stop of stops) stop();
