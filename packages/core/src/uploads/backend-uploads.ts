@@ -4,6 +4,7 @@ import {
   type OutcomeStatus,
   type PartialError,
   parseJson,
+  Refusal,
   SET_ASIDE_KEPT_MS,
   UPLOAD_GIVE_UP_MS,
   UPLOADS_AT_ONCE_MAX,
@@ -159,12 +160,8 @@ export class BackendUploads {
     if (local.kind === 'done') return local;
     const { admitted, id } = local.upload;
     const files = fileReferencesInText(admitted.attributes.text);
-    if (files.length > 0) {
-      await this.#claimFiles(target, files);
-      // Without a queue nothing could wait.
-      const wait = !this.#queue.isAvailable ? null : await this.#fileWait.before(target, files, job);
-      if (wait !== null) return { kind: 'postponed', isLogged: true, isTrouble: false, backsOff: false, ...wait };
-    }
+    const wait = files.length === 0 ? null : await this.#claimAndWait(target, files, job);
+    if (wait !== null) return wait;
     const startMs = this.#ports.clock.nowMs();
     const verdict = await askBackend(target, admitted, liveRecord(local.read?.objects.get(id)));
     if (verdict.kind !== 'trouble') {
@@ -175,9 +172,26 @@ export class BackendUploads {
     return { kind: 'postponed', error, retryAfterMs, isLogged: true, isTrouble: true, backsOff: true };
   }
 
-  /** Notes that the device refers to files before the backend can do so in its place. */
-  async #claimFiles({ partition, user, client }: UploadTarget, files: readonly FileReference[]): Promise<void> {
-    await this.#ports.files.claim(partition, files, { kind: 'user', login: user, client });
+  /**
+   * Notes that the device refers to files before the backend can do so in its place, and waits for them. Another backend may
+   * have to say whether the user reads a file: as long as it cannot, the upload waits for it, and the rest of the call does not.
+   */
+  async #claimAndWait(
+    target: UploadTarget,
+    files: readonly FileReference[],
+    job: LeasedJob | null,
+  ): Promise<Attempt | null> {
+    const { partition, user, client } = target;
+    try {
+      await this.#ports.files.claim(partition, files, { kind: 'user', login: user, client });
+      // Without a queue nothing could wait.
+      const wait = this.#queue.isAvailable ? await this.#fileWait.before(target, files, job) : null;
+      return wait === null ? null : { kind: 'postponed', isLogged: true, isTrouble: false, backsOff: false, ...wait };
+    } catch (error) {
+      if (!(error instanceof Refusal) || !BACKEND_TROUBLE.has(error.code) || !this.#queue.isAvailable) throw error;
+      const { code, message: detail } = error;
+      return { ...NOT_NAMED_YET, error: { code, detail }, isLogged: true };
+    }
   }
 
   /** Writes what the backend has answered, unless the upload has come to its outcome meanwhile. */
@@ -259,7 +273,8 @@ export class BackendUploads {
   }
 }
 
-const NOT_NAMED_YET: Attempt = {
+const BACKEND_TROUBLE: ReadonlySet<string> = new Set(['backend_error', 'backend_unavailable']);
+const NOT_NAMED_YET: Extract<Attempt, { readonly kind: 'postponed' }> = {
   kind: 'postponed',
   error: { code: 'backend_unavailable', detail: 'it names an object that the backend has not named yet' },
   retryAfterMs: WAIT_MS,

@@ -12,6 +12,8 @@ const hash = (name: string) => createHash('sha256').update(name).digest('hex');
 const photo = (name: string) => ({ $file: { sha256: hash(name), size: SIZE, type: 'image/jpeg' } });
 
 interface SceneOptions {
+  /** Decides whose data of other sources the user reads. */
+  readonly team?: Adapter;
   readonly adapter?: Partial<Adapter>;
   readonly references?: Readonly<Record<string, string>>;
   readonly hasJobs?: boolean;
@@ -19,7 +21,8 @@ interface SceneOptions {
 }
 
 /** A device of ada whose source has a backend that wants the files of an object before the object. */
-async function scene({ adapter = {}, references = {}, hasJobs = true, backendWaitMs = WAIT_MS }: SceneOptions = {}) {
+async function scene(options: SceneOptions = {}) {
+  const { adapter = {}, references = {}, hasJobs = true, backendWaitMs = WAIT_MS, team } = options;
   const clock = settableClock();
   const jobs = openMemoryJobs({ clock });
   const calls: string[] = [];
@@ -35,7 +38,7 @@ async function scene({ adapter = {}, references = {}, hasJobs = true, backendWai
     ...adapter,
   };
   const { tidemark } = await newTidemark({
-    adapters: { find: () => backend },
+    adapters: { find: (name) => (name === 'team' && team !== undefined ? team : backend) },
     clock,
     fileRules: { backendWaitMs },
     ...(hasJobs ? { jobs } : {}),
@@ -170,5 +173,28 @@ describe('calls to a backend about objects with files', () => {
       Array(2).fill('it waits for a file that has not arrived yet'),
     );
     expect(calls).toEqual([]);
+  });
+
+  it('[FILES-79] a file of a source whose backend is down holds up its object alone, until that backend is back', async () => {
+    let isDown = false;
+    const refuse = () => Promise.reject(new Error('not in this test'));
+    const groups = async () => (isDown ? Promise.reject(new Error('down')) : ['north']);
+    const team: Adapter = { query: refuse, create: refuse, update: refuse, delete: refuse, groups };
+    const { tidemark, push, work, calls, clock } = await scene({ team });
+    await tidemark.sources.declare({ name: 'Job', adapter: 'team', partition_type: 'group', poll_interval: -1 });
+    const source = await tidemark.sources.view('Job');
+    const { owners } = await tidemark.sources.memberships.owners(source, 'ada');
+    expect(owners).toEqual([{ kind: 'group', name: 'north' }]);
+    await tidemark.objects.push({ source: 'Job', group: 'north', objects: { j1: { photo: photo('bow') } } });
+    await tidemark.files.stored({ sha256: hash('bow'), size: SIZE, by: { kind: 'backend' } });
+    isDown = true;
+    const attributes = { photo: photo('bow') };
+    const create = { op: 'create', id: 'd1', attributes } as const;
+    expect(await push(create, { op: 'create', id: 'd2', attributes: { n: 1 } })).toEqual(['queued', 'applied']);
+    expect(await work()).toMatchObject({ backsOff: true });
+    isDown = false;
+    clock.advance(60_000);
+    expect(await work()).toBeNull();
+    expect(calls).toEqual(['create d2', 'create d1']);
   });
 });
