@@ -105,6 +105,7 @@ it('[FILES-95] a simulated device attaches a file, offline as well, and another 
   const file = { sha256, size: bytes.length, type: 'image/jpeg', name: 'roof.jpg' };
   expect(JSON.parse(offline.out)).toEqual({ source: 'Order', id: 'p', attribute: 'photo', state: 'local', file });
   expect((await device(['queue', ...at])).out).toContain(sha256);
+  expect((await device(['offline', ...at])).err).toContain(': 1 waiting, 0 refused; files not sent: 1\n');
   expect((await device(['logout', ...at])).err).toContain('uploads_pending');
   await device(['online', ...at]);
   const online = await device(['attach', 'Order', 'p', 'photo', 'roof.jpg', '--json', ...at]);

@@ -314,8 +314,10 @@ function tellState(cli: Cli, self: Command, device: Device): void {
     });
     return;
   }
+  const unsent = device.files.waiting.getSnapshot().length;
+  const files = unsent === 0 ? '' : `; files not sent: ${unsent}`;
   cli.terminal.say(
-    `${userId ?? 'nobody'} on ${clientId ?? 'no device'}: ${pendingUploads} waiting, ${problems} refused`,
+    `${userId ?? 'nobody'} on ${clientId ?? 'no device'}: ${pendingUploads} waiting, ${problems} refused${files}`,
   );
   for (const { source, error } of sources) {
     if (error !== null) cli.terminal.say(`! ${source} could not be refreshed: ${error.detail} (${error.code})`);
