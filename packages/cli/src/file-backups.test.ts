@@ -145,6 +145,7 @@ it('[FILES-30] a server does not start where the files of its data are not, and 
   const adopt = (...args: readonly string[]) =>
     runInProcess(['files', 'adopt', ...args, '--json'], { env, folder: home.path });
   expect(await adopt()).toMatchObject({ code: 1, err: expect.stringContaining('2 of 2 files are missing') });
+  await expect(compose(other, silentLog())).rejects.toThrow(`and not in ${at('elsewhere')}`);
   const adopted = await adopt('--from', 'unmounted');
   expect([adopted.err, JSON.parse(adopted.out)]).toMatchObject(['', { place: at('elsewhere'), copied: 2, wrong: 0 }]);
   await (await compose(other, silentLog())).close();

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open as openFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileEngineContract, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
 import type { FileEngine } from '../file-engine.ts';
 import { openFolderEngine } from './folder-engine.ts';
 
@@ -51,6 +51,44 @@ it('[FILES-45] an upload that the disk has no room for is refused before its fir
   const sha256 = sha256Of(Buffer.from('large'));
   const create = engine.createUpload(`${'ab'.repeat(16)}.${sha256}`, { sha256, size: 1_000 });
   await expect(create).rejects.toMatchObject({ kind: 'full' });
+});
+
+/** The class of open files, whose methods all engines of this process call. */
+async function fileHandles(): Promise<FileHandle> {
+  const handle = await openFile(await newFolder(), 'r');
+  await handle.close();
+  onTestFinished(() => void vi.restoreAllMocks());
+  return Object.getPrototypeOf(handle) as FileHandle;
+}
+
+it('[FILES-41] bytes that the disk could not make durable do not count', async () => {
+  const engine = await open();
+  const bytes = Buffer.from('written, and never flushed');
+  const sha256 = sha256Of(bytes);
+  const id = `${'ab'.repeat(16)}.${sha256}`;
+  await engine.createUpload(id, { sha256, size: bytes.length });
+  const failing = Object.assign(new Error('the disk failed'), { code: 'EIO' });
+  vi.spyOn(await fileHandles(), 'datasync').mockRejectedValueOnce(failing);
+  const append = () => engine.append(id, 0, { chunks: chunksOf(bytes) });
+  await expect(append()).rejects.toMatchObject({ kind: 'unavailable' });
+  expect(await engine.findUpload(id)).toMatchObject({ offset: 0 });
+  await append();
+  expect(await engine.finish(id)).toBe('stored');
+});
+
+it('[FILES-41] bytes of a process that died before they were durable are so before they are a file', async () => {
+  const engine = await open();
+  const bytes = Buffer.from('of a process that died');
+  const sha256 = sha256Of(bytes);
+  const id = `${'ab'.repeat(16)}.${sha256}`;
+  await engine.createUpload(id, { sha256, size: bytes.length });
+  const [owner = '', name = ''] = id.split('.');
+  await writeFile(join(engine.place, 'uploads', owner, name, `${'0'.repeat(16)}.abcd`), bytes);
+  const failing = Object.assign(new Error('the disk failed'), { code: 'EIO' });
+  vi.spyOn(await fileHandles(), 'datasync').mockRejectedValueOnce(failing);
+  await expect(engine.finish(id)).rejects.toMatchObject({ kind: 'unavailable' });
+  expect(await engine.stat(sha256)).toBeNull();
+  expect(await engine.finish(id)).toBe('stored');
 });
 
 it('[FILES-40] a damaged file is replaced by an upload of the same bytes', async () => {

@@ -84,6 +84,57 @@ it('[FILES-65] a download goes on where the storage cut it off', async () => {
   expect((await readAll(SHA256)).equals(BYTES)).toBe(true);
 });
 
+it('[FILES-65] a storage that sends a whole object instead of its end makes no wrong file', async () => {
+  await upload();
+  const faults: S3Fault[] = ['half_answer', 'whole_object'];
+  storage.fault = (request) => (request.startsWith('GET p/files/') ? (faults.shift() ?? null) : null);
+  expect((await readAll(SHA256)).equals(BYTES)).toBe(true);
+  storage.fault = (request) => (request.startsWith('GET p/files/') ? 'whole_object' : null);
+  const part: Uint8Array[] = [];
+  const reading = (async () => {
+    for await (const chunk of engine.read(SHA256, { first: 7, last: 12 })) part.push(chunk);
+  })();
+  await expect(reading).rejects.toMatchObject({ kind: 'unavailable' });
+  expect(part).toEqual([]);
+});
+
+it('[FILES-65] a copy that fails after the storage has answered 200 is made again', async () => {
+  await upload();
+  let failures = 1;
+  storage.fault = (request) => (/^PUT p\/(?:removed|files)\//.test(request) && failures-- > 0 ? 'late_error' : null);
+  await engine.remove(SHA256, async () => true);
+  expect((await readAll(SHA256)).equals(BYTES)).toBe(true);
+});
+
+it('[FILES-65] an upload that is dropped while bytes arrive leaves nothing', async () => {
+  await engine.createUpload(ID, { sha256: SHA256, size: BYTES.length });
+  async function* droppedMeanwhile(): AsyncGenerator<Buffer> {
+    yield BYTES.subarray(0, 1_000);
+    await engine.dropUpload(ID);
+  }
+  await expect(engine.append(ID, 0, { chunks: droppedMeanwhile() })).rejects.toMatchObject({ kind: 'no_upload' });
+  expect([...storage.objects.keys()]).toEqual(['p/tidemark-files.json']);
+});
+
+it('[FILES-65] more files than are put together at once are all stored', async () => {
+  const texts = Array.from({ length: 20 }, (_, index) => `file ${index}`);
+  let go = () => {};
+  const going = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  // The storage answers when as many files as possible are under way.
+  let underWay = 0;
+  storage.fault = async (request) => {
+    if (!request.startsWith('PUT p/files/')) return null;
+    if (++underWay === 8) go();
+    await going;
+    return null;
+  };
+  const admit = async () => {};
+  await Promise.all(texts.map((text) => engine.write(chunksOf(Buffer.from(text)), { bytesMax: 10, admit })));
+  expect(await engine.list({ limit: 100 })).toHaveLength(texts.length);
+});
+
 it('[FILES-65] what was acknowledged stays while the storage is down, and the upload goes on afterwards', async () => {
   await engine.createUpload(ID, { sha256: SHA256, size: BYTES.length });
   expect(await engine.append(ID, 0, { chunks: chunksOf(BYTES.subarray(0, 1_000_000)) })).toBe(1_000_000);

@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store, Tidemark } from '@tidemark/core';
-import { type FileEngine, openFolderEngine } from '@tidemark/files';
+import { type FileEngine, FileFault, openFolderEngine } from '@tidemark/files';
 import { newTidemark, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { testConfig } from '@tidemark/testing/server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -11,6 +13,8 @@ import { openStore } from '../open-engines.ts';
 import { backUp, FILES_FOLDER, removeUnneededFiles } from './backup-files.ts';
 import { deleteBackup, readBackup } from './backup-folder.ts';
 import { Backups } from './backups.ts';
+import { copyFiles } from './copy-files.ts';
+import { verifyFiles } from './verify-files.ts';
 
 const NOW_MS = Date.UTC(2030, 0, 31, 12);
 let temporary: TemporaryFolder;
@@ -143,6 +147,57 @@ it('[FILES-26] no file is removed from beside backups while another backup is ma
   utimesSync(making, longAgoS, longAgoS);
   await removeUnneededFiles(parent, Date.now());
   expect(await listed()).toEqual([]);
+});
+
+it('[FILES-26] no file is removed from beside backups that a backup needs which began and ended meanwhile', async () => {
+  await keep('a');
+  await backUp({ store, files }, join(parent, 'one'));
+  rmSync(join(parent, 'one'), { recursive: true });
+  // The list of another backup can be read when it is written, so the removal waits for it.
+  mkdirSync(join(parent, 'two'));
+  const list = join(parent, 'two', 'files.txt');
+  execFileSync('mkfifo', [list]);
+  const removal = removeUnneededFiles(parent, Date.now());
+  const writer = await open(list, 'w');
+  await backUp({ store, files }, join(parent, 'three'));
+  await writer.close();
+  await removal;
+  expect(await listed()).toEqual(sorted('a'));
+});
+
+it('[FILES-26] a copy beside backups that was cut off is made again by the next backup', async () => {
+  await keep('whole');
+  await backUp({ store, files }, join(parent, 'one'));
+  writeFileSync(pathOf('whole'), 'who');
+  expect(await backUp({ store, files }, join(parent, 'two'))).toMatchObject({ files: 1, wrong: 0 });
+  expect(readFileSync(pathOf('whole'), 'utf8')).toBe('whole');
+});
+
+it('[FILES-26] a file that the collector has out of the way for a moment is copied', async () => {
+  await keep('aside');
+  const { id, place } = engine;
+  let reads = 0;
+  async function* read(sha256: string) {
+    if (reads++ === 0) throw new FileFault('no_file', 'the file is not stored');
+    yield* engine.read(sha256);
+  }
+  const from = { id, place, read, stat: () => Promise.reject(), write: () => Promise.reject() };
+  const to = await openFolderEngine({ folder: join(temporary.path, 'copies') });
+  const wrong: string[] = [];
+  const copies = await copyFiles({ store, from, to, onWrong: (sha256) => wrong.push(sha256) });
+  expect([copies, wrong]).toEqual([{ files: 1, bytes: 5, copied: 1 }, []]);
+});
+
+it('[FILES-28] a file that is removed while others are read is not said to be damaged', async () => {
+  await keep('removed');
+  await keep('damaged');
+  async function* read(sha256: string): AsyncGenerator<Uint8Array> {
+    if (sha256 === sha256Of('removed')) await tidemark.files.lost(sha256);
+    yield Buffer.from('other bytes');
+  }
+  const findings: string[] = [];
+  for await (const { detail } of verifyFiles(store, { read, place: 'there' })) findings.push(detail);
+  expect(findings).toEqual([expect.stringContaining(sha256Of('damaged'))]);
 });
 
 it('[FILES-26] a backup that fails leaves no sign that it is being made', async () => {

@@ -15,7 +15,11 @@ export type S3Fault =
   /** Stores other bytes than were sent, under their ETag. */
   | 'wrong_bytes'
   /** Sends half of the bytes, then cuts the connection. */
-  | 'half_answer';
+  | 'half_answer'
+  /** Sends the whole object, whatever part was asked for. */
+  | 'whole_object'
+  /** Does nothing, and says so after it has answered 200, as storages do that have begun to copy or join. */
+  | 'late_error';
 
 export interface FakeS3 {
   readonly url: string;
@@ -23,8 +27,8 @@ export interface FakeS3 {
   readonly objects: Map<string, Buffer>;
   /** Requests so far, as `PUT key?query`. */
   readonly seen: string[];
-  /** Returns what happens to a request; null: it is answered. */
-  fault: (request: string) => S3Fault | null;
+  /** Returns what happens to a request; null: it is answered. The storage waits for a promise. */
+  fault: (request: string) => S3Fault | null | Promise<S3Fault | null>;
   stop(): Promise<void>;
 }
 
@@ -34,7 +38,11 @@ const PAGE_KEYS = 2;
 /** A storage in memory that speaks as much of S3 as the engine needs, and fails when it is told to. It knows one bucket. */
 export async function startFakeS3(): Promise<FakeS3> {
   const bucket = new Bucket();
-  const fake = { objects: bucket.objects, seen: [] as string[], fault: (_request: string): S3Fault | null => null };
+  const fake = {
+    objects: bucket.objects,
+    seen: [] as string[],
+    fault: (_request: string): ReturnType<FakeS3['fault']> => null,
+  };
   const server = createServer((request, response) => {
     void answer(bucket, fake, request, response).catch(() => response.destroy());
   });
@@ -67,11 +75,13 @@ async function answer(
   const call = `${request.method} ${key}${url.search}`;
   fake.seen.push(call);
   const body = await buffer(request);
-  const fault = fake.fault(call);
+  const fault = await fake.fault(call);
   if (fault === 'silent') return;
   if (fault === 'error') return void response.writeHead(500).end('<Error><Code>InternalError</Code></Error>');
   const sent = fault === 'wrong_bytes' ? Buffer.from(body.map((byte) => byte ^ 1)) : body;
-  const done = bucket.handle({ method: request.method ?? '', key, url, body: sent, headers: request.headers });
+  if (fault === 'late_error') return void response.writeHead(200).end('<Error><Code>InternalError</Code></Error>');
+  const headers = fault === 'whole_object' ? { ...request.headers, range: undefined } : request.headers;
+  const done = bucket.handle({ method: request.method ?? '', key, url, body: sent, headers });
   if (fault === 'lost_answer') return void response.destroy();
   const whole = Buffer.from(done.body ?? '');
   response.writeHead(done.status, { 'content-length': whole.length, ...done.headers });
