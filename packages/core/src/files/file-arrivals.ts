@@ -89,11 +89,13 @@ export class FileArrivals {
 
   /** Keeps the collector off the bytes that become a file now, and room for them in the quota of the sender. */
   async arriving(arrival: FileArrival): Promise<void> {
+    const login = loginOf(arrival.by);
     await this.#countInTurn(async () => {
+      const guards = login === null ? [] : [await this.#requireUser(login)];
       const room = await this.#roomFor(arrival);
       const file = await readFile(this.#store, arrival.sha256);
       const next = { ...this.#alive(arrival, file.value), touchedMs: this.#ports.clock.nowMs() };
-      return this.#write([...(await fileWrites(this.#store, arrival.sha256, file, next)), ...room]);
+      return this.#write([...(await fileWrites(this.#store, arrival.sha256, file, next)), ...room], guards);
     });
   }
 
@@ -126,10 +128,8 @@ export class FileArrivals {
       const wasStored = isStored(file.value);
       const storedAtMs = wasStored ? alive.storedAtMs : nowMs;
       const next = { ...alive, size, storedAtMs, missingSinceMs: null, touchedMs: nowMs };
-      const generation = login === null ? null : await readGeneration(store, login);
-      if (login !== null && generation === null) {
-        throw new Refusal('user_not_found', `the user ${quoted(login)} was deleted meanwhile`);
-      }
+      const user = login === null ? null : await this.#requireUser(login);
+      const generation = user?.version ?? null;
       const writes = [
         ...(await fileWrites(store, sha256, file, next)),
         ...(await this.#senderWrites(arrival, next.life, generation)),
@@ -139,7 +139,7 @@ export class FileArrivals {
         const one = { generation: null, files: 1, bytes: size };
         writes.push(usageWrite(null, await readUsage(store, null), one));
       }
-      return this.#write(writes, login === null || generation === null ? [] : [generationGuard(login, generation)]);
+      return this.#write(writes, user === null ? [] : [user]);
     });
   }
 
@@ -259,6 +259,13 @@ export class FileArrivals {
       `the files of ${quoted(login)} have ${used} bytes, and with these ${size} they would have more than the ` +
       `${quotaBytes} allowed; files that nothing refers to any more are deleted later and make room`;
     throw new Refusal('quota_exceeded', detail);
+  }
+
+  /** Returns the guard for what only this user may write. */
+  async #requireUser(login: string): Promise<Guard> {
+    const generation = await readGeneration(this.#store, login);
+    if (generation !== null) return generationGuard(login, generation);
+    throw new Refusal('user_not_found', `the user ${quoted(login)} was deleted meanwhile`);
   }
 
   /** All files are counted in one entry, so those that arrive at the same moment take turns. */

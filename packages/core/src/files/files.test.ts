@@ -443,6 +443,15 @@ describe('sending files', () => {
     expect(await refusalOf(tidemark.files.stored(arrival))).toBe('user_not_found');
   });
 
+  it('[FILES-13] an upload that ends after its user was deleted leaves nothing of the user', async () => {
+    const { tidemark, store } = await scene();
+    await tidemark.users.delete('ada');
+    const arrival = { sha256: hash('photo'), size: SIZE, by: by('ada') };
+    expect(await refusalOf(tidemark.files.arriving(arrival))).toBe('user_not_found');
+    expect(await store.listEntries({ kind: 'file_usage', prefix: ['ada'], limit: 1 })).toEqual([]);
+    expect(await tidemark.files.find(hash('photo'))).toBeNull();
+  });
+
   it('[FILES-13] a user who is deleted at the moment at which a file becomes stored again has sent nothing', async () => {
     const { tidemark, store, send } = await scene();
     const arrival = { sha256: hash('photo'), size: SIZE, by: by('ada') };
