@@ -82,6 +82,15 @@ it('[FILES-27] a restore leaves the files in the data folder where they are', as
   expect([...(await filesIn('data/files'))].sort()).toEqual([sha256Of(BOW), sha256Of(STERN)].sort());
 });
 
+it('[FILES-27] a restore reads the files that are in the data folder, and replaces a damaged one', async () => {
+  await cp(at('data'), at('spoiled'), { recursive: true });
+  await writeFile(pathIn('spoiled/files', BOW), BOW.toUpperCase());
+  expect(await answer('restore', 'nightly/one', '--data', 'spoiled', '--yes')).toMatchObject({
+    files: { files: 2, copied: 1, wrong: 0 },
+  });
+  expect(await readFile(pathIn('spoiled/files', BOW), 'utf8')).toBe(BOW);
+});
+
 it('[FILES-27] files that came after a backup without files stay for the grace period from the restore on', async () => {
   await withServer('early', async () => undefined);
   await answer('backup', 'early-backups/one', '--data', 'early');

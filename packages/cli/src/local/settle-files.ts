@@ -1,4 +1,4 @@
-import { type Store, storedFiles, writeFilePlace } from '@tidemark/core';
+import { type Store, writeFilePlace } from '@tidemark/core';
 import { FILES_FOLDER, openFilesIn } from '@tidemark/server/backups/backup-files';
 import { type CopyableFiles, copyFiles, type FileCopies } from '@tidemark/server/backups/copy-files';
 import type { Config } from '@tidemark/server/config/config';
@@ -37,11 +37,12 @@ export async function openNamedFiles(folder: string): Promise<CopyableFiles> {
 export async function settleFiles(settling: FileSettling): Promise<SettledFiles> {
   const { config, store, from, to, isMissingAccepted } = settling;
   const named: string[] = [];
-  let wrong = 0;
+  const lost: string[] = [];
   const onWrong = (sha256: string, problem: string) => {
-    if (wrong++ < NAMED_MAX) named.push(`${sha256} is ${problem}`);
+    if (lost.push(sha256) <= NAMED_MAX) named.push(`${sha256} is ${problem}`);
   };
-  const copies = await copyFiles({ store, from: from ?? to, to, onWrong });
+  const copies = await copyFiles({ store, from: from ?? to, to, checksPresent: true, onWrong });
+  const wrong = lost.length;
   if (wrong > 0 && !isMissingAccepted) {
     const where = from === null ? to.place : `${from.place} and ${to.place}`;
     throw new CliFailure(
@@ -52,15 +53,13 @@ export async function settleFiles(settling: FileSettling): Promise<SettledFiles>
       },
     );
   }
-  if (wrong > 0) await noteMissing(config, store, to);
+  if (wrong > 0) await noteMissing(config, store, lost);
   await writeFilePlace(store, to, Date.now());
   return { ...copies, wrong };
 }
 
-/** Makes files that are not in place count as missing, so that devices and backends send them again. */
-async function noteMissing(config: Config, store: Store, to: CopyableFiles): Promise<void> {
+/** Makes files count as missing, so that devices and backends send them again. */
+async function noteMissing(config: Config, store: Store, lost: readonly string[]): Promise<void> {
   const { files } = await openOfflineTidemark(config, store);
-  for await (const { sha256, size } of storedFiles(store)) {
-    if ((await to.stat(sha256))?.size !== size) await files.lost(sha256);
-  }
+  for (const sha256 of lost) await files.lost(sha256);
 }

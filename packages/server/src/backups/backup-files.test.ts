@@ -181,7 +181,8 @@ it('[FILES-26] a file that the collector has out of the way for a moment is copi
     if (reads++ === 0) throw new FileFault('no_file', 'the file is not stored');
     yield* engine.read(sha256);
   }
-  const from = { id, place, read, stat: () => Promise.reject(), write: () => Promise.reject() };
+  const never = () => Promise.reject(new Error('nothing else is called'));
+  const from = { id, place, read, stat: never, write: never, remove: never };
   const to = await openFolderEngine({ folder: join(temporary.path, 'copies') });
   const wrong: string[] = [];
   const copies = await copyFiles({ store, from, to, onWrong: (sha256) => wrong.push(sha256) });

@@ -1,6 +1,6 @@
 import { isFileStored, type Store, storedFiles } from '@tidemark/core';
 import { type FileEngine, FileFault } from '@tidemark/files';
-import type { FileProblem } from '../files/verify-file.ts';
+import { type FileProblem, findProblem } from '../files/verify-file.ts';
 
 /** Files that are copied at the same time: most are small, and wait for the disk. */
 const COPIES_AT_ONCE = 4;
@@ -11,13 +11,15 @@ interface NamedFile {
 }
 
 /** A place with files. */
-export type CopyableFiles = Pick<FileEngine, 'id' | 'place' | 'stat' | 'read' | 'write'>;
+export type CopyableFiles = Pick<FileEngine, 'id' | 'place' | 'stat' | 'read' | 'write' | 'remove'>;
 
 export interface FileCopying {
   /** Knows which files there are. */
   readonly store: Store;
   readonly from: CopyableFiles;
   readonly to: CopyableFiles;
+  /** True: files that `to` has are read, and one that is damaged is replaced. Absent: those of the right size count as whole. */
+  readonly checksPresent?: boolean;
   /** Called for every file that `from` lacks or has damaged, and `to` does not have. */
   readonly onWrong: (sha256: string, problem: FileProblem) => void;
   /** Called for each file before it is looked at, by hash. */
@@ -58,8 +60,13 @@ export async function copyFiles(copying: FileCopying): Promise<FileCopies> {
 }
 
 async function copyFile(copying: FileCopying, file: NamedFile): Promise<'present' | 'copied' | 'gone' | FileProblem> {
-  const { store, to } = copying;
-  if ((await to.stat(file.sha256))?.size === file.size) return 'present';
+  const { store, from, to, checksPresent = false } = copying;
+  if ((await to.stat(file.sha256))?.size === file.size) {
+    if (!checksPresent || (await findProblem(to, file.sha256)) === null) return 'present';
+    // What is there stays until something better is certain.
+    if ((await findProblem(from, file.sha256)) !== null) return 'damaged';
+    await to.remove(file.sha256, async () => false);
+  }
   const first = await tryCopy(copying, file);
   if (first === 'copied') return first;
   // The collector may have removed it, or has it out of the way for a moment.
