@@ -112,6 +112,20 @@ it('[SQLITE-1] what was committed is there after a kill, and what was not is not
   await store.close();
 });
 
+it('[SQLITE-1] a commit is flushed unless it can be repeated, also after one that can', async () => {
+  const database = new sqlite.Database(await newFile());
+  const store = await openSqliteStore(wasmSqlite(database));
+  const flushes = () => database.all('PRAGMA synchronous')[0]?.synchronous;
+  const [FULL, NORMAL] = [2, 1];
+  const found = [flushes()];
+  for (const isRepeatable of [true, false, true, true, false]) {
+    await store.commit([object('a', 'one')], { isRepeatable });
+    found.push(flushes());
+  }
+  expect(found).toEqual([FULL, NORMAL, FULL, NORMAL, NORMAL, FULL]);
+  await store.close();
+});
+
 it('[SQLITE-2] a commit that scrubs leaves nothing of what it and others before it deleted in the files', async () => {
   const file = await newFile();
   const store = await openAt(file);

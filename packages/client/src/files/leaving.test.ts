@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { LocalStore } from '@tidemark/client';
 import { type DeviceFixture, newDeviceFixture, temporaryFolder } from '@tidemark/testing';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { FILE_ORPHAN_MS } from '../limits.ts';
 import { aesGcmSealer, encryptedStore, type Sealer } from '../stores/encrypted-store.ts';
 import { openFileStore } from '../stores/file-store.ts';
 import { memoryStore } from '../stores/memory-store.ts';
@@ -104,6 +105,20 @@ describe('leaving', () => {
     });
     expect(await entriesOf(store)).toEqual([]);
     await fixture.finish(again.close());
+  });
+
+  it('[FILES-87] a file that waits for long is still there when the app starts again', async () => {
+    const store = lasting();
+    const { device, file } = await used(store);
+    await fixture.finish(device.close());
+    await fixture.platform.advance(FILE_ORPHAN_MS + 1);
+    const again = await fixture.open({ store });
+    await again.files.add(new Uint8Array(1));
+    await fixture.finish(again.close());
+    expect(await entriesOf(store)).toHaveLength(2);
+    const last = await fixture.open({ store });
+    expect(new Uint8Array(await (await last.files.blob(file)).arrayBuffer())).toEqual(SECRET);
+    await fixture.finish(last.close());
   });
 
   it('[FILES-87] bytes that a killed process has begun to add are deleted after a while', async () => {
