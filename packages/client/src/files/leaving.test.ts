@@ -23,6 +23,15 @@ function lasting(): LocalStore {
   return { load: () => store.load(), commit: store.commit, close: async () => undefined, files: store.files as never };
 }
 
+/** A promise, and the function that resolves it. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
 /** A device of ada with a file that was not sent. */
 async function used(store: LocalStore) {
   const device = await fixture.open({ store });
@@ -105,6 +114,30 @@ describe('leaving', () => {
     });
     expect(await entriesOf(store)).toEqual([]);
     await fixture.finish(again.close());
+  });
+
+  it('[FILES-87] an address for a file that was begun for one user is not given to the next', async () => {
+    const store = lasting();
+    const directory = await store.files?.();
+    if (directory === undefined) throw new Error('the store keeps files');
+    const { device, file } = await used(store);
+    const { read } = directory;
+    const [begun, slow] = [gate(), gate()];
+    Object.assign(directory, {
+      read: async (name: string) => {
+        const bytes = await read(name);
+        begun.open();
+        await slow.opened;
+        return bytes;
+      },
+    });
+    const refused = expect(device.files.url(file)).rejects.toMatchObject({ code: 'signed_out' });
+    await fixture.finish(begun.opened);
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.signIn({ login: 'bob', password }, { discardUploads: true }));
+    slow.open();
+    await fixture.finish(refused);
+    await fixture.finish(device.close());
   });
 
   it('[FILES-87] a file that waits for long is still there when the app starts again', async () => {
