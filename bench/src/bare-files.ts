@@ -1,11 +1,10 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { type ChildServer, serveParent, startChildServer } from './child-server.ts';
+import { type ChildServer, listenForParent, startChildServer } from './child-server.ts';
 
 const FOLDER_VARIABLE = 'BENCH_FOLDER';
 
@@ -31,13 +30,7 @@ function serve(): void {
   const server = createServer((request, response) => {
     answer(request, response, file).catch((error: unknown) => response.destroy(error as Error));
   });
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  server.listen(0, '127.0.0.1', () => {
-    serveParent(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, close);
-  });
+  listenForParent(server);
 }
 
 if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) serve();

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { type ChildServer, serveParent, startChildServer } from './child-server.ts';
+import { type ChildServer, listenForParent, startChildServer } from './child-server.ts';
 
 const BODY_VARIABLE = 'BENCH_BODY';
 
@@ -18,13 +17,7 @@ function serve(): void {
     request.on('data', () => {});
     request.on('end', () => response.writeHead(200, headers).end(bytes));
   });
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  server.listen(0, '127.0.0.1', () => {
-    serveParent(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, close);
-  });
+  listenForParent(server);
 }
 
 if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) serve();

@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -56,6 +58,17 @@ export function serveParent(url: string, close: () => Promise<unknown>): void {
     if (message === 'memory') process.send?.(memoryBytes());
   });
   process.send?.({ url });
+}
+
+/** In the child: the same for a server of node:http, on a free port. */
+export function listenForParent(server: Server): void {
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  server.listen(0, '127.0.0.1', () => {
+    serveParent(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, close);
+  });
 }
 
 function cpuMs(): number {

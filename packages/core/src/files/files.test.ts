@@ -383,7 +383,7 @@ describe('sending files', () => {
     expect(await refusalOf(tidemark.files.arriving(photo))).toBe('quota_exceeded');
   });
 
-  it('[FILES-32] of uploads that end at the same moment only so many pass as the quota has room for', async () => {
+  it('[FILES-32] the quota lets as many uploads pass that end at the same moment as it has room for', async () => {
     const quotaBytes = 2 * SIZE;
     const fileRules = { quotaBytes, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
     const { tidemark, clock } = await scene({ fileRules });

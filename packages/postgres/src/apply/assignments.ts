@@ -11,7 +11,7 @@ export interface Assignment {
   readonly isMissing?: boolean;
 }
 
-/** Bounds the memory of one table; about 100 bytes each. */
+/** Bounds the memory of one table; with what the heap keeps, less than 1 kB each. */
 const CACHED_MAX = 200_000;
 
 /**

@@ -124,7 +124,7 @@ it('[PG-344] the rows of a transaction are applied together with those before it
   expect(stored).toEqual([2n, 4n]);
 });
 
-it('[PG-342] when a batch fails while the next one is read, nothing behind it is applied or stored', async () => {
+it('[PG-342] nothing behind a batch that fails while the next one is read is applied or stored', async () => {
   const messages = Array.from({ length: 20 }, (_, n) => transaction(n + 1, 1)).flat();
   const { session, applied, waiting, stored } = openSession(messages);
   const running = session.run();

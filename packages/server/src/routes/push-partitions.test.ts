@@ -25,7 +25,7 @@ const push = (partitions: unknown, more: object = {}, source = 'Order') =>
 const objectsOf = async (group: string) => (await admin.get(`/rc/v1/groups/${group}/sources/Order/docs/md`)).body;
 
 describe('a push to several users or groups', () => {
-  it('[PG-347] writes each in a commit of its own, and says what became of each; a repetition changes nothing', async () => {
+  it('[PG-347] each user or group is written in a commit of its own, with an answer for each; a repetition changes nothing', async () => {
     const partitions = [
       { group: 'north', objects: { 1: { a: 1 }, 2: { a: 2 } } },
       { group: 'south', objects: { 3: { a: 3 } } },
@@ -43,7 +43,7 @@ describe('a push to several users or groups', () => {
     expect([await objectsOf('north'), await objectsOf('south')]).toEqual([{ 1: { b: 1 } }, { 3: { a: 3 } }]);
   });
 
-  it('[PG-347] refuses one that is wrong alone, and writes the others', async () => {
+  it('[PG-347] one that is wrong is refused alone, and the others are written', async () => {
     const { body } = await push(
       [
         { user_id: 'anna', objects: { 1: { a: 1 } } },
@@ -63,7 +63,7 @@ describe('a push to several users or groups', () => {
     ]);
   });
 
-  it('[PG-347] is refused as a whole when a group stands twice, there are too many, or there is no such source', async () => {
+  it('[PG-347] the push is refused as a whole when a group stands twice, there are too many, or there is no such source', async () => {
     const twice = await push([
       { group: 'east', objects: { 1: { a: 1 } } },
       { group: 'east', objects: {} },
@@ -79,7 +79,7 @@ describe('a push to several users or groups', () => {
     expect(await objectsOf('east')).toEqual({});
   });
 
-  it('[PG-347] is refused when an id stands twice, of which the parser would keep one unnoticed', async () => {
+  it('[PG-347] the push is refused when an id stands twice, of which the parser would keep one unnoticed', async () => {
     const path = '/app/v1/Order/push_partitions';
     const text = (objects: string) =>
       `{"partitions":[{"group":"east","objects":{"0":{}}},{"group":"west",${objects}}]}`;
@@ -89,7 +89,7 @@ describe('a push to several users or groups', () => {
     expect((await admin.postText(path, text('"objects":{"1":{"a":1,"b":{"c":[{"d":1}]}}}'))).status).toBe(200);
   });
 
-  it('[PG-347] is what the SDK for backends makes of objects in any form', async () => {
+  it('[PG-347] the SDK for backends makes such a push of objects in any form', async () => {
     const client = new TidemarkClient({ url: server.url, token: server.token });
     const { changed, partitions } = await client.push.partitions(
       'Order',
