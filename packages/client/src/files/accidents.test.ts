@@ -201,6 +201,31 @@ describe('the cache', () => {
     await fixture.finish(device.close());
   });
 
+  it('[FILES-85] a file that is being fetched does not leave the cache for another one', async () => {
+    const device = await fixture.open({ files: { cacheBytes: 100 } });
+    const [large, other] = [serve(new Uint8Array(2 * FILE_PIECE_BYTES).fill(6)), serve(new Uint8Array(9))];
+    const [second, held] = [gate(), new AbortController()];
+    let firsts = 0;
+    fixture.intercept = ({ path }, go, init) => {
+      if (!path.endsWith(large.sha256)) return undefined;
+      const isFirst = new Headers(init.headers).get('range')?.startsWith('bytes=0-') === true;
+      if (isFirst) firsts++;
+      if (isFirst || held.signal.aborted) return undefined;
+      second.open();
+      // A request that is held must not stop the time.
+      return fixture.platform.hang(held).catch(go);
+    };
+    const fetching = device.files.blob(large);
+    await fixture.finish(second.opened);
+    await fixture.platform.advance(1);
+    await fixture.finish(device.files.blob(other));
+    await fixture.platform.advance(1);
+    held.abort();
+    expect((await fixture.finish(fetching)).size).toBe(large.size);
+    expect(firsts).toBe(1);
+    await fixture.finish(device.close());
+  });
+
   it('[FILES-85] a file that leaves the cache while it is read is fetched again', async () => {
     const device = await fixture.open({ files: { cacheBytes: 100 } });
     const [large, other] = [serve(new Uint8Array(2 * FILE_PIECE_BYTES).fill(5)), serve(new Uint8Array(9))];

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Device, FileReference, LocalStore } from '@tidemark/client';
+import { Refusal } from '@tidemark/protocol';
 import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FILE_PIECE_BYTES, FILE_SEND_BYTES_FIRST } from '../limits.ts';
@@ -222,6 +223,17 @@ describe('sending', () => {
     await device.files.retry(large);
     await fixture.platform.until(isAt(device, large, 'uploaded'));
     await expect(device.files.retry(large)).rejects.toMatchObject({ code: 'unknown_upload' });
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-83] a file for which the quota has no room has failed, and says why', async () => {
+    const device = await fixture.open();
+    const refusal = new Refusal('quota_exceeded', 'the files of the user have 10 of 10 bytes');
+    Object.assign(fixture.tidemark.files, { begin: () => Promise.reject(refusal) });
+    const file = await device.files.add(bytesOf(4));
+    const isFailed = isAt(device, file, 'failed');
+    await fixture.platform.until(() => isFailed() || fixture.sync.count('/files') > 1);
+    expect(stateOf(device, file)).toMatchObject({ error: { code: 'quota_exceeded', detail: refusal.message } });
     await fixture.finish(device.close());
   });
 

@@ -151,15 +151,16 @@ class S3Engine implements FileEngine {
 
   async list({ after, limit }: ListPosition): Promise<readonly StoredFile[]> {
     const found: StoredFile[] = [];
-    for (let from = after; ; from = found.at(-1)?.sha256) {
-      const { objects, isCut } = await this.#bucket.list('files/', {
-        after: from === undefined ? undefined : keyOf(from),
-      });
+    let from = after === undefined ? undefined : keyOf(after);
+    for (;;) {
+      const { objects, isCut } = await this.#bucket.list('files/', { after: from });
       for (const { key, size, changedMs } of objects) {
         const sha256 = key.slice('files/'.length);
         if (isSha256(sha256)) found.push({ sha256, size, storedMs: changedMs });
       }
-      if (!isCut || objects.length === 0 || found.length >= limit) return found.slice(0, limit);
+      // There may be other names, and pages of nothing else.
+      from = objects.at(-1)?.key;
+      if (!isCut || from === undefined || found.length >= limit) return found.slice(0, limit);
     }
   }
 
