@@ -112,7 +112,7 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
   const { pings, results, webPushKey } = ping;
   const queues = new JobQueues({ ...ports, tidemark, jobs, announcer, queues: config.queues });
   const cluster = new Cluster({ members, tidemark, hub: events, activity, limiter, rates, pings, queues, timers });
-  const files = await openFiles(config, { tidemark, links: core.links, nowMs: clock.nowMs });
+  const files = await openFiles(config, { tidemark, links: core.links, nowMs: clock.nowMs, log });
   const { backups, scheduledBackups } = openBackups(config, { ...ports, tidemark, files });
   const maintenance = new Maintenance({
     ...{ tidemark, jobs, results, log, metrics, history, retentionDays: config.devices.retentionDays },

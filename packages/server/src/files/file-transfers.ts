@@ -13,6 +13,8 @@ export interface FileTransfersParts extends FileUploadsParts, FileLimits {
   /** How long links to the storage are valid, in seconds; 0: the server sends all bytes itself. */
   readonly linkS: number;
   readonly links: FileLinks;
+  /** Called when a file that was read again is not what it was. */
+  readonly onDamaged: (sha256: string, problem: FileProblem) => void;
 }
 
 /** What administrators and backends find out about files. */
@@ -38,6 +40,7 @@ export class FileTransfers {
   readonly engine: FileEngine;
   readonly #rights: FileRights;
   readonly #linkS: number;
+  readonly #onDamaged: FileTransfersParts['onDamaged'];
 
   constructor(parts: FileTransfersParts) {
     this.uploads = new FileUploads(parts);
@@ -48,6 +51,7 @@ export class FileTransfers {
     this.limits = parts;
     this.#rights = parts.rights;
     this.#linkS = parts.linkS;
+    this.#onDamaged = parts.onDamaged;
   }
 
   /** Opens a file for a user of a device. */
@@ -74,7 +78,10 @@ export class FileTransfers {
     const stored = await asRefusals(() => this.engine.stat(sha256));
     if (stored === null) return this.#noteMissing(sha256);
     const problem = await findProblem(this.engine, sha256);
-    if (problem !== null) await this.#forget(sha256);
+    if (problem !== null) {
+      this.#onDamaged(sha256, problem);
+      await this.#forget(sha256);
+    }
     return { size: stored.size, problem };
   }
 
@@ -82,6 +89,7 @@ export class FileTransfers {
     const known = await this.catalogue.find(sha256);
     if (known?.is_stored !== true) throw fileNotFound();
     await this.catalogue.lost(sha256);
+    this.#onDamaged(sha256, 'missing');
     return { size: known.size, problem: 'missing' };
   }
 

@@ -41,7 +41,8 @@ async function scene(changed: Partial<FileEngine> = {}) {
     serverUrl: () => 'http://localhost',
     nowMs: clock.nowMs,
   });
-  const transfers = new FileTransfers({ ...parts, quotaBytes: 100, catalogue: tidemark.files, linkS: 0, links });
+  const rest = { quotaBytes: 100, linkS: 0, links, onDamaged: () => undefined };
+  const transfers = new FileTransfers({ ...parts, ...rest, catalogue: tidemark.files });
   return { tidemark, clock, uploads, backend: new BackendFiles(parts), transfers, send };
 }
 

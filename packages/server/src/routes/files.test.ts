@@ -5,12 +5,15 @@ import { join } from 'node:path';
 import { Caller, makeUser, openDevice, type Reply } from '@tidemark/testing/kit';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openLog } from '../logging/open-log.ts';
 
 let server: TestServer;
 let api: Caller;
+const logged: string[] = [];
 
 beforeAll(async () => {
-  server = await startTestServer();
+  const stream = { write: (line: string) => void logged.push(line) };
+  server = await startTestServer({}, openLog({ level: 'warn', format: 'json', stream }));
   api = new Caller(server.url, server.token);
 });
 
@@ -179,6 +182,11 @@ describe('what is known of files', () => {
     await rm(stored);
     expect((await verify(sha256)).body).toMatchObject({ is_intact: false, problem: 'missing', size: 8 });
     expect((await verify(sha256)).code).toBe('file_not_found');
+    const found = logged.map((line) => JSON.parse(line)).filter(({ event }) => event === 'file_damaged');
+    expect(found).toEqual([
+      { level: 'warn', time: expect.any(String), event: 'file_damaged', sha256, problem: 'damaged' },
+      { level: 'warn', time: expect.any(String), event: 'file_damaged', sha256, problem: 'missing' },
+    ]);
     const audit = await api.get('/rc/v1/audit');
     expect(audit.text).toContain('file.verify');
   });
