@@ -33,6 +33,9 @@ it('[FILES-62] files are stored, listed, downloaded and verified on the command 
   const listed = await tidemark('files', 'list', '--json');
   expect(JSON.parse(listed.out)).toMatchObject([{ sha256: SHA256, is_stored: true }]);
   expect((await tidemark('files', 'where', SHA256)).code).toBe(0);
+  expect((await tidemark('files', 'verify')).err).toBe('1 file is intact.\n');
+  expect(await tidemark('files', 'list', '--missing')).toMatchObject({ out: '', err: 'No file is missing.\n' });
+  expect(await tidemark('files', 'list', '--missing', '--json')).toMatchObject({ out: '[]\n', err: '' });
   expect(JSON.parse((await tidemark('files', 'verify', '--json')).out)).toEqual({ files: 1, wrong: [] });
 });
 
@@ -49,6 +52,7 @@ it('[FILES-62] a file that cannot be read, one that is not stored and one that i
   await expect(readFile(join(server.folder, 'rats.txt'))).rejects.toThrow('ENOENT');
   const check = await tidemark('files', 'verify', sha256);
   expect(check.code).not.toBe(0);
+  expect(check.err).toBe('tidemark: 1 of 1 file is damaged or gone\n');
   expect(check.out).toContain('damaged');
   expect((await tidemark('files', 'get', sha256, '--output', 'rats.txt')).err).toContain('file_not_found');
 });

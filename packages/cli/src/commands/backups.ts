@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Cli, CommandAction } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
+import { counted } from '../counted.ts';
 import { commandGroup, examples } from '../examples.ts';
 import { confirm } from '../input.ts';
 import { wholeNumber } from './sources.ts';
@@ -93,7 +94,8 @@ function addVerify(backups: Command, cli: Cli): void {
         const check = await api.backups.verify(name, { timeoutMs });
         if (print.isJson) print.json(check);
         else print.table(check.findings, ['source', 'problem', 'detail']);
-        if (!check.is_undamaged) throw new CliFailure(`${name} is damaged in ${check.findings_count} places`);
+        if (!check.is_undamaged)
+          throw new CliFailure(`${name} is damaged in ${counted(check.findings_count, 'place')}`);
         if (!print.isJson) cli.terminal.say(`${name} is undamaged.`);
       }),
     );

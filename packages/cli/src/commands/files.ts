@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { allOf, given } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
+import { counted } from '../counted.ts';
 import { commandGroup, examples } from '../examples.ts';
 import { mediaTypeOf } from '../media-type.ts';
 import { writeDownload } from './backups.ts';
@@ -142,7 +143,8 @@ function addList(files: Command, cli: Cli): void {
         const filter = given({ source, user, state: missing === true ? ('missing' as const) : undefined });
         const list = (page: object) => api.files.list({ ...filter, ...page });
         const rows = await readRows(list, { rowsOf: (page) => page.files, limit });
-        if (missing === true && !print.isJson) print.table(rows.map(missingRow), MISSING_COLUMNS);
+        if (missing === true && rows.length === 0 && !print.isJson) cli.terminal.say('No file is missing.');
+        else if (missing === true && !print.isJson) print.table(rows.map(missingRow), MISSING_COLUMNS);
         else print.table(rows, ['sha256', 'size', 'type', 'name', 'is_stored', 'stored_at', 'references']);
       }),
     );
@@ -205,8 +207,13 @@ async function verify(
   }
   if (print.isJson) print.json({ files: count, wrong });
   else print.table(wrong, ['sha256', 'size', 'problem']);
-  if (wrong.length > 0) throw new CliFailure(`${wrong.length} of ${count} files are damaged or gone`);
-  if (!print.isJson) cli.terminal.say(`${count} files are intact.`);
+  if (wrong.length > 0)
+    throw new CliFailure(`${wrong.length} of ${counted(count, 'file')} ${isOrAre(wrong.length)} damaged or gone`);
+  if (!print.isJson) cli.terminal.say(`${counted(count, 'file')} ${isOrAre(count)} intact.`);
+}
+
+function isOrAre(count: number): string {
+  return count === 1 ? 'is' : 'are';
 }
 
 async function* storedFiles(api: TidemarkClient): AsyncGenerator<string> {

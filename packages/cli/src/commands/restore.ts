@@ -8,6 +8,7 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
+import { counted } from '../counted.ts';
 import { withExamples } from '../examples.ts';
 import { confirm } from '../input.ts';
 import { markOf, requireEmbedded } from '../local/data-folder.ts';
@@ -107,7 +108,7 @@ async function requireReplaceable(cli: Cli, { folder, isConfirmed }: Restore): P
 async function requireSound(config: Config, staging: string, backup: string): Promise<void> {
   const findings = await findDamage(config, staging);
   if (findings.length === 0) return;
-  throw new CliFailure(`${backup} is damaged in ${findings.length} places; nothing was changed`, {
+  throw new CliFailure(`${backup} is damaged in ${counted(findings.length, 'place')}; nothing was changed`, {
     hint: `tidemark verify --data ${backup} names them`,
   });
 }

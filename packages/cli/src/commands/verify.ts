@@ -10,6 +10,7 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure } from '../cli-failure.ts';
 import { configOf, withDataFlags } from '../config-flags.ts';
+import { counted } from '../counted.ts';
 import { withExamples } from '../examples.ts';
 import { MARK_FILE, markOf, requireDataFolder } from '../local/data-folder.ts';
 import { collect, findDamage } from '../local/find-damage.ts';
@@ -40,7 +41,7 @@ async function verify(cli: Cli, command: Command, { files }: VerifyOptions): Pro
   const print = cli.printer(command);
   if (print.isJson) print.json({ data: where, findings: findings.map(shown) });
   else print.table(findings.map(rowOf), ['source', 'user', 'partition', 'problem', 'detail']);
-  if (findings.length > 0) throw new CliFailure(`${where} is damaged in ${findings.length} places`);
+  if (findings.length > 0) throw new CliFailure(`${where} is damaged in ${counted(findings.length, 'place')}`);
   if (!print.isJson) cli.terminal.say(`${where} is undamaged.`);
 }
 
