@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Page, useBrowser } from '@tidemark/testing';
 import { callsTo, consoleOf, PATIENCE, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -130,5 +131,24 @@ describe('in a browser', () => {
     await page.getByRole('main').getByRole('link', { name: 'Tablet of the van' }).click();
     const ofDevice = page.getByRole('table', { name: 'Files still only on devices' });
     await ofDevice.getByRole('link', { name: 'stern.jpg' }).waitFor(PATIENCE);
+  });
+
+  it('[CONSOLE-157] a file that the server has lost is shown as lost, and not as one that was never sent', async () => {
+    await post('/rc/v1/sources', { name: 'Keel', partition_type: 'app' });
+    const lose = async (text: string) => {
+      const stored = await store(Buffer.from(text), `${text}.txt`, 'text/plain');
+      const { sha256 } = stored.$file;
+      if (text === 'keel') await post('/app/v1/Keel/push_objects', { objects: { k1: { stored } } });
+      await rm(join(server.config.dataFolder, 'files', 'files', sha256.slice(0, 2), sha256.slice(2, 4), sha256));
+      await post(`/rc/v1/files/${sha256}/verify`, {});
+      return sha256;
+    };
+    const [keel, ballast] = [await lose('keel'), await lose('ballast')];
+    const page = await openConsole(`files/${keel}`);
+    const said = () => page.getByRole('main').getByRole('alert').textContent();
+    expect(await said()).toContain('The server has lost its bytes');
+    expect(await said()).toContain('sends it again within about an hour of use');
+    await page.goto(`${server.url}/console/files/${ballast}`);
+    expect(await said()).toContain('No object refers to it, so no device sends it again');
   });
 });

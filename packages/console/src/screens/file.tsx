@@ -84,7 +84,10 @@ function Senders({ senders }: Pick<ListedFile, 'senders'>) {
 }
 
 /** Says where the bytes are while they are not stored. */
-function NotHere({ file: { missing_since, devices } }: { readonly file: ListedFile }) {
+function NotHere({ file }: { readonly file: ListedFile }) {
+  const { missing_since, devices, senders } = file;
+  // Somebody had sent the bytes, so they were here.
+  if (senders.length > 0) return <Lost file={file} />;
   const isLate = missing_since !== null && isOld(missing_since, Date.now());
   return (
     <Alert color={isLate ? 'yellow' : 'blue'} title="Its bytes have not arrived">
@@ -98,6 +101,30 @@ function NotHere({ file: { missing_since, devices } }: { readonly file: ListedFi
           {devices.length === 0
             ? 'No device is known to have it. A backend that refers to a file stores its bytes as well.'
             : 'This device sends it as soon as it has a network. Until then others see the object without the file.'}
+        </Text>
+        {devices.length > 0 && <Devices devices={devices} />}
+      </Stack>
+    </Alert>
+  );
+}
+
+/** Says who may bring back bytes that were here. */
+function Lost({ file: { missing_since, devices } }: { readonly file: ListedFile }) {
+  return (
+    <Alert color="yellow" title="The server has lost its bytes">
+      <Stack gap={6}>
+        <Text size="sm">
+          It was sent, and later its bytes were damaged or gone
+          {missing_since !== null && (
+            <>
+              {' '}
+              (noticed <Moment at={missing_since} />)
+            </>
+          )}
+          .{' '}
+          {missing_since === null
+            ? 'No object refers to it, so no device sends it again.'
+            : 'A device that still has it, of a user who sent it or may read it, sends it again within about an hour of use. A backend may store it again as well.'}
         </Text>
         {devices.length > 0 && <Devices devices={devices} />}
       </Stack>

@@ -5,7 +5,7 @@ import type { FileUsage, ListedFile } from '@tidemark/protocol';
 import { useDeferredValue } from 'react';
 import { client, SERVER_URL } from '../api/client.ts';
 import { useScannedPages } from '../api/use-scanned-pages.ts';
-import { bytesText } from '../components/bytes-text.ts';
+import { bytesText, limitText } from '../components/bytes-text.ts';
 import { Empty } from '../components/command.tsx';
 import { counted } from '../components/counted.ts';
 import { TextField } from '../components/fields.tsx';
@@ -64,8 +64,8 @@ function Usage({ usage }: { readonly usage: FileUsage }) {
       facts={[
         ['Stored', `${counted(files, 'file')}, ${bytesText(bytes)}`],
         ['Still only on devices', missing === 0 ? 'none' : waiting, ...lateNote(oldest)],
-        ['Largest file', bytesText(size_max), 'The setting files.size_max.'],
-        ['Quota of each user', bytesText(quota_bytes), 'The setting files.quota_bytes.'],
+        ['Limit for one file', limitText(size_max), 'The setting files.size_max.'],
+        ['Quota of each user', limitText(quota_bytes), 'The setting files.quota_bytes.'],
       ]}
     />
   );
