@@ -180,6 +180,8 @@ it('[DEMO-9] a photo that is added without a network shows at once, and arrives 
   expect(await sections.getByText('not sent').count()).toBe(2);
   await page.getByText('Not sent yet: Crew North').waitFor();
   expect(await photos('Dispatch').count()).toBe(0);
+  const step = page.getByRole('region', { name: 'Try this' }).getByRole('listitem').filter({ hasText: 'Add a photo' });
+  expect(await step.getAttribute('data-done')).toBe('true');
   await network(page, 'Crew North').click();
   // Dispatch has the same order open, and both devices show both pictures.
   await expect.poll(() => page.evaluate(isDrawn)).toEqual([960, 1, 960, 1]);

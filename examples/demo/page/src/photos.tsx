@@ -3,6 +3,7 @@ import { useFile, useMutation, useQuery } from '@tidemark/react';
 import type { ChangeEvent } from 'react';
 import type { Seat } from './devices.ts';
 import { samplePicture } from './sample-picture.ts';
+import { useTour } from './tour.tsx';
 import type { Photo } from './types.ts';
 
 interface PhotosProps {
@@ -18,9 +19,11 @@ interface NewPhoto {
 
 /** The photos of a work order. One that is added shows at once, without a network, and its bytes travel beside its object. */
 export function Photos({ seat, orderId, title }: PhotosProps) {
+  const { mark } = useTour();
   const photos = useQuery<Photo>('Photo', { where: { work_order_id: orderId }, orderBy: 'taken_at' });
   const { mutate: add } = useMutation(async (device, { picture, name }: NewPhoto) => {
     const photo = await device.files.add(picture, { name });
+    if (!device.status.getSnapshot().isOnline) mark('photo');
     const taken_at = new Date().toISOString();
     return device.source<Photo>('Photo').create({ work_order_id: orderId, photo, taken_by: seat.name, taken_at });
   });

@@ -6,6 +6,7 @@ import type { WorkOrder } from './types.ts';
 const STEPS = [
   ['offline', 'Switch Crew North offline'],
   ['edit', 'Change the notes of an order there'],
+  ['photo', 'Add a photo to the order there'],
   ['conflict', 'Change the same notes as Dispatch, and switch Crew North on'],
   ['resolve', 'Resolve the conflict'],
   ['ping', 'Ping a crew from an order of Dispatch'],
