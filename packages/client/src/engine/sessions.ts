@@ -140,16 +140,13 @@ export class Sessions {
     const { uploadsOpen } = this.#replica.views;
     const files = countUnsentFiles(this.#replica.reader);
     if (uploadsOpen + files === 0 || discardUploads) return;
-    const what = [counted(uploadsOpen, 'change'), counted(files, 'file')].filter((some) => some !== null).join(' and ');
-    const verb = uploadsOpen + files === 1 ? 'has' : 'have';
-    throw clientError('uploads_pending', `${what} made here ${verb} not reached the server and would be lost`);
+    const what = [...counted(uploadsOpen, 'change'), ...counted(files, 'file')].join(' and ');
+    throw clientError('uploads_pending', `${what} made here and not sent yet would be lost`);
   }
 }
 
-/** Null: there are none. */
-function counted(count: number, noun: string): string | null {
-  if (count === 0) return null;
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+function counted(count: number, noun: string): readonly string[] {
+  return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`];
 }
 
 /** Stores the session and its user. A store of an earlier version learns the generation when the token is refreshed. */

@@ -46,7 +46,7 @@ describe('leaving', () => {
     const { device, file } = await used(store);
     const refusal = {
       code: 'uploads_pending',
-      detail: '1 file made here has not reached the server and would be lost',
+      detail: '1 file made here and not sent yet would be lost',
     };
     await expect(device.signOut()).rejects.toMatchObject(refusal);
     await device.signOut({ discardUploads: true });
