@@ -122,7 +122,7 @@ export const FILES_FETCHED_AT_ONCE = 3;
 export const FILE_HASH_ATTEMPTS_MAX = 3;
 /** Between two questions which files the server has lost. */
 export const FILES_LOST_ASKED_EVERY_MS = 3_600_000;
-/** Files of one such question; the server takes no more. */
+/** Files of one request of such a question; the server takes no more. */
 export const LOST_FILES_ASKED_MAX = 10_000;
 /** Attempts to fetch a file that the server does not have yet, over some 25 minutes. Exceeded: it is fetched when the app asks again. */
 export const FILE_MISSING_ATTEMPTS_MAX = 50;

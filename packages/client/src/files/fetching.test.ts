@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Device, FileReference, Platform } from '@tidemark/client';
+import type { Device, FileReference, LocalStore, LocalWrite, Platform } from '@tidemark/client';
 import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { FILE_REQUEST_MS_MAX, FILES_FETCHED_AT_ONCE, FILES_LOST_ASKED_EVERY_MS } from '../limits.ts';
+import {
+  FILE_REQUEST_MS_MAX,
+  FILES_FETCHED_AT_ONCE,
+  FILES_LOST_ASKED_EVERY_MS,
+  LOST_FILES_ASKED_MAX,
+} from '../limits.ts';
+import { FILE, FILES } from '../state/file-rows.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 
 let fixture: DeviceFixture;
@@ -203,6 +209,28 @@ describe('files that the server has lost', () => {
       await fixture.platform.advance(1_000);
     }
     expect(asked()).toBe(1);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-100] a device asks about all its files, also if they are more than one request may name', async () => {
+    const memory = memoryStore();
+    const store: LocalStore = { ...memory, close: async () => undefined };
+    await fixture.finish((await fixture.open({ store })).close());
+    const names = Array.from({ length: LOST_FILES_ASKED_MAX + 1 }, (_, number) => String(number).padStart(64, '0'));
+    const value = { size: 1, type: 'image/jpeg', body: '0-00', bytes: 1, usedAtMs: 0 };
+    const rows = names.map((sha256): LocalWrite => ({ table: 'facts', key: [FILE, sha256], value }));
+    await store.commit([{ table: 'facts', key: FILES, value: 'used' }, ...rows]);
+    const asked: string[][] = [];
+    fixture.intercept = ({ path, body }) => {
+      if (path !== '/files/lost') return undefined;
+      asked.push((body as { files: string[] }).files);
+      return Promise.resolve(Response.json({ files: [] }));
+    };
+    const device = await fixture.finish(fixture.open({ store }));
+    await fixture.platform.until(() => asked.length > 0);
+    await fixture.platform.advance(10_000);
+    expect(asked.map(({ length }) => length)).toEqual([LOST_FILES_ASKED_MAX, 1]);
+    expect(asked.flat().sort()).toEqual(names);
     await fixture.finish(device.close());
   });
 

@@ -83,21 +83,25 @@ export class FileUploads {
 
   /** Asks the server which files of this device it has lost. They wait to be sent again. */
   async #resendLost(nowMs: number): Promise<void> {
-    const { data, network } = this.#parts;
+    const { data, network, sessions } = this.#parts;
     const { signal } = new AbortController();
+    const userId = sessions.current()?.userId;
     const files = [...fileRows(data.replica.reader)].filter(([, row]) => isSent(row)).map(([sha256]) => sha256);
     if (files.length === 0) return;
     this.#askAtMs = nowMs + FILES_LOST_ASKED_EVERY_MS;
     const { caller } = await network.load();
-    const body = { files: files.slice(-LOST_FILES_ASKED_MAX) };
-    const read = (answer: unknown) => (answer as typeof body).files;
-    const lost = await caller.ask({ method: 'POST', path: '/files/lost', body, read, signal });
-    await data.replica.transact((tx) => {
-      for (const sha256 of lost) {
-        const row = fileRow(tx, sha256);
-        if (row !== undefined && isSent(row)) putFileRow(tx, sha256, { ...row, waitsSinceMs: nowMs });
-      }
-    });
+    // Another user has other files.
+    for (let at = 0; at < files.length && sessions.current()?.userId === userId; at += LOST_FILES_ASKED_MAX) {
+      const body = { files: files.slice(at, at + LOST_FILES_ASKED_MAX) };
+      const read = (answer: unknown) => (answer as typeof body).files;
+      const lost = await caller.ask({ method: 'POST', path: '/files/lost', body, read, signal });
+      await data.replica.transact((tx) => {
+        for (const sha256 of lost) {
+          const row = fileRow(tx, sha256);
+          if (row !== undefined && isSent(row)) putFileRow(tx, sha256, { ...row, waitsSinceMs: nowMs });
+        }
+      });
+    }
   }
 
   /** In the order in which they were added. */
