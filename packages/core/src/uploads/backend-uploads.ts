@@ -190,7 +190,7 @@ export class BackendUploads {
     } catch (error) {
       if (!(error instanceof Refusal) || !BACKEND_TROUBLE.has(error.code) || !this.#queue.isAvailable) throw error;
       const { code, message: detail } = error;
-      return { ...NOT_NAMED_YET, error: { code, detail }, isLogged: true };
+      return { ...WAITS_FOR_BACKEND, error: { code, detail }, isLogged: true };
     }
   }
 
@@ -274,13 +274,12 @@ export class BackendUploads {
 }
 
 const BACKEND_TROUBLE: ReadonlySet<string> = new Set(['backend_error', 'backend_unavailable']);
-const NOT_NAMED_YET: Extract<Attempt, { readonly kind: 'postponed' }> = {
-  kind: 'postponed',
+/** Another backend, or another upload, comes first. */
+const WAITS_FOR_BACKEND = { kind: 'postponed', retryAfterMs: WAIT_MS, isTrouble: false, backsOff: true } as const;
+const NOT_NAMED_YET: Attempt = {
+  ...WAITS_FOR_BACKEND,
   error: { code: 'backend_unavailable', detail: 'it names an object that the backend has not named yet' },
-  retryAfterMs: WAIT_MS,
   isLogged: false,
-  isTrouble: false,
-  backsOff: true,
 };
 
 /**

@@ -120,8 +120,8 @@ export class JobSettler {
       return (await jobs.bury(job, reason)) ? 'dead' : 'lease_lost';
     }
     const { retryAfterMs: askedMs, backsOff } = failure instanceof JobFailure ? failure : UNEXPECTED;
-    const backOffIsMs = backsOff ? backOffMs(job.attempt, backOff, jitter) : 0;
-    const waitMs = Math.max(backOffIsMs, Math.min(askedMs ?? 0, RETRY_AFTER_MS_MAX));
+    const pauseMs = backsOff ? backOffMs(job.attempt, backOff, jitter) : 0;
+    const waitMs = Math.max(pauseMs, Math.min(askedMs ?? 0, RETRY_AFTER_MS_MAX));
     const outcome = await jobs.retry(job, clock.nowMs() + Math.ceil(waitMs), reason);
     return outcome === 'retrying' ? 'retried' : outcome;
   }
