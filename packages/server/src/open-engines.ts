@@ -76,11 +76,12 @@ async function openValkey(
   const { openValkeyStore } = await valkeyEngine();
   const { isDurabilityRequired, valkey } = config;
   return openValkeyStore({
-    ...more,
     ...valkeyAccess(config),
+    answerMs: valkey.answerMs,
     confirmReplicas: valkey.confirmReplicas,
     isConfirmedOnDisk: valkey.isConfirmedOnDisk,
     isDurabilityRequired,
+    ...more,
     onEvent: (event) => {
       if (event.kind === 'lost') outage?.begin(event.reason);
       if (event.kind === 'back') outage?.end(event.failures);

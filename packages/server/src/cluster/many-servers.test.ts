@@ -40,6 +40,8 @@ async function openFleet(engine: string): Promise<Fleet> {
     TIDEMARK_BACKEND_SECRET: SECRET,
     // A pull waits until another server repeats the query of a killed one.
     TIDEMARK_BACKEND_PULL_WAIT_MS: '60000',
+    // A loaded machine may not let Valkey answer for seconds.
+    TIDEMARK_VALKEY_ANSWER_MS_MAX: '60000',
     TIDEMARK_METRICS_PUBLIC: 'true',
     TIDEMARK_TRUST_PROXY: 'true',
     TIDEMARK_LIMITS_PINGS_PER_MINUTE_MAX: String(PINGS_PER_MINUTE),

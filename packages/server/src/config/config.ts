@@ -38,6 +38,7 @@ export interface Config {
     readonly sentinelLogin: string | null;
     readonly sentinelPassword: string | null;
     readonly prefix: string;
+    readonly answerMs: number;
     readonly confirmReplicas: number;
     readonly isConfirmedOnDisk: boolean;
   };
@@ -159,6 +160,7 @@ export function configOf(settings: Settings): Omit<Config, 'connectors' | 'setti
       sentinelLogin: settings.valkey.sentinel_login,
       sentinelPassword: settings.valkey.sentinel_password,
       prefix: settings.valkey.prefix,
+      answerMs: settings.valkey.answer_ms_max,
       confirmReplicas: settings.valkey.confirm_replicas,
       isConfirmedOnDisk: settings.valkey.confirm_on_disk,
     },

@@ -68,6 +68,7 @@ describe('defaults', () => {
         sentinelLogin: null,
         sentinelPassword: null,
         prefix: 'tidemark:',
+        answerMs: 1_500,
         confirmReplicas: 0,
         isConfirmedOnDisk: false,
       },

@@ -223,6 +223,12 @@ export const ConfigSchema = Type.Object(
           },
           (prefix) => /^[\w.:-]{1,100}$/.test(prefix),
         ),
+        answer_ms_max: integer(
+          100,
+          60_000,
+          1_500,
+          'How long a command may wait for its answer, in milliseconds; large ones get more. Then the caller gets `store_unavailable`. Raise it for a server with a slow disk.',
+        ),
         confirm_replicas: integer(0, REPLICAS_MAX, 0, 'Replicas that must have a write before it is acknowledged.'),
         confirm_on_disk: yesOrNo(
           false,

@@ -81,8 +81,8 @@ export class ChaosRun {
     this.#rng = rng(1);
     this.#isLossy = isLossy(options.engine);
     this.#isCalm = options.isCalm ?? false;
-    this.#admin = new AdminClient(() => networks.pushers.url, CALL_MS_MAX);
-    this.#control = new AdminClient(() => networks.control.url, CALL_MS_MAX);
+    this.#admin = new AdminClient(() => networks.pushers.url);
+    this.#control = new AdminClient(() => networks.control.url);
     const shared = { registers: this.#registers, memberships: this.#memberships };
     this.pushers = new Pushers({ ...shared, admin: this.#admin, control: this.#control, rng: rng(2) });
     const { folder } = options;
@@ -110,7 +110,7 @@ export class ChaosRun {
         ...{ isLossy: this.#isLossy, onProblem },
       });
     });
-    const servers = cluster.servers.map(({ process }) => new AdminClient(() => process.url, CALL_MS_MAX));
+    const servers = cluster.servers.map(({ process }) => new AdminClient(() => process.url));
     this.#convergence = {
       ...{ ...shared, servers, devices: this.devices, backend, made: this.#made },
       isLossy: this.#isLossy,
@@ -247,6 +247,8 @@ export class ChaosRun {
     await this.pushers.settle();
     this.#registers.settle();
     for (const device of this.devices) await device.open();
+    // Nobody else repeats what is made above; from here on, a call that a fault has swallowed is given up soon.
+    for (const client of [this.#control, this.#admin, ...this.#convergence.servers]) client.callMsMax = CALL_MS_MAX;
   }
 
   #setFaults(areOn: boolean): void {

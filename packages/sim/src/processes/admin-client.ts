@@ -10,12 +10,12 @@ export class RefusedCall extends Error {
 /** Calls the API of a server as the administrator. `url` returns the server to ask next, which may be another each time. */
 export class AdminClient {
   readonly #url: () => string;
-  readonly #callMsMax: number;
+  /** A call without an answer fails then. */
+  callMsMax = CALL_MS_MAX;
   #token = '';
 
-  constructor(url: () => string, callMsMax = CALL_MS_MAX) {
+  constructor(url: () => string) {
     this.#url = url;
-    this.#callMsMax = callMsMax;
   }
 
   async logIn(password: string): Promise<void> {
@@ -30,7 +30,7 @@ export class AdminClient {
         'content-type': 'application/json',
         ...(this.#token === '' ? {} : { 'x-sync-api-token': this.#token }),
       },
-      signal: AbortSignal.timeout(this.#callMsMax),
+      signal: AbortSignal.timeout(this.callMsMax),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();

@@ -1,6 +1,6 @@
 import { Refusal } from '@tidemark/protocol';
 
-const ATTEMPTS_MAX = 1_000;
+const ATTEMPTS_MAX = 6_000;
 const PAUSE_MS = 20;
 
 /** Repeats a call until the store serves it; every earlier error must be `store_unavailable`. */

@@ -67,7 +67,7 @@ export interface ValkeyCluster {
 const SLOTS = 16_384;
 const PRIMARIES = 3;
 const POLL_MS = 20;
-const POLLS_MAX = 1_000;
+const POLLS_MAX = 6_000;
 
 export async function startValkeyCluster(settings: Settings = {}): Promise<ValkeyCluster> {
   const servers = await Promise.all(Array.from({ length: PRIMARIES }, () => startNode(settings)));
