@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { makeMemoryFolder } from './memory-folder.mjs';
 import { run } from './processes.mjs';
 import { installPrograms } from './programs.mjs';
 import { setup } from './setup.mjs';
@@ -27,6 +29,16 @@ const checked = (isWholeRun ? CHECKS : []).map(async ([name, ...command]) => {
 });
 const failed = (await Promise.all(checked)).flat();
 // The tests run even when a check fails, so that one run tells everything.
-const tested = await run(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args]);
+const tested = await runTests();
 if (failed.length > 0) process.stderr.write(`tidemark: ${failed.join(', ')} found faults (above), so this run fails\n`);
 process.exitCode = tested || failed.length;
+
+async function runTests() {
+  const folder = process.env.TMPDIR === undefined ? makeMemoryFolder() : null;
+  const env = folder === null ? process.env : { ...process.env, TMPDIR: folder };
+  try {
+    return await run(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], { env });
+  } finally {
+    if (folder !== null) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  }
+}
