@@ -106,6 +106,8 @@ export const CALLS_LOGGED_MAX = 50;
 
 /** Bytes of a file in one stored entry, in one request, and between two notes of how far a download is. The stored data depends on it. */
 export const FILE_PIECE_BYTES = 1_048_576;
+/** Bytes in one stored entry of a file that the app adds, in IndexedDB, where every entry takes a while: a photo is one. */
+export const FILE_ENTRY_BYTES = 4_194_304;
 /**
  * Bytes of a file in the first requests, and in those after a connection broke. They grow to a part of the bytes that have passed since,
  * and to a piece at most.

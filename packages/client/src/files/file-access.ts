@@ -1,10 +1,10 @@
 import { type FileReference, type FileValue, fileNameProblem, isMediaType } from '@tidemark/protocol';
 import { asClientError, clientError } from '../client-error.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
-import { DATA_URL_BYTES_MAX, FILE_PIECE_BYTES } from '../limits.ts';
+import { DATA_URL_BYTES_MAX } from '../limits.ts';
 import { FILES, type FileRow, fileRow } from '../state/file-rows.ts';
 import { isSameUser, type User, writerOf } from '../state/owner.ts';
-import { type FileBodies, pieceCount } from './file-bodies.ts';
+import type { FileBodies } from './file-bodies.ts';
 import { type FileContent, isBlob, piecesOf } from './file-content.ts';
 import { FileHash } from './file-hash.ts';
 import { type AddedFile, type FileCommands, openBodies } from './file-library.ts';
@@ -51,26 +51,28 @@ export class FileAccess {
     const described = describe(content, given);
     const writer = writerOf(this.#host.replica.reader);
     if (this.#host.replica.reader.get('facts', FILES) !== 'used') await this.#run('begin');
-    const body = this.#bodies.newBody();
+    const [body, entryBytes] = [this.#bodies.newBody(), this.#bodies.entryBytes];
     let size = 0;
     let isAsked = false;
     try {
       const hash = new FileHash(this.#host.platform);
-      for await (const piece of piecesOf(content)) {
+      for await (const piece of piecesOf(content, entryBytes)) {
         this.#requireSame(writer);
         // Counted before, so that a piece that is written in part is deleted as well.
         size += piece.length;
-        const number = Math.ceil(size / FILE_PIECE_BYTES) - 1;
-        await Promise.all([this.#bodies.write(body, number, piece), hash.update(piece)]);
+        const entry = Math.ceil(size / entryBytes) - 1;
+        await Promise.all([this.#bodies.write(body, entry, piece), hash.update(piece)]);
       }
       const sha256 = await hash.hex();
-      const row: FileRow = { size, ...described, body, bytes: size, usedAtMs: this.#host.platform.nowMs() };
+      const usedAtMs = this.#host.platform.nowMs();
+      const row: FileRow = { size, ...described, body, entryBytes, bytes: size, usedAtMs };
       const added: AddedFile = { sha256, row, writer };
       isAsked = true;
       if ((await this.#run('keep', added)) === false) await this.#bodies.delete([row]);
       return { $file: { sha256, size, ...described } };
     } catch (error) {
-      if (!isAsked || this.#isRefused(error)) await this.#bodies.delete([{ body, size }]).catch(() => undefined);
+      if (!isAsked || this.#isRefused(error))
+        await this.#bodies.delete([{ body, size, entryBytes }]).catch(() => undefined);
       throw error;
     }
   }
@@ -78,9 +80,10 @@ export class FileAccess {
   /** Yields the bytes of a file. What is not on the device is fetched. */
   async *pieces(reference: FileReference): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     let row = await this.#complete(reference);
-    for (let piece = 0; piece < pieceCount(row.size); piece++) {
-      const read = await this.#piece(reference, row, piece);
+    for (let at = 0; at < row.size; ) {
+      const read = await this.#read(reference, row, at);
       row = read.row;
+      at += read.bytes.length;
       yield read.bytes;
     }
   }
@@ -148,17 +151,17 @@ export class FileAccess {
     return fetched;
   }
 
-  /** Reads a piece. The file may leave the cache while it is read, or its bytes may be damaged: then it is fetched again. */
-  async #piece(reference: FileReference, row: FileRow, piece: number) {
+  /** Reads the bytes at a position. The file may leave the cache while it is read, or its bytes may be damaged: then it is fetched again. */
+  async #read(reference: FileReference, row: FileRow, at: number) {
     try {
-      return { row, bytes: await this.#bodies.read(row, piece) };
+      return { row, bytes: await this.#bodies.read(row, at) };
     } catch (error) {
       if (asClientError(error, 'store_failed').code !== 'store_damaged') throw error;
       // A tab that follows knows after an answer of the one that leads what has left.
       await this.#run('forget', reference.sha256, row.body);
       if (fileRow(this.#host.replica.reader, reference.sha256)?.body === row.body) throw error;
       const again = await this.#complete(reference);
-      return { row: again, bytes: await this.#bodies.read(again, piece) };
+      return { row: again, bytes: await this.#bodies.read(again, at) };
     }
   }
 

@@ -5,15 +5,15 @@ import type { Platform } from '../ports/platform.ts';
 import type { FileRow } from '../state/file-rows.ts';
 import { randomId } from '../uploads/random-id.ts';
 
-/** Names of entries: when the body was begun, in base 36, a random id, and the number of the piece. */
+/** Names of entries: when the body was begun, in base 36, a random id, and the number of the entry. */
 const ENTRY = /^([0-9a-z]+)-[0-9a-f]+(?=\.)/;
 
 /** The bytes of a file that are complete. */
-export type FileBody = Pick<FileRow, 'body' | 'size'>;
+export type FileBody = Pick<FileRow, 'body' | 'size' | 'entryBytes'>;
 
 /**
- * The bytes of files, in a directory. Those of one file are its body: entries of `FILE_PIECE_BYTES`, of which the last one may be
- * shorter. A body has a name of its own, because its hash is known at its end.
+ * The bytes of files, in a directory. Those of one file are its body: entries of the same size, of which the last one may be shorter.
+ * A body has a name of its own, because its hash is known at its end.
  */
 export class FileBodies {
   readonly #directory: FileDirectory;
@@ -31,8 +31,13 @@ export class FileBodies {
     return `${this.#platform.nowMs().toString(36)}-${randomId(this.#platform)}`;
   }
 
-  async write(body: string, piece: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const writing = this.#directory.write(entryOf(body, piece), bytes);
+  /** The most bytes of an entry. */
+  get entryBytes(): number {
+    return this.#directory.entryBytes ?? FILE_PIECE_BYTES;
+  }
+
+  async write(body: string, entry: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const writing = this.#directory.write(entryOf(body, entry), bytes);
     this.#writing.add(writing);
     try {
       await writing;
@@ -41,27 +46,35 @@ export class FileBodies {
     }
   }
 
-  /** Returns a piece of a file. */
-  async read({ body, size }: FileBody, piece: number): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = await this.#directory.read(entryOf(body, piece));
-    if (bytes?.length === Math.min(FILE_PIECE_BYTES, size - piece * FILE_PIECE_BYTES)) return bytes;
+  /** Returns the bytes of a file from a position to the end of their entry. */
+  async read({ body, size, entryBytes = FILE_PIECE_BYTES }: FileBody, at: number): Promise<Uint8Array<ArrayBuffer>> {
+    const entry = Math.floor(at / entryBytes);
+    const from = entry * entryBytes;
+    const bytes = await this.#directory.read(entryOf(body, entry));
+    if (bytes?.length === Math.min(entryBytes, size - from)) return bytes.subarray(at - from);
     throw clientError('store_damaged', 'bytes of the file are missing on this device');
   }
 
-  /** Yields the pieces of a file. */
+  /** Yields the bytes of a file. */
   async *pieces(row: FileBody): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    for (let piece = 0; piece < pieceCount(row.size); piece++) yield await this.read(row, piece);
+    for (let at = 0; at < row.size; ) {
+      const bytes = await this.read(row, at);
+      at += bytes.length;
+      yield bytes;
+    }
   }
 
-  /** Whether a body that was just written is still there: `deleteAll` takes the first piece of every body. */
+  /** Whether a body that was just written is still there: `deleteAll` takes the first entry of every body. */
   async has({ body, size }: FileBody): Promise<boolean> {
-    return size === 0 || (await this.#directory.read(entryOf(body, 0))) !== null;
+    const [directory, first] = [this.#directory, entryOf(body, 0)];
+    if (size === 0) return true;
+    return directory.has === undefined ? (await directory.read(first)) !== null : directory.has(first);
   }
 
   /** Deletes bodies, of which each has at most so many bytes. */
   async delete(bodies: readonly FileBody[]): Promise<void> {
-    const names = bodies.flatMap(({ body, size }) =>
-      Array.from({ length: pieceCount(size) }, (_, piece) => entryOf(body, piece)),
+    const names = bodies.flatMap(({ body, size, entryBytes = FILE_PIECE_BYTES }) =>
+      Array.from({ length: Math.ceil(size / entryBytes) }, (_, entry) => entryOf(body, entry)),
     );
     if (names.length > 0) await this.#directory.delete(names);
   }
@@ -83,15 +96,11 @@ export class FileBodies {
   }
 }
 
-/** The pieces that there may be of a file that is not complete, whatever size its reference says. */
-export function writtenBody({ body, size, bytes }: FileRow): FileBody {
-  return { body, size: Math.min(size, bytes + FILE_PIECE_BYTES) };
+/** What there may be of a file that is perhaps not complete, whatever size its reference says. */
+export function writtenBody(row: FileRow): FileBody {
+  return { ...row, size: Math.min(row.size, row.bytes + FILE_PIECE_BYTES) };
 }
 
-export function pieceCount(bytes: number): number {
-  return Math.ceil(bytes / FILE_PIECE_BYTES);
-}
-
-function entryOf(body: string, piece: number): string {
-  return `${body}.${piece}`;
+function entryOf(body: string, entry: number): string {
+  return `${body}.${entry}`;
 }

@@ -1,5 +1,3 @@
-import { FILE_PIECE_BYTES } from '../limits.ts';
-
 /** The part of `Blob` that is used here; `File` has a name, too. */
 interface BlobLike {
   readonly size: number;
@@ -22,17 +20,28 @@ export function isBlob(content: FileContent): content is BlobLike {
   return 'slice' in content && 'size' in content;
 }
 
-/** Yields the content in pieces of `FILE_PIECE_BYTES`, of which the last one may be shorter. */
-export async function* piecesOf(content: FileContent): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const piece = new Uint8Array(FILE_PIECE_BYTES);
+/** Yields the content in pieces of so many bytes, of which the last one may be shorter. */
+export async function* piecesOf(content: FileContent, bytes: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  if (isBlob(content)) yield* slicesOf(content, bytes);
+  else yield* joined(chunksOf(content), bytes);
+}
+
+async function* slicesOf(blob: BlobLike, bytes: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let at = 0; at < blob.size; at += bytes) {
+    yield new Uint8Array(await blob.slice(at, Math.min(blob.size, at + bytes)).arrayBuffer());
+  }
+}
+
+async function* joined(chunks: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const piece = new Uint8Array(bytes);
   let filled = 0;
-  for await (const chunk of chunksOf(content)) {
+  for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length; ) {
-      const end = Math.min(chunk.length, at + FILE_PIECE_BYTES - filled);
+      const end = Math.min(chunk.length, at + bytes - filled);
       piece.set(chunk.subarray(at, end), filled);
       filled += end - at;
       at = end;
-      if (filled < FILE_PIECE_BYTES) continue;
+      if (filled < bytes) continue;
       yield piece.slice();
       filled = 0;
     }
@@ -40,18 +49,11 @@ export async function* piecesOf(content: FileContent): AsyncGenerator<Uint8Array
   if (filled > 0) yield piece.slice(0, filled);
 }
 
-async function* chunksOf(content: FileContent): AsyncGenerator<Uint8Array> {
+async function* chunksOf(content: Exclude<FileContent, BlobLike>): AsyncGenerator<Uint8Array> {
   if (content instanceof Uint8Array) yield content;
-  else if (isBlob(content)) yield* slicesOf(content);
   else if ('getReader' in content) yield* readFrom(content);
   else if (Symbol.asyncIterator in content) yield* content;
   else yield new Uint8Array(content);
-}
-
-async function* slicesOf(blob: BlobLike): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < blob.size; at += FILE_PIECE_BYTES) {
-    yield new Uint8Array(await blob.slice(at, Math.min(blob.size, at + FILE_PIECE_BYTES)).arrayBuffer());
-  }
 }
 
 /** Not every browser can iterate over a stream. */

@@ -7,7 +7,7 @@ import { FILES, type FileRow, fileRow, putFileRow } from '../state/file-rows.ts'
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { fetchPiece } from './download-file.ts';
 import type { FileBoard } from './file-board.ts';
-import { type FileBodies, type FileBody, pieceCount, writtenBody } from './file-bodies.ts';
+import { type FileBodies, type FileBody, writtenBody } from './file-bodies.ts';
 import { FileHash } from './file-hash.ts';
 import { mayUseNetwork } from './file-uploads.ts';
 import { type Attempt, TransferQueue } from './transfer-queue.ts';
@@ -158,8 +158,8 @@ export class FileDownloads {
     const fetched = await fetchPiece({ caller, sha256, size, piece, signal });
     if (signal.aborted) throw unwanted();
     await bodies.write(body, piece, fetched);
-    if (piece + 1 === pieceCount(size)) await this.#verify(sha256, row);
     const bytes = Math.min(size, (piece + 1) * FILE_PIECE_BYTES);
+    if (bytes === size) await this.#verify(sha256, row);
     return transactIn(parts.data.replica, scope, (tx) => {
       const known = fileRow(tx, sha256);
       if (known === undefined) throw unwanted();

@@ -56,8 +56,10 @@ function webCrypto() {
   return globalThis.crypto?.subtle as typeof globalThis.crypto.subtle | undefined;
 }
 
-/** Copies the pieces. A `Blob` would send them to another process and back. */
-function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
+/** Copies the pieces, if there are several. A `Blob` would send them to another process and back. */
+function joined(pieces: readonly Uint8Array<ArrayBuffer>[], bytes: number): Uint8Array<ArrayBuffer> {
+  const [first] = pieces;
+  if (first?.length === bytes) return first;
   const whole = new Uint8Array(bytes);
   let at = 0;
   for (const piece of pieces) {

@@ -123,7 +123,7 @@ export class FileUploads {
       }
       if (!signal.aborted) this.#board.show(sha256, 'uploading', offset / Math.max(1, row.size));
     };
-    const read = (piece: number) => this.#bodies.read(row, piece);
+    const read = (at: number) => this.#bodies.read(row, at);
     await uploadFile({ caller, sha256, row, read, size: this.#size, onOffset, signal });
     const scope = { userId: session.userId, clientId: session.clientId, signal };
     await transactIn(data.replica, scope, (tx) => {

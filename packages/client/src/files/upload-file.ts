@@ -1,5 +1,4 @@
 import { clientError } from '../client-error.ts';
-import { FILE_PIECE_BYTES } from '../limits.ts';
 import type { FileRow } from '../state/file-rows.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import type { BytesAnswer } from '../transport/wire.ts';
@@ -11,7 +10,8 @@ interface FileUpload {
   readonly caller: Pick<SessionCaller, 'exchange'>;
   readonly sha256: string;
   readonly row: FileRow;
-  readonly read: (piece: number) => Promise<Uint8Array<ArrayBuffer>>;
+  /** Returns bytes of the file from a position on, as many as are stored together. */
+  readonly read: (at: number) => Promise<Uint8Array<ArrayBuffer>>;
   readonly size: SendSize;
   /** Called with the number of bytes that the server has. */
   readonly onOffset: (offset: number) => void;
@@ -22,13 +22,11 @@ interface FileUpload {
 export async function uploadFile(upload: FileUpload): Promise<void> {
   const { row, read, size, onOffset } = upload;
   let offset = await begin(upload);
-  let held = { number: -1, bytes: new Uint8Array() };
+  let held = { from: offset, bytes: new Uint8Array() };
   onOffset(offset);
   while (offset < row.size) {
-    const number = Math.floor(offset / FILE_PIECE_BYTES);
-    if (held.number !== number) held = { number, bytes: await read(number) };
-    const from = offset - number * FILE_PIECE_BYTES;
-    const bytes = held.bytes.subarray(from, from + size.bytes);
+    if (offset >= held.from + held.bytes.length) held = { from: offset, bytes: await read(offset) };
+    const bytes = held.bytes.subarray(offset - held.from).subarray(0, size.bytes);
     const reached = await append(upload, offset, bytes);
     if (reached <= offset) throw clientError('bad_answer', 'the server has taken no bytes of the file');
     size.notePassed(reached - offset);

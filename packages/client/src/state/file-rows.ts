@@ -10,6 +10,8 @@ export interface FileRow {
   readonly name?: string;
   /** The entries with its bytes are named by this and their number. */
   readonly body: string;
+  /** The bytes in each of these entries but the last one. Absent: `FILE_PIECE_BYTES`. */
+  readonly entryBytes?: number;
   /** The bytes that are stored. Less than the size: a download that is not complete. */
   readonly bytes: number;
   /** Present while the server does not have the file: the time since when it waits. */

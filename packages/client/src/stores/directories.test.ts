@@ -60,5 +60,9 @@ describe.each(Object.keys(STORES) as (keyof typeof STORES)[])('%s', (name) => {
     for (const entry of ['a-1.0', 'a-1.1', 'b-1.0']) await files.write(entry, new Uint8Array(1));
     await files.delete(['a-1.0', 'a-1.1', 'nothing.0']);
     expect([await files.list(), await files.read('a-1.0')]).toEqual([['b-1.0'], null]);
+    // Those that have no such call are read.
+    const { has } = files;
+    if (has !== undefined) expect([await has('a-1.0'), await has('b-1.0')]).toEqual([false, true]);
+    expect(has !== undefined).toBe(name === 'IndexedDB');
   });
 });

@@ -47,6 +47,8 @@ export interface IndexedDbTransaction {
 
 export interface IndexedDbObjectStore {
   get(key: string | string[] | number): IndexedDbRequest<unknown>;
+  /** Undefined: there is no such key. */
+  getKey(key: string): IndexedDbRequest<unknown>;
   getAll(): IndexedDbRequest<unknown[]>;
   getAllKeys(): IndexedDbRequest<unknown[]>;
   /** Without a key it gets the next number. */
