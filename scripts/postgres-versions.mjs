@@ -46,6 +46,8 @@ async function runTests(prefix) {
     ...process.env,
     TIDEMARK_POSTGRES: join(own, 'native/bin/postgres'),
     LD_LIBRARY_PATH: join(own, 'native/lib'),
+    // Tests keep an empty server for each path of a program, and this path is another one each time.
+    TMPDIR: prefix,
   };
   const wanted = files.length === 0 ? ['packages/postgres/src'] : files;
   const options = ['run', ...wanted, `--testTimeout=${TEST_MS_MAX}`];

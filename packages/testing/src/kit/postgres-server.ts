@@ -4,6 +4,7 @@ import { chown, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Sql } from '@tidemark/postgres';
+import { copyRunningPostgres } from './copy-running-postgres.ts';
 import { findProgram } from './find-program.ts';
 import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 import { freePort } from './valkey-server.ts';
@@ -127,7 +128,10 @@ async function serve(folder: TemporaryFolder, settings: PostgresSettings): Promi
     },
     async startStandby() {
       const copy = await ownedFolder();
-      await backUp(server.url, join(copy.path, 'data'));
+      await copyRunningPostgres(
+        { sql: server.sql, url: server.url, data },
+        { data: join(copy.path, 'data'), owner: serverUser() },
+      );
       return serve(copy, all);
     },
     async startCopy() {
@@ -148,12 +152,6 @@ async function serve(folder: TemporaryFolder, settings: PostgresSettings): Promi
     },
   };
   return server;
-}
-
-/** Copies a running server, so that the copy follows it. */
-function backUp(url: string, data: string): Promise<void> {
-  const program = join(dirname(serverPath()), 'pg_basebackup');
-  return runTool(program, ['--no-sync', '--checkpoint=fast', '--write-recovery-conf', '-d', url, '-D', data]);
 }
 
 function addressOf(port: number, database: string): string {
