@@ -1,8 +1,10 @@
 import { TidemarkClient } from '@tidemark/backend';
 import { PARTITIONS_PER_PUSH_MAX, type PartitionsReport } from '@tidemark/protocol';
-import { Caller } from '@tidemark/testing';
+import { Caller, newTidemark, openMemoryStore, seededRandom } from '@tidemark/testing';
 import { startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Call } from '../http/route.ts';
+import { pushPartitions } from './push-partitions.ts';
 
 let server: TestServer;
 let admin: Caller;
@@ -102,5 +104,72 @@ describe('a push to several users or groups', () => {
     expect([changed, partitions.map(({ seq }) => seq)]).toEqual([2, [1, 1]]);
     const refused = client.push.partitions('Order', [{ group: 'd', objects: { 1: { n: Number.NaN } } }]);
     await expect(refused).rejects.toMatchObject({ code: 'invalid_argument' });
+  });
+});
+
+/** A Tidemark with a source of groups, whose commits of one group wait until the test lets them, and of one fail. */
+async function slowTidemark() {
+  const store = openMemoryStore({ random: seededRandom(1) });
+  const commit = store.commit.bind(store);
+  const gate = { reached: () => {}, open: () => {} };
+  const isReached = new Promise<void>((resolve) => {
+    gate.reached = resolve;
+  });
+  const isOpen = new Promise<void>((resolve) => {
+    gate.open = resolve;
+  });
+  store.commit = async (request) => {
+    const { owner } = request.partition;
+    if (owner.kind === 'group' && owner.name === 'broken') throw new Error('the disk is full');
+    if (owner.kind === 'group' && owner.name === 'slow') {
+      gate.reached();
+      await isOpen;
+    }
+    return commit(request);
+  };
+  const { tidemark } = await newTidemark({ store });
+  await tidemark.sources.declare({ name: 'Visit', partition_type: 'group' });
+  return { tidemark, isReached, open: () => gate.open() };
+}
+
+describe('the writes of a push to several users or groups', () => {
+  const given = (tidemark: object, partitions: readonly object[], hasHungUp = () => false) =>
+    ({ context: { tidemark }, params: { source_name: 'Visit' }, body: { partitions }, hasHungUp }) as unknown as Call<
+      never,
+      never,
+      never
+    >;
+
+  it('[PG-349] a push that fails is answered when all its writes have ended, so that none overwrites what is pushed next', async () => {
+    const { tidemark, isReached, open } = await slowTidemark();
+    const events: string[] = [];
+    const partitions = ['slow', 'broken'].map((group) => ({ group, objects: { 1: { a: 1 } } }));
+    const answered = pushPartitions.handle(given(tidemark, partitions)).catch((error: Error) => {
+      events.push(error.message);
+    });
+    await isReached;
+    // Everything that does not wait for the slow group has been done.
+    await new Promise((resolve) => setImmediate(resolve));
+    events.push('the slow group is written');
+    open();
+    await answered;
+    expect(events).toEqual(['the slow group is written', 'the disk is full']);
+  });
+
+  it('[PG-349] a push whose caller has hung up begins no more writes, because the caller repeats it', async () => {
+    const { tidemark, open } = await slowTidemark();
+    open();
+    const groups = Array.from({ length: 250 }, (_, n) => `g${n}`);
+    const partitions = groups.map((group) => ({ group, objects: { 1: { a: 1 } } }));
+    let asked = 0;
+    const hasHungUp = () => {
+      asked++;
+      return asked > 2;
+    };
+    await expect(pushPartitions.handle(given(tidemark, partitions, hasHungUp))).rejects.toThrow('hung up');
+    const written = await Promise.all(
+      groups.map(async (group) => (await tidemark.objects.read({ source: 'Visit', group })).size),
+    );
+    expect(written.reduce((sum, size) => sum + size, 0)).toBe(200);
   });
 });

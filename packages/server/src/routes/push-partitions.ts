@@ -58,19 +58,26 @@ export const pushPartitions = route({
       const fact: ActivityFact = { kind: 'push', ...whose, source, operation: 'push_partitions', ...counts };
       return [{ fact, data: () => (deletes === undefined ? given : { objects: given, deletes }) }];
     }),
-  handle: async ({ context: { tidemark }, params: { source_name: source }, body, observer }) => {
+  handle: async ({ context: { tidemark }, params: { source_name: source }, body, observer, hasHungUp }) => {
     const { partitions, whole = false } = body;
     requireAdmissible(partitions);
     const outcomes: Outcome[] = [];
     for (let start = 0; start < partitions.length; start += WRITES_AT_ONCE) {
+      // The caller makes the call again, and perhaps newer ones behind it, which this one must not overtake.
+      if (hasHungUp()) throw new Refusal('request_timeout', 'the caller hung up');
       const some = partitions.slice(start, start + WRITES_AT_ONCE);
-      const written = some.map((given) => write({ tidemark, source, whole, observer }, given));
-      outcomes.push(...(await Promise.all(written)));
+      outcomes.push(...(await allEnded(some.map((given) => write({ tidemark, source, whole, observer }, given)))));
     }
     const sumOf = (name: 'changed' | 'unchanged') => outcomes.reduce((sum, outcome) => sum + outcome[name], 0);
     return { source, changed: sumOf('changed'), unchanged: sumOf('unchanged'), partitions: outcomes };
   },
 });
+
+/** Rejects only when all have ended: a caller who hears of a failure may push something newer at once. */
+async function allEnded<T>(work: readonly Promise<T>[]): Promise<readonly T[]> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
+}
 
 /** Two commits of one partition would come in any order, so it may be named once. */
 function requireAdmissible(partitions: readonly Given[]): void {
