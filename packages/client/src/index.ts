@@ -28,12 +28,19 @@ export { defaultPlatform } from './platform/default-platform.ts';
 export type { FileDirectory } from './ports/file-directory.ts';
 export {
   type CommitOptions,
+  type DiskChanges,
+  type DiskPart,
   type LocalKey,
   type LocalRow,
   type LocalStore,
   type LocalWrite,
+  type Measure,
+  type Scan,
+  type ScanPosition,
+  type StoredObject,
   TABLES,
   type Table,
+  type Union,
 } from './ports/local-store.ts';
 export type { NetworkHints, Platform, RequestLock, Sha256Hash, TabChannel, TabFeatures } from './ports/platform.ts';
 export type { FollowOptions } from './pull/followed-groups.ts';

@@ -55,6 +55,17 @@ export { JsonProblem, parseCommentedJson } from './json/parse-commented-json.ts'
 export { parseJson, parseMembers, stringOf } from './json/parse-json.ts';
 export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
 export { endOfString, endOfValue, type Members, splitMembers } from './json/scan.ts';
+export {
+  type KeyRange,
+  keysAbove,
+  keysBelow,
+  keysOf,
+  keysOfExisting,
+  keysWithPrefix,
+  sortKey,
+  textKey,
+  textOfKey,
+} from './json/sort-key.ts';
 export * from './limits.ts';
 export { characterProblem, isInternalSource, NAME_BYTES_MAX, type NameKind, nameProblem, utf8Bytes } from './names.ts';
 export { errorMessage, type Flaw, pointer, REFUSALS, Refusal, type RefusalCode } from './refusals.ts';

@@ -2,8 +2,9 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LocalStore, type LocalWrite, openDevice } from '@tidemark/client';
-import { openTestServer } from '@tidemark/client-testing';
-import { localStoreContract } from '@tidemark/testing';
+import { type LocalStoreEngine, openTestServer } from '@tidemark/client-testing';
+import { attributesChecksum } from '@tidemark/protocol';
+import { diskPartContract, localStoreContract } from '@tidemark/testing';
 import sqlite from 'node-sqlite3-wasm';
 import { expect, it, onTestFinished } from 'vitest';
 import { type ExpoSqliteDatabase, expoSqlite } from './drivers/expo-sqlite.ts';
@@ -57,7 +58,7 @@ async function newFolder(): Promise<string> {
 }
 
 for (const [name, driverOf] of Object.entries(DRIVERS)) {
-  localStoreContract(`the SQLite store with the calls of ${name}`, {
+  const engine: LocalStoreEngine = {
     isDurable: true,
     newPlace: async () => {
       const folder = await newFolder();
@@ -67,7 +68,9 @@ for (const [name, driverOf] of Object.entries(DRIVERS)) {
         remove: () => rm(folder, { recursive: true }),
       };
     },
-  });
+  };
+  localStoreContract(`the SQLite store with the calls of ${name}`, engine);
+  diskPartContract(`the SQLite store with the calls of ${name}`, engine);
 }
 
 async function newFile(): Promise<string> {
@@ -207,9 +210,35 @@ it('[SQLITE-4] a database that is in use, damaged, of something else or of a new
   again.close();
 
   const newer = new sqlite.Database(file);
-  newer.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = 2');
+  newer.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = 3');
   newer.close();
   await expect(openAt(file)).rejects.toMatchObject({ message: expect.stringContaining('update the app') });
+});
+
+/** The tables as version 1 made them. */
+const VERSION_1 = `
+CREATE TABLE rows (
+  name TEXT NOT NULL, part TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name, part, key)
+) WITHOUT ROWID;
+INSERT INTO rows VALUES ('objects', 'Order', 'a', '{"n":1}'), ('objects', '!"a\\u0000"', '!"!b"', '{"n":"ü"}'), ('facts', '', 'owner', '2');
+PRAGMA application_id = 0x54696465; PRAGMA user_version = 1`;
+
+it('[SQLITE-7] a database of version 1 is converted, and keeps every row, with checksums of the objects', async () => {
+  const file = await newFile();
+  const old = new sqlite.Database(file);
+  old.exec(VERSION_1);
+  old.close();
+  for (let start = 0; start < 2; start++) {
+    const store = await openAt(file);
+    expect((await store.load()).toSorted((left, right) => (left.key[0] < right.key[0] ? -1 : 1))).toEqual([
+      { table: 'facts', key: ['', 'owner'], value: 2 },
+      { table: 'objects', key: ['Order', 'a'], value: { n: 1 } },
+      { table: 'objects', key: ['a\0', '!b'], value: { n: 'ü' } },
+    ]);
+    const checksum = attributesChecksum('a', { n: 1 });
+    expect(await store.disk?.measure('Order')).toEqual({ size: 1, checksum });
+    await store.close();
+  }
 });
 
 it('[SQLITE-5] a device keeps its objects and its uploads in it over a restart', async () => {

@@ -1,16 +1,23 @@
 import {
   ClientError,
   type CommitOptions,
+  type DiskPart,
   type FileDirectory,
   type LocalKey,
   type LocalRow,
   type LocalStore,
   type LocalWrite,
+  type Measure,
+  type Scan,
   type Table,
 } from '@tidemark/client';
+import { convertFrom1 } from './convert.ts';
+import { INDEXES_SQL } from './index-list.ts';
+import { localRow, OBJECTS_SQL, ObjectsTable, sumOf } from './objects-table.ts';
 import type { SqliteDriver } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-error.ts';
 import { keyIn, storedText } from './stored-text.ts';
+import { Turns } from './turns.ts';
 
 export interface SqliteStoreOptions {
   /** Where the bytes of files are stored. Absent: the device keeps no files. */
@@ -19,7 +26,7 @@ export interface SqliteStoreOptions {
 
 /** "Tide" and the version of the tables. */
 const APPLICATION_ID = 0x54696465;
-const VERSION = 1;
+const VERSION = 2;
 
 /**
  * The first statements of a connection. Nobody else may use the database, which also lets SQLite keep its index of the write-ahead log in
@@ -31,7 +38,9 @@ const TABLES_SQL = `
 CREATE TABLE IF NOT EXISTS rows (
   name TEXT NOT NULL, part TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
   PRIMARY KEY (name, part, key)
-) WITHOUT ROWID`;
+) WITHOUT ROWID;
+${OBJECTS_SQL};
+${INDEXES_SQL}`;
 
 /** One call for all writes, whatever a call of the driver costs. */
 const PUT = `
@@ -42,11 +51,7 @@ const REMOVE = `
 DELETE FROM rows WHERE (name, part, key) IN (
   SELECT w.value ->> 0, w.value ->> 1, w.value ->> 2 FROM json_each(?) AS w
 )`;
-const OTHERS = `SELECT name, part, key, value FROM rows WHERE name <> 'objects'`;
-const objectsFrom = (is: '>' | '>=') => `
-SELECT part, key, value FROM rows WHERE name = 'objects' AND (part, key) ${is} (?, ?) ORDER BY part, key LIMIT ?`;
-/** Objects that are read at once, so that a driver need not hold all of them twice. */
-const PAGE = 5_000;
+const OTHERS = 'SELECT name, part, key, value FROM rows';
 
 /**
  * Opens a store in a SQLite database that belongs to it alone. A commit is a transaction of SQLite: it is there completely or not at
@@ -59,7 +64,10 @@ export async function openSqliteStore(driver: SqliteDriver, { files }: SqliteSto
 }
 
 class SqliteStore implements LocalStore {
+  readonly disk: DiskPart;
   readonly #driver: SqliteDriver;
+  readonly #objects: ObjectsTable;
+  readonly #turns = new Turns();
   /** Whether commits are flushed to the disk one by one. */
   #isFlushing = true;
   /** Whether deleted bytes are still in the log that must not be. */
@@ -68,6 +76,8 @@ class SqliteStore implements LocalStore {
 
   constructor(driver: SqliteDriver) {
     this.#driver = driver;
+    this.#objects = new ObjectsTable(driver);
+    this.disk = this.#diskPart();
   }
 
   async open(): Promise<void> {
@@ -90,36 +100,82 @@ class SqliteStore implements LocalStore {
     await this.#driver.all('PRAGMA journal_mode = WAL', []);
     await this.#driver.execute('PRAGMA synchronous = FULL');
     const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION}`;
-    if (version < VERSION) await this.#transaction(() => this.#driver.execute(`${TABLES_SQL}; ${marks}`));
+    if (version < VERSION) {
+      await this.#transaction(async () => {
+        await this.#driver.execute(TABLES_SQL);
+        if (version === 1) await convertFrom1(this.#driver, this.#objects);
+        await this.#driver.execute(marks);
+      });
+    }
+    await this.#objects.indexes.load();
   }
 
   load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
-    return this.#work(async () => {
-      const others = (await this.#driver.all(OTHERS, [])).map((row) => localRow(row, row.name as Table));
-      onFirst?.(others);
-      const rows = [...others];
-      let page = await this.#driver.all(objectsFrom('>='), ['', '', PAGE]);
-      for (;;) {
-        for (const row of page) rows.push(localRow(row, 'objects'));
-        const last = page.at(-1);
-        if (last === undefined || page.length < PAGE) return rows;
-        page = await this.#driver.all(objectsFrom('>'), [String(last.part), String(last.key), PAGE]);
-      }
-    });
+    return this.#load([], onFirst);
   }
 
-  commit(writes: readonly LocalWrite[], { scrubs = false, isRepeatable = false }: CommitOptions = {}): Promise<void> {
+  commit(
+    writes: readonly LocalWrite[],
+    { scrubs = false, isRepeatable = false, disk }: CommitOptions = {},
+  ): Promise<void> {
     return this.#work(async () => {
       await this.#flush(!isRepeatable);
-      const { kept, removed } = divided(writes);
+      const { kept, removed, objects, removedObjects } = divided(writes);
       await this.#transaction(async () => {
+        if (disk !== undefined) await this.#objects.drop(disk.drops);
         if (removed.length > 0) await this.#driver.run(REMOVE, [JSON.stringify(removed)]);
         if (kept.length > 0) await this.#driver.run(PUT, [JSON.stringify(kept)]);
+        await this.#objects.remove(removedObjects);
+        await this.#objects.put(objects);
+        for (const union of disk?.unions ?? []) await this.#objects.unite(union);
       });
       // The transaction is durable whatever becomes of this, so the next commit tries again.
       this.#mustScrub ||= scrubs;
       if (this.#mustScrub) await this.#scrub().catch(() => undefined);
     });
+  }
+
+  #diskPart(): DiskPart {
+    const objects = this.#objects;
+    return {
+      load: (sources, onFirst) => this.#load(sources, onFirst),
+      read: (keys) => this.#work(() => objects.read(keys)),
+      scan: (scan: Scan) => this.#work(() => objects.scan(scan)),
+      count: (scan, max) => this.#work(() => objects.count(scan, max)),
+      measure: (first) => this.#measure(first),
+      addIndex: (source, path) => this.#work(() => this.#addIndex(source, path)),
+    };
+  }
+
+  #load(without: readonly string[], onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
+    return this.#work(async () => {
+      const others = (await this.#driver.all(OTHERS, [])).map(otherRow);
+      onFirst?.(others);
+      const rows = [...others];
+      for await (const page of this.#objects.pages(without)) for (const row of page) rows.push(localRow(row));
+      return rows;
+    });
+  }
+
+  async #measure(first: string): Promise<Measure> {
+    let sum: Measure = { size: 0, checksum: 0 };
+    let part = await this.#work(() => this.#objects.measurePart(first, null));
+    while (part !== null) {
+      const { last } = part;
+      sum = sumOf(sum, part);
+      part = await this.#work(() => this.#objects.measurePart(first, last));
+    }
+    return sum;
+  }
+
+  async #addIndex(source: string, path: string): Promise<void> {
+    if (this.#objects.indexes.find(source, path) !== undefined) return;
+    try {
+      await this.#transaction(() => this.#objects.addIndex(source, path));
+    } catch (error) {
+      this.#objects.indexes.remove(source, path);
+      throw error;
+    }
   }
 
   /** What was deleted is still in the log. */
@@ -166,35 +222,46 @@ class SqliteStore implements LocalStore {
     return Number(row?.[column] ?? 0);
   }
 
-  async #work<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new ClientError('closed', 'the store is closed');
-    try {
-      return await work();
-    } catch (error) {
-      throw sqliteError(error);
-    }
+  /** Nothing sees a part of the work of another. */
+  #work<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(async () => {
+      if (this.#isClosed) throw new ClientError('closed', 'the store is closed');
+      try {
+        return await work();
+      } catch (error) {
+        throw sqliteError(error);
+      }
+    });
   }
 }
 
 type StoredRow = readonly [name: Table, part: string, key: string, value: string];
 type StoredKey = readonly [name: Table, part: string, key: string];
 
-/** The last write of each key, as SQLite gets them. */
-function divided(writes: readonly LocalWrite[]): { readonly kept: StoredRow[]; readonly removed: StoredKey[] } {
-  const last = new Map(writes.map((write) => [JSON.stringify([write.table, ...write.key]), write]));
-  const kept: StoredRow[] = [];
-  const removed: StoredKey[] = [];
-  for (const { table, key, value } of last.values()) {
-    const [part, name] = [storedText(key[0]), storedText(key[1])];
-    if (value === undefined) removed.push([table, part, name]);
-    else kept.push([table, part, name, JSON.stringify(value)]);
-  }
-  return { kept, removed };
+interface DividedWrites {
+  readonly kept: StoredRow[];
+  readonly removed: StoredKey[];
+  readonly objects: LocalRow[];
+  readonly removedObjects: LocalKey[];
 }
 
-function localRow({ part, key, value }: Readonly<Record<string, unknown>>, table: Table): LocalRow {
+/** The last write of each key, as SQLite gets them. */
+function divided(writes: readonly LocalWrite[]): DividedWrites {
+  const last = new Map(writes.map((write) => [JSON.stringify([write.table, ...write.key]), write]));
+  const division: DividedWrites = { kept: [], removed: [], objects: [], removedObjects: [] };
+  for (const { table, key, value } of last.values()) {
+    const [part, name] = [storedText(key[0]), storedText(key[1])];
+    if (table === 'objects' && value === undefined) division.removedObjects.push(key);
+    else if (table === 'objects' && value !== undefined) division.objects.push({ table, key, value });
+    else if (value === undefined) division.removed.push([table, part, name]);
+    else division.kept.push([table, part, name, JSON.stringify(value)]);
+  }
+  return division;
+}
+
+function otherRow({ name, part, key, value }: Readonly<Record<string, unknown>>): LocalRow {
   const pair: LocalKey = [keyIn(String(part)), keyIn(String(key))];
-  return { table, key: pair, value: JSON.parse(String(value)) as LocalRow['value'] };
+  return { table: name as Table, key: pair, value: JSON.parse(String(value)) as LocalRow['value'] };
 }
 
 const FOREIGN = 'the database has tables of something else: give the store a file of its own';

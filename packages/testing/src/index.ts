@@ -6,6 +6,7 @@ export {
   adapterContract,
   type Behaviour,
 } from './contracts/adapter-contract.ts';
+export { diskPartContract } from './contracts/disk-part-contract.ts';
 export { type FileEngineUnderTest, fileEngineContract } from './contracts/file-engine-contract.ts';
 export type { JobsCase, JobsEngine, JobsFixture, JobsOptions, OpenJobs } from './contracts/jobs/jobs-case.ts';
 export { jobsContract } from './contracts/jobs-contract.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import type { JsonValue, KeyRange } from '@tidemark/protocol';
 import type { ClientError } from '../client-error.ts';
 import type { FileDirectory } from './file-directory.ts';
 
@@ -55,6 +55,8 @@ export interface CommitOptions {
    * what a crash takes. Commits are still applied in their order, each completely or not at all.
    */
   readonly isRepeatable?: boolean;
+  /** What happens to many objects at once. Only for a store with a `disk` part. */
+  readonly disk?: DiskChanges;
 }
 
 /**
@@ -80,6 +82,77 @@ export interface LocalStore {
   commit(writes: readonly LocalWrite[], options?: CommitOptions): Promise<void>;
   close(): Promise<void>;
   files?(): Promise<FileDirectory>;
+  /** Absent: the store cannot answer queries, and all objects must be in memory. */
+  readonly disk?: DiskPart;
   /** Called by the device once. The store calls back when it was deleted from outside, and can store nothing any more. */
   onLost?(listener: (error: ClientError) => void): void;
+}
+
+/** An object as it is stored, by its id. */
+export type StoredObject = readonly [id: string, attributes: JsonValue];
+
+/** A position in an order: behind the object with this key and id. */
+export interface ScanPosition {
+  readonly key: string;
+  readonly id: string;
+}
+
+/** Asks for objects in an order. */
+export interface Scan {
+  /** The first part of the keys of the objects, as in `LocalKey`. */
+  readonly first: string;
+  /** The path of an index that gives the order: by the keys of its values, and by id where they are equal. Null: by id. */
+  readonly path: string | null;
+  /** Only objects whose key in the index is in this range. Null, and without an index: all. */
+  readonly range: KeyRange | null;
+  /** True: the greatest key first; objects with equal keys are in the order of their ids all the same. */
+  readonly isDescending: boolean;
+  /** Null: from the beginning. Without an index only the id counts. */
+  readonly after: ScanPosition | null;
+  /** Objects that are left out at the beginning. */
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** How many objects there are, and the sum of their checksums. */
+export interface Measure {
+  readonly size: number;
+  readonly checksum: number;
+}
+
+/** What a commit does with many objects at once, before its writes. */
+export interface DiskChanges {
+  /** The first parts of keys whose objects are all deleted; `all`: every object of the store. */
+  readonly drops: readonly string[] | 'all';
+  /** Sources whose objects are made anew from those of their groups, after the writes. */
+  readonly unions: readonly Union[];
+}
+
+export interface Union {
+  /** The first part of the keys of the objects that are made. */
+  readonly first: string;
+  /** The first part of the keys of the rows `{ groups }` that say which groups have an object. */
+  readonly owners: string;
+  /** The groups and the first parts of the keys of their objects. An object that several have is that of the first one. */
+  readonly groups: readonly (readonly [group: string, first: string])[];
+}
+
+/**
+ * What a store offers that can keep objects on the disk, so that they need not be in memory.
+ * - Every call sees the last commit that resolved, and no call sees a part of a commit.
+ * - `load` returns every row except the objects of these sources: of the source itself, of its groups, and who owns them.
+ * - `read` returns the values of objects in the order of the keys; undefined where there is none.
+ * - `scan` returns objects in an order. Ids are compared by their UTF-16 code units.
+ * - `count` returns how many objects are in the range, and stops at `max`.
+ * - `measure` returns size and checksum of objects, from a checksum that is stored with each of them whenever it is written. It takes
+ *   many steps, between which commits may be made.
+ * - `addIndex` makes an index on a path of a source, unless there is one. Values have the keys that `sortKey` makes.
+ */
+export interface DiskPart {
+  load(sources: readonly string[], onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]>;
+  read(keys: readonly LocalKey[]): Promise<readonly (JsonValue | undefined)[]>;
+  scan(scan: Scan): Promise<readonly StoredObject[]>;
+  count(scan: Pick<Scan, 'first' | 'path' | 'range'>, max: number): Promise<number>;
+  measure(first: string): Promise<Measure>;
+  addIndex(source: string, path: string): Promise<void>;
 }

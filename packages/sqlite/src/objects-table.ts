@@ -1,0 +1,211 @@
+import type { DiskChanges, LocalKey, LocalRow, Measure, Scan, StoredObject, Union } from '@tidemark/client';
+import {
+  addChecksums,
+  attributesChecksum,
+  type JsonValue,
+  parsePath,
+  sortKey,
+  textKey,
+  textOfKey,
+  valueAt,
+} from '@tidemark/protocol';
+import { IndexList, type StoredIndex } from './index-list.ts';
+import { literal, scanSql } from './scan-sql.ts';
+import type { SqliteDriver, SqliteRow, SqliteValue } from './sqlite-driver.ts';
+
+type Attributes = Readonly<Record<string, JsonValue>>;
+
+/**
+ * Objects with their checksums. First parts of keys and ids are stored as `textKey` makes them, so that SQLite sorts them as the SDK does.
+ * Rows are in the order in which they came, and a second tree finds them: large rows in the order of random ids take twice as long to
+ * write.
+ */
+export const OBJECTS_SQL = `
+CREATE TABLE IF NOT EXISTS objects (
+  first TEXT NOT NULL, id TEXT NOT NULL, checksum INTEGER NOT NULL, keys TEXT, value TEXT NOT NULL, UNIQUE (first, id)
+)`;
+
+/** One call for all writes, whatever a call of the driver costs. */
+const PUT = `
+INSERT INTO objects (first, id, checksum, keys, value)
+SELECT w.value ->> 0, w.value ->> 1, w.value ->> 2, w.value ->> 3, w.value ->> 4 FROM json_each(?) AS w WHERE true
+ON CONFLICT (first, id) DO UPDATE SET checksum = excluded.checksum, keys = excluded.keys, value = excluded.value`;
+const REMOVE = `
+DELETE FROM objects WHERE (first, id) IN (SELECT w.value ->> 0, w.value ->> 1 FROM json_each(?) AS w)`;
+const READ = `
+SELECT w.key AS number, o.value AS value FROM json_each(?) AS w
+JOIN objects AS o ON o.first = w.value ->> 0 AND o.id = w.value ->> 1`;
+const pageFrom = (where: string, isFirst: boolean) => `
+SELECT first, id, value FROM objects WHERE ${where} AND (first, id) ${isFirst ? '>=' : '>'} (?, ?)
+ORDER BY first, id LIMIT ?`;
+/** Halves of checksums, because their sum does not fit 64 bits. */
+const measureFrom = (isFirst: boolean) => `
+SELECT max(id) AS last, count(*) AS size, sum(checksum >> 26) AS high, sum(checksum & 67108863) AS low
+FROM (SELECT id, checksum FROM objects WHERE first = ? AND id ${isFirst ? '>=' : '>'} ? ORDER BY id LIMIT ?)`;
+const LOW_SIZE = 2 ** 26;
+const SET_KEYS = `
+UPDATE objects SET keys = w.value ->> 2 FROM json_each(?) AS w
+WHERE objects.first = w.value ->> 0 AND objects.id = w.value ->> 1`;
+
+/** Rows that are read at once, so that a driver need not hold all of them twice. */
+const PAGE = 5_000;
+
+/** What separates a source from a group, and marks who owns its objects. */
+const GROUP_MARK = '\u001f';
+const OWNERS_MARK = '\u001e';
+
+/** The table of objects, within the turns and transactions of its store. */
+export class ObjectsTable {
+  readonly indexes: IndexList;
+  readonly #driver: SqliteDriver;
+
+  constructor(driver: SqliteDriver) {
+    this.#driver = driver;
+    this.indexes = new IndexList(driver);
+  }
+
+  // Reading
+
+  /** Yields all objects but those of the sources, page by page. */
+  pages(without: readonly string[]): AsyncGenerator<readonly SqliteRow[]> {
+    return this.#pages(['true', ...without.map((source) => `NOT ${isOf(source)}`)].join(' AND '));
+  }
+
+  async *#pages(where: string): AsyncGenerator<readonly SqliteRow[]> {
+    let last: SqliteRow | undefined;
+    do {
+      const { first = '', id = '' } = last ?? {};
+      const page = await this.#driver.all(pageFrom(where, last === undefined), [String(first), String(id), PAGE]);
+      last = page.length < PAGE ? undefined : page.at(-1);
+      yield page;
+    } while (last !== undefined);
+  }
+
+  async read(keys: readonly LocalKey[]): Promise<readonly (JsonValue | undefined)[]> {
+    const values: (JsonValue | undefined)[] = keys.map(() => undefined);
+    for (let from = 0; from < keys.length; from += PAGE) {
+      const part = keys.slice(from, from + PAGE).map(([first, id]) => [textKey(first), textKey(id)]);
+      const rows = await this.#driver.all(READ, [JSON.stringify(part)]);
+      for (const { number, value } of rows) values[from + Number(number)] = parsed(value);
+    }
+    return values;
+  }
+
+  async scan(scan: Scan): Promise<readonly StoredObject[]> {
+    const { where, order, values } = scanSql(scan, this.#indexOf(scan));
+    const query = `SELECT id, value FROM ${where} ${order} LIMIT ? OFFSET ?`;
+    const rows = await this.#driver.all(query, [...values, scan.limit, scan.skip]);
+    return rows.map(({ id, value }) => [textOfKey(String(id)), parsed(value)]);
+  }
+
+  async count(scan: Pick<Scan, 'first' | 'path' | 'range'>, max: number): Promise<number> {
+    const whole = { ...scan, isDescending: false, after: null, skip: 0, limit: max };
+    const { where, values } = scanSql(whole, this.#indexOf(whole));
+    const limit = Number.isFinite(max) ? [max] : [];
+    const query = `SELECT count(*) AS size FROM (SELECT 1 FROM ${where}${limit.length > 0 ? ' LIMIT ?' : ''})`;
+    const [row] = await this.#driver.all(query, [...values, ...limit]);
+    return Number(row?.size);
+  }
+
+  /** Measures the next objects behind the stored id of one. Returns that of the last of them; null: there were none. */
+  async measurePart(first: string, after: string | null): Promise<(Measure & { readonly last: string }) | null> {
+    const [row] = await this.#driver.all(measureFrom(after === null), [textKey(first), after ?? '', PAGE]);
+    if (row === undefined || row.last === null) return null;
+    const { last, size, high, low } = row;
+    const modulus = BigInt(LOW_SIZE) ** 2n;
+    const checksum = Number((BigInt(Number(high)) * BigInt(LOW_SIZE) + BigInt(Number(low))) % modulus);
+    return { last: String(last), size: Number(size), checksum };
+  }
+
+  // Writing
+
+  async put(rows: readonly LocalRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    const stored = rows.map(({ key: [first, id], value }) => {
+      const attributes = value as Attributes;
+      const keys = this.#keysOf(first, attributes);
+      return [textKey(first), textKey(id), attributesChecksum(id, attributes), keys, JSON.stringify(value)];
+    });
+    await this.#driver.run(PUT, [JSON.stringify(stored)]);
+  }
+
+  async remove(keys: readonly LocalKey[]): Promise<void> {
+    if (keys.length === 0) return;
+    const stored = keys.map(([first, id]) => [textKey(first), textKey(id)]);
+    await this.#driver.run(REMOVE, [JSON.stringify(stored)]);
+  }
+
+  async drop(drops: DiskChanges['drops']): Promise<void> {
+    if (drops === 'all') await this.#driver.run('DELETE FROM objects', []);
+    else for (const first of drops) await this.#driver.run('DELETE FROM objects WHERE first = ?', [textKey(first)]);
+  }
+
+  async unite({ first, owners, groups }: Union): Promise<void> {
+    await this.drop([first, owners]);
+    const given = JSON.stringify(groups.map(([group, own]) => [group, textKey(own)]));
+    const held = 'json_each(?) AS g JOIN objects AS o ON o.first = g.value ->> 1';
+    // Of columns beside `min` SQLite takes the row that has it.
+    const union = `
+INSERT INTO objects (first, id, checksum, keys, value) SELECT ?, id, checksum, keys, value FROM (
+  SELECT o.id AS id, o.checksum AS checksum, o.keys AS keys, o.value AS value, min(g.key) FROM ${held} GROUP BY o.id
+)`;
+    await this.#driver.run(union, [textKey(first), given]);
+    const who = `
+INSERT INTO objects (first, id, checksum, value)
+SELECT ?, id, 0, json_object('groups', json_group_array(name)) FROM (
+  SELECT o.id AS id, g.value ->> 0 AS name FROM ${held} ORDER BY o.id, g.key
+) GROUP BY id`;
+    await this.#driver.run(who, [textKey(owners), given]);
+  }
+
+  /** Makes an index, within a transaction. */
+  async addIndex(source: string, path: string): Promise<void> {
+    const { name, position } = await this.indexes.put(source, path);
+    await this.#driver.run(
+      `CREATE INDEX ${name} ON objects (keys ->> ${position}, id) WHERE first = ${literal(textKey(source))}`,
+      [],
+    );
+    // Also of groups, from whose rows those of the source are made.
+    for await (const page of this.#pages(isOf(source))) {
+      await this.#driver.run(SET_KEYS, [JSON.stringify(page.map((row) => this.#keyedRow(row)))]);
+    }
+  }
+
+  #keyedRow({ first, id, value }: SqliteRow): readonly SqliteValue[] {
+    const keys = this.#keysOf(textOfKey(String(first)), parsed(value) as Attributes);
+    return [String(first), String(id), keys];
+  }
+
+  /** The keys of an object, as they are stored; null: its source has no indexes. */
+  #keysOf(first: string, attributes: Attributes): string | null {
+    const indexes = first.endsWith(OWNERS_MARK) ? [] : this.indexes.of(first.split(GROUP_MARK)[0] ?? '');
+    if (indexes.length === 0) return null;
+    return JSON.stringify(indexes.map(({ path }) => sortKey(valueAt(attributes, parsePath(path)))));
+  }
+
+  #indexOf({ first, path }: Pick<Scan, 'first' | 'path'>): StoredIndex | null {
+    if (path === null) return null;
+    const index = this.indexes.find(first, path);
+    if (index === undefined)
+      throw new Error(`there is no index on ${JSON.stringify(path)} of ${JSON.stringify(first)}`);
+    return index;
+  }
+}
+
+export function sumOf(left: Measure, right: Measure): Measure {
+  return { size: left.size + right.size, checksum: addChecksums(left.checksum, right.checksum) };
+}
+
+/** True where the first part of a key is the source, or the source and a mark with what follows. */
+function isOf(source: string): string {
+  const [own, from, to] = [source, `${source}\u001e`, `${source}\u0020`].map((text) => literal(textKey(text)));
+  return `(first = ${own} OR (first >= ${from} AND first < ${to}))`;
+}
+
+export function localRow({ first, id, value }: SqliteRow): LocalRow {
+  return { table: 'objects', key: [textOfKey(String(first)), textOfKey(String(id))], value: parsed(value) };
+}
+
+function parsed(value: unknown): JsonValue {
+  return JSON.parse(String(value)) as JsonValue;
+}
