@@ -28,11 +28,15 @@ beforeAll(async () => {
     const root = createRoot(document.getElementById('root')!);
     root.render(<TidemarkProvider device={device}><Photos /></TidemarkProvider>);
     const keep = (file: AnyFile) => root.render(<TidemarkProvider device={device}><Kept file={file} /></TidemarkProvider>);
+    const show = (name: string) => root.render(<p className={name} />);
     const revoked: string[] = [];
     const revoke = URL.revokeObjectURL;
     URL.revokeObjectURL = (address) => { revoked.push(address); revoke(address); };
+    const made: string[] = [];
+    const make = URL.createObjectURL;
+    URL.createObjectURL = (content) => { made.push(make(content)); return made.at(-1)!; };
     const bytes = Uint8Array.from(atob('${GIF}'), (unit) => unit.charCodeAt(0));
-    Object.assign(window, { device, root, keep, revoked, bytes });
+    Object.assign(window, { device, root, keep, show, made, revoked, bytes });
     document.body.setAttribute('data-ready', '');
   `;
   app = await startBuiltApp({ folder: 'react', code, body: '<div id="root"></div>' });
@@ -86,4 +90,35 @@ it('[FILES-94] a component shows a photo again after its user has signed out and
   await page.locator('img.kept').waitFor({ state: 'attached' });
   expect(await page.locator('img.kept').getAttribute('src')).not.toBe(shown);
   await expect.poll(width, { timeout: 60_000 }).toBe(1);
+});
+
+it('[FILES-94] a component that is gone before the address of its file is made leaves no address behind', async () => {
+  await makeUser(app.server, 'mary');
+  const page = await browser.openPage(app.url);
+  await page.locator('body[data-ready]').waitFor({ state: 'attached' });
+  await page.evaluate(`device.signIn({ login: 'mary', password: '${USER_PASSWORD}' }).then(() => device.sync())`);
+  const isAsked = await page.evaluate(`(async () => {
+    const photo = await device.files.add(bytes, { type: 'image/gif' });
+    const { url } = device.files;
+    const gone = new Promise((resolve) => { window.goOn = resolve; });
+    const asked = new Promise((resolve) => {
+      device.files.url = async (file) => {
+        resolve(file.$file.sha256 === photo.$file.sha256);
+        await gone;
+        return url.call(device.files, file);
+      };
+    });
+    keep(photo);
+    return asked;
+  })()`);
+  expect(isAsked).toBe(true);
+  // The effects of a component that is gone end before the next one is rendered.
+  for (const name of ['another', 'last']) {
+    await page.evaluate(`show('${name}')`);
+    await page.locator(`p.${name}`).waitFor({ state: 'attached' });
+  }
+  await page.evaluate('goOn()');
+  await expect.poll(() => page.evaluate('made.length'), { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => page.evaluate('revoked.length'), { timeout: 60_000 }).toBe(1);
+  expect(await page.evaluate('revoked[0] === made[0]')).toBe(true);
 });

@@ -139,6 +139,33 @@ it('[FILES-18] a reference that is committed while the file is removed keeps it'
   expect(await tidemark.files.mayRead('ada', hash('photo'))).toMatchObject({ isStored: true });
 });
 
+it('[FILES-17] two collectors that overlap, at whichever step, remove a file once and count it once', async () => {
+  for (const step of ['onAside', 'onAnswer'] as const) {
+    const { tidemark, store, clock, bytes, send, refer, forget, collect } = await scene();
+    for (const name of ['photo', 'plan']) await send(name, { kind: 'user', login: 'ada' });
+    await refer('plan');
+    await forget();
+    await collect();
+    clock.advance(GRACE_MS);
+    let overlaps = 0;
+    bytes[step] = async () => {
+      if (overlaps++ < 4) await collect();
+    };
+    for (let round = 0; round < 3; round++) {
+      await collect();
+      clock.advance(GRACE_MS);
+    }
+    expect(overlaps).toBeGreaterThan(1);
+    expect([bytes.files.size, bytes.aside.size]).toEqual([0, 0]);
+    expect(await tidemark.files.usage()).toMatchObject({ files: 0, bytes: 0, missing: 0 });
+    for (const kind of ['file', 'file_claim', 'file_sender', 'file_missing'] as const) {
+      expect(await store.countEntries(kind)).toBe(0);
+    }
+    const [own] = await store.listEntries({ kind: 'file_usage', prefix: ['ada'], limit: 1 });
+    expect(JSON.parse(own?.value ?? '{}')).toMatchObject({ files: 0, bytes: 0 });
+  }
+});
+
 it('[FILES-18] a file that is sent again while it is out of the way of its removal stays', async () => {
   const { tidemark, clock, bytes, send, collect } = await scene();
   await send('photo');

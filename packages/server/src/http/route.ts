@@ -258,6 +258,8 @@ export interface Route<P extends TSchema = TSchema, Q extends TSchema = TSchema,
   readonly isAuditedByHandOnly?: true;
   /** Returns the target of the audit entry, if it is not the path. */
   readonly auditTarget?: (answer: unknown) => string;
+  /** Returns the result in the audit entry, if it is not `ok`. */
+  readonly auditResult?: (answer: unknown) => string;
   /** Returns the actor of the audit entry, if the request does not name it. */
   readonly auditActor?: (answer: unknown) => string;
   /** The name under which the statistics count the route for the source in its path. */

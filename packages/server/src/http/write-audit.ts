@@ -63,7 +63,7 @@ export class AuditDraft {
   }
 
   #fact(result: string, answer: unknown): AuditFact {
-    const { audit: action, auditTarget, auditActor } = this.#route;
+    const { audit: action, auditTarget, auditResult, auditActor } = this.#route;
     const { bearer, body, id: request_id } = this.#request;
     const isDone = result === 'ok';
     return {
@@ -71,7 +71,7 @@ export class AuditDraft {
       token_id: bearer?.tokenId ?? null,
       action,
       target: (isDone ? auditTarget?.(answer) : undefined) ?? targetOf(this.#request),
-      result,
+      result: (isDone ? auditResult?.(answer) : undefined) ?? result,
       address: callerAddress(this.#request),
       request_id,
       subject: { ...subjectOf(action, this.#request, answer), ...this.#object() },
@@ -142,7 +142,15 @@ function subjectOf(
     client_id: nameIn(path.client_id, answered.client_id),
     source: nameIn(path.source_name, path.source_id, isSource ? given.name : undefined),
     group: nameIn(path.group, given.group, given.groups),
-    name: nameIn(path.token_id, path.backup, path.doc, path.job_id, path.queue, isSource ? undefined : given.name),
+    name: nameIn(
+      path.token_id,
+      path.backup,
+      path.doc,
+      path.job_id,
+      path.queue,
+      path.sha256,
+      isSource ? undefined : given.name,
+    ),
   };
   return Object.fromEntries(Object.entries(named).filter(([, name]) => name !== undefined));
 }

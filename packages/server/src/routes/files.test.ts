@@ -187,7 +187,13 @@ describe('what is known of files', () => {
       { level: 'warn', time: expect.any(String), event: 'file_damaged', sha256, problem: 'damaged' },
       { level: 'warn', time: expect.any(String), event: 'file_damaged', sha256, problem: 'missing' },
     ]);
-    const audit = await api.get('/rc/v1/audit');
-    expect(audit.text).toContain('file.verify');
+    const { facts } = (await api.get(`/rc/v1/audit/search?about=${sha256}`)).body as {
+      readonly facts: readonly object[];
+    };
+    expect(facts).toMatchObject(
+      ['file_not_found', 'missing', 'ok', 'file_not_found', 'damaged', 'ok'].map((result) => {
+        return { action: 'file.verify', result, subject: { name: sha256 } };
+      }),
+    );
   });
 });

@@ -249,6 +249,7 @@ const verify = route({
   body: Empty,
   answer: FileCheck,
   audit: 'file.verify',
+  auditResult: (answer) => (answer as FileCheck).problem ?? 'ok',
   handle: async (call) => {
     const { context, params, hasHungUp } = call;
     const read = () => context.files.verify(params.sha256);
