@@ -150,5 +150,11 @@ describe('in a browser', () => {
     expect(await said()).toContain('sends it again within about an hour of use');
     await page.goto(`${server.url}/console/files/${ballast}`);
     expect(await said()).toContain('No object refers to it, so no device sends it again');
+    await page.goto(`${server.url}/console/files?source=Keel`);
+    await page.getByRole('table', { name: 'Files' }).getByText('lost', { exact: true }).waitFor();
+    await page.goto(`${server.url}/console/files/${keel}`);
+    await page.getByRole('table', { name: 'Objects' }).getByRole('link', { name: 'k1' }).click();
+    const inObject = page.getByRole('dialog', { name: 'Object k1' }).getByRole('list', { name: 'Files of the object' });
+    await inObject.getByText('lost', { exact: true }).waitFor();
   });
 });

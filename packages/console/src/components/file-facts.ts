@@ -1,4 +1,4 @@
-import { type FileReference, fileReferencesIn, readFileReference } from '@tidemark/protocol';
+import { type FileReference, fileReferencesIn, type ListedFile, readFileReference } from '@tidemark/protocol';
 import { bytesText } from './bytes-text.ts';
 import { counted } from './counted.ts';
 
@@ -23,6 +23,11 @@ export function shownFileName({ sha256, name }: { readonly sha256: string; reado
 /** Whether the file says of itself that it is a picture that browsers can show. */
 export function isPicture(type: string | null): boolean {
   return PICTURES.has((type ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '');
+}
+
+/** Whether the bytes were here, since somebody has sent them, and are gone. */
+export function isLost({ is_stored, senders }: Pick<ListedFile, 'is_stored' | 'senders'>): boolean {
+  return !is_stored && senders.length > 0;
 }
 
 /** Whether something is older than a day. */

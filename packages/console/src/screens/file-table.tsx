@@ -2,7 +2,7 @@ import { Group, Text } from '@mantine/core';
 import type { ListedFile } from '@tidemark/protocol';
 import { bytesText } from '../components/bytes-text.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { isOld, shownFileName } from '../components/file-facts.ts';
+import { isLost, isOld, shownFileName } from '../components/file-facts.ts';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
@@ -72,8 +72,14 @@ function FileType({ type }: { readonly type: string | null }) {
   );
 }
 
-function Stored({ file: { stored_at, missing_since } }: { readonly file: ListedFile }) {
-  if (stored_at !== null) return <Moment at={stored_at} />;
+function Stored({ file }: { readonly file: ListedFile }) {
+  return file.stored_at === null ? <MissingBadge file={file} /> : <Moment at={file.stored_at} />;
+}
+
+/** Says why a file is not stored: it never came, or the server has lost its bytes. */
+export function MissingBadge({ file }: { readonly file: ListedFile }) {
+  const { missing_since } = file;
+  if (isLost(file)) return <StateBadge tone="bad">lost</StateBadge>;
   const isLate = missing_since !== null && isOld(missing_since, Date.now());
   return <StateBadge tone={isLate ? 'warn' : 'busy'}>only on devices</StateBadge>;
 }

@@ -10,7 +10,7 @@ import { Action } from '../components/action.tsx';
 import { bytesText } from '../components/bytes-text.ts';
 import { counted } from '../components/counted.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { isOld, shownFileName } from '../components/file-facts.ts';
+import { isLost, isOld, shownFileName } from '../components/file-facts.ts';
 import { Failure, Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
 import { NameLink } from '../components/name-link.tsx';
@@ -85,9 +85,8 @@ function Senders({ senders }: Pick<ListedFile, 'senders'>) {
 
 /** Says where the bytes are while they are not stored. */
 function NotHere({ file }: { readonly file: ListedFile }) {
-  const { missing_since, devices, senders } = file;
-  // Somebody had sent the bytes, so they were here.
-  if (senders.length > 0) return <Lost file={file} />;
+  const { missing_since, devices } = file;
+  if (isLost(file)) return <Lost file={file} />;
   const isLate = missing_since !== null && isOld(missing_since, Date.now());
   return (
     <Alert color={isLate ? 'yellow' : 'blue'} title="Its bytes have not arrived">
