@@ -1,13 +1,21 @@
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { readFilePlace } from '@tidemark/core';
 import { compose } from '@tidemark/server';
+import { backupsIn } from '@tidemark/server/backups/backup-folder';
 import { openStore } from '@tidemark/server/open-engines';
 import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { logIn, type Outcome, runInProcess, silentLog, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+// What was built, in a process of its own that can be killed.
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const PATIENCE = { timeout: 60_000, interval: 1 };
 const BOW = 'the bow, from the left';
 const STERN = 'the stern';
 let home: TemporaryFolder;
@@ -75,6 +83,30 @@ it('[FILES-27] a backup has the files beside it, verify reads them, and a restor
   expect((await readdir(at('data'))).sort()).toEqual(['files', 'store.mdb', 'tidemark.json']);
   expect(await answer('verify', '--data', 'data')).toMatchObject({ findings: [] });
   await withServer('data', async (call) => expect((await call('files', 'verify')).code).toBe(0));
+});
+
+it('[FILES-26] a backup that is killed at any moment is none or whole, and the next one has every file', async () => {
+  await cp(at('data'), at('killed'), { recursive: true });
+  const texts = Array.from({ length: 40 }, (_, index) => `photo ${index}`);
+  await put('killed', ...texts);
+  const env = { PATH: process.env.PATH ?? '', HOME: home.path };
+  // What is there when the process is killed.
+  const moments = ['tidemark-files/making.0', '1', '2/store.mdb', '3/files.txt'];
+  for (const [index, moment] of moments.entries()) {
+    const args = [MAIN, 'backup', `killed-backups/${index}`, '--data', 'killed'];
+    const child = spawn(process.execPath, args, { env, cwd: home.path, stdio: 'ignore' });
+    const ended = once(child, 'exit');
+    await expect.poll(() => child.exitCode !== null || existsSync(at('killed-backups', moment)), PATIENCE).toBe(true);
+    child.kill('SIGKILL');
+    await ended;
+  }
+  const whole = await answer('backup', 'killed-backups/last', '--data', 'killed');
+  expect(whole).toMatchObject({ files: { files: texts.length + 2, wrong: 0 } });
+  for (const { folder } of await backupsIn(at('killed-backups'))) {
+    expect(await answer('verify', '--data', folder)).toMatchObject({ findings: [] });
+  }
+  await answer('restore', 'killed-backups/last', '--data', 'killed', '--yes');
+  expect(await answer('verify', '--data', 'killed')).toMatchObject({ findings: [] });
 });
 
 it('[FILES-27] a restore leaves the files in the data folder where they are', async () => {

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store, Tidemark } from '@tidemark/core';
@@ -11,7 +21,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { UNFINISHED_BACKUP_MS } from '../limits.ts';
 import { openStore } from '../open-engines.ts';
 import { backUp, FILES_FOLDER, removeUnneededFiles } from './backup-files.ts';
-import { deleteBackup, readBackup } from './backup-folder.ts';
+import { backupsIn, deleteBackup, readBackup } from './backup-folder.ts';
 import { Backups } from './backups.ts';
 import { copyFiles } from './copy-files.ts';
 import { verifyFiles } from './verify-files.ts';
@@ -199,6 +209,31 @@ it('[FILES-28] a file that is removed while others are read is not said to be da
   const findings: string[] = [];
   for await (const { detail } of verifyFiles(store, { read, place: 'there' })) findings.push(detail);
   expect(findings).toEqual([expect.stringContaining(sha256Of('damaged'))]);
+});
+
+it('[FILES-26] a backup whose process dies, or that fails, before its last files are copied is no backup', async () => {
+  await keep('a');
+  const killed = join(temporary.path, 'killed');
+  let opened = 0;
+  const openEngine = async () => {
+    if (++opened < 2) return engine;
+    // What a process leaves behind that dies now.
+    cpSync(parent, killed, { recursive: true });
+    throw new Error('the disk failed');
+  };
+  await expect(backUp({ store, files: { store, openEngine } }, join(parent, 'one'))).rejects.toThrow('the disk failed');
+  expect(await backupsIn(parent)).toEqual([]);
+  expect(existsSync(join(killed, 'one', 'store.mdb'))).toBe(true);
+  expect(await backupsIn(killed)).toEqual([]);
+  // The next one is made beside it, and its files stay.
+  await keep('b');
+  await backUp({ store, files }, join(killed, 'two'));
+  await removeUnneededFiles(killed, Date.now());
+  await removeUnneededFiles(killed, Date.now() + UNFINISHED_BACKUP_MS);
+  expect((await backupsIn(killed)).map(({ name }) => name)).toEqual(['two']);
+  expect(await readBackup(killed, 'two')).toMatchObject({ ofObjects: { files: 2, wrong: 0 } });
+  const pool = await openFolderEngine({ folder: join(killed, FILES_FOLDER) });
+  expect((await pool.list({ limit: 100 })).map(({ sha256 }) => sha256)).toEqual(sorted('a', 'b'));
 });
 
 it('[FILES-26] a backup that fails leaves no sign that it is being made', async () => {

@@ -10,6 +10,8 @@ import { parseJson } from '@tidemark/protocol';
 import { UNFINISHED_BACKUP_MS } from '../limits.ts';
 import { copyFiles } from './copy-files.ts';
 
+/** The file that says what a folder is. A backup has it as soon as its data is complete. */
+export const MARK_FILE = 'tidemark.json';
 /** The folder beside backups that holds the files of all of them, each once. */
 export const FILES_FOLDER = 'tidemark-files';
 /** What a backup needs of that folder: one hash a line, in order. The first list is made before the copy of the data. */
@@ -18,7 +20,7 @@ const LIST = 'files.txt';
 const SUMMARY = 'files.json';
 /** Names of the files in a backup that are not part of the data. */
 export const ABOUT_FILES: readonly string[] = [LIST_BEFORE, LIST, SUMMARY];
-/** Says that a backup is being made, and what it relies on. */
+/** Says that a backup is being made, and what it relies on. Until it is gone the backup is not complete. */
 const MAKING = 'making.';
 /** Files that arrive while others are copied are copied again before the data, at most so often. */
 const ROUNDS_MAX = 4;
@@ -52,18 +54,30 @@ export async function backUp({ store, files }: BackupSource, target: string): Pr
   }
   const pool = join(dirname(target), FILES_FOLDER);
   const making = join(pool, `${MAKING}${basename(target)}`);
+  let isCopied = false;
   try {
     const hadFiles = await hasStoredFiles(files.store);
     if (hadFiles) await copyUntilSettled(files, pool, making);
     await store.backup(target);
+    isCopied = true;
     // The data may call files stored that are gone by now, even all of them.
     const hasFiles = hadFiles || (await hasStoredFiles(files.store));
     const summary = hasFiles ? await copyForGood(files, pool, { making, target }) : NO_FILES;
     await writeFile(join(target, SUMMARY), JSON.stringify(summary), { mode: 0o600 });
+    if (hasFiles) await rename(making, join(target, LIST_BEFORE));
     return summary;
+  } catch (error) {
+    // Without its files it is none.
+    if (isCopied) await rm(join(target, MARK_FILE), { force: true });
+    throw error;
   } finally {
     await rm(making, { force: true });
   }
+}
+
+/** Whether a backup is still being made, or its process has died. */
+export function isUnfinished(parent: string, name: string): Promise<boolean> {
+  return exists(join(parent, FILES_FOLDER, `${MAKING}${name}`));
 }
 
 type Copying = Pick<Parameters<typeof copyFiles>[0], 'store' | 'from' | 'to'>;
@@ -74,7 +88,7 @@ async function copyUntilSettled(files: Files, pool: string, making: string): Pro
   for (let round = 0; round < ROUNDS_MAX; round++) if ((await copyAndList(copying, making)).copied === 0) return;
 }
 
-/** Copies what has come until the data was copied, and leaves the backup with both lists. */
+/** Copies what has come until the data was copied, and lists what the backup needs now. */
 async function copyForGood(
   files: Files,
   pool: string,
@@ -82,7 +96,6 @@ async function copyForGood(
 ): Promise<BackupFiles> {
   const copying = await copyingTo(pool, making, files);
   const { copied: _copied, ...summary } = await copyAndList(copying, join(target, LIST));
-  await rename(making, join(target, LIST_BEFORE));
   return summary;
 }
 
@@ -190,14 +203,31 @@ async function listsIn(parent: string): Promise<ReadonlySet<string>> {
   return new Set(paths.filter((_, index) => found[index]));
 }
 
-/** What is left of a backup whose process died counts for a day. */
+/** What is left of a backup whose process died counts for a day. Then its files may go, and it is none any more. */
 async function isBeingMade(pool: string, nowMs: number): Promise<boolean> {
   for (const name of (await readdir(pool)).filter((one) => one.startsWith(MAKING))) {
     const found = await stat(join(pool, name)).catch(() => null);
     if (found === null || nowMs - found.mtimeMs < UNFINISHED_BACKUP_MS) return true;
-    await rm(join(pool, name), { force: true });
+    await endDeadBackup(join(pool, name), join(dirname(pool), name.slice(MAKING.length)));
   }
   return false;
+}
+
+/** The process may have died when everything was copied. */
+async function endDeadBackup(making: string, folder: string): Promise<void> {
+  if (await exists(join(folder, SUMMARY))) {
+    await rename(making, join(folder, LIST_BEFORE));
+    return;
+  }
+  if (await isBackupFolder(folder)) await rm(join(folder, MARK_FILE), { force: true });
+  await rm(making, { force: true });
+}
+
+/** Whether a folder says of itself that it is a backup, and was not opened by a server since. */
+export async function isBackupFolder(folder: string): Promise<boolean> {
+  const text = await readFile(join(folder, MARK_FILE), 'utf8').catch(() => 'null');
+  const mark = parseJson(text) as { readonly product?: unknown; readonly state?: unknown } | null;
+  return mark?.product === 'tidemark' && mark.state === 'backup';
 }
 
 async function dropUnfinished(engine: FileEngine, nowMs: number): Promise<void> {

@@ -1,10 +1,6 @@
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseJson } from '@tidemark/protocol';
-import { type BackupFiles, readBackupFiles } from './backup-files.ts';
-
-/** The file that says what a folder is. A backup has it as soon as it is complete. */
-const MARK_FILE = 'tidemark.json';
+import { type BackupFiles, isBackupFolder, isUnfinished, MARK_FILE, readBackupFiles } from './backup-files.ts';
 
 /** A complete backup: a folder with a copy of an embedded store. */
 export interface BackupEntry {
@@ -27,11 +23,11 @@ export async function backupsIn(parent: string): Promise<readonly BackupEntry[]>
     .sort((left, right) => right.madeAtMs - left.madeAtMs || (left.folder < right.folder ? 1 : -1));
 }
 
-/** Returns null if the folder is not a backup. */
+/** Returns null if the folder is not a backup, or not a complete one. */
 export async function readBackup(parent: string, name: string): Promise<BackupEntry | null> {
   const folder = join(parent, name);
   try {
-    if (!isBackupMark(await readFile(join(folder, MARK_FILE), 'utf8'))) return null;
+    if (!(await isBackupFolder(folder)) || (await isUnfinished(parent, name))) return null;
     const { mtimeMs } = await stat(join(folder, MARK_FILE));
     const names = (await readdir(folder)).filter((file) => !file.endsWith('-lock')).sort();
     const files = await Promise.all(
@@ -41,11 +37,6 @@ export async function readBackup(parent: string, name: string): Promise<BackupEn
   } catch {
     return null;
   }
-}
-
-function isBackupMark(text: string): boolean {
-  const mark = parseJson(text) as { readonly product?: unknown; readonly state?: unknown } | null;
-  return mark?.product === 'tidemark' && mark.state === 'backup';
 }
 
 /** Deletes a backup. Its mark goes first, so that no half of it is ever taken for a backup. */
