@@ -39,7 +39,10 @@ export const AuditFact = Type.Object(
     token_id: nullableText('The id of the token that was used; null: none was.', '9f86d081884c7d65'),
     action: text('What was done.', 'user.create'),
     target: nullableText('What it was done to: a path of the API.', '/rc/v1/users'),
-    result: text('`ok`, the code of the refusal, the problem that a check has found, or the state that the server has come to.', 'ok'),
+    result: text(
+      '`ok`, the code of the refusal, the problem that a check has found, or the state that the server has come to.',
+      'ok',
+    ),
     address: text('The address of the caller; `*`: several; empty: the server itself.', '192.0.2.7'),
     request_id: text('The id of the request.', '6f0c1b0e-9a53-4c0f-8a4e-2f6f3f0b7a11'),
     count: Type.Integer({ description: 'How often it happened; only failed logins are summed up.', examples: [1] }),
