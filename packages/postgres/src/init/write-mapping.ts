@@ -50,7 +50,7 @@ function joinLines({ label, primaryKey }: CatalogueTable): readonly string[] {
   const [first = '', second = ''] = primaryKey;
   const [user, group] = LOOKS_LIKE_USER.test(second) ? [second, first] : [first, second];
   return [
-    '    // Take out the two dashes when the rows of this table make users members of groups, or move it to "tables".',
+    '    // Take out the two slashes when the rows of this table make users members of groups, or move it to "tables".',
     `    // ${json(label)}: { "user": ${json(user)}, "group": ${json(group)} },`,
   ];
 }
