@@ -1,5 +1,6 @@
 import type { Attributes, TidemarkClient } from '@tidemark/backend';
 import { readNamed, readPage, type StoredPage } from './hidden-source.ts';
+import { IdFilter } from './id-filter.ts';
 
 /** The owner that was last stored for a row. For members `owner` is the user and `extra` the group. */
 export interface Assignment {
@@ -11,7 +12,7 @@ export interface Assignment {
   readonly isMissing?: boolean;
 }
 
-/** Bounds the memory of one table; with what the heap keeps, less than 1 kB each. */
+/** Bounds the memory of one table; about 130 bytes each. */
 const CACHED_MAX = 200_000;
 
 /**
@@ -22,12 +23,16 @@ export class Assignments {
   readonly #client: TidemarkClient;
   readonly #partition: { readonly source: string; readonly group: string };
   readonly #cache = new Map<string, Assignment | null>();
-  /** Whether what is not in the cache does not exist; null: not known yet. */
+  /** Those that the cache had no room for; null: there are none. */
+  #dropped: IdFilter | null = null;
+  readonly #cachedMax: number;
+  /** Whether what is neither in the cache nor among those dropped does not exist; null: not known yet. */
   #isComplete: boolean | null = null;
 
-  constructor(client: TidemarkClient, source: string, label: string) {
+  constructor(client: TidemarkClient, source: string, label: string, cachedMax = CACHED_MAX) {
     this.#client = client;
     this.#partition = { source, group: label };
+    this.#cachedMax = cachedMax;
   }
 
   async read(ids: Iterable<string>): Promise<ReadonlyMap<string, Assignment>> {
@@ -35,7 +40,7 @@ export class Assignments {
     const found = new Map<string, Assignment>();
     const unknown: string[] = [];
     for (const id of ids) {
-      const cached = this.#cache.has(id) || !this.#isComplete ? this.#cache.get(id) : null;
+      const cached = this.#cache.has(id) || this.#mayBeStored(id) ? this.#cache.get(id) : null;
       if (cached === undefined) unknown.push(id);
       else if (cached !== null) found.set(id, cached);
     }
@@ -69,13 +74,21 @@ export class Assignments {
     return readPage(this.#client, this.#partition, after);
   }
 
+  /** Whether an id that is not in the cache may have an assignment. */
+  #mayBeStored(id: string): boolean {
+    return this.#isComplete !== true || this.#dropped?.mayHave(id) === true;
+  }
+
   #remember(id: string, assignment: Assignment | null): void {
     this.#cache.delete(id);
     this.#cache.set(id, assignment);
-    if (this.#cache.size <= CACHED_MAX) return;
-    const [oldest] = this.#cache.keys();
-    if (oldest !== undefined) this.#cache.delete(oldest);
-    this.#isComplete = false;
+    if (this.#cache.size <= this.#cachedMax) return;
+    const [oldest] = this.#cache;
+    if (oldest === undefined) return;
+    this.#cache.delete(oldest[0]);
+    if (oldest[1] === null) return;
+    this.#dropped ??= new IdFilter();
+    this.#dropped.add(oldest[0]);
   }
 
   async #isEmpty(): Promise<boolean> {
