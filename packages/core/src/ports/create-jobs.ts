@@ -12,6 +12,7 @@ import {
   leaseProblem,
   listProblem,
   type NewJob,
+  type Postponement,
   type QueueView,
   queueProblem,
   timeProblem,
@@ -35,7 +36,8 @@ export interface JobEngine {
 /** What the holder of a lease asks for. */
 export type LeaseAction =
   | { readonly do: 'renew'; readonly leaseMs: number }
-  | { readonly do: 'done' | 'give_back' }
+  | { readonly do: 'done' }
+  | { readonly do: 'give_back'; readonly later: Postponement | null }
   | { readonly do: 'retry'; readonly atMs: number; readonly reason: string }
   | { readonly do: 'bury'; readonly reason: string };
 
@@ -120,8 +122,10 @@ class CheckedJobs implements Jobs {
     return (await this.#settle(job, { do: 'bury', reason: keptReason(reason) })) !== 'lease_lost';
   }
 
-  async giveBack(job: LeasedJob): Promise<boolean> {
-    return (await this.#settle(job, { do: 'give_back' })) !== 'lease_lost';
+  async giveBack(job: LeasedJob, given?: Postponement): Promise<boolean> {
+    insist(given === undefined ? null : timeProblem(given.atMs));
+    const later = given === undefined ? null : { atMs: given.atMs, reason: keptReason(given.reason) };
+    return (await this.#settle(job, { do: 'give_back', later })) !== 'lease_lost';
   }
 
   async pause(queue: string): Promise<void> {

@@ -48,8 +48,8 @@ export interface Jobs {
   retry(job: LeasedJob, atMs: number, reason: string): Promise<'retrying' | 'dead' | 'lease_lost'>;
   /** Makes the job dead at once, when another attempt would not help. */
   bury(job: LeasedJob, reason: string): Promise<boolean>;
-  /** Ends the lease as if it had never been taken: the attempt is not counted. */
-  giveBack(job: LeasedJob): Promise<boolean>;
+  /** Ends the lease as if it had never been taken: the attempt is not counted. With `later` the job is due then. */
+  giveBack(job: LeasedJob, later?: Postponement): Promise<boolean>;
 
   // Calls of operators
 
@@ -104,6 +104,12 @@ export interface LeasedJob {
   readonly lease: string;
 }
 
+/** When a job is due again, and what it waits for. */
+export interface Postponement {
+  readonly atMs: number;
+  readonly reason: string;
+}
+
 export interface JobView {
   readonly id: string;
   readonly kind: string;
@@ -142,7 +148,7 @@ export class JobFailure extends Error {
   override readonly name = 'JobFailure';
   /** The shortest wait before the next attempt; null: the back-off decides. */
   readonly retryAfterMs: number | null;
-  /** False: nothing has failed, so the next attempt comes after `retryAfterMs`, however many there were. */
+  /** False: nothing has failed, so the next attempt comes after `retryAfterMs`, and this one is not counted. */
   readonly backsOff: boolean;
   /** True: the job is not retried. */
   readonly isFinal: boolean;

@@ -67,8 +67,12 @@ async function scene(options: SceneOptions = {}) {
       if (job === null) return null;
       const end = await tidemark.devices.runUpload(job).catch((error: unknown) => error);
       if (end === undefined) await jobs.acknowledge(job);
-      else if (end instanceof JobFailure) await jobs.retry(job, clock.nowMs() + (end.retryAfterMs ?? 0), end.message);
-      else throw end;
+      else if (!(end instanceof JobFailure)) throw end;
+      else {
+        const atMs = clock.nowMs() + (end.retryAfterMs ?? 0);
+        if (end.backsOff) await jobs.retry(job, atMs, end.message);
+        else await jobs.giveBack(job, { atMs, reason: end.message });
+      }
       return end ?? null;
     },
   };

@@ -178,6 +178,31 @@ describe('the job runner', () => {
     ]);
   });
 
+  it('[JOB-31] a job that only waited counts no attempt, so the first failure after it pauses as a first one', async () => {
+    let looks = 0;
+    const { jobs, timers, clock } = setUp({
+      k: async () => {
+        if (++looks <= 5) throw new JobFailure('not yet', { retryAfterMs: 1_000, backsOff: false });
+        throw new Error('no answer');
+      },
+    });
+    const id = await jobs.enqueue('q', job('a'));
+    await timers.pass(0);
+    for (let look = 1; look <= 5; look++) {
+      expect(await jobs.find('q', id)).toMatchObject({
+        attempt: 0,
+        dueAtMs: clock.nowMs() + 1_000,
+        lastReason: 'not yet',
+      });
+      await timers.pass(1_000);
+    }
+    expect(await jobs.find('q', id)).toMatchObject({
+      attempt: 1,
+      dueAtMs: clock.nowMs() + 500,
+      lastReason: 'no answer',
+    });
+  });
+
   it('[JOB-31] a failing job does not stop the others, and its payload is not logged', async () => {
     const done: string[] = [];
     const { jobs, timers, log } = setUp({

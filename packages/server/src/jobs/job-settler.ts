@@ -122,7 +122,9 @@ export class JobSettler {
     const { retryAfterMs: askedMs, backsOff } = failure instanceof JobFailure ? failure : UNEXPECTED;
     const pauseMs = backsOff ? backOffMs(job.attempt, backOff, jitter) : 0;
     const waitMs = Math.max(pauseMs, Math.min(askedMs ?? 0, RETRY_AFTER_MS_MAX));
-    const outcome = await jobs.retry(job, clock.nowMs() + Math.ceil(waitMs), reason);
+    const atMs = clock.nowMs() + Math.ceil(waitMs);
+    if (!backsOff) return (await jobs.giveBack(job, { atMs, reason })) ? 'retried' : 'lease_lost';
+    const outcome = await jobs.retry(job, atMs, reason);
     return outcome === 'retrying' ? 'retried' : outcome;
   }
 

@@ -85,7 +85,7 @@ function settle(
       admin.remove(number, job);
       return 'settled';
     case 'give_back':
-      admin.giveBack(number, job);
+      admin.giveBack(number, job, action.later);
       return 'settled';
     case 'renew':
       admin.renew(number, job, action.leaseMs);

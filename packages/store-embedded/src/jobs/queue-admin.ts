@@ -1,4 +1,4 @@
-import { isAhead, LEASE_RAN_OUT, type NewJob } from '@tidemark/core/ports';
+import { isAhead, LEASE_RAN_OUT, type NewJob, type Postponement } from '@tidemark/core/ports';
 import { keyOf } from '../keys.ts';
 import type { Tables } from '../tables.ts';
 import { firstNumberIn, firstNumbersIn, headKey, jobKey, keysInState, waitersOf } from './job-keys.ts';
@@ -113,8 +113,9 @@ export class QueueAdmin {
     this.#move(number, job, { state: 'leased', atMs: this.#nowMs + leaseMs, setAtMs: this.#nowMs });
   }
 
-  giveBack(number: number, job: JobRow): void {
-    this.#release(number, job, { attempt: job.attempt - 1 });
+  giveBack(number: number, job: JobRow, later: Postponement | null): void {
+    const due = later === null ? {} : { dueAtMs: later.atMs, lastReason: later.reason };
+    this.#release(number, job, { attempt: job.attempt - 1, ...due });
   }
 
   postpone(number: number, job: JobRow, dueAtMs: number, lastReason: string): void {

@@ -159,11 +159,10 @@ class ValkeyJobEngine implements JobEngine {
 }
 
 function settleValues(action: LeaseAction) {
-  return {
-    action: action.do,
-    timeMs: action.do === 'renew' ? action.leaseMs : action.do === 'retry' ? action.atMs : null,
-    reason: 'reason' in action ? action.reason : '',
-  };
+  const due = action.do === 'give_back' ? action.later : action;
+  const reason = due !== null && 'reason' in due ? due.reason : '';
+  const atMs = due !== null && 'atMs' in due ? due.atMs : null;
+  return { action: action.do, timeMs: action.do === 'renew' ? action.leaseMs : atMs, reason };
 }
 
 function leasedFrom(queue: string, reply: Reply): LeasedJob {

@@ -271,7 +271,7 @@ return reply`,
 
 /**
  * Does what the holder of a lease asks for: renew, done, retry, bury or give_back. `timeMs` is the length of a renewed lease,
- * or when to retry.
+ * or when the job is due again; absent for a job that is given back: as before.
  *
  * Reply  'lease_lost', 'settled' or 'dead'
  */
@@ -284,7 +284,8 @@ local job = read(id)
 if not job or job.status ~= 'leased' or job.lease ~= lease then return 'lease_lost' end
 if action == 'renew' then update(id, job, { at = now_ms + time_ms, set_at = now_ms })
 elseif action == 'done' then delete(id, job)
-elseif action == 'give_back' then release(id, job, { attempt = job.attempt - 1 })
+elseif action == 'give_back' then
+  release(id, job, { attempt = job.attempt - 1, due_at = time_ms, reason = time_ms and reason or job.reason })
 elseif action == 'bury' or job.attempt >= job.attempts_max then
   bury(id, job, reason, now_ms)
   return 'dead'

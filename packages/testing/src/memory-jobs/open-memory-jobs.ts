@@ -17,6 +17,7 @@ import {
   leaseProblem,
   listProblem,
   type NewJob,
+  type Postponement,
   type QueueView,
   queueProblem,
   timeProblem,
@@ -137,11 +138,13 @@ class MemoryJobs implements Jobs {
     return this.#settle(job, (held) => this.#bury(held, reason, this.#clock.nowMs()));
   }
 
-  async giveBack(job: LeasedJob): Promise<boolean> {
+  async giveBack(job: LeasedJob, later?: Postponement): Promise<boolean> {
+    insist(later === undefined ? null : timeProblem(later.atMs));
     return this.#settle(job, (held) => {
       held.holder = null;
       held.dueSetAtMs = this.#clock.nowMs();
       held.attempt--;
+      if (later !== undefined) Object.assign(held, { dueAtMs: later.atMs, lastReason: keptReason(later.reason) });
     });
   }
 

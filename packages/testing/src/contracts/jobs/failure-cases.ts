@@ -76,6 +76,25 @@ export const failureCases: readonly JobsCase[] = [
       assert.deepEqual(await workOff(jobs), ['a', 'b']);
     },
   ),
+  jobsCase(
+    '[JOB-12] a job that is given back until later is due then, says why, and the attempt does not count',
+    async ({ jobs, clock }) => {
+      const id = await jobs.enqueue(QUEUE, newJob('a', { attemptsMax: 1 }));
+      for (let round = 0; round < 3; round++) {
+        const job = await leased(jobs);
+        const later = { atMs: clock.nowMs() + 7, reason: `waits ${round}` };
+        assert.equal(await jobs.giveBack(job, later), true);
+        assert.equal(await jobs.giveBack(job, later), false);
+        const view = await jobs.find(QUEUE, id);
+        assert.deepEqual([view?.state, view?.attempt, view?.dueAtMs], ['delayed', 0, later.atMs]);
+        assert.equal(view?.lastReason, later.reason);
+        clock.advance(7);
+      }
+      assert.equal(await jobs.giveBack(await leased(jobs)), true);
+      assert.equal((await jobs.find(QUEUE, id))?.lastReason, 'waits 2');
+      assert.deepEqual(await workOff(jobs), ['a']);
+    },
+  ),
   jobsCase('[JOB-14] a dead job can be revived, with all its attempts', async ({ jobs, clock }) => {
     const [a, b] = await jobs.enqueueAll(QUEUE, [newJob('a', { attemptsMax: 1 }), newJob('b')]);
     assert.equal(await jobs.retry(await leased(jobs), clock.nowMs(), 'broken'), 'dead');

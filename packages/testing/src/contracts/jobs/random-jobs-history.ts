@@ -113,7 +113,7 @@ export class RandomJobsHistory {
       (engine, job) => engine.renew(job, 20),
       (engine, job) => engine.retry(job, atMs, 'again'),
       (engine, job) => engine.bury(job, 'never'),
-      (engine, job) => engine.giveBack(job),
+      (engine, job) => engine.giveBack(job, job.attempt === 2 ? { atMs, reason: 'later' } : undefined),
     ]);
     await this.#assertSame((engine, side) => verdict(engine, held[side]));
   }

@@ -33,6 +33,11 @@ export const brokenFailures: readonly BrokenJobs[] = [
     caughtBy: 'JOB-12',
     breaks: (sound) => ({ giveBack: async (job) => (await sound.retry(job, 0, 'given back')) !== 'lease_lost' }),
   },
+  {
+    flaw: 'runs a job at once that is given back until later',
+    caughtBy: 'JOB-12',
+    breaks: (sound) => ({ giveBack: (job) => sound.giveBack(job) }),
+  },
   { flaw: 'ignores orders', caughtBy: 'JOB-13', breaks: onEveryJob(({ order: _order, ...job }) => job) },
   {
     flaw: 'treats orders as equal that differ only in case',
