@@ -186,11 +186,27 @@ export class FileAccess {
 
 function describe(content: FileContent, given: NewFile): { readonly type: string; readonly name?: string } {
   const [ownType, ownName] = isBlob(content) ? [content.type, content.name] : [];
-  const type = given.type ?? (ownType === undefined || ownType === '' ? ANY_TYPE : ownType);
-  const name = given.name ?? (ownName === '' ? undefined : ownName);
+  const type = given.type ?? validType(ownType);
+  const name = given.name ?? validName(ownName);
   if (!isMediaType(type))
     throw clientError('invalid_file', `the type ${JSON.stringify(type)} is not a media type such as image/jpeg`);
   const problem = name === undefined ? null : fileNameProblem(name);
   if (problem !== null) throw clientError('invalid_file', `the name of the file ${problem}`);
   return name === undefined ? { type } : { type, name };
+}
+
+/** Cameras name types with parameters that are none of ours, as in `video/webm;codecs=vp8,opus`. */
+function validType(type = ''): string {
+  return [type, type.split(';', 1)[0]].find(isMediaType) ?? ANY_TYPE;
+}
+
+/** Systems allow names that are none of ours. A long one loses the end of what is before its extension. */
+function validName(own = ''): string | undefined {
+  if (fileNameProblem(own) === null) return own;
+  const [, stem = '', extension = ''] = /^(.*?)(\.\w{1,16})?$/s.exec(own.replace(/[/\\]/g, '_')) ?? [];
+  for (let points = [...stem]; points.length > 0; points = points.slice(0, -1)) {
+    const name = points.join('') + extension;
+    if (fileNameProblem(name) === null) return name;
+  }
+  return undefined;
 }

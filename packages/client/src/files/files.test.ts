@@ -107,6 +107,25 @@ describe('adding', () => {
     await fixture.finish(device.close());
   });
 
+  it('[FILES-80] a type or name that the app has not chosen never keeps a file from being added', async () => {
+    const device = await fixture.open();
+    fixture.platform.setOnline(false);
+    const long = 'д'.repeat(200);
+    for (const [name, type, expected] of [
+      ['pier.webm', 'video/webm;codecs=vp8,opus', { type: 'video/webm', name: 'pier.webm' }],
+      ['a\\b/c.txt', 'text/plain', { type: 'text/plain', name: 'a_b_c.txt' }],
+      [`${long}.jpeg`, 'odd', { type: 'application/octet-stream', name: `${long.slice(0, 125)}.jpeg` }],
+      [long, '', { type: 'application/octet-stream', name: long.slice(0, 127) }],
+      ['\u0000', 'image/png', { type: 'image/png' }],
+      ['.profile', 'text/plain', { type: 'text/plain', name: '.profile' }],
+    ] as const) {
+      const bytes = bytesOf(5);
+      const { $file } = await device.files.add(new File([bytes], name, { type }));
+      expect($file).toEqual({ sha256: hashOf(bytes), size: 5, ...expected });
+    }
+    await fixture.finish(device.close());
+  });
+
   it('[FILES-80] a type that is not one, a name that is a path, and a user who is not signed in are refused', async () => {
     const device = await fixture.open();
     const bytes = bytesOf(1);
