@@ -9,7 +9,10 @@ export interface DoorFault {
   after: number;
   /** How many calls it meets. */
   count: number;
-  /** False: the call does not arrive. True: it arrives, and its answer does not. */
+  /**
+   * False: the call does not arrive; of one that pushes to several users or groups the first half does, as with a server that is killed
+   * while it writes. True: it arrives, and its answer does not.
+   */
   readonly isAnswered: boolean;
   /** The calls that it counts. Absent: all. */
   readonly path?: RegExp;
@@ -67,7 +70,8 @@ export class ConnectorDoor {
       outgoing.writeHead(status, headers).end(content);
       return;
     }
-    if (fault.isAnswered) await this.#forward(incoming, body);
+    const arrived = fault.isAnswered ? body : halfOf(incoming.url ?? '', body);
+    if (arrived !== null) await this.#forward(incoming, arrived);
     await fault.act?.();
     outgoing.destroy();
   }
@@ -88,10 +92,19 @@ export class ConnectorDoor {
   }
 
   async #forward({ url = '/', method, headers }: IncomingMessage, body: Buffer) {
-    const forwarded = request(new URL(url, this.#target()), { method, headers, agent: this.#agent });
+    const sent = body.length === 0 ? headers : { ...headers, 'content-length': String(body.length) };
+    const forwarded = request(new URL(url, this.#target()), { method, headers: sent, agent: this.#agent });
     forwarded.end(body);
     const [answer] = (await once(forwarded, 'response')) as [IncomingMessage];
     const content = await buffer(answer);
     return { status: answer.statusCode ?? 502, headers: answer.headers, content };
   }
+}
+
+/** Null: the call pushes to one partition or to none. */
+function halfOf(url: string, body: Buffer): Buffer | null {
+  if (!url.endsWith('/push_partitions')) return null;
+  const pushed = JSON.parse(body.toString()) as { readonly partitions: readonly unknown[] };
+  const partitions = pushed.partitions.slice(0, pushed.partitions.length >> 1);
+  return Buffer.from(JSON.stringify({ ...pushed, partitions }));
 }

@@ -1,5 +1,5 @@
 import { Rng, seededRandom } from '@tidemark/testing/kit';
-import { drawStatement } from './draw-statement.ts';
+import { drawStatement, KEYS_APART } from './draw-statement.ts';
 import {
   DEVICE_USERS,
   type MappingChoice,
@@ -26,6 +26,10 @@ const CHUNKS_MAX = 8;
 
 /** In percent: how often a history is one scene, whose steps seldom follow each other by chance. */
 const SCENE_CHANCE = 30;
+
+/** Which seeds have the scene of many owners. By the seed, so that all others keep their histories. */
+const OWNERS_EVERY = 10;
+const OWNERS_REST = 9;
 
 /** How often each kind of step is drawn. */
 const WEIGHTS: readonly (readonly [Step['kind'], number])[] = [
@@ -59,8 +63,36 @@ export function drawHistory(seed: number): PostgresHistory {
   const wares = rng.chance(20) ? MANY_WARES : FEW_WARES;
   const batchRowsMax = rng.pick(BATCHES);
   const mapping = rng.chance(80) ? { tables: OPTIONAL_TABLES, hasMade: true } : drawMapping(rng);
-  const drawn = rng.chance(SCENE_CHANCE) ? drawScene(rng) : drawSteps(rng);
+  const drawn = drawStory(rng, seed);
   return { seed, wares, batchRowsMax, mapping, steps: withOneFailOver(drawn) };
+}
+
+function drawStory(rng: Rng, seed: number): readonly Step[] {
+  if (seed % OWNERS_EVERY === OWNERS_REST) return drawOwners(rng);
+  return rng.chance(SCENE_CHANCE) ? drawScene(rng) : drawSteps(rng);
+}
+
+/** Rows of several users and groups are pushed in one call, for one user who comes later. */
+function drawOwners(rng: Rng): readonly Step[] {
+  const committed = (...statements: readonly string[]): Step => ({
+    kind: 'transactions',
+    transactions: [{ statements, isRolledBack: false }],
+    turns: statements.map(() => 0),
+  });
+  const text = `w${rng.below(1_000)}`;
+  const added = [
+    `INSERT INTO notes SELECT n, (ARRAY['@ann', '@bob', '@max', '@eve'])[1 + n % 4], '${text}', 'b', now() FROM generate_series(20, 27) n`,
+    `INSERT INTO orders (id, crew, note) SELECT n, (ARRAY['@north', '@south', '@east'])[1 + n % 3], '${text}' FROM generate_series(20, 25) n`,
+  ];
+  const changed = [
+    `UPDATE notes SET title = '${text} again' WHERE id >= 20`,
+    `UPDATE orders SET note = '${text} again', crew = (ARRAY['@north', '@south', '@east'])[1 + (id + ${rng.below(2)}) % 3] WHERE id >= 20`,
+  ];
+  const caughtUp: Step = { kind: 'catch_up' };
+  const cut = rng.chance(50) ? [drawCutPush(rng)] : [];
+  const comes = `INSERT INTO users VALUES (7, '@max', 'Max') ON CONFLICT ${KEYS_APART}`;
+  const ends = [committed(...changed), committed(comes), drawStep(rng, 'pull')];
+  return [caughtUp, ...cut, committed(...added), caughtUp, ...ends];
 }
 
 function drawSteps(rng: Rng): readonly Step[] {

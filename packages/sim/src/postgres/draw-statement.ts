@@ -4,7 +4,8 @@ import { GROUPS, type TableName, USERS } from './step.ts';
 /** Rows that statements name; few, so that they meet. */
 const IDS = 8;
 const PARTS = ['a', 'b/c', '~d'];
-const KEYS_APART = 'DO NOTHING';
+/** A statement that names a row that is there does nothing. */
+export const KEYS_APART = 'DO NOTHING';
 
 type Draw = (rng: Rng) => string;
 type Weighted = readonly (readonly [Draw, number])[];

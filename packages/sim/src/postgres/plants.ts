@@ -9,7 +9,7 @@ export interface PlantedBug {
   readonly shownBy: RegExp;
 }
 
-/** Where each is planted: `plant-connector.ts`. */
+/** Where each is planted: `plant-connector.ts` and `plant-pushes.ts`. */
 export const PLANTED_BUGS = [
   { name: 'a position is acknowledged when it is received', breaks: 'PGSIM-6', shownBy: /cut_pushes/ },
   {
@@ -34,6 +34,10 @@ export const PLANTED_BUGS = [
   { name: 'a membership that is deleted stays', breaks: 'PGSIM-2', shownBy: /DELETE FROM members WHERE id = [1-4]"/ },
   { name: 'the rows of a group are pushed to another one as well', breaks: 'PGSIM-4', shownBy: /pull/ },
   { name: 'rows are deleted and pushed again', breaks: 'PGSIM-5', shownBy: /catch_up/ },
+  { name: 'the rows of one owner are left out of a call with several', breaks: 'PGSIM-1', shownBy: /catch_up/ },
+  { name: 'the rows of two owners in a call are exchanged', breaks: 'PGSIM-4', shownBy: /pull/ },
+  { name: 'the answer about one owner is taken for that of another', breaks: 'PGSIM-1', shownBy: /'@max', 'Max'/ },
+  { name: 'a call arrives again behind the next one', breaks: 'PGSIM-1', shownBy: /catch_up/ },
 ] as const satisfies readonly (Omit<PlantedBug, 'name'> & { readonly name: string })[];
 
 export type PlantName = (typeof PLANTED_BUGS)[number]['name'];
