@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { makeUser, useBrowser as startBrowser, USER_PASSWORD } from '@tidemark/testing';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeUser, useBrowser as startBrowser, temporaryFolder, USER_PASSWORD } from '@tidemark/testing';
 import { type BuiltApp, startBuiltApp } from '@tidemark/testing/server';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 
 const GUIDE = new URL('../../../docs/guides/photos-and-documents.md', import.meta.url);
 /** A picture of one pixel. */
@@ -121,4 +122,31 @@ it('[FILES-94] a component that is gone before the address of its file is made l
   await expect.poll(() => page.evaluate('made.length'), { timeout: 60_000 }).toBe(1);
   await expect.poll(() => page.evaluate('revoked.length'), { timeout: 60_000 }).toBe(1);
   expect(await page.evaluate('revoked[0] === made[0]')).toBe(true);
+});
+
+it('[FILES-80] a picked file stays as it was added, whatever becomes of it on the disk, and one that cannot be read is refused', async () => {
+  await makeUser(app.server, 'joan');
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const page = await browser.openPage(app.url);
+  await page.locator('body[data-ready]').waitFor({ state: 'attached' });
+  await page.evaluate(`device.signIn({ login: 'joan', password: '${USER_PASSWORD}' }).then(() => device.goOffline())`);
+  await page.evaluate(`document.body.append(Object.assign(document.createElement('input'), { type: 'file' }))`);
+  const path = join(folder.path, 'notes.txt');
+  const pick = () => page.locator('input').setInputFiles(path);
+  const add = 'device.files.add(document.querySelector("input").files[0])';
+  await writeFile(path, 'before');
+  await pick();
+  await page.evaluate(`${add}.then((added) => { window.added = added; })`);
+  await writeFile(path, 'changed since');
+  const refused = (sort: string) => expect(page.evaluate(add), sort).rejects.toThrow(/could not be read|not be found/);
+  await refused('changed');
+  await pick();
+  await rm(path);
+  await refused('deleted');
+  expect(await page.evaluate('device.files.blob(added).then((blob) => blob.text())')).toBe('before');
+  expect(await page.evaluate('[added.$file.name, device.files.waiting.getSnapshot().length]')).toEqual([
+    'notes.txt',
+    1,
+  ]);
 });

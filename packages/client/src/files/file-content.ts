@@ -4,6 +4,7 @@ interface BlobLike {
   readonly type: string;
   readonly name?: string;
   slice(from: number, to: number): { arrayBuffer(): Promise<ArrayBuffer> };
+  arrayBuffer?(): Promise<ArrayBuffer>;
 }
 
 interface StreamLike {
@@ -27,6 +28,8 @@ export async function* piecesOf(content: FileContent, bytes: number): AsyncGener
 }
 
 async function* slicesOf(blob: BlobLike, bytes: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  // A picked file that was deleted meanwhile has no size in Chromium, and only reading it as a whole rejects.
+  if (blob.size === 0) await blob.arrayBuffer?.();
   for (let at = 0; at < blob.size; at += bytes) {
     yield new Uint8Array(await blob.slice(at, Math.min(blob.size, at + bytes)).arrayBuffer());
   }
