@@ -15,6 +15,7 @@ beforeAll(async () => {
   await admin.post('/rc/v1/users', { attributes: { login: 'anna', password: 'of anna' } });
   await admin.post('/rc/v1/sources', { name: 'Order', partition_type: 'group' });
   await admin.post('/rc/v1/sources', { name: 'Note' });
+  await admin.post('/rc/v1/sources', { name: 'Price', partition_type: 'app' });
 });
 
 afterAll(async () => {
@@ -71,7 +72,8 @@ describe('a push to several users or groups', () => {
       { group: 'east', objects: {} },
     ]);
     const many = Array.from({ length: PARTITIONS_PER_PUSH_MAX + 1 }, (_, n) => ({ group: `g${n}`, objects: {} }));
-    const replies = [twice, await push(many), await push([{ group: 'a', objects: {} }], {}, 'None'), await push({})];
+    const none = ['a', 'b'].map((group) => ({ group, objects: {} }));
+    const replies = [twice, await push(many), await push(none, {}, 'None'), await push({})];
     expect(replies.map(({ code }) => code)).toEqual([
       'invalid_value',
       'limit_exceeded',
@@ -79,6 +81,27 @@ describe('a push to several users or groups', () => {
       'invalid_request',
     ]);
     expect(await objectsOf('east')).toEqual({});
+  });
+
+  it('[PG-347] the push is refused as a whole when a group stands twice for different users, or what is everybody's does', async () => {
+    const [one, other] = [{ objects: { 1: { a: 1 } } }, { objects: { 1: { a: 2 } } }];
+    const group = { group: 'west' };
+    const ofGroup = await push([
+      { ...group, ...one, user_id: 'anna' },
+      { ...group, ...other },
+    ]);
+    const shared = await push([{ ...one, user_id: 'anna' }, other], {}, 'Price');
+    const users = await push(
+      [
+        { ...one, user_id: 'anna' },
+        { ...other, user_id: 'anna' },
+      ],
+      {},
+      'Note',
+    );
+    expect([ofGroup.code, shared.code, users.code]).toEqual(['invalid_value', 'invalid_value', 'invalid_value']);
+    expect(await objectsOf('west')).toEqual({});
+    expect((await push([one], {}, 'Price')).body).toMatchObject({ changed: 1 });
   });
 
   it('[PG-347] the push is refused when an id stands twice, of which the parser would keep one unnoticed', async () => {

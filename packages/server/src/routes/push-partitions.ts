@@ -1,5 +1,12 @@
 import type { ChangeObserver } from '@tidemark/core';
-import { PARTITIONS_PER_PUSH_MAX, pointer, REFUSALS, Refusal, type WriteReport } from '@tidemark/protocol';
+import {
+  PARTITIONS_PER_PUSH_MAX,
+  type PartitionType,
+  pointer,
+  REFUSALS,
+  Refusal,
+  type WriteReport,
+} from '@tidemark/protocol';
 import { closed, flag, objects, text, texts } from '@tidemark/protocol/annotated';
 import { PartitionsReport } from '@tidemark/protocol/schemas';
 import { type Static, Type } from '@tidemark/protocol/typebox';
@@ -60,7 +67,7 @@ export const pushPartitions = route({
     }),
   handle: async ({ context: { tidemark }, params: { source_name: source }, body, observer, hasHungUp }) => {
     const { partitions, whole = false } = body;
-    requireAdmissible(partitions);
+    requireAdmissible(partitions, await tidemark.sources.partitionTypeOf(source));
     const outcomes: Outcome[] = [];
     for (let start = 0; start < partitions.length; start += WRITES_AT_ONCE) {
       // The caller makes the call again, and perhaps newer ones behind it, which this one must not overtake.
@@ -80,20 +87,29 @@ async function allEnded<T>(work: readonly Promise<T>[]): Promise<readonly T[]> {
 }
 
 /** Two commits of one partition would come in any order, so it may be named once. */
-function requireAdmissible(partitions: readonly Given[]): void {
+function requireAdmissible(partitions: readonly Given[], type: PartitionType | null): void {
   if (partitions.length > PARTITIONS_PER_PUSH_MAX) {
     const detail = `${partitions.length} partitions are more than the ${PARTITIONS_PER_PUSH_MAX} allowed`;
     throw new Refusal('limit_exceeded', detail, [{ pointer: pointer('partitions'), detail }]);
   }
-  const named = new Set<string>();
-  for (const [index, { user_id, group }] of partitions.entries()) {
-    const name = JSON.stringify([user_id ?? null, group ?? null]);
-    if (named.has(name)) {
-      const detail = 'the same user or group stands twice; merge both into one';
+  const named = new Set<unknown>();
+  for (const [index, given] of partitions.entries()) {
+    const owner = ownerIn(given, type);
+    if (named.has(owner)) {
+      const detail = `${owner === EVERYBODY ? 'a source of everybody' : 'the same user or group'} stands twice; merge both into one`;
       throw new Refusal('invalid_value', `partitions: ${detail}`, [{ pointer: pointer('partitions', index), detail }]);
     }
-    named.add(name);
+    // What names nobody, or nothing that can be a name, is refused by itself.
+    if (typeof owner === 'string' || owner === EVERYBODY) named.add(owner);
   }
+}
+
+const EVERYBODY = Symbol('everybody');
+
+/** Whose data it is. A source of groups takes users as well, and one of everybody takes and ignores them. */
+function ownerIn({ user_id, group }: Given, type: PartitionType | null): unknown {
+  if (type === 'app') return EVERYBODY;
+  return type === 'group' ? group : user_id;
 }
 
 interface Target {
