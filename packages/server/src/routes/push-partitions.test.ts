@@ -83,7 +83,7 @@ describe('a push to several users or groups', () => {
     expect(await objectsOf('east')).toEqual({});
   });
 
-  it('[PG-347] the push is refused as a whole when a group stands twice for different users, or what is everybody's does', async () => {
+  it('[PG-347] the push is refused as a whole when a group stands twice for different users, or the shared part does', async () => {
     const [one, other] = [{ objects: { 1: { a: 1 } } }, { objects: { 1: { a: 2 } } }];
     const group = { group: 'west' };
     const ofGroup = await push([
