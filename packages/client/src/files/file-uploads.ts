@@ -115,6 +115,7 @@ export class FileUploads {
     const { data, sessions, network } = this.#parts;
     const [row, session] = [fileRow(data.replica.reader, sha256), sessions.current()];
     if (row === undefined || session === null) return;
+    signal.addEventListener('abort', () => this.#board.end(sha256));
     const { caller } = await network.load();
     const onOffset = (offset: number) => {
       if (offset > (this.#reached.get(sha256) ?? 0)) {

@@ -297,6 +297,25 @@ describe('sending', () => {
     await platform.until(isAt(device, file, 'uploaded'));
     await fixture.finish(device.close());
   });
+
+  it('[FILES-93] a file whose upload ends with the network, or because that is metered, is shown as on the device only', async () => {
+    const { platform } = fixture;
+    let isMetered = false;
+    const network = { ...platform.network, isMetered: () => isMetered };
+    const device = await fixture.open({ files: { metered: false }, platform: platformWith(network) });
+    fixture.intercept = ({ method }, _go, init) => (method === 'PATCH' ? platform.hang(init) : undefined);
+    const file = await device.files.add(bytesOf(4));
+    await platform.until(isAt(device, file, 'uploading'));
+    isMetered = true;
+    platform.setOnline(true);
+    await platform.until(isAt(device, file, 'local'));
+    isMetered = false;
+    platform.setOnline(true);
+    await platform.until(isAt(device, file, 'uploading'));
+    platform.setOnline(false);
+    await platform.until(isAt(device, file, 'local'));
+    await fixture.finish(device.close());
+  });
 });
 
 const platformWith = (network: object) => {
