@@ -102,6 +102,36 @@ describe('leaving', () => {
   });
 });
 
+describe('adding', () => {
+  it('[FILES-80] a file is kept although what was fetched of it before, or added again, cannot be deleted', async () => {
+    const store = lasting();
+    const device = await fixture.open({ store });
+    const bytes = new Uint8Array(2 * FILE_PIECE_BYTES).fill(7);
+    const photo = serve(bytes);
+    const path = `/files/${photo.sha256}`;
+    fixture.intercept = (exchange, _go, init) =>
+      exchange.path === path && fixture.sync.count(path) === 2 ? fixture.platform.hang(init) : undefined;
+    device.files.blob(photo).catch(() => undefined);
+    await fixture.platform.until(() => fixture.sync.count(path) === 2);
+    fixture.platform.setOnline(false);
+    const directory = await store.files?.();
+    Object.assign(directory ?? {}, { delete: () => Promise.reject(new Error('the disk failed')) });
+    for (const content of [bytes, bytes]) expect((await device.files.add(content)).$file.sha256).toBe(photo.sha256);
+    expect(hashOf(new Uint8Array(await (await device.files.blob(photo)).arrayBuffer()))).toBe(photo.sha256);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-84] a reference with an impossible size does not keep the device from adding the file', async () => {
+    const device = await fixture.open();
+    const bytes = new Uint8Array(9).fill(6);
+    const wrong = { ...serve(bytes), size: Number.MAX_SAFE_INTEGER };
+    await expect(fixture.finish(device.files.blob(wrong))).rejects.toMatchObject({ code: 'bad_answer' });
+    const file = await device.files.add(bytes);
+    expect((await device.files.blob(file)).size).toBe(9);
+    await fixture.finish(device.close());
+  });
+});
+
 describe('sending', () => {
   it('[FILES-82] a stalled upload that is discarded makes room for the next one', async () => {
     const device = await fixture.open();

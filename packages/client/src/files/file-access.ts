@@ -68,7 +68,9 @@ export class FileAccess {
       const row: FileRow = { size, ...described, body, entryBytes, bytes: size, usedAtMs };
       const added: AddedFile = { sha256, row, writer };
       isAsked = true;
-      if ((await this.#run('keep', added)) === false) await this.#bodies.delete([row]);
+      const isTaken = (await this.#run('keep', added)) !== false;
+      // The file is there already. Bytes that stay behind are deleted later.
+      if (!isTaken) await this.#bodies.delete([row]).catch(() => undefined);
       return { $file: { sha256, size, ...described } };
     } catch (error) {
       if (!isAsked || this.#isRefused(error))

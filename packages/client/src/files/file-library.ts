@@ -5,7 +5,7 @@ import type { LocalStore } from '../ports/local-store.ts';
 import { FILE, FILES, type FileRow, fileRow, fileRows, putFileRow } from '../state/file-rows.ts';
 import { requireWriter, type User } from '../state/owner.ts';
 import { FileBoard } from './file-board.ts';
-import { FileBodies } from './file-bodies.ts';
+import { FileBodies, writtenBody } from './file-bodies.ts';
 import { FileCache } from './file-cache.ts';
 import { FileDownloads } from './file-downloads.ts';
 import { FilePrefetch } from './file-prefetch.ts';
@@ -128,7 +128,8 @@ export class FileLibrary implements FileWork {
       // A command is repeated if the tab that led is gone: the file may be there by this very body.
       return { isTaken: kept.body === row.body, other: kept.body === known?.body ? undefined : known };
     });
-    if (replaced.other !== undefined) await this.#bodies.delete([replaced.other]);
+    // The file is kept whatever becomes of those: what is left of them is deleted as of a process that died.
+    if (replaced.other !== undefined) await this.#bodies.delete([writtenBody(replaced.other)]).catch(() => undefined);
     this.#uploads.hurry(sha256);
     this.#uploads.follow();
     return replaced.isTaken;
