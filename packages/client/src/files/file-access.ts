@@ -1,4 +1,10 @@
-import { type FileReference, type FileValue, fileNameProblem, isMediaType } from '@tidemark/protocol';
+import {
+  FILE_NAME_BYTES_MAX,
+  type FileReference,
+  type FileValue,
+  fileNameProblem,
+  isMediaType,
+} from '@tidemark/protocol';
 import { asClientError, clientError } from '../client-error.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
 import { DATA_URL_BYTES_MAX } from '../limits.ts';
@@ -206,7 +212,7 @@ function validType(type = ''): string {
 function validName(own = ''): string | undefined {
   if (fileNameProblem(own) === null) return own;
   const [, stem = '', extension = ''] = /^(.*?)(\.\w{1,16})?$/s.exec(own.replace(/[/\\]/g, '_')) ?? [];
-  for (let points = [...stem]; points.length > 0; points = points.slice(0, -1)) {
+  for (let points = [...stem.slice(0, FILE_NAME_BYTES_MAX)]; points.length > 0; points = points.slice(0, -1)) {
     const name = points.join('') + extension;
     if (fileNameProblem(name) === null) return name;
   }

@@ -1,3 +1,5 @@
+import { clientError } from '../client-error.ts';
+
 /** The part of `Blob` that is used here; `File` has a name, too. */
 interface BlobLike {
   readonly size: number;
@@ -31,7 +33,10 @@ async function* slicesOf(blob: BlobLike, bytes: number): AsyncGenerator<Uint8Arr
   // A picked file that was deleted meanwhile has no size in Chromium, and only reading it as a whole rejects.
   if (blob.size === 0) await blob.arrayBuffer?.();
   for (let at = 0; at < blob.size; at += bytes) {
-    yield new Uint8Array(await blob.slice(at, Math.min(blob.size, at + bytes)).arrayBuffer());
+    const end = Math.min(blob.size, at + bytes);
+    const slice = new Uint8Array(await blob.slice(at, end).arrayBuffer());
+    if (slice.length !== end - at) throw clientError('invalid_file', 'the file has become shorter while it was read');
+    yield slice;
   }
 }
 

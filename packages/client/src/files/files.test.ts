@@ -116,6 +116,8 @@ describe('adding', () => {
       ['a\\b/c.txt', 'text/plain', { type: 'text/plain', name: 'a_b_c.txt' }],
       [`${long}.jpeg`, 'odd', { type: 'application/octet-stream', name: `${long.slice(0, 125)}.jpeg` }],
       [long, '', { type: 'application/octet-stream', name: long.slice(0, 127) }],
+      [`${'x'.repeat(400_000)}.png`, 'image/png', { type: 'image/png', name: `${'x'.repeat(251)}.png` }],
+      [`${'🛶'.repeat(200)}.png`, 'image/png', { type: 'image/png', name: `${'🛶'.repeat(62)}.png` }],
       ['\u0000', 'image/png', { type: 'image/png' }],
       ['.profile', 'text/plain', { type: 'text/plain', name: '.profile' }],
     ] as const) {
@@ -123,6 +125,17 @@ describe('adding', () => {
       const { $file } = await device.files.add(new File([bytes], name, { type }));
       expect($file).toEqual({ sha256: hashOf(bytes), size: 5, ...expected });
     }
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-80] a file that becomes shorter while it is read is refused', async () => {
+    const store = lasting();
+    const device = await fixture.open({ store });
+    const bytes = bytesOf(FILE_PIECE_BYTES);
+    const slice = (from: number) => new Blob([from === 0 ? bytes.subarray(0, 9) : bytes]);
+    const shrinking = { size: 2 * FILE_PIECE_BYTES, type: '', slice };
+    await expect(device.files.add(shrinking)).rejects.toMatchObject({ code: 'invalid_file' });
+    expect([await entriesOf(store), device.files.waiting.getSnapshot()]).toEqual([[], []]);
     await fixture.finish(device.close());
   });
 
