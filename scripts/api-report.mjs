@@ -9,6 +9,7 @@ const PUBLIC = new Map([
   ['client', null],
   ['react', null],
   ['tanstack-db', null],
+  ['react-native', null],
   ['sqlite', null],
   ['devtools', null],
   ['client-testing', null],

@@ -20,6 +20,7 @@ const INPUTS = [
   'packages/react/src',
   'packages/tanstack-db/src',
   'packages/sqlite/src',
+  'packages/react-native/src',
   'packages/devtools/src',
   'packages/client-testing/src',
   'packages/backend/src',

@@ -23,7 +23,7 @@ describe('all packages', () => {
 
 describe('published packages', () => {
   it('are all packages except those for tests', () => {
-    expect(packages).toHaveLength(16);
+    expect(packages).toHaveLength(17);
     expect(packages).not.toContain('packages/testing');
     expect(packages).not.toContain('packages/sim');
   });

@@ -39,6 +39,13 @@ export const BUNDLES = [
     laterBytesMax: 0,
   },
   {
+    name: '@tidemark/react-native',
+    entry: 'packages/react-native/dist/index.js',
+    external: [/^@tidemark\//],
+    bytesMax: 3_500,
+    laterBytesMax: 0,
+  },
+  {
     name: '@tidemark/devtools',
     entry: 'packages/devtools/dist/index.js',
     external: [/^@tidemark\//],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { exportedDeclarations } from '../declarations.mjs';
 
-const PACKAGES = ['client', 'react', 'tanstack-db', 'sqlite', 'devtools', 'client-testing', 'backend'];
+const PACKAGES = ['client', 'react', 'tanstack-db', 'sqlite', 'react-native', 'devtools', 'client-testing', 'backend'];
 
 const REST_PAGE = 'reference/rest.md';
 const pathOf = (name) => `reference/${name}.md`;

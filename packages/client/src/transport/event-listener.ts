@@ -2,6 +2,7 @@ import { type LiveChange, PULL_SOURCES_MAX, type SyncEvents } from '@tidemark/pr
 import { ClientError } from '../client-error.ts';
 import { EVENTS_QUERY_UNITS_MAX, HEARTBEAT_MS_DEFAULT, HEARTBEATS_MISSED_MAX, POLL_MS_LIVE } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
+import type { TextResponse } from './lines.ts';
 import { fraction, pauseMs } from './pause-ms.ts';
 import { readPage } from './read-answer.ts';
 import { readEvents, type ServerEvent } from './read-events.ts';
@@ -90,7 +91,7 @@ export class ServerEventListener {
         accept: 'text/event-stream',
         signal: silence.signal,
       });
-      if (!response.body) return 'no_streams';
+      if (!response.body && (response as TextResponse).texts === undefined) return 'no_streams';
       for await (const event of readEvents(response, () => silence.restart(), silence.signal)) {
         this.#take(event, signal);
         // Two listeners with the same device id would only replace each other.

@@ -18,6 +18,14 @@ it('[NET-9] a stream ends when it is aborted, also if the platform has forgotten
     if (lines.length === 2) setImmediate(abort);
   }
   expect([lines, isCancelled]).toEqual([['one', 'two'], true]);
+  const texts = { texts: textsOf('four\nfive\nsix\n', [9, 1]) } as unknown as Response;
+  const other = controllerOf();
+  const some: string[] = [];
+  for await (const line of linesOf(texts, () => undefined, other.signal)) {
+    some.push(line);
+    other.abort();
+  }
+  expect(some).toEqual(['four']);
   const late = linesOf(new Response('three\n'), () => undefined, signal);
   expect(await late.next()).toEqual({ done: true, value: undefined });
 });
@@ -35,7 +43,12 @@ it('[NET-9] lines are the same however the stream is split into chunks', async (
       const response = new Response(chunked(new TextEncoder().encode(whole), sizes));
       for await (const line of linesOf(response, () => undefined, new AbortController().signal)) lines.push(line);
       expect(lines).toEqual(expected);
-      // A response of React Native, which has no stream.
+      // A response whose platform hands over texts.
+      const parts: string[] = [];
+      const ofTexts = { texts: textsOf(whole, sizes) } as unknown as Response;
+      for await (const line of linesOf(ofTexts, () => undefined, new AbortController().signal)) parts.push(line);
+      expect(parts).toEqual(expected);
+      // A response without a stream.
       const ofText = { body: null, text: async () => whole } as unknown as Response;
       const others: string[] = [];
       for await (const line of linesOf(ofText, () => undefined, new AbortController().signal)) others.push(line);
@@ -56,6 +69,15 @@ function chunked(bytes: Uint8Array, sizes: readonly number[]): ReadableStream<Ui
       at = end;
     },
   });
+}
+
+/** Splits a text into parts of the given sizes, repeatedly, also in the middle of a pair of surrogates. */
+async function* textsOf(whole: string, sizes: readonly number[]): AsyncGenerator<string> {
+  for (let at = 0, turn = 0; at < whole.length; turn++) {
+    const end = at + (sizes[turn % sizes.length] ?? 1);
+    yield whole.slice(at, end);
+    at = end;
+  }
 }
 
 function controllerOf(): { readonly signal: AbortSignal; readonly abort: () => void } {

@@ -3,6 +3,11 @@ import { LINE_BYTES_MAX } from '../limits.ts';
 
 const NEWLINE = 0x0a;
 
+/** A response whose platform hands over its text as it arrives, and not its bytes. */
+export interface TextResponse extends Response {
+  readonly texts?: AsyncIterable<string>;
+}
+
 /**
  * Yields the complete lines of a response as they arrive. A last line without a line end is incomplete, because the stream
  * broke off in it, and is not yielded. `onBytes` is called whenever bytes arrive. Nothing is yielded after `signal` is
@@ -12,7 +17,12 @@ const NEWLINE = 0x0a;
  * chunk would make its cost quadratic. A line is decoded as a whole, which Node.js does far faster than chunk by chunk.
  */
 export async function* linesOf(response: Response, onBytes: () => void, signal: AbortSignal): AsyncGenerator<string> {
-  // React Native has no streams, and most versions of it no TextDecoder: there an answer is read when it is complete.
+  const { texts } = response as TextResponse;
+  if (texts !== undefined) {
+    yield* linesOfTexts(texts, onBytes, signal);
+    return;
+  }
+  // A platform without streams, or without TextDecoder, as React Native: there an answer is read when it is complete.
   if (!response.body || typeof TextDecoder === 'undefined') {
     yield* linesOfText(await response.text(), onBytes, signal);
     return;
@@ -32,8 +42,34 @@ export async function* linesOf(response: Response, onBytes: () => void, signal: 
     }
     parts.push(chunk.subarray(start));
     bytes += chunk.length - start;
-    if (bytes > LINE_BYTES_MAX) throw clientError('bad_answer', 'a line of the stream is too long');
+    requireLine(bytes);
   }
+}
+
+/** Ends when the signal is aborted, also while it waits for the next text. */
+async function* linesOfTexts(texts: AsyncIterable<string>, onBytes: () => void, signal: AbortSignal) {
+  let parts: string[] = [];
+  let units = 0;
+  for await (const text of texts) {
+    if (signal.aborted) return;
+    onBytes();
+    let start = 0;
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+      parts.push(text.slice(start, end));
+      yield withoutReturn(parts.join(''));
+      if (signal.aborted) return;
+      parts = [];
+      units = 0;
+      start = end + 1;
+    }
+    parts.push(text.slice(start));
+    units += text.length - start;
+    requireLine(units);
+  }
+}
+
+function requireLine(length: number): void {
+  if (length > LINE_BYTES_MAX) throw clientError('bad_answer', 'a line of the stream is too long');
 }
 
 function* linesOfText(text: string, onBytes: () => void, signal: AbortSignal): Generator<string> {

@@ -65,7 +65,7 @@ async function build(folder: string, code: string): Promise<ReadonlyMap<string, 
     resolve: {
       alias: [
         { find: '@tidemark/client/indexeddb-store', replacement: path('client/src/stores/indexeddb-store.ts') },
-        { find: /^@tidemark\/(client|react|devtools|protocol)$/, replacement: path('$1/src/index.ts') },
+        { find: /^@tidemark\/(client|react|react-native|devtools|protocol)$/, replacement: path('$1/src/index.ts') },
       ],
     },
     plugins: [

@@ -1,0 +1,171 @@
+import { type LocalStore, memoryStore, openDevice } from '@tidemark/client';
+import { localStoreContract, newDeviceFixture } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { type SecureItems, secureKey } from './secure-items.ts';
+import { secureSession } from './secure-session.ts';
+
+class MemoryItems implements SecureItems {
+  readonly items = new Map<string, string>();
+  readonly calls: string[] = [];
+  fails: ((call: string) => boolean) | null = null;
+
+  async get(name: string): Promise<string | null> {
+    this.#note('get');
+    return this.items.get(name) ?? null;
+  }
+
+  async set(name: string, value: string): Promise<void> {
+    this.#note('set');
+    this.items.set(name, value);
+  }
+
+  async delete(name: string): Promise<void> {
+    this.#note('delete');
+    this.items.delete(name);
+  }
+
+  #note(call: string): void {
+    this.calls.push(call);
+    if (this.fails?.(call)) throw new Error('the keychain is locked');
+  }
+}
+
+let drawn = 0;
+const randomBytes = (count: number) => new Uint8Array(count).fill(++drawn % 256);
+
+/** A store that outlives its device, as a database does. */
+function lastingStore(): LocalStore & { rows(): Promise<string> } {
+  const store = memoryStore();
+  return Object.assign(store, { close: async () => undefined, rows: async () => JSON.stringify(await store.load()) });
+}
+
+const wrapped = (store: LocalStore, items: SecureItems) => secureSession(store, items, { randomBytes });
+const SESSION = { table: 'facts', key: ['', 'session'] } as const;
+const sessionOf = async (store: LocalStore) =>
+  (await store.load()).find(({ table, key }) => table === 'facts' && key[1] === 'session')?.value;
+
+localStoreContract('a store with its session in the keychain', {
+  isDurable: false,
+  newPlace: async () => {
+    const items = new MemoryItems();
+    return { open: async () => wrapped(memoryStore(), items), remove: async () => undefined };
+  },
+});
+
+it('[PHONE-40] tokens are in the keychain and not in the store, from sign-in to the end of the session', async () => {
+  const fixture = await newDeviceFixture();
+  const [store, items] = [lastingStore(), new MemoryItems()];
+  const { platform } = fixture;
+  const open = () => openDevice({ url: 'http://tidemark.test', platform, live: false, store: wrapped(store, items) });
+  const device = await open();
+  await fixture.finish(device.signIn({ login: 'ada', password: 'long enough' }));
+  await fixture.finish(device.sync());
+  await device.close();
+  const [item = '', ...others] = items.items.values();
+  const { token } = JSON.parse(item).secrets.session;
+  expect([typeof token, others]).toEqual(['string', []]);
+  expect(await store.rows()).not.toContain(token);
+
+  const again = await open();
+  await fixture.finish(again.sync());
+  expect(again.status.getSnapshot()).toMatchObject({ mode: 'idle', userId: 'ada' });
+  // The server hears of the sign-out later: its token waits in the keychain, too.
+  again.goOffline();
+  await fixture.finish(again.signOut());
+  expect([await store.rows(), [...items.items.values()].join()].map((text) => text.includes(token))).toEqual([
+    false,
+    true,
+  ]);
+  again.goOnline();
+  await fixture.platform.advance(60_000);
+  await again.close();
+  expect([...items.items.keys()]).toEqual([]);
+});
+
+it('[PHONE-41] a kill between keychain and store leaves the last session, whichever call it comes before', async () => {
+  for (const killedBefore of ['set', 'commit', 'delete'] as const) {
+    const [inner, items] = [lastingStore(), new MemoryItems()];
+    await wrapped(inner, items).commit([{ ...SESSION, value: { token: 'first' } }]);
+    const dies = (): never => {
+      throw new Error('killed');
+    };
+    const dying = killedBefore === 'commit' ? { ...inner, commit: async () => dies(), load: inner.load } : inner;
+    const store = wrapped(dying, items);
+    await store.load();
+    if (killedBefore !== 'commit') items.fails = (call) => call === killedBefore;
+    const outcome = await store.commit([{ ...SESSION, value: { token: 'second' } }]).then(
+      () => 'stored',
+      () => 'failed',
+    );
+    items.fails = null;
+    const isStored = killedBefore === 'delete';
+    expect([killedBefore, outcome]).toEqual([killedBefore, isStored ? 'stored' : 'failed']);
+    const token = isStored ? 'second' : 'first';
+    expect([killedBefore, await sessionOf(wrapped(inner, items))]).toEqual([killedBefore, { token }]);
+    // What was left over is replaced by the next sessions.
+    const next = wrapped(inner, items);
+    await next.load();
+    await next.commit([{ ...SESSION, value: { token: 'third' } }]);
+    await next.commit([{ ...SESSION, value: { token: 'fourth' } }]);
+    expect([...items.items.values()].filter((item) => !item.includes('fourth'))).toEqual([]);
+    expect(await sessionOf(wrapped(inner, items))).toEqual({ token: 'fourth' });
+  }
+});
+
+it('[PHONE-42] a store without its item, or with that of another store, has no session, and keeps its data', async () => {
+  const [store, items] = [lastingStore(), new MemoryItems()];
+  const object = { table: 'objects', key: ['Order', '1'], value: { total: 1 } } as const;
+  await wrapped(store, items).commit([{ ...SESSION, value: { token: 'first' } }, object]);
+  const other = new MemoryItems();
+  await wrapped(lastingStore(), other).commit([{ ...SESSION, value: { token: 'other' } }]);
+  for (const found of [new MemoryItems(), other]) expect(await wrapped(store, found).load()).toEqual([object]);
+});
+
+it('[PHONE-43] a store that had its session in its files hands it to the keychain when it is opened', async () => {
+  const [store, items] = [lastingStore(), new MemoryItems()];
+  const revocations = { table: 'facts', key: ['', 'revocations'], value: [{ token: 'ended' }] } as const;
+  await store.commit([{ ...SESSION, value: { token: 'plain' } }, revocations]);
+  const rows = await wrapped(store, items).load();
+  expect(rows).toEqual(expect.arrayContaining([{ ...SESSION, value: { token: 'plain' } }, revocations]));
+  expect(await store.rows()).not.toMatch(/plain|ended/);
+  expect(await sessionOf(wrapped(store, items))).toEqual({ token: 'plain' });
+});
+
+it('[PHONE-43] the first rows of a store have the session, too', async () => {
+  const [inner, items] = [lastingStore(), new MemoryItems()];
+  await wrapped(inner, items).commit([{ ...SESSION, value: { token: 'first' } }]);
+  const load: LocalStore['load'] = async (onFirst) => {
+    const rows = await inner.load();
+    onFirst?.(rows);
+    return rows;
+  };
+  const first: unknown[] = [];
+  await wrapped({ ...inner, load }, items).load((rows) => first.push(...rows));
+  expect(first).toEqual([{ ...SESSION, value: { token: 'first' } }]);
+});
+
+it('[PHONE-44] a locked keychain is an error of the store, and nothing is changed', async () => {
+  const [store, items] = [lastingStore(), new MemoryItems()];
+  items.fails = () => true;
+  await expect(wrapped(store, items).load()).rejects.toThrow('locked');
+  await expect(wrapped(store, items).commit([{ ...SESSION, value: { token: 'first' } }])).rejects.toThrow('locked');
+  expect(await store.load()).toEqual([]);
+  // Commits that have no session do not need it.
+  const object = { table: 'objects', key: ['Order', '1'], value: {} } as const;
+  await wrapped(store, items).commit([object]);
+  expect(await store.load()).toEqual([object]);
+});
+
+it('[PHONE-45] a key is made once, and an item that is no key is never replaced', async () => {
+  const items = new MemoryItems();
+  const key = await secureKey(items, { randomBytes });
+  expect(key).toMatch(/^[0-9a-f]{64}$/);
+  expect(await secureKey(items, { randomBytes })).toBe(key);
+  expect(await secureKey(items, { randomBytes, name: 'other' })).not.toBe(key);
+  items.items.set('tidemark.key', 'broken');
+  await expect(secureKey(items, { randomBytes })).rejects.toThrow('not a key');
+  expect(items.items.get('tidemark.key')).toBe('broken');
+  await expect(secureKey(items, { randomBytes: () => new Uint8Array(3), name: 'short' })).rejects.toThrow('32 bytes');
+  const forgetful = Object.assign(new MemoryItems(), { set: async () => undefined });
+  await expect(secureKey(forgetful, { randomBytes })).rejects.toThrow('not kept');
+});
