@@ -1,4 +1,4 @@
-import type { PlannedTable, TablePlan } from '../mapping/plan.ts';
+import type { MembersPlan, PlannedTable, TablePlan, UsersPlan } from '../mapping/plan.ts';
 import { createPublicationSql } from '../replication/slot.ts';
 import type { Sql } from '../sql/open-sql.ts';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
@@ -68,9 +68,10 @@ function tableFindings(
   name: string,
   published: ReadonlyMap<string, Published>,
 ): readonly Finding[] {
-  const entry = published.get(table.label);
+  const called = `${table.schema}.${table.name}`;
+  const entry = published.get(called);
   if (entry === undefined) {
-    const message = `the publication "${name}" lacks the table "${table.label}"`;
+    const message = `the publication "${name}" lacks the table "${called}"`;
     return [error('publication_table', message, `ALTER PUBLICATION ${publication} ADD TABLE ${quoteTable(table)}`)];
   }
   const again = [
@@ -84,31 +85,27 @@ function tableFindings(
       : [
           error(
             'publication_columns',
-            `the publication "${name}" leaves out columns of "${table.label}": ${hidden.join(', ')}`,
+            `the publication "${name}" leaves out columns of "${called}": ${hidden.join(', ')}`,
             ...again,
           ),
         ]),
     ...(entry.filter === null
       ? []
-      : [
-          error(
-            'publication_rows',
-            `the publication "${name}" leaves out rows of "${table.label}" by a filter`,
-            ...again,
-          ),
-        ]),
+      : [error('publication_rows', `the publication "${name}" leaves out rows of "${called}" by a filter`, ...again)]),
   ];
 }
 
+/** The columns that are read of a table, whatever its rows become. */
 function columnsOf(table: PlannedTable): readonly string[] {
-  const { attributes = [], owner } = table as Partial<TablePlan>;
+  const { attributes = [], owner, user, group, login } = table as Partial<TablePlan & MembersPlan & UsersPlan>;
   const owners =
     owner === undefined || owner.kind === 'shared' ? [] : owner.kind === 'through' ? owner.columns : [owner.column];
-  return [...new Set([...table.key, ...attributes, ...owners].map((column) => column.name))];
+  const named = [user, group, login].flatMap((column) => (column === undefined ? [] : [column]));
+  return [...new Set([...table.key, ...attributes, ...owners, ...named].map((column) => column.name))];
 }
 
 function missing(name: string, tables: readonly PlannedTable[], hasPartitions: boolean): Finding {
-  const create = createPublicationSql(name, tables.map(quoteTable));
+  const create = createPublicationSql(name, [...new Set(tables.map(quoteTable))]);
   const sql = hasPartitions ? `${create} WITH (publish_via_partition_root = true)` : create;
   return error('publication', `there is no publication "${name}", which says whose changes are sent`, sql);
 }

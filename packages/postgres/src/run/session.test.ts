@@ -91,7 +91,7 @@ it('[PG-298] a transaction that changes any number of rows within a window keeps
   let copied: TableChanges = new Map();
   const tables = {
     ...{ isBusy: true, isChanged: false, heldAt: null, ordered: [table], sizes: new ChunkSizes() },
-    ...{ created: { isHeld: () => false }, isUncopied: () => false, find: () => table, tableOf: async () => table },
+    ...{ created: { isHeld: () => false }, isUncopied: () => false, find: () => table, tablesOf: async () => [table] },
     next: async () => reads.shift() ?? null,
     ...{ following: () => null, release: async () => undefined },
     reader: { readBetween: async () => chunk },

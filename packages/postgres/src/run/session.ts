@@ -23,7 +23,8 @@ export class Session {
   readonly #stream: SessionStream;
   readonly #tables: Tables;
   readonly #recent: RecentTransactions;
-  readonly #streamed = new Map<number, StreamedTable | null>();
+  /** What the mapping makes of each relation; nothing of those that are not in it. */
+  readonly #streamed = new Map<number, readonly StreamedTable[]>();
   #batch = new Batch();
   #position: { applied: Lsn; received: Lsn; stored: Lsn };
   #window: CopyWindow | null = null;
@@ -98,8 +99,11 @@ export class Session {
 
   async #describe(relation: Relation): Promise<void> {
     await this.#work.done();
-    const table = await this.#tables.tableOf(relation);
-    this.#streamed.set(relation.id, table === null ? null : streamedTable(relation, table));
+    const tables = await this.#tables.tablesOf(relation);
+    this.#streamed.set(
+      relation.id,
+      tables.map((table) => streamedTable(relation, table)),
+    );
   }
 
   #commit(endLsn: Lsn): Promise<void> | null {
@@ -120,27 +124,33 @@ export class Session {
   }
 
   #change(message: RowMessage): Promise<void> | null {
-    const streamed = this.#streamedTable(message.relationId);
-    if (streamed === null) return null;
-    const { label } = streamed.table;
-    const overlay = this.#overlayOf(label);
-    const isKnown = passChange(streamed, message, [
-      batchSink(this.#batch, label, (id) => this.#tables.created.isHeld(label, id)),
-      ...(overlay === null ? [] : [overlay]),
-    ]);
-    if (!isKnown) return this.#reportUnnamed(label);
-    if (overlay?.isFull) return this.#narrow(overlay);
+    let more: Promise<void> | null = null;
+    for (const streamed of this.#streamedTables(message.relationId)) {
+      const { label } = streamed.table;
+      const overlay = this.#overlayOf(label);
+      const isKnown = passChange(streamed, message, [
+        batchSink(this.#batch, label, (id) => this.#tables.created.isHeld(label, id)),
+        ...(overlay === null ? [] : [overlay]),
+      ]);
+      if (!isKnown) more = this.#reportUnnamed(label, more);
+      else if (overlay?.isFull) more = this.#narrow(overlay, more);
+    }
+    if (more !== null) return more.then(() => this.#applyLarge());
     return this.#isLarge() ? this.#applyPart() : null;
   }
 
-  async #narrow(overlay: Overlay): Promise<void> {
+  async #narrow(overlay: Overlay, before: Promise<void> | null): Promise<void> {
+    await before;
     await this.#window?.narrow(overlay);
-    if (this.#isLarge()) await this.#applyPart();
   }
 
-  async #reportUnnamed(label: string): Promise<void> {
+  async #reportUnnamed(label: string, before: Promise<void> | null): Promise<void> {
+    await before;
     await this.#work.done();
     await this.#tables.reportUnnamed(label);
+  }
+
+  async #applyLarge(): Promise<void> {
     if (this.#isLarge()) await this.#applyPart();
   }
 
@@ -148,11 +158,9 @@ export class Session {
     // What came before it must not be applied after it.
     await this.#applyPart();
     await this.#work.done();
-    for (const id of relationIds) {
-      const streamed = this.#streamedTable(id);
-      if (streamed === null) continue;
-      this.#overlayOf(streamed.table.label)?.truncate();
-      this.#tables.truncated(streamed.table.label);
+    for (const { table } of relationIds.flatMap((id) => this.#streamedTables(id))) {
+      this.#overlayOf(table.label)?.truncate();
+      this.#tables.truncated(table.label);
     }
   }
 
@@ -273,14 +281,16 @@ export class Session {
     });
   }
 
-  #streamedTable(relationId: number): StreamedTable | null {
+  #streamedTables(relationId: number): readonly StreamedTable[] {
     const streamed = this.#streamed.get(relationId);
     if (streamed === undefined)
       throw new Error(`the stream changes relation ${relationId}, which it has not described`);
     // The plan may be a newer one than when the relation was described.
-    const table = streamed === null ? null : this.#tables.find(streamed.table.label);
-    if (streamed === null || table === null) return null;
-    return table === streamed.table ? streamed : streamedTable(streamed.relation, table);
+    if (streamed.every(({ table }) => this.#tables.find(table.label) === table)) return streamed;
+    return streamed.flatMap((one) => {
+      const table = this.#tables.find(one.table.label);
+      return table === null ? [] : [streamedTable(one.relation, table)];
+    });
   }
 
   #overlayOf(label: string): Overlay | null {

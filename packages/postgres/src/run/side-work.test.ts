@@ -45,7 +45,7 @@ function openSession(messages: readonly Message[], reads: readonly WindowRead[] 
   let taken = 0;
   const tables = {
     ...{ isChanged: false, heldAt: null, ordered: [TABLE], sizes: new ChunkSizes() },
-    ...{ created: { isHeld: () => false }, isUncopied: () => false, find: () => TABLE, tableOf: async () => TABLE },
+    ...{ created: { isHeld: () => false }, isUncopied: () => false, find: () => TABLE, tablesOf: async () => [TABLE] },
     get isBusy() {
       return left.length > 0;
     },

@@ -1,10 +1,19 @@
 import type { MappedTable } from '../apply/row.ts';
-import type { Plan, TablePlan } from '../mapping/plan.ts';
+import type { MembersPlan, Plan, TablePlan, UsersPlan } from '../mapping/plan.ts';
 import type { TableOrigin, TablePhase, TableState } from '../state/connector-state.ts';
 
-/** All tables of a plan, in the order in which they are copied: users, then parents before their children, then members. */
+/**
+ * All tables of a plan, in the order in which they are copied: users, then parents before their children, then members. A table that
+ * makes users or members besides something else has a label of its own for each, because each is copied and kept by itself.
+ */
 export function orderedTables(plan: Plan): readonly MappedTable[] {
   const byLabel = new Map(plan.tables.map((table) => [table.label, table]));
+  const others = new Set(byLabel.keys());
+  const labelled = <P extends UsersPlan | MembersPlan>(one: P, what: string): P => {
+    const label = others.has(one.label) ? `${one.label} (${what})` : one.label;
+    others.add(one.label);
+    return { ...one, label };
+  };
   const ordered = new Map<string, MappedTable>();
   const add = (table: TablePlan) => {
     if (ordered.has(table.label)) return;
@@ -13,10 +22,12 @@ export function orderedTables(plan: Plan): readonly MappedTable[] {
     ordered.set(table.label, { kind: 'objects', label: table.label, plan: table });
   };
   for (const table of plan.tables) add(table);
+  const users = plan.users.map((one) => labelled(one, 'users'));
+  const members = plan.members.map((one) => labelled(one, 'members'));
   return [
-    ...plan.users.map((users) => ({ kind: 'users', label: users.label, plan: users }) as const),
+    ...users.map((one) => ({ kind: 'users', label: one.label, plan: one }) as const),
     ...ordered.values(),
-    ...plan.members.map((members) => ({ kind: 'members', label: members.label, plan: members }) as const),
+    ...members.map((one) => ({ kind: 'members', label: one.label, plan: one }) as const),
   ];
 }
 

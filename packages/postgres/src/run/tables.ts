@@ -60,7 +60,7 @@ export class Tables {
   readonly #copies: TableCopies;
   readonly #stored: StoredRows;
   readonly #refused: RefusedRows;
-  /** The columns as the stream described them last. */
+  /** The columns of relations as the stream described them last. */
   readonly #relations = new Map<string, string>();
 
   constructor(parts: TablesParts, plan: Plan, { states, pending, position }: TablesStart) {
@@ -113,17 +113,21 @@ export class Tables {
     return this.#tables.find(label);
   }
 
-  /** Returns the table of a relation; null: it is not in the mapping. Reads the catalogue again when it has changed. */
-  async tableOf(relation: Relation): Promise<MappedTable | null> {
+  /**
+   * Returns what the mapping makes of a relation, which may be several: its rows may be objects and users. Reads the catalogue again
+   * when it has changed.
+   */
+  async tablesOf(relation: Relation): Promise<readonly MappedTable[]> {
     const find = () =>
-      this.#tables.all.find(({ plan }) => plan.schema === relation.schema && plan.name === relation.name) ?? null;
-    const table = find();
+      this.#tables.all.filter(({ plan }) => plan.schema === relation.schema && plan.name === relation.name);
+    const tables = find();
     const columns = JSON.stringify(
       relation.columns.map(({ name, typeId, typeModifier }) => [name, typeId, typeModifier]),
     );
-    if (table === null || this.#relations.get(table.label) === columns) return table;
-    this.#relations.set(table.label, columns);
-    if (isAsPlanned(relation, table)) return table;
+    const name = JSON.stringify([relation.schema, relation.name]);
+    if (tables.length === 0 || this.#relations.get(name) === columns) return tables;
+    this.#relations.set(name, columns);
+    if (tables.every((table) => isAsPlanned(relation, table))) return tables;
     this.#tables.replan(await this.#parts.loadPlan());
     return find();
   }
