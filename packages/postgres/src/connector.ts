@@ -174,7 +174,9 @@ export class Connector {
       nowMs: () => this.#clock.nowMs(),
       turn: () => new Promise<void>((resolve) => setImmediate(resolve)),
       pause: () => this.#pause(READ_AGAIN_MS),
-      onLag: (lagMs: number) => events?.onLag?.(lagMs),
+      onLag: (lagMs: number) => {
+        if (!prepared.tables.isComparing) events?.onLag?.(lagMs);
+      },
       onRows: (rows: number) => events?.onRows?.(rows),
       store: async (position: bigint, recentXids: readonly number[]) => {
         const state = prepared.stateAt(position, recentXids);

@@ -183,4 +183,29 @@ describe('what devices see of a table', () => {
     link.start({}, { tables: { 'public.tools': { source: link.own('Tool'), owner: 'shared' } } });
     await expect.poll(() => pull({ Ware: {}, Tool: {} }), WAIT).toMatchObject({ Ware: { size: 0 }, Tool: { size: 0 } });
   });
+
+  it('[PG-352] nothing counts as fresh while tables are compared after a lost slot, although heartbeats come through', async () => {
+    const link = await openLink(servers(), [WARES, rows(1_500)], (own) => ({
+      tables: { 'public.wares': { source: own('Ware'), owner: 'shared' } },
+    }));
+    const order: string[] = [];
+    const events = { onLag: () => void order.push('fresh') };
+    link.start({ events });
+    await expect.poll(() => order.length, WAIT).toBeGreaterThan(0);
+    await link.copied();
+    await link.stop();
+    await link.database.sql`SELECT pg_drop_replication_slot(${link.mapping.slot})`;
+    await link.sql('DELETE FROM wares WHERE id > 1000');
+    order.length = 0;
+    const state = new RegExp(`postgres\\.${link.name}\\b`);
+    const { client } = holdingClient((url, body) => {
+      const isState = state.test(url) && body !== '';
+      if (isState) order.push(/copying|verifying|waiting/.test(body) ? 'comparing' : 'compared');
+      return false;
+    });
+    link.start({ client, events });
+    await expect.poll(() => order.includes('compared') && order.at(-1), WAIT).toBe('fresh');
+    expect(order.slice(0, order.indexOf('compared'))).toEqual(expect.arrayContaining(['comparing']));
+    expect(order.indexOf('fresh')).toBeGreaterThan(order.indexOf('compared'));
+  });
 });

@@ -1,4 +1,4 @@
-import type { ConnectorFault, ConnectorReport, ConnectorSlot } from '@tidemark/protocol';
+import type { ConnectorFault, ConnectorReport, ConnectorSlot, ConnectorTable } from '@tidemark/protocol';
 
 /** More than this is a fault. */
 export const CONNECTOR_LAG_MS_MAX = 60_000;
@@ -6,14 +6,15 @@ export const CONNECTOR_LAG_MS_MAX = 60_000;
 const SAFE_SHARE_MIN = 0.2;
 
 /** A report as of now. */
-export interface ConnectorNow extends Pick<ConnectorReport, 'state' | 'error' | 'slot' | 'problems'> {
+export interface ConnectorNow extends Pick<ConnectorReport, 'state' | 'error' | 'slot' | 'problems' | 'tables'> {
   readonly lag_ms: number;
   /** How old the report is. */
   readonly ageMs: number;
 }
 
 /** Finds what somebody should look at. No report is a fault, too: silence must never look like health. */
-export function connectorFaults({ state, error, slot, problems, lag_ms, ageMs }: ConnectorNow): ConnectorFault[] {
+export function connectorFaults(now: ConnectorNow): ConnectorFault[] {
+  const { state, error, slot, problems, tables, lag_ms, ageMs } = now;
   const faults: ConnectorFault[] = [];
   const why = error === null ? '' : `: ${error.message}`;
   if (state === 'waiting')
@@ -21,13 +22,21 @@ export function connectorFaults({ state, error, slot, problems, lag_ms, ageMs }:
   if (ageMs > CONNECTOR_LAG_MS_MAX) {
     faults.push({ code: 'silent', message: `it has not reported for ${durationText(ageMs)}; does it run?` });
   }
-  if (lag_ms > CONNECTOR_LAG_MS_MAX) faults.push({ code: 'behind', message: `it is ${durationText(lag_ms)} behind` });
+  if (lag_ms > CONNECTOR_LAG_MS_MAX) {
+    const table = tables.find(({ phase }) => phase !== 'ready');
+    const what = table === undefined ? '' : `: ${notReadyText(table)}`;
+    faults.push({ code: 'behind', message: `it is ${durationText(lag_ms)} behind${what}` });
+  }
   const ofSlot = slot === null ? null : slotFault(slot);
   if (ofSlot !== null) faults.push(ofSlot);
   const { count } = problems;
   if (count > 0)
     faults.push({ code: 'rows_refused', message: `${count} ${count === 1 ? 'row' : 'rows'} cannot be stored` });
   return faults;
+}
+
+export function notReadyText({ table, phase, percent }: ConnectorTable): string {
+  return `the table ${table} is not ready: ${phase}${percent === null ? '' : ` (${percent} %)`}`;
 }
 
 function slotFault(slot: ConnectorSlot): ConnectorFault | null {

@@ -80,6 +80,11 @@ describe('faults', () => {
   it('[PG-207] a lag of more than 60 s is a fault, and one of 60 s is none', () => {
     expect(codesOf({ lag_ms: 60_000 })).toEqual([]);
     expect(codesOf({ lag_ms: 60_001 })).toEqual(['behind']);
+    const table = { table: 'public.orders', source: 'Order', rows: 1, estimate: 4, percent: 25, rows_per_s: 1 };
+    const tables = [{ ...table, phase: 'copying' as const }];
+    expect(connectorFaults({ ...REPORT, lag_ms: 75_000, ageMs: 0, tables })).toEqual([
+      { code: 'behind', message: 'it is 75 s behind: the table public.orders is not ready: copying (25 %)' },
+    ]);
   });
 
   it('[PG-207] a slot is in danger when less than a fifth of what the database may keep is left, and lost when Postgres says so', () => {

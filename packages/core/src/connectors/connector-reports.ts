@@ -14,7 +14,7 @@ import { CONNECTOR, refs } from '../entries/refs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import { isoTime } from '../primitives/time.ts';
-import { connectorFaults } from './connector-faults.ts';
+import { connectorFaults, notReadyText } from './connector-faults.ts';
 
 /** Connectors report at least this often; an older report counts as lag. */
 const FRESH_MS = 15_000;
@@ -121,8 +121,7 @@ export function reasonOfDelay(
     const fault = faults.find(({ code }) => STALE.has(code));
     if (fault !== undefined) return { name, reason: fault.message };
     if (table.phase === 'ready') return null;
-    const percent = table.percent === null ? '' : ` (${table.percent} %)`;
-    return { name, reason: `the table ${table.table} is not ready: ${table.phase}${percent}` };
+    return { name, reason: notReadyText(table) };
   }
   return null;
 }

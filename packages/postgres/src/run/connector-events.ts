@@ -24,7 +24,7 @@ export interface ConnectorEvents {
   onProgress?(progress: TableProgress): void;
   /** A heartbeat is written into the log now. */
   onBeat?(sentAtMs: number): void;
-  /** How long ago the last heartbeat that has arrived was written. */
+  /** How long ago the last heartbeat that has arrived was written. Not called while tables are compared: what was missed may not be here. */
   onLag?(lagMs: number): void;
   /** Everything up to the position is durable in Tidemark. */
   onPosition?(position: string): void;

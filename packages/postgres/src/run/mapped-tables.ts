@@ -1,7 +1,7 @@
 import type { MappedTable } from '../apply/row.ts';
 import type { Plan, TablePlan } from '../mapping/plan.ts';
 import type { TableOrigin, TablePhase, TableState } from '../state/connector-state.ts';
-import { newTableState, orderedTables, reconcile, withOrigin } from './table-states.ts';
+import { newTableState, orderedTables, reconcile, verifiesIn, withOrigin } from './table-states.ts';
 
 /** The tables of the mapping, and where the work on each stands. */
 export class MappedTables {
@@ -39,6 +39,11 @@ export class MappedTables {
   /** Whether every table is copied and compared. */
   get areReady(): boolean {
     return Object.values(this.#states).every(({ phase }) => phase.name === 'ready');
+  }
+
+  /** Whether rows may have been missed, so that what Tidemark has of a table is being compared with it. */
+  get isComparing(): boolean {
+    return Object.values(this.#states).some(verifiesIn);
   }
 
   /** The labels and states of tables that are in the mapping no more. */

@@ -104,6 +104,11 @@ export class Tables {
     return this.#parts.filling.mayRelease || this.#named.queue.first !== null || !this.#tables.areReady;
   }
 
+  /** Whether rows may have been missed, so that nobody knows whether everything is here. */
+  get isComparing(): boolean {
+    return this.#tables.isComparing;
+  }
+
   /** What is to be stored now. */
   take(): { readonly tables: Readonly<Record<string, TableState>>; readonly pending: readonly PendingRead[] } {
     return { tables: this.#tables.take(), pending: this.#named.pending };
