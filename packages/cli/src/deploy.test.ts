@@ -246,7 +246,8 @@ describe('monitoring', () => {
     metrics.watchQueues(async () => [{ queue: 'q', depth: 0, lagS: 0, dead: 0 }]);
     metrics.watchBreakers(async () => new Map([['query', 0]]));
     const healthy = { lagS: 0, connected: 1, faults: 0, slotInDanger: 0, rowsPerS: 0, refusedRows: 0 };
-    metrics.watchConnectors(async () => [{ name: 'field', ...healthy, retainedBytes: 0, safeBytes: 1_000 }]);
+    const log = { slotState: 0, positionBytes: 1_000, retainedBytes: 0, safeBytes: 1_000 };
+    metrics.watchConnectors(async () => [{ name: 'field', ...healthy, ...log }]);
     exported = seriesIn(await metrics.text());
   });
 

@@ -5,6 +5,7 @@ import type { ConnectorConfig } from '../config/read-connectors.ts';
 import { steadyClock } from '../primitives/system-ports.ts';
 import type { ConnectorHostParts } from './connector-host-parts.ts';
 import { ConnectorWriting } from './connector-writing.ts';
+import { CopyLog } from './copy-log.ts';
 import { inProcessClient } from './in-process-client.ts';
 
 /** When the server that runs a connector dies, another one takes over after this time. */
@@ -108,6 +109,7 @@ export class ConnectorHost {
   #events(): ConnectorEvents {
     const { log } = this.#parts;
     const { name: connector } = this.config;
+    const copies = new CopyLog(steadyClock);
     return {
       onState: (state, error) => {
         if (error === undefined) log.info('connector_state', { connector, state });
@@ -115,6 +117,10 @@ export class ConnectorHost {
       },
       onPosition: (position) => this.#writing.notePosition(position),
       onHeal: (reason) => log.warn('connector_compares_all', { connector, reason }),
+      onProgress: (progress) => {
+        const line = copies.lineOf(progress);
+        if (line !== null) log.info('connector_copies', { connector, ...line });
+      },
     };
   }
 

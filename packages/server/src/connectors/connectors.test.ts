@@ -150,6 +150,25 @@ it('[PG-209] a database that cannot be reached is in /readyz and the metrics, an
   expect(await (await fetch(`${server.url}/readyz`)).json()).toEqual({ status: 'ready', degraded: true });
 });
 
+it('[PG-216] state of the slot, position, log and rows of a connector are metrics', async () => {
+  const { database, config } = await makeDatabase('Measured');
+  const server = await startServer([config]);
+  const { connectors } = new TidemarkClient(server);
+  await expect.poll(async () => (await connectors.get('field').catch(() => null))?.slot?.active, WAIT).toBe(true);
+  const gauges = async () => {
+    const lines = (await healthOf(server)).gauges.map((line) => line.split(' '));
+    return Object.fromEntries(lines.map(([name, value]) => [name?.replace('tidemark_connector_', ''), Number(value)]));
+  };
+  await expect.poll(gauges, WAIT).toMatchObject({ slot_state: 0, slot_in_danger: 0, refused_rows: 0, connected: 1 });
+  await database.sql.unsafe(`INSERT INTO products VALUES (2, 'hook')`);
+  const [end] = await database.sql`SELECT (pg_current_wal_insert_lsn() - '0/0')::text AS bytes`;
+  const isPast = async () => ((await gauges()).position_bytes ?? 0) >= Number(end?.bytes);
+  await expect.poll(isPast, WAIT).toBe(true);
+  expect(Object.keys(await gauges())).toEqual(
+    expect.arrayContaining(['lag_seconds', 'wal_retained_bytes', 'rows_per_second']),
+  );
+});
+
 it('[PG-210] a slot that the database has given up is in /readyz and the metrics', async () => {
   const small = await startPostgres({ settings: { max_slot_wal_keep_size: '2MB', wal_keep_size: '0' } });
   onTestFinished(() => small.remove());

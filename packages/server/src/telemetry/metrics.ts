@@ -44,7 +44,9 @@ export interface ConnectorGauges {
   readonly connected: number;
   readonly faults: number;
   readonly slotInDanger: number;
-  /** Null: not known. */
+  /** Null: not known, as the other numbers below. */
+  readonly slotState: number | null;
+  readonly positionBytes: number | null;
   readonly retainedBytes: number | null;
   readonly safeBytes: number | null;
   readonly rowsPerS: number;
@@ -364,6 +366,10 @@ export class Metrics {
     watch('connected', '1 while the connector is connected to its database, 0 otherwise', (one) => one.connected);
     watch('faults', 'Faults of the connector, as /readyz names them', ({ faults }) => faults);
     watch('slot_in_danger', '1 if the replication slot is lost or soon will be', (one) => one.slotInDanger);
+    const states = 'State of the log that the slot needs: 0 reserved, 1 extended, 2 unreserved, 3 lost';
+    watch('slot_state', states, ({ slotState }) => slotState);
+    const position = 'Position in the log of the database up to which everything is stored, as a number of bytes';
+    watch('position_bytes', position, ({ positionBytes }) => positionBytes);
     watch('wal_retained_bytes', 'Log that the database keeps for the connector', (one) => one.retainedBytes);
     watch(
       'wal_safe_bytes',

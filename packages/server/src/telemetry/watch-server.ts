@@ -61,6 +61,9 @@ function watchDisk(metrics: Metrics, dataFolder: string): void {
   metrics.watchInstallation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
 }
 
+/** From the best to the worst. */
+const SLOT_STATES: readonly (string | null)[] = ['reserved', 'extended', 'unreserved', 'lost'];
+
 function connectorGauges({ name, lag_ms, state, faults, slot, ...rest }: ConnectorView): ConnectorGauges {
   return {
     name,
@@ -68,11 +71,27 @@ function connectorGauges({ name, lag_ms, state, faults, slot, ...rest }: Connect
     connected: state === 'streaming' ? 1 : 0,
     faults: faults.length,
     slotInDanger: faults.some(({ code }) => code === 'slot_lost' || code === 'slot_in_danger') ? 1 : 0,
+    slotState: slotState(slot),
+    positionBytes: rest.position === null ? null : positionBytes(rest.position),
     retainedBytes: slot?.retained_bytes ?? null,
     safeBytes: slot?.safe_bytes ?? null,
     rowsPerS: rest.rows_per_s,
     refusedRows: rest.problems.count,
   };
+}
+
+/** Null: the database could not be asked. */
+function slotState(slot: ConnectorView['slot']): number | null {
+  if (slot === null) return null;
+  const state = SLOT_STATES.indexOf(slot.invalidation_reason === null ? slot.wal_status : 'lost');
+  return state === -1 ? null : state;
+}
+
+/** A position of Postgres, such as 16/B374D848, is a number of 64 bits. Null: it is none. */
+function positionBytes(position: string): number | null {
+  const [high = Number.NaN, low = Number.NaN] = position.split('/').map((half) => Number.parseInt(half, 16));
+  const bytes = high * 2 ** 32 + low;
+  return Number.isFinite(bytes) ? bytes : null;
 }
 
 function inSeconds(times: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
