@@ -1,9 +1,6 @@
-import type { Catalogue } from '../catalogue/catalogue.ts';
 import { readCatalogue } from '../catalogue/read-catalogue.ts';
-import { buildPlan } from '../mapping/build-plan.ts';
+import { fittingPlan } from '../mapping/build-plan.ts';
 import type { Mapping } from '../mapping/mapping.ts';
-import { MappingError } from '../mapping/mapping-problems.ts';
-import type { Plan } from '../mapping/plan.ts';
 import { ReplicationConnection } from '../replication/replication-connection.ts';
 import { openSql } from '../sql/open-sql.ts';
 import type { DatabaseAddress } from '../sql/parse-url.ts';
@@ -26,15 +23,15 @@ export async function checkDatabase(
     const inBetween = await findPooler(address);
     if (inBetween !== null) return [inBetween];
     const catalogue = await readCatalogue(sql);
-    const { plan, problems } = planOf(mapping, catalogue, file);
+    const { plan, problems } = fittingPlan(mapping, catalogue, file);
     const found = [
       ...(await checkServer(sql, address, mapping.slot)),
-      ...problems,
-      ...(plan === null ? [] : await checkTables(sql, plan, catalogue)),
-      ...(plan === null ? [] : await checkWriting(sql, plan, mapping)),
-      ...(plan === null ? [] : await checkPublication(sql, mapping.publication, mappedTables(plan))),
+      ...problems.map((problem) => ({ code: 'mapping', level: 'error', ...problem }) as const),
+      ...(await checkTables(sql, plan, catalogue)),
+      ...(await checkWriting(sql, plan, mapping)),
+      ...(await checkPublication(sql, mapping.publication, mappedTables(plan))),
     ];
-    return found.sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level));
+    return distinct(found).sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level));
   } finally {
     await sql.end();
   }
@@ -56,16 +53,7 @@ async function findPooler(address: DatabaseAddress): Promise<Finding | null> {
   }
 }
 
-function planOf(
-  mapping: Mapping,
-  catalogue: Catalogue,
-  file: string,
-): { readonly plan: Plan | null; readonly problems: readonly Finding[] } {
-  try {
-    return { plan: buildPlan(mapping, catalogue, file), problems: [] };
-  } catch (error) {
-    if (!(error instanceof MappingError)) throw error;
-    const problems = error.problems.map((message): Finding => ({ code: 'mapping', level: 'error', message, sql: [] }));
-    return { plan: null, problems };
-  }
+/** Of a table that is mapped to several things, what is found several times is said once. */
+function distinct(found: readonly Finding[]): Finding[] {
+  return [...new Map(found.map((finding) => [JSON.stringify(finding), finding])).values()];
 }

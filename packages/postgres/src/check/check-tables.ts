@@ -15,15 +15,15 @@ export async function checkTables(sql: Sql, plan: Plan, catalogue: Catalogue): P
   return [...(await grantFindings(sql, tables)), ...(await rowSecurityFindings(sql, tables)), ...identity];
 }
 
-/** A table may be mapped more than once, such as to objects and to users. */
+/** A table is there for each thing that it is mapped to, such as objects and users. */
 export function mappedTables(plan: Plan): readonly PlannedTable[] {
-  const all: readonly PlannedTable[] = [...plan.tables, ...plan.members, ...plan.users];
-  return [...new Map(all.map((table) => [table.label, table])).values()];
+  return [...plan.tables, ...plan.members, ...plan.users];
 }
 
 /** As JSON, because arrays as parameters need types that are not read from the server. */
 function namesOf(tables: readonly PlannedTable[]): string {
-  return JSON.stringify(tables.map(({ schema, name }) => ({ schema, name })));
+  const names = new Map(tables.map(({ schema, name, label }) => [label, { schema, name }]));
+  return JSON.stringify([...names.values()]);
 }
 
 async function grantFindings(sql: Sql, tables: readonly PlannedTable[]): Promise<readonly Finding[]> {

@@ -5,6 +5,9 @@ import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
 import { OPERATIONS_SQL } from '../writing/operations.ts';
 import type { Finding } from './finding.ts';
 
+/** Stands for all roles where rights are asked for. */
+const EVERYBODY = 'public';
+
 /** Checks what the changes of devices need: the table of operations, the role that makes them, and its grants. */
 export async function checkWriting(sql: Sql, plan: Plan, { writing }: Mapping): Promise<readonly Finding[]> {
   const tables = plan.tables.filter((table) => table.writing !== null);
@@ -13,27 +16,25 @@ export async function checkWriting(sql: Sql, plan: Plan, { writing }: Mapping): 
   const role = writing?.role ?? login;
   const roles = await roleFindings(sql, login, role);
   const operations = await operationsFindings(sql, login);
-  // The grants of a role that does not exist cannot be asked for.
-  if (roles.some(({ code }) => code === 'writing_role')) return [...operations, ...roles];
+  // A role that does not exist yet will have what everybody has.
+  const like = roles.some(({ code }) => code === 'writing_role') ? EVERYBODY : role;
   const grants: Finding[] = [];
-  for (const table of tables) grants.push(...(await grantFindings(sql, table, role)));
+  for (const table of tables) grants.push(...(await grantFindings(sql, table, { role, like })));
   return [...operations, ...roles, ...grants];
 }
 
 async function operationsFindings(sql: Sql, login: string): Promise<readonly Finding[]> {
   const role = quoteIdentifier(login);
-  const [found] = await sql<{ is_there: boolean; may: boolean }>`
-    SELECT to_regclass('tidemark.operations') IS NOT NULL AS is_there,
-      coalesce(has_schema_privilege(to_regnamespace('tidemark')::oid, 'USAGE') AND
-        has_table_privilege(to_regclass('tidemark.operations')::oid, 'SELECT') AND
-        has_table_privilege(to_regclass('tidemark.operations')::oid, 'INSERT') AND
-        has_table_privilege(to_regclass('tidemark.operations')::oid, 'UPDATE') AND
-        has_table_privilege(to_regclass('tidemark.operations')::oid, 'DELETE'), false) AS may`;
+  // By number: whoever may not use the schema cannot ask by name.
+  const [found] = await sql<{ may: boolean }>`
+    SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+      AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE') AS may
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'tidemark' AND c.relname = 'operations'`;
   const grants = [
     `GRANT USAGE ON SCHEMA tidemark TO ${role}`,
     `GRANT SELECT, INSERT, UPDATE, DELETE ON tidemark.operations TO ${role}`,
   ];
-  if (found?.is_there !== true) {
+  if (found === undefined) {
     const message = 'there is no table tidemark.operations, which makes each change of a device happen once';
     return [error('operations_table', message, ...OPERATIONS_SQL, ...grants)];
   }
@@ -56,23 +57,44 @@ async function roleFindings(sql: Sql, login: string, role: string): Promise<read
   return [error('writing_member', `the role "${login}" may not make changes in the role "${role}"`, grant)];
 }
 
-async function grantFindings(sql: Sql, table: TablePlan, role: string): Promise<readonly Finding[]> {
+/** A table with its number in the catalogue: whoever may not use its schema cannot ask for its rights by name. */
+interface Found {
+  readonly table: TablePlan;
+  readonly id: string;
+}
+
+async function tableId(sql: Sql, { schema, name }: TablePlan): Promise<string> {
+  const [row] = await sql<{ id: string }>`SELECT c.oid::int8::text AS id FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${schema} AND c.relname = ${name}`;
+  return row?.id ?? '0';
+}
+
+/** The role that makes changes. */
+interface Writer {
+  readonly role: string;
+  /** The role whose rights are asked for. */
+  readonly like: string;
+}
+
+async function grantFindings(sql: Sql, table: TablePlan, writer: Writer): Promise<readonly Finding[]> {
+  const { role, like } = writer;
   const [name, to] = [quoteTable(table), quoteIdentifier(role)];
-  const missing = await missingGrants(sql, table, role);
+  const id = await tableId(sql, table);
+  const missing = await missingGrants(sql, { table, id }, like);
   const statements = missing.map((what) => `GRANT ${what} ON ${name} TO ${to}`);
   const message = `the role "${role}" may not write "${table.label}" as the mapping says`;
   const found = statements.length === 0 ? [] : [error('table_write', message, ...statements)];
   const [schema] = await sql<{
     may: boolean;
-  }>`SELECT has_schema_privilege(${role}::name, ${table.schema}::text, 'USAGE') AS may`;
+  }>`SELECT has_schema_privilege(${like}::name, ${table.schema}::text, 'USAGE') AS may`;
   const usage = `GRANT USAGE ON SCHEMA ${quoteIdentifier(table.schema)} TO ${to}`;
   const closed = error('writing_schema', `the role "${role}" may not use the schema "${table.schema}"`, usage);
-  const sequences = table.writing?.createColumns === null ? [] : await sequenceFindings(sql, table, role);
+  const sequences = table.writing?.createColumns === null ? [] : await sequenceFindings(sql, { table, id }, writer);
   return [...(schema?.may === true ? [] : [closed]), ...found, ...sequences];
 }
 
 /** What `GRANT` has to name. Statements find the row by its key and its owner, so they also read. */
-async function missingGrants(sql: Sql, table: TablePlan, role: string): Promise<readonly string[]> {
+async function missingGrants(sql: Sql, { table, id }: Found, role: string): Promise<readonly string[]> {
   const { writing } = table;
   if (writing === null) return [];
   const created = writing.createColumns === null ? [] : [...writing.createColumns, ...ownerColumns(table)];
@@ -87,10 +109,10 @@ async function missingGrants(sql: Sql, table: TablePlan, role: string): Promise<
     const [row] = await (columns === null
       ? sql<{
           may: boolean;
-        }>`SELECT has_table_privilege(${role}::name, ${quoteTable(table)}::text, ${right}::text) AS may`
+        }>`SELECT has_table_privilege(${role}::name, ${id}::oid, ${right}::text) AS may`
       : sql<{
           may: boolean;
-        }>`SELECT has_column_privilege(${role}::name, ${quoteTable(table)}::text, ${columns}::text, ${right}::text) AS may`);
+        }>`SELECT has_column_privilege(${role}::name, ${id}::oid, ${columns}::text, ${right}::text) AS may`);
     if (row?.may !== true) missing.push(columns === null ? right : `${right} (${quoteIdentifier(columns)})`);
   }
   return missing;
@@ -101,12 +123,12 @@ function ownerColumns({ owner }: TablePlan): readonly string[] {
 }
 
 /** Keys of the type `serial` come from a sequence with rights of its own. */
-async function sequenceFindings(sql: Sql, table: TablePlan, role: string): Promise<readonly Finding[]> {
+async function sequenceFindings(sql: Sql, { table, id }: Found, { role, like }: Writer): Promise<readonly Finding[]> {
   const rows = await sql<{ name: string }>`
     SELECT quote_ident(n.nspname) || '.' || quote_ident(s.relname) AS name
     FROM pg_depend d JOIN pg_class s ON s.oid = d.objid JOIN pg_namespace n ON n.oid = s.relnamespace
-    WHERE d.classid = 'pg_class'::regclass AND d.refobjid = ${quoteTable(table)}::text::regclass AND d.deptype = 'a'
-      AND CASE s.relkind WHEN 'S' THEN NOT has_sequence_privilege(${role}::name, s.oid, 'USAGE') ELSE false END`;
+    WHERE d.classid = 'pg_class'::regclass AND d.refobjid = ${id}::oid AND d.deptype = 'a'
+      AND CASE s.relkind WHEN 'S' THEN NOT has_sequence_privilege(${like}::name, s.oid, 'USAGE') ELSE false END`;
   return rows.map(({ name }) => {
     const statement = `GRANT USAGE ON SEQUENCE ${name} TO ${quoteIdentifier(role)}`;
     return error(

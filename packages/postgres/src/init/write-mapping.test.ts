@@ -81,7 +81,9 @@ describe('a first mapping', () => {
 `);
     expect(text).toContain('//   { "through": ["order_id"], "parent": "public.orders" }');
     expect(text).toContain('// "public.crews": { "user": "login", "group": "depot" },');
-    expect(text).toContain('// public.log has no primary key, so it cannot be mapped.');
+    expect(text).toContain(
+      '// public.log has no primary key: give it one, or map it with the columns of a unique index as "key".',
+    );
     expect(() => parseMapping(text, 'map.jsonc')).toThrow(MappingError);
     const decided = parseMapping(text.replaceAll('"choose"', '"shared"'), 'map.jsonc');
     expect(buildPlan(decided, catalogue, 'map.jsonc').tables.length).toBe(4);

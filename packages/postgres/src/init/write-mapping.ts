@@ -28,7 +28,10 @@ export function writeMapping({ tables }: Catalogue): string {
       .flatMap((table) => tableLines(table, sources.get(table.label) ?? '')),
     ...mapped
       .filter(({ primaryKey }) => primaryKey.length === 0)
-      .map(({ label }) => `    // ${comment(label)} has no primary key, so it cannot be mapped.`),
+      .map(
+        ({ label }) =>
+          `    // ${comment(label)} has no primary key: give it one, or map it with the columns of a unique index as "key".`,
+      ),
     '  },',
     '  // Rows that make a user a member of a group, such as { "public.crews": { "user": "login", "group": "depot" } }.',
     '  "members": {',

@@ -1,7 +1,8 @@
 import { didYouMean } from '@tidemark/protocol';
 import type { Catalogue, CatalogueColumn, CatalogueTable } from '../catalogue/catalogue.ts';
+import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
 import type { Mapping, TableMapping, UsersMapping } from './mapping.ts';
-import { MappingProblems } from './mapping-problems.ts';
+import { type MappingProblem, MappingProblems } from './mapping-problems.ts';
 import type {
   AttributePlan,
   ColumnPlan,
@@ -20,6 +21,25 @@ export function buildPlan(mapping: Mapping, catalogue: Catalogue, file: string):
   const plan = new Planner(mapping, catalogue, problems).plan();
   problems.throwIfAny();
   return plan;
+}
+
+/** The plan as far as the mapping fits the database, so that everything else can be checked all the same, and what does not fit. */
+export function fittingPlan(
+  mapping: Mapping,
+  catalogue: Catalogue,
+  file: string,
+): { readonly plan: Plan; readonly problems: readonly MappingProblem[] } {
+  const problems = new MappingProblems(file);
+  const { tables, members, users } = new Planner(mapping, catalogue, problems).plan();
+  const plan = {
+    tables: tables.map(fittingTable),
+    // Without their columns these would be nothing.
+    members: members.filter(({ user, group }) => existing([user, group]).length === 2),
+    users: users
+      .filter(({ login }) => existing([login]).length === 1)
+      .map((one) => ({ ...one, attributes: existing(one.attributes) })),
+  };
+  return { plan, problems: problems.found };
 }
 
 type Path = readonly string[];
@@ -77,10 +97,8 @@ class Planner {
   #key(table: CatalogueTable, { key }: TableMapping, path: Path): readonly ColumnPlan[] {
     if (key === undefined) {
       if (table.primaryKey.length === 0) {
-        this.#problems.add(
-          path,
-          `the table has no primary key: add one, or name the columns of a unique index as "key"`,
-        );
+        const problem = 'the table has no primary key: add one, or name the columns of a unique index as "key"';
+        this.#problems.add(path, problem, [addKeySql(table)]);
       }
       return this.#columns(table, table.primaryKey, path);
     }
@@ -238,6 +256,45 @@ class Planner {
         );
     }
   }
+}
+
+/** The statement that gives a table a primary key: of columns that identify rows already, or of a new one. */
+function addKeySql(table: CatalogueTable): string {
+  const column = (name: string) => table.columns.find((one) => one.name === name);
+  const index = table.uniqueIndexes.find(({ columns }) => columns.every((name) => column(name)?.isNullable === false));
+  const alter = `ALTER TABLE ${quoteTable(table)} ADD`;
+  if (index !== undefined) return `${alter} PRIMARY KEY (${index.columns.map(quoteIdentifier).join(', ')})`;
+  const name = ['id', 'row_id', 'tidemark_row_id'].find((one) => column(one) === undefined) ?? 'id';
+  return `${alter} COLUMN ${quoteIdentifier(name)} bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY`;
+}
+
+/** Without the columns that the table does not have. */
+function fittingTable(table: TablePlan): TablePlan {
+  const { key, attributes: all, owner, writing } = table;
+  const attributes = existing(all);
+  const fitting = (names: readonly string[]) => names.filter((name) => attributes.some((one) => one.name === name));
+  return {
+    ...table,
+    key: existing(key),
+    attributes,
+    owner: fittingOwner(owner),
+    writing: writing && {
+      ...writing,
+      columns: fitting(writing.columns),
+      createColumns: writing.createColumns && fitting(writing.createColumns),
+    },
+  };
+}
+
+function fittingOwner(owner: OwnerPlan): OwnerPlan {
+  if (owner.kind === 'shared') return owner;
+  if (owner.kind === 'through') return { ...owner, columns: existing(owner.columns) };
+  return existing([owner.column]).length === 0 ? { kind: 'shared' } : owner;
+}
+
+/** A column that the table does not have has no type. */
+function existing<C extends ColumnPlan>(columns: readonly C[]): readonly C[] {
+  return columns.filter(({ typeId }) => typeId !== 0);
 }
 
 function planned(

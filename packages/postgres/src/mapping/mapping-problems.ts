@@ -9,21 +9,33 @@ export class MappingError extends Error {
   }
 }
 
-/** Collects what is wrong, each with the file and the place in it. */
+/** Something that is wrong, with the file and the place in it. */
+export interface MappingProblem {
+  readonly message: string;
+  /** The statements that make the database fit; empty: the mapping has to be changed. */
+  readonly sql: readonly string[];
+}
+
+/** Collects what is wrong. */
 export class MappingProblems {
   readonly #file: string;
-  readonly #found: string[] = [];
+  readonly #found: MappingProblem[] = [];
 
   constructor(file: string) {
     this.#file = file;
   }
 
-  add(path: readonly string[], problem: string): void {
-    this.#found.push([this.#file, ...(path.length === 0 ? [] : [pathText(path)]), problem].join(': '));
+  get found(): readonly MappingProblem[] {
+    return this.#found;
+  }
+
+  add(path: readonly string[], problem: string, sql: readonly string[] = []): void {
+    const message = [this.#file, ...(path.length === 0 ? [] : [pathText(path)]), problem].join(': ');
+    this.#found.push({ message, sql });
   }
 
   throwIfAny(): void {
-    if (this.#found.length > 0) throw new MappingError(this.#found);
+    if (this.#found.length > 0) throw new MappingError(this.#found.map(({ message }) => message));
   }
 }
 
