@@ -3,6 +3,7 @@ import type { Device, FileReference, LocalStore, LocalWrite, Platform } from '@t
 import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
+  FILE_PIECE_BYTES,
   FILE_REQUEST_MS_MAX,
   FILES_FETCHED_AT_ONCE,
   FILES_LOST_ASKED_EVERY_MS,
@@ -122,7 +123,7 @@ describe('bytes that are wrong', () => {
   it('[FILES-84] a reference with a wrong size does not keep the device from a file that another one names rightly', async () => {
     const device = await fixture.open();
     const photo = serve(new Uint8Array(9).fill(5));
-    for (const size of [12, 4]) {
+    for (const size of [12, 4, Number.MAX_SAFE_INTEGER]) {
       const wrong = device.files.blob({ ...photo, size });
       await expect(fixture.finish(wrong)).rejects.toMatchObject({ code: 'bad_answer' });
     }
@@ -131,6 +132,30 @@ describe('bytes that are wrong', () => {
     });
     expect((await fixture.finish(device.files.blob(photo))).size).toBe(9);
     await fixture.finish(device.close());
+  });
+
+  it('[FILES-84] a piece that a killed process had stored and not noted goes with the download that it began', async () => {
+    const memory = memoryStore();
+    const photo = serve(new Uint8Array(2 * FILE_PIECE_BYTES).fill(2));
+    const store: LocalStore = { ...memory, close: async () => undefined };
+    const isNoted = ({ value }: LocalWrite) => (value as { bytes?: number } | undefined)?.bytes === FILE_PIECE_BYTES;
+    let isStored = false;
+    const commit: LocalStore['commit'] = (writes, options) => {
+      if (!writes.some(isNoted)) return store.commit(writes, options);
+      isStored = true;
+      return new Promise(() => undefined);
+    };
+    const device = await fixture.open({ store: { ...store, commit } });
+    device.files.blob(photo).catch(() => undefined);
+    await fixture.platform.until(() => isStored);
+    // The process dies.
+    fixture.platform.forgetTimers();
+    const again = await fixture.open({ store, user: null });
+    const other = again.files.blob({ ...photo, size: photo.size + 1 });
+    await expect(fixture.finish(other)).rejects.toMatchObject({ code: 'range_not_satisfiable' });
+    expect((await fixture.finish(again.files.blob(photo))).size).toBe(photo.size);
+    expect(await (await store.files?.())?.list()).toHaveLength(2);
+    await fixture.finish(again.close());
   });
 
   it('[FILES-99] a file whose bytes were damaged on the device is fetched again when it is shown', async () => {
@@ -165,7 +190,8 @@ describe('files that the server has lost', () => {
   /** A device with a photo that it has sent, or with one that it has fetched. */
   async function withPhoto(isSent: boolean) {
     const { tidemark, sync, platform } = fixture;
-    const device = await fixture.open();
+    const store = memoryStore();
+    const device = await fixture.open({ store });
     const bytes = new Uint8Array(12).fill(3);
     const { $file } = isSent ? await device.files.add(bytes) : { $file: serve(bytes) };
     await tidemark.objects.push({
@@ -182,7 +208,11 @@ describe('files that the server has lost', () => {
       sync.files.stored.delete($file.sha256);
       await tidemark.files.lost($file.sha256);
     };
-    return { device, photo: $file, lose };
+    const damage = async () => {
+      const directory = await store.files?.();
+      await directory?.delete(await directory.list());
+    };
+    return { device, photo: $file, lose, damage };
   }
 
   it.each([
@@ -212,7 +242,8 @@ describe('files that the server has lost', () => {
     await fixture.finish(device.close());
   });
 
-  it('[FILES-100] a device asks about all its files, also if they are more than one request may name', async () => {
+  /** A device that has more files than one request may name. */
+  async function withManyFiles(answered: Promise<unknown> = Promise.resolve()) {
     const memory = memoryStore();
     const store: LocalStore = { ...memory, close: async () => undefined };
     await fixture.finish((await fixture.open({ store })).close());
@@ -224,13 +255,57 @@ describe('files that the server has lost', () => {
     fixture.intercept = ({ path, body }) => {
       if (path !== '/files/lost') return undefined;
       asked.push((body as { files: string[] }).files);
-      return Promise.resolve(Response.json({ files: [] }));
+      return answered.then(() => Response.json({ files: [] }));
     };
     const device = await fixture.finish(fixture.open({ store }));
     await fixture.platform.until(() => asked.length > 0);
+    return { device, names, asked };
+  }
+
+  it('[FILES-100] a device asks about all its files, also if they are more than one request may name', async () => {
+    const { device, names, asked } = await withManyFiles();
     await fixture.platform.advance(10_000);
     expect(asked.map(({ length }) => length)).toEqual([LOST_FILES_ASKED_MAX, 1]);
     expect(asked.flat().sort()).toEqual(names);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-100] a device does not ask about the files of a user who has left meanwhile', async () => {
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const { device, asked } = await withManyFiles(answered);
+    await fixture.finish(device.signIn({ login: 'bob', password: 'long enough' }));
+    answer();
+    await fixture.platform.advance(10_000);
+    expect(asked.map(({ length }) => length)).toEqual([LOST_FILES_ASKED_MAX]);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-100] a file that has left the device before the server says that it is lost is not sent again', async () => {
+    const { device, photo, lose, damage } = await withPhoto(false);
+    await lose();
+    await fixture.platform.advance(FILES_LOST_ASKED_EVERY_MS);
+    let isAsked = false;
+    let answer = () => {};
+    fixture.intercept = ({ path }, go, init) => {
+      if (path === `/files/${photo.sha256}`) return fixture.platform.hang(init);
+      if (path !== '/files/lost') return undefined;
+      isAsked = true;
+      return new Promise<void>((resolve) => {
+        answer = resolve;
+      }).then(go);
+    };
+    fixture.platform.setOnline(false);
+    fixture.platform.setOnline(true);
+    await fixture.platform.until(() => isAsked);
+    await damage();
+    device.files.blob(photo).catch(() => undefined);
+    await fixture.platform.until(() => stateOf(device, photo).status === 'downloading');
+    answer();
+    await fixture.platform.advance(10_000);
+    expect(device.files.waiting.getSnapshot()).toEqual([]);
     await fixture.finish(device.close());
   });
 

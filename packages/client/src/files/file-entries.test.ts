@@ -71,6 +71,24 @@ describe('entries of files', () => {
     await fixture.finish(device.close());
   });
 
+  it('[FILES-80] adding a file reads none of its bytes back, where the place for them can tell that they are there', async () => {
+    const store = await lasting(FILE_ENTRY_BYTES);
+    const directory = await directoryOf(store);
+    let reads = 0;
+    Object.assign(directory, {
+      has: async (entry: string) => (await directory.list()).includes(entry),
+      read: async () => {
+        reads++;
+        return null;
+      },
+    });
+    const device = await fixture.open({ store });
+    fixture.platform.setOnline(false);
+    const { $file } = await device.files.add(bytesOf(FILE_ENTRY_BYTES + 1));
+    expect([device.files.waiting.getSnapshot(), reads]).toMatchObject([[{ file: $file }], 0]);
+    await fixture.finish(device.close());
+  });
+
   it('[FILES-81] a killed upload goes on in the middle of an entry', async () => {
     const store = await lasting(3 * FILE_PIECE_BYTES);
     const device = await fixture.open({ store });
@@ -141,5 +159,11 @@ describe('entries of files', () => {
     db.close();
     const directory = await directoryOf(await openIndexedDbStore({ indexedDB }));
     expect(await directory.read('a-1.0')).toEqual(new Uint8Array(7));
+  });
+
+  it('[FILES-90] an earlier version does not open a database of files, whose larger entries it would take for damaged', async () => {
+    const indexedDB = new IDBFactory() as unknown as IndexedDbFactory;
+    await directoryOf(await openIndexedDbStore({ indexedDB }));
+    await expect(answered(indexedDB.open('tidemark:files', 1))).rejects.toMatchObject({ code: 'store_failed' });
   });
 });
