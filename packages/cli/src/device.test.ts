@@ -122,6 +122,13 @@ it('[FILES-95] a simulated device attaches a file, offline as well, and another 
     code: 2,
     err: expect.stringContaining('gone.jpg cannot be read'),
   });
+  await writeFile(join(folder.path, 'wall.jpg'), 'the wall of the house');
+  await device(['offline', ...at]);
+  expect(await device(['attach', 'Order', 'gone', 'photo', 'wall.jpg', ...at])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('Order has no object "gone" (object_not_found)'),
+  });
+  expect((await device(['queue', ...at])).out).not.toContain('wall.jpg');
 });
 
 describe('a simulated device', () => {

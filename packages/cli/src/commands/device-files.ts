@@ -31,8 +31,12 @@ function addAttach(group: Command, cli: Cli): void {
         const path = resolve(cli.folder, file);
         const { type = mediaTypeOf(file) } = command.opts<AttachOptions>();
         const name = basename(file);
+        const objects = device.source(source);
+        // Before the file is on the device, which would keep and send it.
+        if (objects.get(id) === undefined)
+          throw new CliFailure(`${source} has no object ${JSON.stringify(id)}`, { code: 'object_not_found' });
         const value = await device.files.add(readFrom(path, file), type === undefined ? { name } : { name, type });
-        await device.source(source).update(id, { [attribute]: value });
+        await objects.update(id, { [attribute]: value });
         await device.sync({ signal: AbortSignal.timeout(timeoutMs(command)) }).catch(() => undefined);
         const state = await settled(device, value, timeoutMs(command));
         if (state.status === 'failed') {
