@@ -172,6 +172,30 @@ describe('bytes that are wrong', () => {
     await fixture.finish(device.close());
   });
 
+  it('[FILES-99] of two that read a damaged file, the second finds the bytes that the first has fetched', async () => {
+    const store = memoryStore();
+    const device = await fixture.open({ store });
+    const photo = serve(new Uint8Array(9).fill(8));
+    await fixture.finish(device.files.blob(photo));
+    const directory = await store.files?.();
+    if (directory === undefined) throw new Error('the store keeps files');
+    await directory.delete(await directory.list());
+    const { read } = directory;
+    let goOn = () => {};
+    const slow = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    let reads = 0;
+    Object.assign(directory, { read: (name: string) => (++reads === 1 ? slow.then(() => null) : read(name)) });
+    const second = device.files.blob(photo);
+    await fixture.platform.until(() => reads === 1);
+    expect((await fixture.finish(device.files.blob(photo))).size).toBe(9);
+    goOn();
+    expect((await fixture.finish(second)).size).toBe(9);
+    expect(fixture.sync.count(`/files/${photo.sha256}`)).toBe(2);
+    await fixture.finish(device.close());
+  });
+
   it('[FILES-99] a damaged file that the server does not have stays, and the app is told', async () => {
     const store = memoryStore();
     const device = await fixture.open({ store });

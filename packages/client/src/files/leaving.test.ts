@@ -1,3 +1,4 @@
+import { resolveObjectURL } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LocalStore } from '@tidemark/client';
@@ -138,6 +139,18 @@ describe('leaving', () => {
     slow.open();
     await fixture.finish(refused);
     await fixture.finish(device.close());
+  });
+
+  it('[FILES-87] signing out and closing the device release every address of a file', async () => {
+    for (const leave of ['signOut', 'close'] as const) {
+      const { device, file } = await used(lasting());
+      const urls = [await device.files.url(file), await device.files.url(file)].map(({ url }) => url);
+      expect(urls.map((url) => resolveObjectURL(url)?.size)).toEqual([SECRET.length, SECRET.length]);
+      await fixture.finish(leave === 'close' ? device.close() : device.signOut({ discardUploads: true }));
+      expect(urls.map((url) => resolveObjectURL(url))).toEqual([undefined, undefined]);
+      await fixture.finish(device.close());
+      fixture.platform.setOnline(true);
+    }
   });
 
   it('[FILES-87] a file that waits for long is still there when the app starts again', async () => {

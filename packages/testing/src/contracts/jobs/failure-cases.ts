@@ -90,7 +90,9 @@ export const failureCases: readonly JobsCase[] = [
         assert.equal(view?.lastReason, later.reason);
         clock.advance(7);
       }
-      assert.equal(await jobs.giveBack(await leased(jobs)), true);
+      const held = await leased(jobs);
+      await assert.rejects(jobs.giveBack(held, { atMs: Number.NaN, reason: 'when?' }), RangeError);
+      assert.equal(await jobs.giveBack(held), true);
       assert.equal((await jobs.find(QUEUE, id))?.lastReason, 'waits 2');
       assert.deepEqual(await workOff(jobs), ['a']);
     },

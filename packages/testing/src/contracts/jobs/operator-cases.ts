@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Jobs } from '@tidemark/core';
+import type { Jobs, LeasedJob } from '@tidemark/core';
 import { JOB_REASON_UNITS_MAX, Refusal } from '@tidemark/protocol';
 import type { SettableClock } from '../../kit/settable-clock.ts';
 import { JOBS_BOUNDS, type JobsCase, jobsCase } from './jobs-case.ts';
@@ -145,9 +145,18 @@ export const operatorCases: readonly JobsCase[] = [
   }),
   jobsCase('[JOB-20] a long reason is truncated', async ({ jobs, clock }) => {
     const id = await jobs.enqueue(QUEUE, newJob('a'));
-    await jobs.retry(await leased(jobs), clock.nowMs(), `${'x'.repeat(JOB_REASON_UNITS_MAX - 1)}💧`);
-    const { lastReason } = (await jobs.find(QUEUE, id)) ?? assert.fail();
-    assert.equal(lastReason, `${'x'.repeat(JOB_REASON_UNITS_MAX - 1)}\ufffd`);
+    const atMs = clock.nowMs();
+    const long = (letter: string, end: string) => `${letter.repeat(JOB_REASON_UNITS_MAX - 1)}${end}`;
+    const ends: readonly ((job: LeasedJob, reason: string) => Promise<unknown>)[] = [
+      (job, reason) => jobs.retry(job, atMs, reason),
+      (job, reason) => jobs.giveBack(job, { atMs, reason }),
+      (job, reason) => jobs.bury(job, reason),
+    ];
+    for (const [index, end] of ends.entries()) {
+      await end(await leased(jobs), long(`${index}`, '💧'));
+      const { lastReason } = (await jobs.find(QUEUE, id)) ?? assert.fail();
+      assert.equal(lastReason, long(`${index}`, '\ufffd'));
+    }
   }),
   jobsCase('[JOB-21] watchers of a queue are notified when a job may have become due', async ({ jobs, clock }) => {
     let heard = 0;
