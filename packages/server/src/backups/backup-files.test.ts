@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   utimesSync,
@@ -234,6 +235,35 @@ it('[FILES-26] a backup whose process dies, or that fails, before its last files
   expect(await readBackup(killed, 'two')).toMatchObject({ ofObjects: { files: 2, wrong: 0 } });
   const pool = await openFolderEngine({ folder: join(killed, FILES_FOLDER) });
   expect((await pool.list({ limit: 100 })).map(({ sha256 }) => sha256)).toEqual(sorted('a', 'b'));
+});
+
+it('[FILES-26] a backup whose process dies when everything is copied is one, and stays one', async () => {
+  await keep('a');
+  const backups = new Backups({ store, files, folder: parent, nowMs: () => NOW_MS });
+  const { name } = await backups.make();
+  const making = join(parent, FILES_FOLDER, `making.${name}`);
+  renameSync(join(parent, name, 'files-before.txt'), making);
+  const dayLaterMs = NOW_MS + UNFINISHED_BACKUP_MS + 1;
+  utimesSync(making, NOW_MS / 1_000, NOW_MS / 1_000);
+  const names = async () => (await backupsIn(parent)).map((one) => one.name);
+  expect(await names()).toEqual([name]);
+  const later = new Backups({ store, files, folder: parent, nowMs: () => dayLaterMs });
+  const next = await later.make();
+  expect(new Set(await names())).toEqual(new Set([name, next.name]));
+  await removeUnneededFiles(parent, dayLaterMs);
+  expect([new Set(await names()), existsSync(making)]).toEqual([new Set([name, next.name]), false]);
+  expect(await later.verify(name)).toMatchObject({ findings_count: 0 });
+});
+
+it('[FILES-26] a folder that a server uses is not touched when its backup was not finished', async () => {
+  await keep('a');
+  const used = join(parent, 'used');
+  await backUp({ store, files }, join(parent, 'one'));
+  await (await openStore(testConfig(used))).close();
+  const making = join(parent, FILES_FOLDER, 'making.used');
+  writeFileSync(making, '');
+  await removeUnneededFiles(parent, Date.now() + UNFINISHED_BACKUP_MS);
+  expect([existsSync(making), existsSync(join(used, 'tidemark.json'))]).toEqual([false, true]);
 });
 
 it('[FILES-26] a backup that fails leaves no sign that it is being made', async () => {

@@ -20,7 +20,7 @@ const LIST = 'files.txt';
 const SUMMARY = 'files.json';
 /** Names of the files in a backup that are not part of the data. */
 export const ABOUT_FILES: readonly string[] = [LIST_BEFORE, LIST, SUMMARY];
-/** Says that a backup is being made, and what it relies on. Until it is gone the backup is not complete. */
+/** Says that a backup is being made, and what it relies on. It is complete when it has its summary. */
 const MAKING = 'making.';
 /** Files that arrive while others are copied are copied again before the data, at most so often. */
 const ROUNDS_MAX = 4;
@@ -75,9 +75,9 @@ export async function backUp({ store, files }: BackupSource, target: string): Pr
   }
 }
 
-/** Whether a backup is still being made, or its process has died. */
-export function isUnfinished(parent: string, name: string): Promise<boolean> {
-  return exists(join(parent, FILES_FOLDER, `${MAKING}${name}`));
+/** Whether the files of a backup are still being copied, or the process has died that did so. */
+export async function isUnfinished(parent: string, name: string): Promise<boolean> {
+  return (await exists(join(parent, FILES_FOLDER, `${MAKING}${name}`))) && !(await exists(join(parent, name, SUMMARY)));
 }
 
 type Copying = Pick<Parameters<typeof copyFiles>[0], 'store' | 'from' | 'to'>;
