@@ -39,6 +39,9 @@ export const HEADLESS_SHELL = {
 /** The program that `node scripts/tabs.mjs --firefox` needs as well. */
 export const FIREFOX = { names: ['firefox-esr', 'firefox'], debian: 'firefox-esr', variable: 'TIDEMARK_FIREFOX' };
 
+/** The program that `npm run test:long` needs as well: the shell of JavaScriptCore, in which apps run on iOS without Hermes. */
+export const JSC = { names: ['jsc'], debian: 'libjavascriptcoregtk-4.0-bin', variable: 'TIDEMARK_JSC' };
+
 /** Where programs are on machines whose PATH is short. */
 const MORE_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/opt/homebrew/bin'];
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { makeMemoryFolder } from './memory-folder.mjs';
 import { run } from './processes.mjs';
-import { installPrograms } from './programs.mjs';
+import { installPrograms, JSC, PROGRAMS } from './programs.mjs';
 import { setup } from './setup.mjs';
 import { LONG_TESTS } from './test-files.mjs';
 
@@ -20,7 +20,7 @@ if (isLong) process.env.TIDEMARK_LONG_TESTS = '1';
 const isWholeRun = args.every((arg) => arg.startsWith('-'));
 
 await setup();
-const missing = await installPrograms();
+const missing = await installPrograms(undefined, isLong ? [...PROGRAMS, JSC] : PROGRAMS);
 if (missing !== null) process.stderr.write(`tidemark: ${missing}\n`);
 if (missing !== null && isWholeRun) process.exit(1);
 // Beside each other, because knip keeps only one core busy.

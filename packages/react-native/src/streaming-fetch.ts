@@ -78,7 +78,7 @@ function openStream(
     };
     xhr.onreadystatechange = () => {
       // A request that failed has the status 0.
-      if (xhr.readyState >= HEADERS_RECEIVED && xhr.status !== 0) resolve(responseOf(xhr, texts));
+      if (xhr.readyState >= HEADERS_RECEIVED && xhr.status !== 0) resolve(responseOf(xhr, texts.read()));
     };
     xhr.onprogress = () => {
       takeNew();
@@ -102,7 +102,7 @@ function openStream(
 }
 
 /** What the device uses of a response: `texts` is the stream, and `text` reads an answer that refuses it. */
-function responseOf(xhr: XhrLike, texts: TextQueue): Response {
+function responseOf(xhr: XhrLike, texts: AsyncGenerator<string>): Response {
   const text = async () => {
     let whole = '';
     for await (const part of texts) whole += part;

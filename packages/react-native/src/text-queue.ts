@@ -1,5 +1,5 @@
 /** Texts that one side adds and the other one reads, in their order. */
-export class TextQueue implements AsyncIterable<string> {
+export class TextQueue {
   readonly #texts: string[] = [];
   readonly #onStopped: () => void;
   #end: { readonly error: unknown } | 'complete' | null = null;
@@ -28,7 +28,8 @@ export class TextQueue implements AsyncIterable<string> {
     this.#wake();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<string> {
+  /** To be called once. Not by `Symbol.asyncIterator`, which Hermes has not. */
+  async *read(): AsyncGenerator<string> {
     try {
       for (;;) {
         const text = this.#texts.shift();

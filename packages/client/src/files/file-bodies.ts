@@ -91,7 +91,8 @@ export class FileBodies {
 
   /** Deletes everything, also what is just being written. */
   async deleteAll(): Promise<void> {
-    await Promise.allSettled(this.#writing);
+    // Not `allSettled`, which React Native has only in new versions.
+    await Promise.all(Array.from(this.#writing, (writing) => writing.catch(() => undefined)));
     await this.#directory.delete(await this.#directory.list());
   }
 }

@@ -181,9 +181,10 @@ export class Draft {
 
   /** The last upload of that kind that was made of the object and is not part of the objects yet. */
   #madeHere(source: string, id: string, op: UploadOp): NewUpload | undefined {
-    return [...this.#parts.writes.uploads(), ...this.#uploads].findLast(
-      ([, row]) => row.source === source && row.id === id && row.op === op,
-    );
+    // Not `findLast`, which engines of phones may lack.
+    return [...this.#parts.writes.uploads(), ...this.#uploads]
+      .reverse()
+      .find(([, row]) => row.source === source && row.id === id && row.op === op);
   }
 
   #checked(source: string, given: object, current?: Attributes): object {

@@ -152,7 +152,8 @@ export class WriteQueue {
   /** Refuses further changes. Resolves when those before are stored or refused. */
   async close(): Promise<void> {
     await this.#replica.close();
-    await Promise.allSettled(this.#unsaved.map(({ done }) => done));
+    // Not `allSettled`, which React Native has only in new versions.
+    await Promise.all(this.#unsaved.map(({ done }) => done.catch(() => undefined)));
   }
 
   /** Stores what the app has changed so far, together if possible. */

@@ -1,17 +1,8 @@
-import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createContext, Script } from 'node:vm';
 import type { Device } from '@tidemark/client';
-import { newDeviceFixture, temporaryFolder } from '@tidemark/testing';
-import { loadConfig, runBuild } from 'metro';
-import { expect, it, onTestFinished } from 'vitest';
-
-const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
-const runtime = dirname(
-  createRequire(createRequire(import.meta.url).resolve('metro')).resolve('metro-runtime/package.json'),
-);
+import { newDeviceFixture } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+import { bundleWithMetro } from '../test-app/metro-bundle.ts';
 
 const APP = `
 import { openDevice } from '@tidemark/client';
@@ -23,43 +14,6 @@ globalThis.start = async ({ storage, platform }) => {
 };
 globalThis.rename = (device, id, name) => device.source('Order').update(id, { name });
 `;
-
-/** Bundles an app as Metro does in a repository with several packages: the SDK is linked into its node_modules. */
-async function bundleApp(): Promise<string> {
-  const folder = await temporaryFolder();
-  onTestFinished(folder.remove);
-  const modules = join(folder.path, 'node_modules');
-  await mkdir(join(modules, '@tidemark'), { recursive: true });
-  for (const name of ['client', 'protocol']) {
-    const copy = join(folder.path, 'packages', name);
-    await cp(join(PACKAGES, name, 'dist'), join(copy, 'dist'), { recursive: true });
-    await cp(join(PACKAGES, name, 'package.json'), join(copy, 'package.json'));
-    await symlink(copy, join(modules, '@tidemark', name), 'dir');
-  }
-  await writeFile(join(folder.path, 'index.js'), APP);
-  await writeFile(join(folder.path, 'package.json'), '{ "name": "app" }');
-  const config = await loadConfig(
-    { cwd: folder.path },
-    {
-      projectRoot: folder.path,
-      watchFolders: [folder.path, runtime],
-      maxWorkers: 1,
-      cacheStores: [],
-      reporter: { update: () => undefined },
-      resolver: {
-        useWatchman: false,
-        resolverMainFields: ['react-native', 'browser', 'main'],
-        extraNodeModules: { 'metro-runtime': runtime },
-      },
-      transformer: {
-        getTransformOptions: async () => ({ transform: { experimentalImportSupport: true, inlineRequires: false } }),
-      },
-    },
-  );
-  const out = join(folder.path, 'app.js');
-  await runBuild(config, { entry: 'index.js', out, platform: 'android', dev: false, minify: false });
-  return readFile(out, 'utf8');
-}
 
 /** What React Native has of the web. It has neither streams nor `TextDecoder`, and its `URL` is a small one. */
 function reactNativeGlobals() {
@@ -95,7 +49,8 @@ it('[SDK-33] an app with the SDK is bundled by Metro, and syncs a large source w
   const objects = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`o${at}`, { name: `é ${at}` }]));
   await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects });
   const context = createContext(reactNativeGlobals());
-  new Script(await bundleApp()).runInContext(context);
+  const code = await bundleWithMetro({ modules: { 'app.js': APP }, packages: ['client', 'protocol'] });
+  new Script(code).runInContext(context);
   const items = new Map<string, string>();
   const storage = {
     getAllKeys: async () => [...items.keys()],
