@@ -63,6 +63,16 @@ async function scene(options: Parameters<typeof newTidemark>[0] = {}): Promise<S
   };
 }
 
+async function collectAll(
+  { files }: TestTidemark['tidemark'],
+  bytes: ReturnType<typeof memoryFileBytes>,
+): Promise<void> {
+  let position: CollectPosition | undefined;
+  do {
+    position = (await files.collect(bytes, { position, itemsMax: 100 })).next ?? undefined;
+  } while (position !== undefined);
+}
+
 describe('who may read a file', () => {
   it('[FILES-5] a file that the backend refers to is read by those who read the object, once it is here', async () => {
     const { tidemark, refer, send, mayRead } = await scene();
@@ -177,12 +187,7 @@ describe('who may read a file', () => {
       fileRules,
     });
     const bytes = memoryFileBytes(clock);
-    const collect = async () => {
-      let position: CollectPosition | undefined;
-      do {
-        position = (await tidemark.files.collect(bytes, { position, itemsMax: 100 })).next ?? undefined;
-      } while (position !== undefined);
-    };
+    const collect = () => collectAll(tidemark, bytes);
     await tidemark.sources.declare({ name: 'Visit', partition_type: 'user', adapter: 'backend' });
     await refer({ user_id: 'ada' }, 'photo');
     bytes.put(hash('photo'), SIZE);
@@ -203,6 +208,48 @@ describe('who may read a file', () => {
       clock.advance(2 * graceMs);
     }
     expect([bytes.files.size, await tidemark.files.find(hash('photo'))]).toEqual([0, null]);
+  });
+
+  it('[FILES-17] a file to which only somebody referred who did not have it stays for the grace period, too', async () => {
+    const graceMs = 3_600_000;
+    const fileRules = { quotaBytes: 10 * SIZE, graceMs, uploadExpiresMs: graceMs };
+    const { tidemark, store, clock, send, write } = await scene({ fileRules });
+    const bytes = memoryFileBytes(clock);
+    bytes.put(hash('photo'), SIZE);
+    await send('photo', BACKEND);
+    await write('bob', {}, 'photo');
+    clock.advance(2 * graceMs);
+    await tidemark.objects.pushDeletes({ source: 'Order', user_id: 'bob', objects: ['d1'] });
+    await collectAll(tidemark, bytes);
+    clock.advance(graceMs - 1);
+    await collectAll(tidemark, bytes);
+    expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: true });
+    clock.advance(1);
+    await collectAll(tidemark, bytes);
+    expect([bytes.files.size, await tidemark.files.find(hash('photo'))]).toEqual([0, null]);
+    expect(await store.countEntries('file_claim')).toBe(0);
+  });
+
+  it('[FILES-20] a reference that a user had made and taken back is forgotten with the user, while the file stays', async () => {
+    const graceMs = 3_600_000;
+    const fileRules = { quotaBytes: 10 * SIZE, graceMs, uploadExpiresMs: graceMs };
+    const { tidemark, store, clock, refer, send, write } = await scene({ fileRules });
+    const bytes = memoryFileBytes(clock);
+    bytes.put(hash('photo'), SIZE);
+    await refer({ user_id: 'ada' }, 'photo');
+    await send('photo', BACKEND);
+    await write('bob', { source: 'Job', id: 'j1' }, 'photo');
+    await tidemark.objects.pushDeletes({ source: 'Job', group: 'north', objects: ['j1'] });
+    const claims = async () => {
+      await collectAll(tidemark, bytes);
+      clock.advance(graceMs);
+      await collectAll(tidemark, bytes);
+      return store.countEntries('file_claim');
+    };
+    expect(await claims()).toBe(2);
+    await tidemark.users.delete('bob');
+    expect(await claims()).toBe(1);
+    expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: true, references: 1 });
   });
 
   it('[FILES-10] objects that move to another group take their files along, and nothing that was not proven', async () => {

@@ -200,6 +200,20 @@ it('[FILES-26] a file that the collector has out of the way for a moment is copi
   expect([copies, wrong]).toEqual([{ files: 1, bytes: 5, copied: 1 }, []]);
 });
 
+it('[FILES-27] a damaged file in place stays as long as nothing better is there', async () => {
+  await keep('torn');
+  await backUp({ store, files }, join(parent, 'one'));
+  const sha256 = sha256Of('torn');
+  writeFileSync(pathOf('torn'), 'TORN');
+  writeFileSync(join(engine.place, 'files', sha256.slice(0, 2), sha256.slice(2, 4), sha256), 'worn');
+  const from = await openFolderEngine({ folder: join(parent, FILES_FOLDER) });
+  const wrong: string[] = [];
+  const onWrong = (_: string, problem: string) => wrong.push(problem);
+  for (const place of [from, await openFolderEngine({ folder: join(temporary.path, 'empty') })])
+    await copyFiles({ store, from: place, to: engine, checksPresent: true, onWrong });
+  expect([wrong, await engine.stat(sha256)]).toMatchObject([['damaged', 'damaged'], { size: 4 }]);
+});
+
 it('[FILES-28] a file that is removed while others are read is not said to be damaged', async () => {
   await keep('removed');
   await keep('damaged');
