@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TidemarkClient } from '@tidemark/backend';
+import { DatabaseError } from 'pg';
 import type { MappedTable } from './apply/row.ts';
 import { readCatalogue } from './catalogue/read-catalogue.ts';
 import { checkPublication } from './check/check-publication.ts';
@@ -112,7 +113,12 @@ export class Connector {
       const runId = randomBytes(8).toString('hex');
       const stream = await connection.start({ slot, publication, from: prepared.position });
       const session = new Session(stream, prepared.tables, this.#sessionOptions(prepared, store, runId));
-      const beat = () => this.#beat(prepared, runId);
+      let shutDown: unknown = null;
+      const beat = async () => {
+        shutDown ??= await this.#beat(prepared, runId);
+        // It waits until the stream is acknowledged or ended, and what is held back cannot be looked up any more.
+        if (shutDown !== null) await connection.close();
+      };
       timers.push(this.#clock.every(this.#options.heartbeatMs ?? HEARTBEAT_MS, () => void beat()));
       // Rows that devices have created wait for Tidemark, which tells nobody when it has them.
       const look = () =>
@@ -122,6 +128,7 @@ export class Connector {
       events.onState?.('streaming');
       await beat();
       await session.run();
+      if (shutDown !== null) throw shutDown;
     } catch (error) {
       throw await this.#slotWatch.explain(sql, error, this.#clock.nowMs());
     } finally {
@@ -158,11 +165,16 @@ export class Connector {
     return readOrigins(sql, publication, tables);
   }
 
-  /** One that cannot be written never arrives, which shows as lag. */
-  async #beat({ reader }: PreparedSession, runId: string): Promise<void> {
+  /** One that cannot be written never arrives, which shows as lag. Returns the error of a server that is being shut down. */
+  async #beat({ reader }: PreparedSession, runId: string): Promise<unknown> {
     const nowMs = this.#clock.nowMs();
     this.#options.events?.onBeat?.(nowMs);
-    await reader.beat(`${runId} ${nowMs}`).catch(() => undefined);
+    try {
+      await reader.beat(`${runId} ${nowMs}`);
+      return null;
+    } catch (error) {
+      return isShuttingDown(error) ? error : null;
+    }
   }
 
   #sessionOptions(prepared: PreparedSession, store: StateStore, runId: string) {
@@ -216,6 +228,11 @@ export class Connector {
 /** What Postgres calls the connections of the connector. */
 function applicationNameOf({ name }: ConnectorOptions): string {
   return `tidemark ${name}`;
+}
+
+/** SQLSTATE 57P03 of a server that takes no connections because it is starting or shutting down. */
+function isShuttingDown(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '57P03';
 }
 
 /** How fast tables are copied. */

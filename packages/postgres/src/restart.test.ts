@@ -174,6 +174,26 @@ describe('restarts and heals', () => {
     expect(failures).toBe(1);
   });
 
+  it('[PG-353] a database server that is shut down in order does not wait for the connector, which goes on when it is back', async () => {
+    const postgres = await startPostgres();
+    onTestFinished(() => postgres.remove());
+    const link = await openLink({ ...servers(), postgres }, TABLES, mapping);
+    await fill(link);
+    // A heartbeat that fails would end the connection.
+    link.start({ heartbeatMs: 3_600_000 });
+    await matches(link);
+    await link.copied();
+    // The log has more than what the connector gets to see.
+    await link.sql('CHECKPOINT');
+    await postgres.stop();
+    expect(await link.ended()).toBeInstanceOf(Error);
+    await postgres.restart();
+    await change(link, 1);
+    link.start({ address: parseDatabaseUrl(link.database.url) });
+    await matches(link);
+    expect(link.heals).toEqual([]);
+  });
+
   it('[PG-80] after a lost slot everything is compared, and rows that are gone are deleted', async () => {
     const link = await openLink(servers(), TABLES, mapping);
     await fill(link);

@@ -5,7 +5,7 @@ import type { Overlay } from '../copy/overlay.ts';
 import { RecentTransactions } from '../copy/recent-transactions.ts';
 import { MARK_PREFIX } from '../copy/table-reader.ts';
 import { HEARTBEAT_PREFIX } from '../replication/heartbeat.ts';
-import type { Lsn, Message, Relation } from '../replication/message.ts';
+import type { Arrival, Lsn, Message, Relation } from '../replication/message.ts';
 import { CREATED_PREFIX, readCreatedMessage } from '../writing/operations.ts';
 import { batchSink, passChange, type RowMessage, type StreamedTable, streamedTable } from './changes.ts';
 import { CopyWindow } from './copy-window.ts';
@@ -13,6 +13,8 @@ import type { SessionOptions, SessionStream } from './session-options.ts';
 import { SideWork } from './side-work.ts';
 import type { WindowRead } from './table-work.ts';
 import type { Tables } from './tables.ts';
+
+type KeepAlive = Extract<Arrival, { readonly type: 'keepalive' }>;
 
 /**
  * One connection: applies the stream in order, and copies between marks inside of it. While one batch or chunk is applied, the next
@@ -48,7 +50,7 @@ export class Session {
       await this.#advance();
       for await (const arrival of this.#stream) {
         if (this.#work.hasFailed) break;
-        const work = arrival.type === 'data' ? this.#take(arrival.message, arrival.lsn) : null;
+        const work = arrival.type === 'data' ? this.#take(arrival.message, arrival.lsn) : this.#answer(arrival);
         // Most messages only add to the batch; to wait for nothing would cost more than to take them.
         if (work !== null) await work;
         if (this.#phase === 'between') await this.#betweenTransactions();
@@ -70,6 +72,16 @@ export class Session {
     if (this.#stream.bufferedBytes > 0) return;
     await this.#work.done();
     if (this.#stream.bufferedBytes === 0) await this.#flush();
+  }
+
+  /**
+   * A server that wants an answer may be about to end: it waits until everything that it has sent is acknowledged. Null: it knows
+   * already.
+   */
+  #answer({ lsn, wantsReply }: KeepAlive): Promise<void> | null {
+    if (!wantsReply || this.#phase !== 'between' || lsn <= this.#position.received) return null;
+    this.#position.received = lsn;
+    return this.#flush();
   }
 
   /** Null: the message is taken already. */
