@@ -84,6 +84,37 @@ describe('fetching in advance', () => {
     await fixture.finish(device.close());
   });
 
+  it('[FILES-98] what the app shows never takes the place of something else that it shows', async () => {
+    const { platform } = fixture;
+    const device = await fixture.open();
+    const files = Array.from({ length: FILES_FETCHED_AT_ONCE + 1 }, (_, n) => serve(new Uint8Array(30 + n)));
+    const stalled = new Set<string>();
+    fixture.intercept = ({ path }, _go, init) => {
+      if (!files.some(({ sha256 }) => path.endsWith(sha256))) return undefined;
+      stalled.add(path);
+      return platform.hang(init).finally(() => stalled.delete(path));
+    };
+    for (const [index, file] of files.entries()) {
+      device.files.blob(file).catch(() => undefined);
+      await platform.until(() => stalled.size === Math.min(index + 1, FILES_FETCHED_AT_ONCE));
+    }
+    await platform.advance(100);
+    expect([...stalled]).toEqual(files.slice(0, -1).map(({ sha256 }) => `/files/${sha256}`));
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-86] what does not fit into the cache is not fetched in advance', async () => {
+    const device = await fixture.open({ files: { cacheBytes: 100, prefetch: { Visit: 'all' } } });
+    const files = Array.from({ length: 3 }, (_, n) => serve(new Uint8Array(60 + n)));
+    const objects = { 1: { photos: files.map((file) => ({ $file: { ...file } })) } };
+    await fixture.tidemark.objects.push({ source: 'Visit', user_id: 'ada', objects });
+    await fixture.finish(device.sync());
+    await fixture.platform.until(() => files.some((file) => stateOf(device, file).status === 'uploaded'));
+    await fixture.platform.advance(60_000);
+    expect(files.map(({ sha256 }) => fixture.sync.count(`/files/${sha256}`)).sort()).toEqual([0, 0, 1]);
+    await fixture.finish(device.close());
+  });
+
   it('[FILES-98] a file that waits to be fetched in advance is fetched at once when the app shows it', async () => {
     const { device, files, stalled, show } = await prefetching();
     const last = files.find(({ sha256 }) => ![...stalled].some((path) => path.endsWith(sha256)));

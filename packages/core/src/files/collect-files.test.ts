@@ -104,6 +104,27 @@ it('[FILES-34] a file at which the engine fails does not keep the collector from
   expect(await tidemark.files.usage()).toMatchObject({ files: 0 });
 });
 
+it('[FILES-34] a failure of the store ends the round, and is not said to be one of a file', async () => {
+  const store = openMemoryStore({ random: seededRandom(1) });
+  const readEntry = store.readEntry.bind(store);
+  let isDown = false;
+  const failing: typeof readEntry = (ref) => (isDown ? Promise.reject(new Error('the store is down')) : readEntry(ref));
+  const { tidemark, clock, bytes, send } = await scene({ store: Object.assign(store, { readEntry: failing }) });
+  await send('photo');
+  clock.advance(GRACE_MS);
+  bytes.onAside = async () => {
+    isDown = true;
+  };
+  const failed: string[] = [];
+  const budget = { position: { stage: 'files' }, itemsMax: 10, onFailed: (what: string) => failed.push(what) } as const;
+  await expect(tidemark.files.collect(bytes, budget)).rejects.toThrow('the store is down');
+  expect(failed).toEqual([]);
+  isDown = false;
+  bytes.onAside = async () => {};
+  await tidemark.files.collect(bytes, { ...budget, position: { stage: 'unfinished' } });
+  expect([bytes.files.size, bytes.aside.size]).toEqual([1, 0]);
+});
+
 it('[FILES-17] a file that came before its object, or whose object came back, stays', async () => {
   const { tidemark, clock, send, refer, forget, collect } = await scene();
   await send('photo');

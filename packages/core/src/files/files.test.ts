@@ -614,6 +614,24 @@ it('[FILES-16] a file that many have sent is listed for each of them, and not fo
   expect(await filesOf('bob')).toBe(0);
 });
 
+it('[FILES-33] a missing file stays on the list of its device while another object of that refers to it', async () => {
+  const graceMs = 3_600_000;
+  const fileRules = { quotaBytes: 10 * SIZE, graceMs, uploadExpiresMs: graceMs };
+  const { tidemark, clock } = await scene({ fileRules });
+  const { client_id: client } = await tidemark.clients.register('bob', {});
+  const change = { op: 'create', id: 'x', attributes: { photo: file('photo') } } as const;
+  const changes = ['Order', 'Job'].map((source): Upload => ({ ...change, op_id: `in ${source}`, source }));
+  await tidemark.devices.push({ user: 'bob', client }, { changes });
+  await tidemark.objects.pushDeletes({ source: 'Order', user_id: 'bob', objects: ['x'] });
+  for (let round = 0; round < 3; round++) {
+    await collectAll(tidemark, memoryFileBytes(clock));
+    clock.advance(graceMs);
+  }
+  expect((await tidemark.files.waitingOn(client, 10)).map(({ name }) => name)).toEqual(['photo.jpg']);
+  expect(await tidemark.files.countMissing(userPartition('Order', 'bob'))).toBe(0);
+  expect(await tidemark.files.countMissing(groupPartition('Job', 'north'))).toBe(1);
+});
+
 it('[FILES-33] what waits on a device or is missing in a partition is found without looking at other missing files', async () => {
   const store = openMemoryStore({ random: seededRandom(1) });
   const look = store.objectsWithFile.bind(store);
