@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Upload } from '@tidemark/protocol';
+import { Refusal, type Upload } from '@tidemark/protocol';
 import { newTidemark, openMemoryJobs, settableClock } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import type { Adapter } from '../ports/adapter.ts';
@@ -179,26 +179,32 @@ describe('calls to a backend about objects with files', () => {
     expect(calls).toEqual([]);
   });
 
-  it('[FILES-79] a file of a source whose backend is down holds up its object alone, until that backend is back', async () => {
-    let isDown = false;
-    const refuse = () => Promise.reject(new Error('not in this test'));
-    const groups = async () => (isDown ? Promise.reject(new Error('down')) : ['north']);
-    const team: Adapter = { query: refuse, create: refuse, update: refuse, delete: refuse, groups };
-    const { tidemark, push, work, calls, clock } = await scene({ team });
-    await tidemark.sources.declare({ name: 'Job', adapter: 'team', partition_type: 'group', poll_interval: -1 });
-    const source = await tidemark.sources.view('Job');
-    const { owners } = await tidemark.sources.memberships.owners(source, 'ada');
-    expect(owners).toEqual([{ kind: 'group', name: 'north' }]);
-    await tidemark.objects.push({ source: 'Job', group: 'north', objects: { j1: { photo: photo('bow') } } });
-    await tidemark.files.stored({ sha256: hash('bow'), size: SIZE, by: { kind: 'backend' } });
-    isDown = true;
-    const attributes = { photo: photo('bow') };
-    const create = { op: 'create', id: 'd1', attributes } as const;
-    expect(await push(create, { op: 'create', id: 'd2', attributes: { n: 1 } })).toEqual(['queued', 'applied']);
-    expect(await work()).toMatchObject({ backsOff: true });
-    isDown = false;
-    clock.advance(60_000);
-    expect(await work()).toBeNull();
-    expect(calls).toEqual(['create d2', 'create d1']);
-  });
+  it.each([
+    ['fails', new Error('down')],
+    ['cannot be reached', new Refusal('backend_unavailable', 'no answer')],
+  ])(
+    '[FILES-79] a file of a source whose backend %s holds up its object alone, until that backend is back',
+    async (_, trouble) => {
+      let isDown = false;
+      const refuse = () => Promise.reject(new Error('not in this test'));
+      const groups = async () => (isDown ? Promise.reject(trouble) : ['north']);
+      const team: Adapter = { query: refuse, create: refuse, update: refuse, delete: refuse, groups };
+      const { tidemark, push, work, calls, clock } = await scene({ team });
+      await tidemark.sources.declare({ name: 'Job', adapter: 'team', partition_type: 'group', poll_interval: -1 });
+      const source = await tidemark.sources.view('Job');
+      const { owners } = await tidemark.sources.memberships.owners(source, 'ada');
+      expect(owners).toEqual([{ kind: 'group', name: 'north' }]);
+      await tidemark.objects.push({ source: 'Job', group: 'north', objects: { j1: { photo: photo('bow') } } });
+      await tidemark.files.stored({ sha256: hash('bow'), size: SIZE, by: { kind: 'backend' } });
+      isDown = true;
+      const attributes = { photo: photo('bow') };
+      const create = { op: 'create', id: 'd1', attributes } as const;
+      expect(await push(create, { op: 'create', id: 'd2', attributes: { n: 1 } })).toEqual(['queued', 'applied']);
+      expect(await work()).toMatchObject({ backsOff: true });
+      isDown = false;
+      clock.advance(60_000);
+      expect(await work()).toBeNull();
+      expect(calls).toEqual(['create d2', 'create d1']);
+    },
+  );
 });
