@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type TidemarkClient, TidemarkError } from '@tidemark/backend';
-import type { Row, Secrets } from '@tidemark/example-field-service';
+import { PHOTOS, type Row, type Secrets } from '@tidemark/example-field-service';
 import { COMPARED, type DemoData } from './demo-data.ts';
 import { MAPPING, openDatabase } from './postgres-database.ts';
 
@@ -28,6 +28,7 @@ export async function postgresData(folder: string, secrets: Secrets): Promise<De
     command: `psql "${database.officeUrl}" -c "${UPDATE}"`,
     async connect(tidemark) {
       for (const login of PEOPLE) await setPassword(tidemark, login, secrets.technicianPassword);
+      await tidemark.sources.declare(PHOTOS);
       return {
         about: `Postgres with the database ${database.name}`,
         orders: () => database.sql.unsafe<Row>(`SELECT ${COMPARED} FROM work_orders ORDER BY id`),

@@ -44,8 +44,6 @@ export async function startDemo({ folder, port, isOnPostgres = false }: DemoOpti
   });
   const tidemark = await TidemarkClient.logIn({ url: server.url, login: 'admin', password: secrets.adminPassword });
   const connected = await data.connect(tidemark);
-  // Photos belong to the app alone: Tidemark keeps them, and gives them to everybody.
-  await tidemark.sources.declare({ name: 'Photo', partition_type: 'app', references: { work_order_id: 'WorkOrder' } });
   const { adminPassword, technicianPassword: password } = secrets;
   const { command } = data;
   const session = { instance: randomUUID(), url: server.url, password, adminPassword, command };

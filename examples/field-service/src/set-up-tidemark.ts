@@ -1,6 +1,13 @@
 import { type SourceDeclaration, type TidemarkClient, TidemarkError } from '@tidemark/backend';
 import { DISPATCHER, TECHNICIANS } from './crews.ts';
 
+/** Photos belong to the apps alone: the backend knows nothing of them, Tidemark keeps them, and gives them to everybody. */
+export const PHOTOS: SourceDeclaration = {
+  name: 'Photo',
+  partition_type: 'app',
+  references: { work_order_id: 'WorkOrder' },
+};
+
 const SOURCES: readonly SourceDeclaration[] = [
   { name: 'WorkOrder', adapter: 'backend', poll_interval: 300, conflicts: 'detect' },
   {
@@ -10,6 +17,7 @@ const SOURCES: readonly SourceDeclaration[] = [
     references: { work_order_id: 'WorkOrder', part_id: 'Part' },
   },
   { name: 'Part', partition_type: 'app', adapter: 'backend', poll_interval: 900, read_only: true },
+  PHOTOS,
 ];
 
 /** Everything Tidemark has to know before work begins. It may be done at every start: what is there stays. */
