@@ -203,7 +203,7 @@ describe('bytes that are wrong', () => {
     await fixture.finish(device.close());
   });
 
-  it('[FILES-99] of two that read a damaged file, the second finds the bytes that the first has fetched', async () => {
+  it('[FILES-99] two calls read a damaged file, and the second finds the bytes that the first has fetched', async () => {
     const store = memoryStore();
     const device = await fixture.open({ store });
     const photo = serve(new Uint8Array(9).fill(8));
