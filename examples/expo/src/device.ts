@@ -31,7 +31,7 @@ async function open() {
     store: secureSession(store, items, { randomBytes: getRandomBytes }),
     platform: phonePlatform({ randomBytes: getRandomBytes, network: expoNetwork(Network) }),
     about: { app: 'field-service', platform: Platform.OS, system: `${Platform.OS} ${Platform.Version}` },
-    // The newest photos are there before somebody asks for them, and none of it on a network that costs money.
+    // The newest photos are fetched before somebody asks for them. Photos wait for Wi-Fi, in both directions; objects do not.
     files: { prefetch: { Photo: { newest: 50, by: 'taken_at' } }, metered: false },
   });
   // The price list is long, and searched by name.

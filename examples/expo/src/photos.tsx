@@ -1,7 +1,7 @@
 import type { FileState, FileValue } from '@tidemark/client';
 import { useFile, useMutation, useQuery, useSyncStatus } from '@tidemark/react';
 import { File } from 'expo-file-system';
-import { launchCameraAsync } from 'expo-image-picker';
+import { launchCameraAsync, requestCameraPermissionsAsync } from 'expo-image-picker';
 import { Image, Text, View } from 'react-native';
 import type { Photo } from './types';
 import { Action, styles } from './ui';
@@ -11,6 +11,8 @@ export function Photos({ orderId }: { readonly orderId: string }) {
   const { userId } = useSyncStatus();
   const photos = useQuery<Photo>('Photo', { where: { work_order_id: orderId }, orderBy: 'taken_at' });
   const take = useMutation(async (device) => {
+    const { granted } = await requestCameraPermissionsAsync();
+    if (!granted) throw new Error('The settings of the phone do not let this app use the camera.');
     const { assets } = await launchCameraAsync({ mediaTypes: 'images', quality: 0.8 });
     for (const { uri, mimeType = 'image/jpeg' } of assets ?? []) {
       const photo = await device.files.add(await new File(uri).bytes(), { type: mimeType });
