@@ -11,6 +11,7 @@ import {
   type FileRecord,
   fileRemovals,
   fileWrites,
+  forgottenWrite,
   type ReadSender,
   readFile,
   readGeneration,
@@ -225,7 +226,7 @@ export class FileCollector {
     const writes: EntryWrite[] = [{ kind: 'file_sender', key, value: null, expect: version }];
     const usage = login === null ? null : await readUsage(this.#store, login);
     if (login !== null && usage?.value?.generation === generation) {
-      writes.push(usageWrite(login, usage, { generation, files: -1, bytes: -size }));
+      writes.push(forgottenWrite(login, usage, { sha256: key[0] ?? '', generation, size }));
     }
     await this.#write(writes);
   }

@@ -213,14 +213,17 @@ export class FileArrivals {
   async #senderWrites({ sha256, size, by }: FileArrival, life: string, generation: number | null) {
     const login = loginOf(by);
     const old = await readSender(this.#store, sha256, login);
-    if (old?.life === life && old.generation === generation) return [];
-    const value = JSON.stringify({ life, generation, size });
-    const writes: EntryWrite[] = [{ ...refs.fileSender(sha256, login), value, expect: old?.version ?? 0 }];
-    // What was sent in an earlier life of the file still counts.
-    if (login !== null && old?.generation !== generation) {
-      const usage = await readUsage(this.#store, login);
-      writes.push(usageWrite(login, usage, { generation, files: 1, bytes: size }, sha256));
+    const isCounted = old !== null && old.generation === generation;
+    const writes: EntryWrite[] = [];
+    if (!isCounted || old.life !== life) {
+      const value = JSON.stringify({ life, generation, size });
+      writes.push({ ...refs.fileSender(sha256, login), value, expect: old?.version ?? 0 });
     }
+    const usage = login === null ? null : await readUsage(this.#store, login);
+    // What was sent in an earlier life of the file still counts.
+    const added = isCounted ? { generation, files: 0, bytes: 0 } : { generation, files: 1, bytes: size };
+    const hasRoom = usage?.value?.arriving?.[sha256] !== undefined;
+    if (usage !== null && (!isCounted || hasRoom)) writes.push(usageWrite(login, usage, added, sha256));
     return writes;
   }
 
@@ -244,15 +247,17 @@ export class FileArrivals {
     const generation = await readGeneration(this.#store, login);
     const { value, version } = await readUsage(this.#store, login);
     const sender = await readSender(this.#store, sha256, login);
-    if (sender !== null && sender.generation === generation) return [];
+    // What the user has sent before counts already. If the collector forgets that, the room grows to the size of the file.
+    const isCounted = sender !== null && sender.generation === generation;
     const usage = usageOf(value, generation, nowMs);
     const others = withoutFile(usage.arriving, sha256);
     const used = Object.values(others).reduce((sum, file) => sum + file.size, usage.bytes);
     const { quotaBytes } = this.#ports;
-    if (used + size <= quotaBytes) {
+    if (isCounted || used + size <= quotaBytes) {
       const same = usage.arriving[sha256];
       const uploads = same === undefined ? 1 : (same.uploads ?? 1) + 1;
-      const arriving = { ...others, [sha256]: { size, uploads, untilMs: nowMs + FILE_ARRIVAL_MS } };
+      const room = { size: isCounted ? 0 : size, uploads, untilMs: nowMs + FILE_ARRIVAL_MS };
+      const arriving = { ...others, [sha256]: room };
       return [arrivingWrite(login, { value: usage, version }, arriving)];
     }
     const detail =

@@ -246,6 +246,22 @@ export function usageWrite(
   return arrivingWrite(login, { value: next, version }, withoutFile(next.arriving, counted));
 }
 
+/** Takes a file off a usage. If the user sends it again right now, the room that it has left is kept for it. */
+export function forgottenWrite(
+  login: string,
+  { value, version }: Versioned<FileUsage>,
+  { sha256, generation, size }: { readonly sha256: string; readonly generation: number | null; readonly size: number },
+): EntryWrite {
+  const { arriving, ...old } = usageOf(value, generation);
+  const next = { ...old, files: old.files - 1, bytes: old.bytes - size };
+  const room = arriving[sha256];
+  return arrivingWrite(
+    login,
+    { value: next, version },
+    room === undefined ? arriving : { ...arriving, [sha256]: { ...room, size } },
+  );
+}
+
 /** Keeps room for files that arrive. */
 export function arrivingWrite(
   login: string | null,

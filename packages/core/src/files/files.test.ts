@@ -469,6 +469,40 @@ describe('sending files', () => {
     expect(await refusalOf(files.arriving(arrival('one')))).toBe('quota_exceeded');
   });
 
+  it('[FILES-32] a file that its user sends again keeps its room when the collector forgets the earlier time', async () => {
+    const hour = 3_600_000;
+    const fileRules = { quotaBytes: 2 * SIZE, graceMs: hour, uploadExpiresMs: hour };
+    const { tidemark, store, clock, send } = await scene({ fileRules });
+    const { files } = tidemark;
+    const bytes = memoryFileBytes(clock);
+    const arrival = (name: string) => ({ sha256: hash(name), size: SIZE, by: by('ada') });
+    await send('again', by('ada'));
+    clock.advance(hour);
+    // The server dies when it has removed the file, and before it has forgotten who had sent it.
+    const { writeEntries } = store;
+    store.writeEntries = async (batch) => {
+      const isForgetting = batch.writes.some(({ kind, value }) => kind === 'file_sender' && value === null);
+      return isForgetting ? { status: 'conflict' } : writeEntries.call(store, batch);
+    };
+    await collectAll(tidemark, bytes);
+    store.writeEntries = writeEntries;
+    await files.arriving(arrival('again'));
+    await collectAll(tidemark, bytes);
+    await send('other', by('ada'));
+    expect(await refusalOf(files.arriving(arrival('third')))).toBe('quota_exceeded');
+    await files.stored(arrival('again'));
+    expect(await refusalOf(files.arriving(arrival('third')))).toBe('quota_exceeded');
+    expect(await files.usage()).toMatchObject({ files: 2, bytes: 2 * SIZE });
+  });
+
+  it('[FILES-32] a file that is stored once more leaves no room behind', async () => {
+    const { store, send } = await scene();
+    await send('again', by('ada'));
+    await send('again', by('ada'));
+    const [entry] = await store.listEntries({ kind: 'file_usage', prefix: ['ada'], limit: 1 });
+    expect(JSON.parse(entry?.value ?? '')).toEqual({ generation: expect.any(Number), files: 1, bytes: SIZE });
+  });
+
   it('[FILES-13] a user beyond the quota who only knows a hash is not told whether the file is here', async () => {
     const fileRules = { quotaBytes: SIZE, graceMs: 3_600_000, uploadExpiresMs: 3_600_000 };
     const { tidemark, send } = await scene({ fileRules });
