@@ -60,6 +60,7 @@ export { RecentPings } from './pings/recent-pings.ts';
 export { REPEAT_KIND, type RepeatPorts, repeatToBehind, startRepeats } from './pings/repeat-pings.ts';
 export * from './ports.ts';
 export { BoundedMap } from './primitives/bounded-map.ts';
+export { KeyedMutex } from './primitives/keyed-mutex.ts';
 export { sha256 } from './primitives/sha256.ts';
 export { newestFirstKey } from './primitives/time.ts';
 export { TokenBuckets } from './primitives/token-buckets.ts';

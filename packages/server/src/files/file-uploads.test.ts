@@ -28,8 +28,16 @@ afterEach(() => folder.remove());
 
 async function scene(changed: Partial<FileEngine> = {}) {
   const { tidemark, clock } = await newTidemark({ fileRules });
+  const { quotaBytes } = fileRules;
   const used: FileEngine = Object.assign(Object.create(engine) as FileEngine, bound(engine), changed);
-  const parts = { engine: used, rights: tidemark.files, nowMs: clock.nowMs, sizeMax: 1_000, expiresMs: 1_000 };
+  const parts = {
+    engine: used,
+    rights: tidemark.files,
+    nowMs: clock.nowMs,
+    sizeMax: 1_000,
+    quotaBytes,
+    expiresMs: 1_000,
+  };
   const uploads = new FileUploads(parts);
   const send = async (user: string, bytes = BYTES) => {
     const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -41,7 +49,7 @@ async function scene(changed: Partial<FileEngine> = {}) {
     serverUrl: () => 'http://localhost',
     nowMs: clock.nowMs,
   });
-  const rest = { quotaBytes: 100, linkS: 0, links, onDamaged: () => undefined };
+  const rest = { linkS: 0, links, onDamaged: () => undefined };
   const transfers = new FileTransfers({ ...parts, ...rest, catalogue: tidemark.files });
   return { tidemark, clock, uploads, backend: new BackendFiles(parts), transfers, send };
 }
@@ -99,6 +107,21 @@ it('[FILES-32] an upload whose bytes turn out to be others gives its room in the
   const wrong = { offset: 0, checksum: undefined, body: Readable.from([BYTES]) };
   expect(await refusalOf(uploads.append(device('ada'), UNKNOWN, wrong))).toBe('file_hash_mismatch');
   expect(await send('ada')).toMatchObject({ offset: 100 });
+});
+
+it('[FILES-102] the uploads that a user has unfinished announce at most as many bytes as the quota, also if they begin at the same moment', async () => {
+  const { uploads } = await scene();
+  const hashes = Array.from({ length: 5 }, (_, number) => createHash('sha256').update(`file ${number}`).digest('hex'));
+  const begun = await Promise.allSettled(hashes.map((sha256) => uploads.begin(device('ada'), sha256, 30)));
+  expect(begun.filter(({ status }) => status === 'fulfilled').length).toBe(3);
+  expect(await uploads.begin(device('ada'), UNKNOWN, 10)).toMatchObject({ offset: 0 });
+  expect(await refusalOf(uploads.begin(device('ada'), SHA256, 1))).toBe('too_many_uploads');
+  // One that has begun is found, and begins anew with another size.
+  expect(await uploads.begin(device('ada'), UNKNOWN, 10)).toMatchObject({ offset: 0 });
+  expect(await refusalOf(uploads.begin(device('ada'), UNKNOWN, 11))).toBe('too_many_uploads');
+  expect(await uploads.begin({ user: 'bob', client: 'client of ada' }, SHA256, 100)).toMatchObject({ offset: 0 });
+  await uploads.drop(device('ada'), UNKNOWN);
+  expect(await uploads.begin(device('ada'), SHA256, 10)).toMatchObject({ offset: 0 });
 });
 
 it('[FILES-41] an upload whose bytes still arrive is not taken over by another call', async () => {

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import type { FileArrival, Tidemark } from '@tidemark/core';
 import { type Checksum, type FileEngine, FileFault, type FileUpload } from '@tidemark/files';
 import { Refusal, type RefusalCode } from '@tidemark/protocol';
-import { FILE_UPLOADS_PER_USER_MAX } from '../limits.ts';
 import { receiveBytes } from './receive-bytes.ts';
+import { UnfinishedUploads } from './unfinished-uploads.ts';
 import { UploadLocks } from './upload-locks.ts';
 
 const OWNER_DIGITS = 32;
@@ -37,6 +37,8 @@ export interface FileUploadsParts {
   readonly rights: FileRights;
   readonly nowMs: () => number;
   readonly sizeMax: number;
+  /** Bytes of all stored files that one user has sent, and of all unfinished uploads of one user. */
+  readonly quotaBytes: number;
   readonly expiresMs: number;
 }
 
@@ -52,9 +54,11 @@ export interface ArrivingBytes {
 export class FileUploads {
   readonly #parts: FileUploadsParts;
   readonly #locks: UploadLocks;
+  readonly #unfinished: UnfinishedUploads;
 
   constructor(parts: FileUploadsParts) {
     this.#parts = parts;
+    this.#unfinished = new UnfinishedUploads({ engine: parts.engine, bytesMax: parts.quotaBytes });
     this.#locks = new UploadLocks(parts.nowMs);
   }
 
@@ -66,8 +70,8 @@ export class FileUploads {
     const isPresent = (await rights.begin(arrival)) === 'present';
     if (isPresent && (await asRefusals(() => engine.stat(sha256)))?.size === size) return finished(sha256, size);
     const id = uploadIdOf(device, sha256);
-    await this.#requireFewUploads(id);
-    const upload = await asRefusals(() => engine.createUpload(id, { sha256, size }));
+    const start = { sha256, size };
+    const upload = await asRefusals(() => this.#unfinished.begin(id.slice(0, OWNER_DIGITS), id, start));
     return upload.offset === size ? this.#locks.run(id, () => this.#complete(id, arrival)) : this.#stateOf(upload);
   }
 
@@ -146,15 +150,6 @@ export class FileUploads {
     if (stored === null) return null;
     const isPresent = await rights.isPresent(arrivalOf(device, sha256, stored.size));
     return isPresent ? finished(sha256, stored.size) : null;
-  }
-
-  async #requireFewUploads(id: string): Promise<void> {
-    const owner = id.slice(0, OWNER_DIGITS);
-    const { engine } = this.#parts;
-    const uploads = await asRefusals(() => engine.listUploads({ owner, limit: FILE_UPLOADS_PER_USER_MAX }));
-    if (uploads.length < FILE_UPLOADS_PER_USER_MAX || uploads.some((upload) => upload.id === id)) return;
-    const detail = `the user has ${FILE_UPLOADS_PER_USER_MAX} unfinished uploads; finish or delete some of them first`;
-    throw new Refusal('too_many_uploads', detail);
   }
 
   #stateOf({ sha256, size, offset, changedMs }: FileUpload): UploadState {
