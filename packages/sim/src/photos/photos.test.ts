@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { runPhotos } from './photo-run.ts';
 
-/** Few, for every day; `npm run files` takes two hundred. */
+/** Few, for every day; `npm run sim -- photos` takes two hundred. */
 const FILES = 5;
 const SIZE = 1_000_000;
 const CUT_AFTER_BYTES = 600_000;
