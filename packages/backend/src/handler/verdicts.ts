@@ -16,3 +16,21 @@ export class Conflict extends Error {
 export class Rejected extends Error {
   override readonly name = 'Rejected';
 }
+
+/**
+ * Lets `instanceof` recognise the errors of another copy of this package: a hook of a Postgres mapping throws those of the installed
+ * one, while the server may run from a bundle with classes of its own.
+ */
+function recogniseBy(mark: symbol, root: typeof Conflict | typeof Rejected): void {
+  Object.defineProperty(root.prototype, mark, { value: true });
+  Object.defineProperty(root, Symbol.hasInstance, {
+    value(this: unknown, error: unknown): boolean {
+      // A class that extends the root inherits this, and has only its own instances.
+      if (this !== root) return Function.prototype[Symbol.hasInstance].call(this as () => void, error);
+      return typeof error === 'object' && error !== null && mark in error;
+    },
+  });
+}
+
+recogniseBy(Symbol.for('tidemark.Conflict'), Conflict);
+recogniseBy(Symbol.for('tidemark.Rejected'), Rejected);

@@ -20,10 +20,12 @@ const MAPPING = {
       ...{ writable: ['body'], devices: { create: true } },
     },
   },
-  writing: { hooks: 'hooks.mjs' },
+  writing: { hooks: 'hooks.ts' },
 };
-const HOOKS = `export const hooks = {
-  'public.notes': async (sql, call) => {
+const HOOKS = `import type { RowCall, TransactionSql } from '@tidemark/postgres';
+
+export const hooks = {
+  'public.notes': async (sql: TransactionSql, call: RowCall & { readonly op: 'create' }): Promise<string> => {
     const [row] = await sql\`INSERT INTO notes (body, author) VALUES (\${call.attributes.body}, \${call.user_id}) RETURNING id::text\`;
     return row.id;
   },
@@ -43,7 +45,7 @@ async function openScene() {
   await postgres.sql.unsafe(`CREATE SCHEMA tidemark; CREATE TABLE tidemark.operations
     (op_id text PRIMARY KEY, object_id text NOT NULL, at timestamptz NOT NULL DEFAULT now())`);
   writeFileSync(join(folder.path, 'map.jsonc'), JSON.stringify(MAPPING));
-  writeFileSync(join(folder.path, 'hooks.mjs'), HOOKS);
+  writeFileSync(join(folder.path, 'hooks.ts'), HOOKS);
   const address = new URL(postgres.url);
   address.port = String(proxy.port);
   const { PATH = '' } = process.env;

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorMessage } from '@tidemark/protocol';
 import type { Mapping } from '../mapping/mapping.ts';
@@ -23,9 +23,18 @@ export async function loadWriteHooks(mapping: Mapping, folder: string): Promise<
 }
 
 async function load(path: string, folder: string): Promise<Readonly<Record<string, unknown>>> {
+  const file = resolve(folder, path);
   try {
-    return (await import(pathToFileURL(resolve(folder, path)).href)) as Readonly<Record<string, unknown>>;
+    return (await importFile(file)) as Readonly<Record<string, unknown>>;
   } catch (error) {
     throw new Error(`${path}: the module cannot be loaded: ${errorMessage(error)}`, { cause: error });
   }
+}
+
+/** Node.js 20 cannot import TypeScript, so it is compiled here. */
+async function importFile(file: string): Promise<unknown> {
+  const url = pathToFileURL(file).href;
+  if (extname(file) !== '.ts') return import(url);
+  const { createJiti } = await import('jiti');
+  return createJiti(url, { fsCache: false }).import(file);
 }

@@ -301,6 +301,22 @@ describe('row writer', () => {
     expect([...(await sql`SELECT title, depot FROM orders`)]).toEqual([{ title: 'by ada', depot: 'north' }]);
   });
 
+  it('[PG-148] a function that returns no id makes nothing, and the error says which and what was expected', async () => {
+    const { sql, write } = await scene({
+      hooks: {
+        'public.orders': async (own) => {
+          const [row] = await own`INSERT INTO orders (title, depot) VALUES ('a', 'north') RETURNING id::int`;
+          return row?.id as string;
+        },
+      },
+    });
+    expect(await refusal(write({ op: 'create' }))).toEqual([
+      'later',
+      'hooks["public.orders"]: expected the id of the object as a text, got number',
+    ]);
+    expect([...(await sql`SELECT id FROM orders`)]).toEqual([]);
+  });
+
   it('[PG-149] a new row gets the id of the device as its key where the database chooses none', async () => {
     const { write } = await scene();
     const id = '5f0c8a7e-0000-4000-8000-00000000000a';

@@ -89,7 +89,9 @@ export class RowWriter {
         return known;
       }
       await unjudged(this.#become(sql, call, groups));
-      const id = await (hook === undefined ? this.#perform(sql, table, call, groups) : hook(sql, call));
+      const id = await (hook === undefined
+        ? this.#perform(sql, table, call, groups)
+        : runHook(hook, sql, { call, table }));
       if (this.#options.role !== undefined) await sql.unsafe('RESET ROLE');
       await unjudged(endOperation(sql, call.op_id, id));
       await this.#announce(sql, table, call, { id, isRepeated: false });
@@ -170,6 +172,17 @@ export class RowWriter {
     const [found] = await run(sql, findStatement(table, row));
     return found;
   }
+}
+
+/** Hooks may be JavaScript, where nobody has checked what they return. */
+async function runHook(
+  hook: WriteHook,
+  sql: TransactionSql,
+  { call, table: { label } }: { readonly call: RowCall; readonly table: WrittenTable },
+): Promise<string> {
+  const id: unknown = await hook(sql, call);
+  if (typeof id === 'string') return id;
+  throw new Error(`hooks["${label}"]: expected the id of the object as a text, got ${id === null ? id : typeof id}`);
 }
 
 function changedMeanwhile(): Conflict {
