@@ -10,6 +10,7 @@ export {
 export { type PhoneOptions, phonePlatform } from './phone-platform.ts';
 export {
   type ExpoNotificationsLike,
+  type ExpoPermissions,
   type ExpoPushOptions,
   type ExpoPushToken,
   expoPushes,

@@ -38,8 +38,9 @@ export function netInfo(library: NetInfoLike): NetworkHints {
 /** Network hints of `expo-network`. */
 export function expoNetwork(library: ExpoNetworkLike): NetworkHints {
   return hintsOf((onState) => {
+    // With a type that it does not know, the library says "not connected" without knowing that either.
     const take = ({ type, isConnected }: ExpoNetworkState) =>
-      onState({ isOnline: isConnected !== false, isMetered: type === 'CELLULAR' });
+      onState({ isOnline: isConnected !== false || type === 'UNKNOWN', isMetered: type === 'CELLULAR' });
     let isOlder = false;
     library.addNetworkStateListener((state) => {
       isOlder = true;

@@ -70,6 +70,9 @@ it('[PHONE-10] the state of the network comes from expo-network, whose first ans
   answer({ type: 'WIFI', isConnected: true });
   await tick();
   expect(later.isOnline()).toBe(false);
+  // What the library says where it could not find out.
+  tell({ type: 'UNKNOWN', isConnected: false });
+  expect([later.isOnline(), later.isMetered?.()]).toEqual([true, false]);
   const failing = expoNetwork({ ...library, getNetworkStateAsync: () => Promise.reject(new Error('no module')) });
   await tick();
   expect(failing.isOnline()).toBe(true);
@@ -163,6 +166,24 @@ it('[PHONE-21] a sync in the background ends when its time is up, also while the
   await device.close();
 });
 
+it('[PHONE-21] a sync in the background during which the user signs out ends as signed out, for every call that waits', async () => {
+  const fixture = await newDeviceFixture();
+  await fixture.tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: {} });
+  const device = await fixture.open();
+  await fixture.finish(device.sync());
+  let isHeld = false;
+  fixture.intercept = ({ path }, _, { signal }) => {
+    if (!path.endsWith('/pull')) return undefined;
+    isHeld = true;
+    return new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+  };
+  const syncs = [syncInBackground(device, { maxMs: 60_000 }), syncInBackground(device, { maxMs: 60_000 })];
+  await expect.poll(() => isHeld).toBe(true);
+  await device.signOut();
+  expect(await Promise.all(syncs)).toEqual(['signed_out', 'signed_out']);
+  await device.close();
+});
+
 it('[PHONE-30] the address is that of Apple or Google, with the sandbox if the app says so, and none without permission', async () => {
   const listeners: ((token: { readonly type: string; readonly data: unknown }) => void)[] = [];
   let granted = true;
@@ -188,6 +209,11 @@ it('[PHONE-30] the address is that of Apple or Google, with the sandbox if the a
   expect(listeners).toEqual([]);
   granted = false;
   expect(await android.current()).toBeNull();
+  const found = [0, 1, 2, 3, 4].map(async (status) => {
+    const getPermissionsAsync = async () => ({ granted: status === 2, ios: { status } });
+    return (await expoPushes({ ...library('ios', 'ab12'), getPermissionsAsync }).current())?.device_pin ?? null;
+  });
+  expect(await Promise.all(found)).toEqual([null, null, 'ab12', 'ab12', 'ab12']);
 });
 
 it('[PHONE-30] the address of Firebase is its own on both systems', async () => {
@@ -333,6 +359,76 @@ it('[PHONE-31] an address that the server refuses, or the system does not give, 
   );
   await tick();
   expect([refused.length, device.calls.length]).toEqual([2, 1]);
+});
+
+it('[PHONE-31] an address that the system does not give at first is asked for again after each sync, until it gives one', async () => {
+  const device = fakeDevice();
+  const answers = [
+    () => Promise.reject(new Error('SERVICE_NOT_AVAILABLE')),
+    () => Promise.reject(new Error('SERVICE_NOT_AVAILABLE')),
+    // Not allowed yet.
+    async () => null,
+    async (): Promise<PushAddress> => ({ device_type: 'android', device_pin: 'token' }),
+  ];
+  let asked = 0;
+  const refused: unknown[] = [];
+  const end = registerForPushes(
+    device,
+    onePush(() => answers[asked++]?.() ?? Promise.reject(new Error('asked too often'))),
+    { onRefused: (error) => refused.push(error) },
+  );
+  const counts: number[] = [];
+  for (const lastSyncedAtMs of [1, 1, 2, 3, 3, 4, 5, 6]) {
+    device.set({ lastSyncedAtMs });
+    await tick();
+    counts.push(asked);
+  }
+  expect([counts, refused.length]).toEqual([[1, 1, 2, 3, 3, 4, 4, 4], 1]);
+  expect(device.calls).toEqual([{ device_type: 'android', device_push_type: null, device_pin: 'token' }]);
+  end();
+});
+
+it('[PHONE-31] an address is sent again when the same user signs in again, also if the session ended during the call', async () => {
+  const device = fakeDevice();
+  const end = registerForPushes(
+    device,
+    onePush(async () => ({ device_type: 'ios', device_pin: 'ab12' })),
+  );
+  await tick();
+  expect(device.calls).toHaveLength(1);
+  device.set({ mode: 'needs_sign_in' });
+  let answer: () => void = () => undefined;
+  device.answer = () => new Promise((resolve) => (answer = resolve));
+  device.set({ mode: 'idle' });
+  expect(device.calls).toHaveLength(2);
+  device.set({ mode: 'needs_sign_in' });
+  answer();
+  await tick();
+  device.set({ mode: 'idle' });
+  expect(device.calls).toHaveLength(3);
+  answer();
+  await tick();
+  device.set({ lastSyncedAtMs: 2 });
+  expect(device.calls).toHaveLength(3);
+  end();
+});
+
+it('[PHONE-31] an address that the system tells by itself replaces the one that was asked for', async () => {
+  const device = fakeDevice();
+  let answer: (address: PushAddress) => void = () => undefined;
+  let change: (address: PushAddress) => void = () => undefined;
+  const end = registerForPushes(device, {
+    current: () => new Promise((resolve) => (answer = resolve)),
+    onChange: (listener) => {
+      change = listener;
+      return () => undefined;
+    },
+  });
+  change({ device_type: 'ios', device_pin: 'new' });
+  answer({ device_type: 'ios', device_pin: 'old' });
+  await tick();
+  expect(device.calls.map(({ device_pin }) => device_pin)).toEqual(['new']);
+  end();
 });
 
 it('[PHONE-32] items of expo-secure-store are read and written with the options of the app', async () => {

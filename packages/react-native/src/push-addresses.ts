@@ -15,9 +15,14 @@ export interface PushAddresses {
 
 /** What `expoPushes` uses of `expo-notifications`. */
 export interface ExpoNotificationsLike {
-  getPermissionsAsync(): Promise<{ readonly granted: boolean }>;
+  getPermissionsAsync(): Promise<ExpoPermissions>;
   getDevicePushTokenAsync(): Promise<ExpoPushToken>;
   addPushTokenListener(listener: (token: ExpoPushToken) => void): { remove(): void };
+}
+
+export interface ExpoPermissions {
+  readonly granted: boolean;
+  readonly ios?: { readonly status: number };
 }
 
 export interface ExpoPushToken {
@@ -28,6 +33,13 @@ export interface ExpoPushToken {
 export interface ExpoPushOptions {
   /** True for builds that Xcode or a development profile signs: Apple gives them addresses of its sandbox. */
   readonly isSandbox?: boolean;
+}
+
+/** Permissions of iOS that are not `granted`, with which messages are shown: quietly, and to an App Clip for some hours. */
+const [IOS_PROVISIONAL, IOS_EPHEMERAL] = [3, 4];
+
+function mayPush({ granted, ios }: ExpoPermissions): boolean {
+  return granted || ios?.status === IOS_PROVISIONAL || ios?.status === IOS_EPHEMERAL;
 }
 
 /** The addresses that Apple and Google give the device. They need no server of Expo. */
@@ -43,7 +55,7 @@ export function expoPushes(
   return {
     // Without permission some versions wait for ever.
     current: async () =>
-      (await notifications.getPermissionsAsync()).granted
+      mayPush(await notifications.getPermissionsAsync())
         ? addressOf(await notifications.getDevicePushTokenAsync())
         : null,
     onChange: (listener) => {

@@ -1,8 +1,9 @@
 import { ClientError, type Device } from '@tidemark/client';
+import { AddressSearch } from './address-search.ts';
 import type { PushAddress, PushAddresses } from './push-addresses.ts';
 
 export interface PushHooks {
-  /** Called when the server refuses the address, or the system gives none. Otherwise the call is repeated after the next sync. */
+  /** Called when the server refuses the address, and the first time the system gives none. Whatever else fails is tried again after the next sync. */
   readonly onRefused?: (error: unknown) => void;
 }
 
@@ -16,15 +17,24 @@ export function registerForPushes(
   hooks: PushHooks = {},
 ): () => void {
   const registration = new Registration(device, hooks);
+  const search = new AddressSearch(addresses, {
+    onFound: (address) => registration.take(address),
+    onFailed: (error) => hooks.onRefused?.(error),
+  });
+  const look = () => search.run(device.status.getSnapshot().lastSyncedAtMs);
   const ends = [
-    addresses.onChange((address) => registration.take(address)),
-    device.status.subscribe(() => registration.run()),
+    addresses.onChange((address) => {
+      search.end();
+      registration.take(address);
+    }),
+    device.status.subscribe(() => {
+      registration.run();
+      look();
+    }),
   ];
-  addresses.current().then(
-    (address) => registration.takeFirst(address),
-    (error: unknown) => hooks.onRefused?.(error),
-  );
+  look();
   return () => {
+    search.end();
     registration.end();
     for (const end of ends) end();
   };
@@ -35,6 +45,8 @@ interface Told {
   readonly clientId: string | null;
   readonly userId: string | null;
   readonly address: PushAddress;
+  /** The server may have forgotten the device between two sessions. */
+  readonly session: number;
 }
 
 class Registration {
@@ -42,6 +54,8 @@ class Registration {
   readonly #hooks: PushHooks;
   #address: PushAddress | null = null;
   #told: Told | null = null;
+  /** Counts the sessions that have ended. */
+  #session = 0;
   /** When the device had last synced before a call that failed: the next one follows the next sync. */
   #failedAfterMs: number | null | undefined;
   #isAsking = false;
@@ -50,11 +64,6 @@ class Registration {
   constructor(device: Pick<Device, 'describe' | 'status'>, hooks: PushHooks) {
     this.#device = device;
     this.#hooks = hooks;
-  }
-
-  /** An address that came meanwhile is newer. */
-  takeFirst(address: PushAddress | null): void {
-    if (address !== null && this.#address === null) this.take(address);
   }
 
   take(address: PushAddress): void {
@@ -72,12 +81,13 @@ class Registration {
     const { mode, clientId, userId, isOnline, lastSyncedAtMs } = this.#device.status.getSnapshot();
     const address = this.#address;
     const isSignedIn = userId !== null && mode !== 'signed_out' && mode !== 'needs_sign_in' && mode !== 'stopped';
+    if (!isSignedIn) this.#session++;
     if (this.#hasEnded || this.#isAsking || address === null || !isSignedIn || !isOnline) return;
-    const told = this.#told;
-    if (told !== null && told.clientId === clientId && told.userId === userId && told.address === address) return;
+    const next: Told = { clientId, userId, address, session: this.#session };
+    if (this.#told !== null && isSame(this.#told, next)) return;
     if (this.#failedAfterMs === lastSyncedAtMs) return;
     this.#isAsking = true;
-    void this.#tell({ clientId, userId, address }, lastSyncedAtMs).finally(() => {
+    void this.#tell(next, lastSyncedAtMs).finally(() => {
       this.#isAsking = false;
       this.run();
     });
@@ -95,6 +105,15 @@ class Registration {
       this.#hooks.onRefused?.(error);
     }
   }
+}
+
+function isSame(left: Told, right: Told): boolean {
+  return (
+    left.clientId === right.clientId &&
+    left.userId === right.userId &&
+    left.address === right.address &&
+    left.session === right.session
+  );
 }
 
 /** The server would say the same again. 401 and 404: the session ends; 429: later. */
