@@ -43,10 +43,14 @@ const measureFrom = (isFirst: boolean) => `
 SELECT max(id) AS last, count(*) AS size, sum(checksum >> 26) AS high, sum(checksum & 67108863) AS low
 FROM (SELECT id, checksum FROM objects WHERE first = ? AND id ${isFirst ? '>=' : '>'} ? ORDER BY id LIMIT ?)`;
 const LOW_SIZE = 2 ** 26;
+/** Not `**`, of which some presets of Babel make `Math.pow`, which takes no BigInt. */
+const MODULUS = BigInt(LOW_SIZE) * BigInt(LOW_SIZE);
 const SET_KEYS = `
 UPDATE objects SET keys = w.value ->> 2 FROM json_each(?) AS w
 WHERE objects.first = w.value ->> 0 AND objects.id = w.value ->> 1`;
 
+/** What SQLite takes for no limit. */
+const NO_LIMIT = -1;
 /** Rows that are read at once, so that a driver need not hold all of them twice. */
 const PAGE = 5_000;
 
@@ -94,7 +98,8 @@ export class ObjectsTable {
   async scan(scan: Scan): Promise<readonly StoredObject[]> {
     const { where, order, values } = scanSql(scan, this.#indexOf(scan));
     const query = `SELECT id, value FROM ${where} ${order} LIMIT ? OFFSET ?`;
-    const rows = await this.#driver.all(query, [...values, scan.limit, scan.skip]);
+    const limit = Number.isFinite(scan.limit) ? scan.limit : NO_LIMIT;
+    const rows = await this.#driver.all(query, [...values, limit, scan.skip]);
     return rows.map(({ id, value }) => [textOfKey(String(id)), parsed(value)]);
   }
 
@@ -112,8 +117,7 @@ export class ObjectsTable {
     const [row] = await this.#driver.all(measureFrom(after === null), [textKey(first), after ?? '', PAGE]);
     if (row === undefined || row.last === null) return null;
     const { last, size, high, low } = row;
-    const modulus = BigInt(LOW_SIZE) ** 2n;
-    const checksum = Number((BigInt(Number(high)) * BigInt(LOW_SIZE) + BigInt(Number(low))) % modulus);
+    const checksum = Number((BigInt(Number(high)) * BigInt(LOW_SIZE) + BigInt(Number(low))) % MODULUS);
     return { last: String(last), size: Number(size), checksum };
   }
 

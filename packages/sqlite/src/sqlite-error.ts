@@ -4,13 +4,17 @@ const FULL =
   'there is no room left to store data on this device: free some space, or delete data of other apps; what was stored before is still there';
 const IN_USE =
   'another process, or another connection of this one, has the database open: one device at a time may use it';
-const DAMAGED = 'the database is damaged: delete its file, sign in again, and the device fetches its data again';
+const DAMAGED =
+  'the database is damaged: delete its file, sign in again, and the device fetches its data again; what was not sent is lost';
+const UNREADABLE =
+  'the file is not a database, or it is encrypted with another key than the one given: without that key, delete the file, sign in again, and the device fetches its data again; what was not sent is lost';
 
 /** Drivers agree on the messages of SQLite, and on nothing else. */
 const REASONS = [
   [/database or disk is full|SQLITE_FULL|ENOSPC|no space left/i, 'storage_full', FULL],
   [/database is locked|SQLITE_BUSY|database table is locked/i, 'store_in_use', IN_USE],
-  [/malformed|not a database|SQLITE_CORRUPT|SQLITE_NOTADB/i, 'store_damaged', DAMAGED],
+  [/not a database|SQLITE_NOTADB/i, 'store_damaged', UNREADABLE],
+  [/malformed|SQLITE_CORRUPT/i, 'store_damaged', DAMAGED],
 ] as const;
 
 /** Turns an error of a driver into one with a code. */

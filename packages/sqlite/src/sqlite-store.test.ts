@@ -215,6 +215,60 @@ it('[SQLITE-4] a database that is in use, damaged, of something else or of a new
   await expect(openAt(file)).rejects.toMatchObject({ message: expect.stringContaining('update the app') });
 });
 
+it('[SQLITE-4] a second store on the connection of another one is refused, and the first one goes on', async () => {
+  const driver = wasmSqlite(new sqlite.Database(await newFile()));
+  const store = await openSqliteStore(driver);
+  // expo-sqlite gives the same connection to whoever opens the same name.
+  await expect(openSqliteStore(driver)).rejects.toMatchObject({ code: 'store_in_use' });
+  await store.commit([object('a', 'one')]);
+  expect((await store.load()).map(({ key }) => key[1])).toEqual(['a']);
+  await store.close();
+});
+
+it('[SQLITE-4] a database with another key, or none, says that the key may be the reason', async () => {
+  const file = await newFile();
+  await writeFile(file, 'what an encrypted database looks like without its key '.repeat(100));
+  await expect(openAt(file)).rejects.toMatchObject({
+    code: 'store_damaged',
+    message: expect.stringContaining('encrypted with another key'),
+  });
+});
+
+it('[SQLITE-3] a store that is closed finishes what it began, call by call, and takes nothing more', async () => {
+  const driver = wasmSqlite(new sqlite.Database(await newFile()));
+  const calls: string[] = [];
+  let running = 0;
+  const slowly = async <T>(name: string, call: () => T): Promise<T> => {
+    running++;
+    calls.push(running > 1 ? `${name} during another call` : name);
+    await new Promise((resolve) => setImmediate(resolve));
+    running--;
+    return call();
+  };
+  const store = await openSqliteStore({
+    execute: (statements) => slowly('execute', () => driver.execute(statements)),
+    run: (statement, values) => slowly('run', () => driver.run(statement, values)),
+    all: (query, values) => slowly('all', () => driver.all(query, values)),
+    close: () => slowly('close', () => driver.close()),
+  });
+  calls.length = 0;
+  const first = store.commit([object('a', 'one')]);
+  const read = store.disk?.read([['Order', 'a']]);
+  const closed = store.close();
+  await expect(store.commit([object('b', 'two')])).rejects.toMatchObject({ code: 'closed' });
+  await Promise.all([first, closed]);
+  expect([await read, calls]).toEqual([['one'], ['execute', 'run', 'execute', 'all', 'close']]);
+});
+
+it('[DISK-2] a scan without a limit gives everything behind what it leaves out', async () => {
+  const store = await openAt(await newFile());
+  await store.commit([object('a', 'one'), object('b', 'two'), object('c', 'three')]);
+  const order = { first: 'Order', path: null, range: null, isDescending: false, after: null };
+  const found = await store.disk?.scan({ ...order, skip: 1, limit: Number.POSITIVE_INFINITY });
+  expect(found?.map(([id]) => id)).toEqual(['b', 'c']);
+  await store.close();
+});
+
 /** The tables as version 1 made them. */
 const VERSION_1 = `
 CREATE TABLE rows (

@@ -73,6 +73,8 @@ class SqliteStore implements LocalStore {
   /** Whether deleted bytes are still in the log that must not be. */
   #mustScrub = false;
   #isClosed = false;
+  /** True: another store has the connection. */
+  #isShared = false;
 
   constructor(driver: SqliteDriver) {
     this.#driver = driver;
@@ -84,13 +86,16 @@ class SqliteStore implements LocalStore {
     try {
       await this.#work(() => this.#open());
     } catch (error) {
-      // Nobody could close it otherwise, and it would stay locked.
-      await this.close().catch(() => undefined);
+      // Nobody could close it otherwise, and it would stay locked. A connection of another store stays as it is.
+      if (!this.#isShared) await this.close().catch(() => undefined);
       throw error;
     }
   }
 
   async #open(): Promise<void> {
+    const [mode] = await this.#driver.all('PRAGMA locking_mode', []);
+    this.#isShared = mode?.locking_mode === 'exclusive';
+    if (this.#isShared) throw new ClientError('store_in_use', SHARED);
     await this.#driver.execute(OPENING);
     const version = await this.#number('PRAGMA user_version', 'user_version');
     const owner = await this.#number('PRAGMA application_id', 'application_id');
@@ -184,10 +189,11 @@ class SqliteStore implements LocalStore {
     this.#mustScrub = busy !== 0;
   }
 
+  /** Waits for the work before it: libraries close a connection under a statement that still runs. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.#driver.close();
+    await this.#turns.take(async () => this.#driver.close());
   }
 
   /** A flush also makes durable what was committed without one before it. */
@@ -224,8 +230,8 @@ class SqliteStore implements LocalStore {
 
   /** Nothing sees a part of the work of another. */
   #work<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) return Promise.reject(new ClientError('closed', 'the store is closed'));
     return this.#turns.take(async () => {
-      if (this.#isClosed) throw new ClientError('closed', 'the store is closed');
       try {
         return await work();
       } catch (error) {
@@ -264,6 +270,8 @@ function otherRow({ name, part, key, value }: Readonly<Record<string, unknown>>)
   return { table: name as Table, key: pair, value: JSON.parse(String(value)) as LocalRow['value'] };
 }
 
+const SHARED =
+  'another store has this connection already: open the device once, in a module of its own; in development, reload the app after a change of that module';
 const FOREIGN = 'the database has tables of something else: give the store a file of its own';
 
 function newer(version: number): string {
