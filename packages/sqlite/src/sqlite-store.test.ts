@@ -238,7 +238,7 @@ it('[SQLITE-3] a store that is closed finishes what it began, call by call, and 
   const driver = wasmSqlite(new sqlite.Database(await newFile()));
   const calls: string[] = [];
   let running = 0;
-  const slowly = async <T>(name: string, call: () => T): Promise<T> => {
+  const slowly = async <T>(name: string, call: () => Promise<T> | T): Promise<T> => {
     running++;
     calls.push(running > 1 ? `${name} during another call` : name);
     await new Promise((resolve) => setImmediate(resolve));
