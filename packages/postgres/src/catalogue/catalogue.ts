@@ -16,6 +16,8 @@ export interface CatalogueTable {
   /** Schema and name with a dot between them, as a mapping names it. */
   readonly label: string;
   readonly kind: 'table' | 'partitioned' | 'partition' | 'view';
+  /** False: its changes are not in the log, so nobody can be sent them. */
+  readonly isLogged: boolean;
   /** What the statistics say; null: nobody has counted yet. */
   readonly estimatedRows: number | null;
   readonly identity: 'default' | 'nothing' | 'full' | 'index';

@@ -26,6 +26,7 @@ interface TableRow {
   readonly name: string;
   readonly kind: string;
   readonly is_partition: boolean;
+  readonly is_logged: boolean;
   readonly rows: number;
   readonly identity: keyof typeof IDENTITIES;
   readonly has_row_security: boolean;
@@ -42,7 +43,7 @@ interface IndexRow extends UniqueIndex {
 async function readTables(sql: Sql): Promise<readonly TableRow[]> {
   return sql<TableRow>`
     SELECT c.oid::int8::text AS id, n.nspname AS schema, c.relname AS name, c.relkind AS kind, c.relispartition AS is_partition,
-      c.reltuples::float8 AS rows, c.relreplident AS identity, c.relrowsecurity AS has_row_security,
+      c.relpersistence = 'p' AS is_logged, c.reltuples::float8 AS rows, c.relreplident AS identity, c.relrowsecurity AS has_row_security,
       coalesce((SELECT json_agg(json_build_object(
           'name', a.attname, 'typeId', a.atttypid::int8, 'typeModifier', a.atttypmod,
           'typeName', format_type(a.atttypid, a.atttypmod), 'bareTypeName', format_type(a.atttypid, -1), 'isNullable', NOT a.attnotnull,
@@ -65,7 +66,7 @@ async function readTables(sql: Sql): Promise<readonly TableRow[]> {
         FROM pg_constraint f JOIN pg_class pc ON pc.oid = f.confrelid JOIN pg_namespace pn ON pn.oid = pc.relnamespace
         WHERE f.conrelid = c.oid AND f.contype = 'f'), '[]') AS foreign_keys
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence = 'p'
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
       AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
     ORDER BY n.nspname, c.relname`;
 }
@@ -79,6 +80,7 @@ function tableOf(row: TableRow): CatalogueTable {
     name: row.name,
     label: `${row.schema}.${row.name}`,
     kind: row.is_partition ? 'partition' : (KINDS[row.kind] ?? 'view'),
+    isLogged: row.is_logged,
     estimatedRows: row.rows < 0 ? null : row.rows,
     identity,
     identityColumns: identityColumns(row, identity, primaryKey),

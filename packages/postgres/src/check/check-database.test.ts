@@ -219,6 +219,21 @@ describe('checking a database before it is connected', () => {
     expect((await check(address)).filter(({ level }) => level === 'error')).toEqual([]);
   });
 
+  it('[PG-40] an unlogged table, which no publication can have, is found together with all that it needs', async () => {
+    const { database, address } = await open('CREATE UNLOGGED TABLE field.log (id int PRIMARY KEY, text text)');
+    const mapping = { tables: { 'field.log': { source: 'log', owner: 'shared' } } };
+    const found = await check(address, mapping);
+    expect(found.filter(({ code }) => code === 'mapping')).toEqual([
+      {
+        ...{ code: 'mapping', level: 'error' },
+        message: 'map.jsonc: tables["field.log"]: the table is unlogged: Postgres sends changes of logged tables only',
+        sql: ['ALTER TABLE "field"."log" SET LOGGED'],
+      },
+    ]);
+    await mend(database, found);
+    expect((await check(address, mapping)).filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
   it('[PG-40] a key that is not the primary key needs an identity by its index', async () => {
     const { database, address } = await openMended('ALTER TABLE field.lines ADD number text NOT NULL UNIQUE');
     const tables = { ...MAPPING.tables, 'field.lines': { source: 'lines', key: ['number'], owner: 'shared' } };

@@ -19,6 +19,7 @@ describe('a first mapping', () => {
       CREATE TABLE lines (id int PRIMARY KEY, order_id int REFERENCES orders, item text);
       CREATE TABLE crews (depot text, login text, PRIMARY KEY (depot, login));
       CREATE TABLE log (text text);
+      CREATE UNLOGGED TABLE visits (id int PRIMARY KEY);
       CREATE TABLE "two\nlines // */" (id int PRIMARY KEY);
       CREATE SCHEMA other; CREATE TABLE other.orders (id int PRIMARY KEY, note text)`);
     const catalogue = await readCatalogue(sql);
@@ -84,6 +85,7 @@ describe('a first mapping', () => {
     expect(text).toContain(
       '// public.log has no primary key: give it one, or map it with the columns of a unique index as "key".',
     );
+    expect(text).toContain('// public.visits is unlogged: Postgres sends changes of logged tables only');
     expect(() => parseMapping(text, 'map.jsonc')).toThrow(MappingError);
     const decided = parseMapping(text.replaceAll('"choose"', '"shared"'), 'map.jsonc');
     expect(buildPlan(decided, catalogue, 'map.jsonc').tables.length).toBe(4);

@@ -12,7 +12,8 @@ const LOOKS_LIKE_SECRET = /passw|pwd|secret|token|hash|salt/i;
  * show the rows to everybody. Columns that look like secrets are left out.
  */
 export function writeMapping({ tables }: Catalogue): string {
-  const mapped = tables.filter(({ kind }) => kind === 'table' || kind === 'partitioned');
+  const found = tables.filter(({ kind }) => kind === 'table' || kind === 'partitioned');
+  const mapped = found.filter(({ isLogged }) => isLogged);
   const usable = mapped.filter(({ primaryKey }) => primaryKey.length > 0);
   const joins = usable.filter(isJoinTable);
   const sources = sourceNames(usable);
@@ -31,6 +32,12 @@ export function writeMapping({ tables }: Catalogue): string {
       .map(
         ({ label }) =>
           `    // ${comment(label)} has no primary key: give it one, or map it with the columns of a unique index as "key".`,
+      ),
+    ...found
+      .filter(({ isLogged }) => !isLogged)
+      .map(
+        ({ label }) =>
+          `    // ${comment(label)} is unlogged: Postgres sends changes of logged tables only (ALTER TABLE … SET LOGGED).`,
       ),
     '  },',
     '  // Rows that make a user a member of a group, such as { "public.crews": { "user": "login", "group": "depot" } }.',

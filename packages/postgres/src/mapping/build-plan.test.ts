@@ -61,6 +61,7 @@ describe('a mapping joined with the catalogue', () => {
       name: 'line_notes',
       label: 'public.line_notes',
       kind: 'table',
+      isLogged: true,
       estimatedRows: null,
       identity: 'default',
       identityColumns: ['id'],

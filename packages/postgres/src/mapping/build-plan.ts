@@ -1,6 +1,7 @@
 import { didYouMean } from '@tidemark/protocol';
 import type { Catalogue, CatalogueColumn, CatalogueTable } from '../catalogue/catalogue.ts';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
+import { existing, fittingTable } from './fitting-table.ts';
 import type { Mapping, TableMapping, UsersMapping } from './mapping.ts';
 import { type MappingProblem, MappingProblems } from './mapping-problems.ts';
 import type {
@@ -226,9 +227,16 @@ class Planner {
       return null;
     }
     const problem = KIND_PROBLEMS[table.kind];
-    if (problem === undefined) return table;
+    if (problem === undefined) return this.#logged(table, path);
     this.#problems.add(path, problem);
     return null;
+  }
+
+  #logged(table: CatalogueTable, path: Path): CatalogueTable {
+    const sql = [`ALTER TABLE ${quoteTable(table)} SET LOGGED`];
+    if (!table.isLogged)
+      this.#problems.add(path, 'the table is unlogged: Postgres sends changes of logged tables only', sql);
+    return table;
   }
 
   #hintForSchema(name: string): string {
@@ -266,35 +274,6 @@ function addKeySql(table: CatalogueTable): string {
   if (index !== undefined) return `${alter} PRIMARY KEY (${index.columns.map(quoteIdentifier).join(', ')})`;
   const name = ['id', 'row_id', 'tidemark_row_id'].find((one) => column(one) === undefined) ?? 'id';
   return `${alter} COLUMN ${quoteIdentifier(name)} bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY`;
-}
-
-/** Without the columns that the table does not have. */
-function fittingTable(table: TablePlan): TablePlan {
-  const { key, attributes: all, owner, writing } = table;
-  const attributes = existing(all);
-  const fitting = (names: readonly string[]) => names.filter((name) => attributes.some((one) => one.name === name));
-  return {
-    ...table,
-    key: existing(key),
-    attributes,
-    owner: fittingOwner(owner),
-    writing: writing && {
-      ...writing,
-      columns: fitting(writing.columns),
-      createColumns: writing.createColumns && fitting(writing.createColumns),
-    },
-  };
-}
-
-function fittingOwner(owner: OwnerPlan): OwnerPlan {
-  if (owner.kind === 'shared') return owner;
-  if (owner.kind === 'through') return { ...owner, columns: existing(owner.columns) };
-  return existing([owner.column]).length === 0 ? { kind: 'shared' } : owner;
-}
-
-/** A column that the table does not have has no type. */
-function existing<C extends ColumnPlan>(columns: readonly C[]): readonly C[] {
-  return columns.filter(({ typeId }) => typeId !== 0);
 }
 
 function planned(
