@@ -39,9 +39,22 @@ const KEY = /^[0-9a-f]{64}$/;
  * Returns a key of 256 bits as 64 hexadecimal digits, such as SQLCipher takes, and makes it at the first call. An item that is no key is
  * refused and not replaced, because the data that it protects would be lost.
  */
-export async function secureKey(
+export function secureKey(
   items: SecureItems,
   { randomBytes, name = 'tidemark.key' }: SecureKeyOptions,
+): Promise<string> {
+  const key = lastKey.then(() => storedOrNewKey(items, randomBytes, name));
+  lastKey = key.catch(() => undefined);
+  return key;
+}
+
+/** One call after the other: of two that find no key, the second would replace that of the first. */
+let lastKey: Promise<unknown> = Promise.resolve();
+
+async function storedOrNewKey(
+  items: SecureItems,
+  randomBytes: SecureKeyOptions['randomBytes'],
+  name: string,
 ): Promise<string> {
   const stored = await items.get(name);
   if (stored !== null && KEY.test(stored)) return stored;

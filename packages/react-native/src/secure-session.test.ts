@@ -169,3 +169,25 @@ it('[PHONE-45] a key is made once, and an item that is no key is never replaced'
   const forgetful = Object.assign(new MemoryItems(), { set: async () => undefined });
   await expect(secureKey(forgetful, { randomBytes })).rejects.toThrow('not kept');
 });
+
+it('[PHONE-45] calls at the same time get the same key, and it is the one that is kept', async () => {
+  const items = new MemoryItems();
+  const options = { randomBytes, name: 'together' };
+  const [one, two] = await Promise.all([secureKey(items, options), secureKey(items, options)]);
+  expect([two, items.items.get('together')]).toEqual([one, one]);
+});
+
+it('[PHONE-46] an item stays below 2,048 bytes: of ended sessions that do not fit, the oldest are forgotten', async () => {
+  const [store, items] = [lastingStore(), new MemoryItems()];
+  const session = { token: 't'.repeat(53), userId: 'ü'.repeat(127), about: 'x'.repeat(300) };
+  const ended = Array.from({ length: 10 }, (_, at) => ({ token: `${at}`.repeat(53), clientId: 'c'.repeat(150) }));
+  const revocations = { table: 'facts', key: ['', 'revocations'], value: ended } as const;
+  await wrapped(store, items).commit([{ ...SESSION, value: session }, revocations]);
+  const [item = ''] = items.items.values();
+  expect(Buffer.byteLength(item)).toBeLessThan(2_048);
+  const rows = await wrapped(store, items).load();
+  const found = (name: string) => rows.find(({ key }) => key[1] === name)?.value;
+  const left = found('revocations') as typeof ended;
+  expect([found('session'), left.at(-1), left]).toEqual([session, ended.at(-1), ended.slice(-left.length)]);
+  expect(left.length).toBeGreaterThan(3);
+});

@@ -1,5 +1,5 @@
 import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '@tidemark/client';
-import { parseMembers } from '@tidemark/protocol';
+import { parseMembers, utf8Bytes } from '@tidemark/protocol';
 import { hexOf, type SecureItems } from './secure-items.ts';
 
 export interface SecureSessionOptions {
@@ -14,6 +14,8 @@ const SECRET_FACTS: ReadonlySet<string> = new Set(['session', 'revocations']);
 /** The fact that says which item holds them. */
 const POINTER = 'secure_session';
 const STAMP_BYTES = 16;
+/** Bytes of an item. Some keychains refuse larger values. */
+const ITEM_BYTES_MAX = 2_000;
 
 type Secrets = Readonly<Record<string, LocalWrite['value']>>;
 
@@ -89,7 +91,7 @@ class SecureSession {
     const old = this.#pointer;
     const pointer = { slot: old === null ? 0 : 1 - old.slot, stamp: hexOf(this.#options.randomBytes(STAMP_BYTES)) };
     const isEmpty = Object.keys(secrets).length === 0;
-    if (!isEmpty) await this.#items.set(this.#nameOf(pointer.slot), JSON.stringify({ stamp: pointer.stamp, secrets }));
+    if (!isEmpty) await this.#items.set(this.#nameOf(pointer.slot), itemOf(pointer.stamp, secrets));
     const pointing: LocalWrite = {
       ...factOf(POINTER),
       ...(isEmpty ? {} : { value: { ...pointer } }),
@@ -129,6 +131,17 @@ class SecureSession {
 
   #nameOf(slot: number): string {
     return `${this.#options.name ?? 'tidemark.session'}.${slot}`;
+  }
+}
+
+/** Leaves out the oldest ended sessions that do not fit: their tokens expire by themselves. */
+function itemOf(stamp: string, { revocations, ...others }: Secrets): string {
+  const left = Array.isArray(revocations) ? [...revocations] : [];
+  for (;;) {
+    const secrets = left.length === 0 ? others : { ...others, revocations: left };
+    const item = JSON.stringify({ stamp, secrets });
+    if (left.length === 0 || utf8Bytes(item) <= ITEM_BYTES_MAX) return item;
+    left.shift();
   }
 }
 
