@@ -13,5 +13,7 @@ defineTask(TASK, async () => {
   return ended === 'failed' ? BackgroundTaskResult.Failed : BackgroundTaskResult.Success;
 });
 
+const EVERY_MINUTES = 60;
+
 // A simulator has no tasks in the background; the app works without them.
-registerTaskAsync(TASK).catch((error: unknown) => console.warn('There is no sync in the background:', error));
+registerTaskAsync(TASK, { minimumInterval: EVERY_MINUTES }).catch((error: unknown) => console.warn('There is no sync in the background:', error));

@@ -1,4 +1,4 @@
-import { type FileDirectory, openDevice } from '@tidemark/client';
+import { ClientError, type FileDirectory, openDevice } from '@tidemark/client';
 import {
   expoNetwork,
   expoSecureItems,
@@ -12,9 +12,11 @@ import { getRandomBytes } from 'expo-crypto';
 import { Directory, File, Paths } from 'expo-file-system';
 import * as Network from 'expo-network';
 import * as SecureStore from 'expo-secure-store';
-import { openDatabaseAsync } from 'expo-sqlite';
+import { deleteDatabaseAsync, openDatabaseAsync } from 'expo-sqlite';
 import { AppState, Platform } from 'react-native';
 import type { Part } from './types';
+
+const DATABASE = 'tidemark.db';
 
 /** One for the app, its screens and its background task. */
 export const device = open();
@@ -23,9 +25,12 @@ async function open() {
   // The task in the background reads them while the phone is locked.
   const items = expoSecureItems(SecureStore, { keychainAccessible: SecureStore.AFTER_FIRST_UNLOCK });
   const key = await secureKey(items, { randomBytes: getRandomBytes });
-  const database = await openDatabaseAsync('tidemark.db');
-  await database.execAsync(`PRAGMA key = "x'${key}'"`);
-  const store = await openSqliteStore(expoSqlite(database), { files: photoDirectory() });
+  const store = await openStore(key).catch(async (error: unknown) => {
+    if (!(error instanceof ClientError) || error.code !== 'store_damaged') throw error;
+    // Nobody can read it any more, for example after it was restored on a phone without its key. The server has all that was sent.
+    await deleteDatabaseAsync(DATABASE);
+    return openStore(key);
+  });
   const opened = await openDevice({
     url: process.env.EXPO_PUBLIC_TIDEMARK_URL ?? 'http://127.0.0.1:9292',
     store: secureSession(store, items, { randomBytes: getRandomBytes }),
@@ -38,6 +43,12 @@ async function open() {
   opened.source<Part>('Part', { indexes: ['name'] });
   followAppState(opened, AppState);
   return opened;
+}
+
+async function openStore(key: string) {
+  const database = await openDatabaseAsync(DATABASE);
+  await database.execAsync(`PRAGMA key = "x'${key}'"`);
+  return openSqliteStore(expoSqlite(database), { files: photoDirectory() });
 }
 
 /** Photos, in files of the app: those that were not sent, and those that were fetched. */

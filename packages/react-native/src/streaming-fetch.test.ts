@@ -187,6 +187,27 @@ it('[PHONE-3] a connection that fails rejects, before the answer and in the midd
   const reader = texts[Symbol.asyncIterator]();
   expect(await reader.next()).toEqual({ done: false, value: 'one\n' });
   await expect(reader.next()).rejects.toThrow('the connection failed');
+  const slow = open();
+  slow.xhr.ontimeout?.();
+  await expect(slow.response).rejects.toThrow('the connection failed');
+});
+
+it('[PHONE-3] a signal that is aborted after the end of a stream does not reach its request', async () => {
+  const controller = new AbortController();
+  const { xhr, response } = open({ signal: controller.signal });
+  xhr.begin(200);
+  await response;
+  xhr.end();
+  controller.abort();
+  expect(xhr.isAborted).toBe(false);
+});
+
+it('[PHONE-4] a snapshot is a stream as well as events are', async () => {
+  const { xhr, response } = open({ headers: { accept: 'application/x-ndjson' } });
+  xhr.begin(200);
+  xhr.give('{}\n');
+  xhr.end();
+  expect(await (await response).text()).toBe('{}\n');
 });
 
 it('[PHONE-3] an aborted request rejects with the reason and is ended, before it is sent, before the answer and in the middle of it', async () => {
