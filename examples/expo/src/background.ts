@@ -16,4 +16,6 @@ defineTask(TASK, async () => {
 const EVERY_MINUTES = 60;
 
 // A simulator has no tasks in the background; the app works without them.
-registerTaskAsync(TASK, { minimumInterval: EVERY_MINUTES }).catch((error: unknown) => console.warn('There is no sync in the background:', error));
+registerTaskAsync(TASK, { minimumInterval: EVERY_MINUTES }).catch((error: unknown) =>
+  console.warn('There is no sync in the background:', error),
+);

@@ -1,4 +1,4 @@
-import { ClientError, type DeviceAttributes, type DeviceStatus, openDevice } from '@tidemark/client';
+import { ClientError, type Device, type DeviceAttributes, type DeviceStatus, openDevice } from '@tidemark/client';
 import { newDeviceFixture } from '@tidemark/testing';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -46,6 +46,13 @@ it('[PHONE-10] the state of the network comes from NetInfo, and only changes are
   end();
   tell({ type: 'none', isConnected: false });
   expect([seen.length, state()]).toEqual([3, [false, false]]);
+  // A function that listens twice stays when one of the two ends.
+  let calls = 0;
+  const listener = () => calls++;
+  hints.onChange(listener);
+  hints.onChange(listener)();
+  tell({ type: 'wifi', isConnected: true });
+  expect(calls).toBe(1);
 });
 
 it('[PHONE-10] the state of the network comes from expo-network, whose first answer does not replace a newer state', async () => {
@@ -121,12 +128,14 @@ it('[PHONE-20] a device syncs when the app comes to the front, and only then', a
     },
   };
   const end = followAppState(device, appState);
-  const counts = ['active', 'inactive', 'background', 'active', 'active', 'background', 'active'].map((state) => {
-    change(state);
-    return syncs;
-  });
+  const counts = ['active', 'inactive', 'background', 'active', 'active', 'background', 'inactive', 'active'].map(
+    (state) => {
+      change(state);
+      return syncs;
+    },
+  );
   await tick();
-  expect(counts).toEqual([0, 0, 0, 1, 1, 1, 2]);
+  expect(counts).toEqual([0, 0, 0, 1, 1, 1, 1, 2]);
   end();
   expect(listeners.size).toBe(0);
 });
@@ -164,6 +173,23 @@ it('[PHONE-21] a sync in the background ends when its time is up, also while the
   expect(asked?.aborted).toBe(true);
   expect(await syncInBackground(new Promise(() => undefined), { maxMs: 1 })).toBe('out_of_time');
   await device.close();
+});
+
+it('[PHONE-21] a sync in the background leaves no timer behind', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const device = { sync: async () => undefined } as unknown as Device;
+  expect(await syncInBackground(device, { maxMs: 60_000 })).toBe('synced');
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('[PHONE-21] a sync in the background without a valid session ends as signed out, and any other refusal as failed', async () => {
+  const codes = ['sign_in_required', 'signed_out', 'offline', 'closed'];
+  const ends = codes.map((code) => {
+    const device = { sync: () => Promise.reject(new ClientError(code, code)) } as unknown as Device;
+    return syncInBackground(device, { maxMs: 60_000 });
+  });
+  expect(await Promise.all(ends)).toEqual(['signed_out', 'signed_out', 'failed', 'failed']);
 });
 
 it('[PHONE-21] a sync in the background during which the user signs out ends as signed out, for every call that waits', async () => {
@@ -413,6 +439,22 @@ it('[PHONE-31] an address is sent again when the same user signs in again, also 
   end();
 });
 
+it('[PHONE-31] an address is sent again after the next sync if the server has too much to do', async () => {
+  const device = fakeDevice();
+  const refused: unknown[] = [];
+  device.answer = () => Promise.reject(new ClientError('rate_limited', 'later', { status: 429 }));
+  const end = registerForPushes(
+    device,
+    onePush(async () => ({ device_type: 'ios', device_pin: 'ab12' })),
+    { onRefused: (error) => refused.push(error) },
+  );
+  await tick();
+  device.set({ lastSyncedAtMs: 2 });
+  await tick();
+  expect([device.calls.length, refused]).toEqual([2, []]);
+  end();
+});
+
 it('[PHONE-31] an address that the system tells by itself replaces the one that was asked for', async () => {
   const device = fakeDevice();
   let answer: (address: PushAddress) => void = () => undefined;
@@ -424,10 +466,14 @@ it('[PHONE-31] an address that the system tells by itself replaces the one that 
       return () => undefined;
     },
   });
+  device.answer = () => Promise.reject(new ClientError('unreachable', 'no answer'));
   change({ device_type: 'ios', device_pin: 'new' });
   answer({ device_type: 'ios', device_pin: 'old' });
   await tick();
   expect(device.calls.map(({ device_pin }) => device_pin)).toEqual(['new']);
+  // Sent at once, although the call before it failed.
+  change({ device_type: 'ios', device_pin: 'newer' });
+  expect(device.calls.map(({ device_pin }) => device_pin)).toEqual(['new', 'newer']);
   end();
 });
 

@@ -64,8 +64,9 @@ it('[PHONE-51] the samples of the guide work, from opening the device to a sync 
 
   const tasks = new Map<string, () => Promise<unknown>>();
   const TaskManager = { defineTask: (name: string, task: () => Promise<unknown>) => tasks.set(name, task) };
-  const BackgroundTask = { registerTaskAsync: async (name: string, options: object) =>
-    expect([tasks.has(name), options]).toEqual([true, { minimumInterval: 60 }]),
+  const BackgroundTask = {
+    registerTaskAsync: async (name: string, options: object) =>
+      expect([tasks.has(name), options]).toEqual([true, { minimumInterval: 60 }]),
   };
   const BackgroundTaskResult = { Success: 'success', Failed: 'failed' };
   const background = { ...reactNative, TaskManager, BackgroundTask, BackgroundTaskResult, device };

@@ -1,4 +1,4 @@
-import { type LocalStore, memoryStore, openDevice } from '@tidemark/client';
+import { type DiskPart, type FileDirectory, type LocalStore, memoryStore, openDevice } from '@tidemark/client';
 import { localStoreContract, newDeviceFixture } from '@tidemark/testing';
 import { expect, it } from 'vitest';
 import { type SecureItems, secureKey } from './secure-items.ts';
@@ -142,6 +142,26 @@ it('[PHONE-43] the first rows of a store have the session, too', async () => {
   const first: unknown[] = [];
   await wrapped({ ...inner, load }, items).load((rows) => first.push(...rows));
   expect(first).toEqual([{ ...SESSION, value: { token: 'first' } }]);
+});
+
+it('[PHONE-40] session and ended sessions are written apart, and both are there when sources stay on the disk and when files are kept', async () => {
+  const [inner, items] = [lastingStore(), new MemoryItems()];
+  const loaded: (readonly string[])[] = [];
+  const disk = {
+    load: (sources: readonly string[]) => {
+      loaded.push(sources);
+      return inner.load();
+    },
+  } as unknown as DiskPart;
+  const files = {} as FileDirectory;
+  const open = () => wrapped({ ...inner, disk, files: async () => files }, items);
+  const store = open();
+  const ended = { table: 'facts', key: ['', 'revocations'], value: [{ token: 'ended' }] } as const;
+  await store.commit([{ ...SESSION, value: { token: 'first' } }]);
+  await store.commit([ended]);
+  const rows = await open().disk?.load(['Order']);
+  expect([rows, loaded]).toEqual([[{ ...SESSION, value: { token: 'first' } }, ended], [['Order']]]);
+  expect(await open().files?.()).toBe(files);
 });
 
 it('[PHONE-44] a locked keychain is an error of the store, and nothing is changed', async () => {
