@@ -3,7 +3,13 @@ import type { Device, FileReference, LocalStore } from '@tidemark/client';
 import { Refusal } from '@tidemark/protocol';
 import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { FILE_PIECE_BYTES, FILE_SEND_BYTES_FIRST } from '../limits.ts';
+import {
+  FILE_MISSING_ATTEMPTS_MAX,
+  FILE_PIECE_BYTES,
+  FILE_SEND_BYTES_FIRST,
+  PAUSE_MS_FIRST,
+  PAUSE_MS_MAX,
+} from '../limits.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 
 let fixture: DeviceFixture;
@@ -177,15 +183,17 @@ describe('sending', () => {
     await fixture.finish(again.close());
   });
 
-  it('[FILES-81] an upload whose connection breaks again and again arrives, and nothing is sent twice', async () => {
+  it('[FILES-81] an upload whose connection breaks again and again arrives, and nothing is sent twice; as it advances, its pauses stay short', async () => {
     const device = await fixture.open();
     const bytes = bytesOf(2 * FILE_PIECE_BYTES + 9);
-    let taken = 0;
+    let [taken, breaks] = [0, 0];
+    const startMs = fixture.platform.nowMs();
     fixture.intercept = ({ method, path }, _go, init) => {
       if (method !== 'PATCH' || !(init.body instanceof Uint8Array)) return undefined;
       // The server gets a part of what was sent, and the answer is lost.
       const body = init.body.subarray(0, 20_000);
       taken += body.length;
+      breaks++;
       return fixture.sync
         .fetch(`http://tidemark.test/sync/v1${path}`, { ...init, body })
         .then(() => Promise.reject(new TypeError('the connection broke')));
@@ -193,6 +201,7 @@ describe('sending', () => {
     const film = await device.files.add(bytes);
     await fixture.platform.until(isAt(device, film, 'uploaded'));
     expect([[...fixture.sync.files.stored.keys()], taken]).toEqual([[hashOf(bytes)], bytes.length]);
+    expect(fixture.platform.nowMs() - startMs).toBeLessThanOrEqual(breaks * PAUSE_MS_FIRST);
     await fixture.finish(device.close());
   });
 
@@ -235,6 +244,26 @@ describe('sending', () => {
     }
     await fixture.platform.until(() => device.files.waiting.getSnapshot().length === 0);
     expect([most, sizes().length]).toEqual([3, 6]);
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-82] the files that wait longest are sent first', async () => {
+    const device = await fixture.open();
+    fixture.platform.setOnline(false);
+    const added: string[] = [];
+    for (let count = 1; count <= 6; count++) {
+      added.push((await device.files.add(bytesOf(count))).$file.sha256);
+      await fixture.platform.advance(1_000);
+    }
+    const sent: string[] = [];
+    fixture.intercept = ({ method, path }, _go, init) => {
+      if (method !== 'PATCH') return undefined;
+      sent.push(path.slice(-64));
+      return fixture.platform.hang(init);
+    };
+    fixture.platform.setOnline(true);
+    await fixture.platform.until(() => sent.length === 3);
+    expect(sent.sort()).toEqual(added.slice(0, 3).sort());
     await fixture.finish(device.close());
   });
 
@@ -415,6 +444,20 @@ describe('fetching', () => {
     expect(stateOf(device, reference)).toMatchObject({ status: 'failed', error: { code: 'file_not_found' } });
     serve(bytes);
     await fixture.platform.until(isAt(device, reference, 'uploaded'));
+    await fixture.finish(device.close());
+  });
+
+  it('[FILES-84] a file that never arrives is asked for so many times, and then again when the app wants it', async () => {
+    const device = await fixture.open();
+    const reference = serve(bytesOf(9));
+    fixture.sync.files.stored.clear();
+    const asked = () => fixture.sync.count(`/files/${reference.sha256}`);
+    await expect(fixture.finish(device.files.blob(reference))).rejects.toMatchObject({ code: 'file_not_found' });
+    await fixture.platform.until(() => asked() === FILE_MISSING_ATTEMPTS_MAX);
+    await fixture.platform.advance(3 * PAUSE_MS_MAX);
+    expect(asked()).toBe(FILE_MISSING_ATTEMPTS_MAX);
+    await expect(fixture.finish(device.files.blob(reference))).rejects.toMatchObject({ code: 'file_not_found' });
+    expect(asked()).toBe(FILE_MISSING_ATTEMPTS_MAX + 1);
     await fixture.finish(device.close());
   });
 

@@ -212,6 +212,18 @@ it('[FILES-18] a file that is sent, or referred to, when its removal has been de
   expect(await tidemark.files.begin({ sha256: hash('photo'), size: SIZE, by: BACKEND })).toBe('needed');
 });
 
+it('[FILES-17] whoever has sent a file that was removed gets the quota back, also if an object refers to the file again at once', async () => {
+  const { store, clock, bytes, send, refer, collect } = await scene();
+  await send('photo', { kind: 'user', login: 'ada' });
+  clock.advance(GRACE_MS);
+  bytes.onAnswer = async () => void (await refer('photo'));
+  await collect();
+  await collect();
+  const [usage] = await store.listEntries({ kind: 'file_usage', prefix: ['ada'], limit: 1 });
+  expect(JSON.parse(usage?.value ?? '{}')).toMatchObject({ files: 0, bytes: 0 });
+  expect(await store.listEntries({ kind: 'file_sender', prefix: [hash('photo')], limit: 1 })).toEqual([]);
+});
+
 it('[FILES-18] a commit that was under way while its claim was taken for idle claims again', async () => {
   const { tidemark, store, clock, bytes, send, refer, forget, collect } = await scene();
   await send('photo');
@@ -264,6 +276,7 @@ it('[FILES-19] bytes of which nothing is known go after the grace period, and th
   await refer('photo');
   expect(await collect()).toEqual(NOTHING);
   expect(await tidemark.files.find(hash('photo'))).toMatchObject({ is_stored: true, senders: [] });
+  expect(await tidemark.files.usage()).toMatchObject({ files: 1, bytes: SIZE, missing: 0 });
   clock.advance(GRACE_MS);
   expect(await collect()).toEqual(ONE_FILE);
   expect([...bytes.files.keys()]).toEqual([hash('photo')]);

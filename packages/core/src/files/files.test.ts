@@ -175,6 +175,18 @@ describe('who may read a file', () => {
     expect(await mayRead('bob', 'photo')).toBe(true);
   });
 
+  it('[FILES-9] what a user had written who was deleted since does not keep the backend from sharing the file', async () => {
+    const { tidemark, refer, send, write, mayRead } = await scene();
+    await tidemark.users.create({ attributes: { login: 'cid', password: 'long enough' } });
+    await send('photo', by('cid'));
+    await write('bob', { source: 'Job', id: 'j1' }, 'photo');
+    await refer({ source: 'Job', group: 'north', id: 'j2' }, 'photo');
+    expect(await mayRead('ada', 'photo')).toBe(false);
+    await tidemark.users.delete('bob');
+    await refer({ source: 'Job', group: 'north', id: 'j3' }, 'photo');
+    expect(await mayRead('ada', 'photo')).toBe(true);
+  });
+
   it('[FILES-35] a backend that publishes what a device has written after the grace period proves nothing, before its author sends the bytes', async () => {
     const adapter = {
       update: async () => ({ isPushed: true }),

@@ -101,6 +101,13 @@ it('[FILES-46] a file that is taken for a damaged one while it is stored is here
   expect(await engine.listUploads({ limit: 1 })).toEqual([]);
 });
 
+it('[FILES-50] a device that announces another size for a file that is stored is not told that it is finished', async () => {
+  const { uploads, send } = await scene();
+  await send('ada');
+  expect(await uploads.begin(device('ada'), SHA256, 90)).toMatchObject({ size: 90, offset: 0 });
+  expect(await uploads.begin(device('ada'), SHA256, 100)).toMatchObject({ size: 100, offset: 100 });
+});
+
 it('[FILES-32] an upload whose bytes turn out to be others gives its room in the quota back', async () => {
   const { uploads, send } = await scene();
   await uploads.begin(device('ada'), UNKNOWN, 100);

@@ -211,6 +211,7 @@ describe('downloads of devices', () => {
       ['bytes=0-0', 0, 0],
       ['bytes=990-', 990, 999],
       ['bytes=-5', 995, 999],
+      ['bytes=-2000', 0, 999],
       ['bytes=500-2000', 500, 999],
     ] as const) {
       const part = await download(boat, sha256, { range });
