@@ -8,6 +8,7 @@ import { newFolder } from '../fixture.ts';
 import { compare } from '../measure.ts';
 import { peakBytesOf } from '../peers/peer-process.ts';
 import type { Row } from '../row.ts';
+import { pushWithoutFiles } from './push-without-files.ts';
 
 const MB = 1_000_000;
 /** As phones take photos, and as people scan documents. */
@@ -35,7 +36,8 @@ export async function files(say: (line: string) => void): Promise<readonly Row[]
   const ours = { url: `${server.url}/rc/v1/files`, headers: { 'x-sync-api-token': await logIn(server) } };
   const theirs = { url: bare.url, headers: {} };
   try {
-    const rows: Row[] = [];
+    say('a push without files');
+    const rows = [await pushWithoutFiles(say)];
     for (const size of [SMALL, LARGE]) {
       say(`files of ${size / MB} MB`);
       rows.push(...(await throughput(ours, theirs, size)));
