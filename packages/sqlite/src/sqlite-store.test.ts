@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LocalStore, type LocalWrite, openDevice } from '@tidemark/client';
 import { type LocalStoreEngine, openTestServer } from '@tidemark/client-testing';
-import { attributesChecksum } from '@tidemark/protocol';
 import { diskPartContract, localStoreContract } from '@tidemark/testing';
 import sqlite from 'node-sqlite3-wasm';
 import { expect, it, onTestFinished } from 'vitest';
@@ -258,41 +257,6 @@ it('[SQLITE-3] a store that is closed finishes what it began, call by call, and 
   await expect(store.commit([object('b', 'two')])).rejects.toMatchObject({ code: 'closed' });
   await Promise.all([first, closed]);
   expect([await read, calls]).toEqual([['one'], ['execute', 'run', 'execute', 'all', 'close']]);
-});
-
-it('[DISK-2] a scan without a limit gives everything behind what it leaves out', async () => {
-  const store = await openAt(await newFile());
-  await store.commit([object('a', 'one'), object('b', 'two'), object('c', 'three')]);
-  const order = { first: 'Order', path: null, range: null, isDescending: false, after: null };
-  const found = await store.disk?.scan({ ...order, skip: 1, limit: Number.POSITIVE_INFINITY });
-  expect(found?.map(([id]) => id)).toEqual(['b', 'c']);
-  await store.close();
-});
-
-/** The tables as version 1 made them. */
-const VERSION_1 = `
-CREATE TABLE rows (
-  name TEXT NOT NULL, part TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name, part, key)
-) WITHOUT ROWID;
-INSERT INTO rows VALUES ('objects', 'Order', 'a', '{"n":1}'), ('objects', '!"a\\u0000"', '!"!b"', '{"n":"ü"}'), ('facts', '', 'owner', '2');
-PRAGMA application_id = 0x54696465; PRAGMA user_version = 1`;
-
-it('[SQLITE-7] a database of version 1 is converted, and keeps every row, with checksums of the objects', async () => {
-  const file = await newFile();
-  const old = new sqlite.Database(file);
-  old.exec(VERSION_1);
-  old.close();
-  for (let start = 0; start < 2; start++) {
-    const store = await openAt(file);
-    expect((await store.load()).toSorted((left, right) => (left.key[0] < right.key[0] ? -1 : 1))).toEqual([
-      { table: 'facts', key: ['', 'owner'], value: 2 },
-      { table: 'objects', key: ['Order', 'a'], value: { n: 1 } },
-      { table: 'objects', key: ['a\0', '!b'], value: { n: 'ü' } },
-    ]);
-    const checksum = attributesChecksum('a', { n: 1 });
-    expect(await store.disk?.measure('Order')).toEqual({ size: 1, checksum });
-    await store.close();
-  }
 });
 
 it('[SQLITE-5] a device keeps its objects and its uploads in it over a restart', async () => {
