@@ -22,6 +22,7 @@ export const SIDEBAR = [
       ['sdk/web-app.md', 'Offline web app'],
       ['sdk/react-native.md', 'React Native and Expo'],
       ['sdk/sqlite.md', 'SQLite on phones'],
+      ['guides/large-data.md', 'Large data'],
       ['guides/data-modelling.md', 'Data modelling'],
       ['guides/groups.md', 'Sharing with groups'],
       ['guides/photos-and-documents.md', 'Photos and documents'],

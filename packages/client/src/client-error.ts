@@ -15,6 +15,9 @@ export type ClientErrorCode =
   | 'storage_full'
   | 'unknown_upload'
   | 'files_unsupported'
+  | 'disk_unsupported'
+  | 'invalid_request'
+  | 'not_in_memory'
   | 'invalid_file'
   | 'invalid_url';
 

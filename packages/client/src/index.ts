@@ -44,8 +44,9 @@ export {
 } from './ports/local-store.ts';
 export type { NetworkHints, Platform, RequestLock, Sha256Hash, TabChannel, TabFeatures } from './ports/platform.ts';
 export type { FollowOptions } from './pull/followed-groups.ts';
+export type { Pages } from './queries/pages.ts';
 export type { Query } from './queries/query.ts';
-export type { Include, OrderBy, QueriedObject, QueryOptions, Where } from './queries/query-options.ts';
+export type { Include, OrderBy, PagesOptions, QueriedObject, QueryOptions, Where } from './queries/query-options.ts';
 export type { Draft } from './replica/draft.ts';
 export type { StandardSchema } from './schemas/standard-schema.ts';
 export type { Attributes } from './state/rows.ts';

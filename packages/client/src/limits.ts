@@ -76,6 +76,12 @@ export const PROBLEMS_MAX = 1_000;
 export const HEALS_IN_A_ROW_MAX = 1;
 /** Queries per source that are kept without subscribers, so that rendering again finds the same query. */
 export const QUERIES_KEPT_MAX = 100;
+/** Objects of a source on the disk that stay in memory although nothing shows them. */
+export const HELD_OBJECTS = 1_000;
+/** Objects behind the end of a query on the disk that are read as well, so that the next ones to leave it can be replaced at once. */
+export const WINDOW_SPARE_OBJECTS = 20;
+/** How often a query on the disk is read again because objects have changed meanwhile. Exceeded: it is read between two commits. */
+export const WINDOW_RESTARTS_MAX = 3;
 /** op_ids of merged updates that an upload remembers. */
 export const MERGED_OPS_KEPT = 16;
 /** Between two pings to the tab that leads, and the unanswered ones after which another tab takes over. */

@@ -1,4 +1,4 @@
-import type { CommitOptions, LocalRow, LocalStore, LocalWrite } from '@tidemark/client';
+import type { CommitOptions, DiskPart, LocalRow, LocalStore, LocalWrite } from '@tidemark/client';
 import { parseMembers, utf8Bytes } from '@tidemark/protocol';
 import { hexOf, type SecureItems } from './secure-items.ts';
 
@@ -44,7 +44,7 @@ export function secureSession(store: LocalStore, items: SecureItems, options: Se
       ? {}
       : {
           disk: {
-            load: (sources, onFirst) => secured.load((onRows) => disk.load(sources, onRows), onFirst),
+            load: (choose) => loadPart(secured, disk, choose),
             read: (keys) => disk.read(keys),
             scan: (scan) => disk.scan(scan),
             count: (scan, max) => disk.count(scan, max),
@@ -55,6 +55,20 @@ export function secureSession(store: LocalStore, items: SecureItems, options: Se
   };
 }
 
+/** Loads all but some objects. Who chooses sees the rows as they were before the store was wrapped. */
+function loadPart(secured: SecureSession, disk: DiskPart, choose: Choose): Promise<readonly LocalRow[]> {
+  let without: readonly string[] = [];
+  const loadRows = (onRows?: OnRows) =>
+    disk.load((others) => {
+      onRows?.(others);
+      return without;
+    });
+  return secured.load(loadRows, (rows) => {
+    without = choose(rows);
+  });
+}
+
+type Choose = Parameters<DiskPart['load']>[0];
 type OnRows = (rows: readonly LocalRow[]) => void;
 
 class SecureSession {

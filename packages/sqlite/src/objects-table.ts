@@ -144,6 +144,11 @@ export class ObjectsTable {
     else for (const first of drops) await this.#driver.run('DELETE FROM objects WHERE first = ?', [textKey(first)]);
   }
 
+  async move([from, to]: DiskChanges['moves'][number]): Promise<void> {
+    await this.drop([to]);
+    await this.#driver.run('UPDATE objects SET first = ? WHERE first = ?', [textKey(to), textKey(from)]);
+  }
+
   async unite({ first, owners, groups }: Union): Promise<void> {
     await this.drop([first, owners]);
     const given = JSON.stringify(groups.map(([group, own]) => [group, textKey(own)]));

@@ -116,7 +116,10 @@ class SqliteStore implements LocalStore {
   }
 
   load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
-    return this.#load([], onFirst);
+    return this.#load((others) => {
+      onFirst?.(others);
+      return [];
+    });
   }
 
   commit(
@@ -125,14 +128,13 @@ class SqliteStore implements LocalStore {
   ): Promise<void> {
     return this.#work(async () => {
       await this.#flush(!isRepeatable);
-      const { kept, removed, objects, removedObjects } = divided(writes);
+      const division = divided(writes);
+      const { drops = [], moves = [], unions = [] } = disk ?? {};
       await this.#transaction(async () => {
-        if (disk !== undefined) await this.#objects.drop(disk.drops);
-        if (removed.length > 0) await this.#driver.run(REMOVE, [JSON.stringify(removed)]);
-        if (kept.length > 0) await this.#driver.run(PUT, [JSON.stringify(kept)]);
-        await this.#objects.remove(removedObjects);
-        await this.#objects.put(objects);
-        for (const union of disk?.unions ?? []) await this.#objects.unite(union);
+        await this.#objects.drop(drops);
+        await this.#write(division);
+        for (const move of moves) await this.#objects.move(move);
+        for (const union of unions) await this.#objects.unite(union);
       });
       // The transaction is durable whatever becomes of this, so the next commit tries again.
       this.#mustScrub ||= scrubs;
@@ -140,10 +142,17 @@ class SqliteStore implements LocalStore {
     });
   }
 
+  async #write({ kept, removed, objects, removedObjects }: DividedWrites): Promise<void> {
+    if (removed.length > 0) await this.#driver.run(REMOVE, [JSON.stringify(removed)]);
+    if (kept.length > 0) await this.#driver.run(PUT, [JSON.stringify(kept)]);
+    await this.#objects.remove(removedObjects);
+    await this.#objects.put(objects);
+  }
+
   #diskPart(): DiskPart {
     const objects = this.#objects;
     return {
-      load: (sources, onFirst) => this.#load(sources, onFirst),
+      load: (choose) => this.#load(choose),
       read: (keys) => this.#work(() => objects.read(keys)),
       scan: (scan: Scan) => this.#work(() => objects.scan(scan)),
       count: (scan, max) => this.#work(() => objects.count(scan, max)),
@@ -152,10 +161,10 @@ class SqliteStore implements LocalStore {
     };
   }
 
-  #load(without: readonly string[], onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
+  #load(choose: (others: readonly LocalRow[]) => readonly string[]): Promise<readonly LocalRow[]> {
     return this.#work(async () => {
       const others = (await this.#driver.all(OTHERS, [])).map(otherRow);
-      onFirst?.(others);
+      const without = choose(others);
       const rows = [...others];
       for await (const page of this.#objects.pages(without)) for (const row of page) rows.push(localRow(row));
       return rows;

@@ -2,13 +2,13 @@ import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { CallLog } from '../debug/call-log.ts';
 import type { DebugOptions, DebugReport } from '../debug/debug-report.ts';
+import type { SourcesOnDisk } from '../disk/sources-on-disk.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
 import type { DeviceEvents } from '../engine/device-listeners.ts';
 import type { Credentials } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import { CLOSE_MS_MAX } from '../limits.ts';
-import type { ResultRecorder } from '../queries/result-recorder.ts';
-import { DeviceQueries } from '../queries/source-queries.ts';
+import type { DeviceQueries } from '../queries/source-queries.ts';
 import { Draft } from '../replica/draft.ts';
 import type { OutputOf, StandardSchema } from '../schemas/standard-schema.ts';
 import type { Attributes } from '../state/rows.ts';
@@ -26,6 +26,12 @@ export interface SourceOptions<S extends StandardSchema = StandardSchema> {
   readonly schema?: S;
   /** Paths to index: queries that compare them look at the objects that match instead of at all. */
   readonly indexes?: readonly string[];
+  /**
+   * Where the objects are kept: all in memory, or on the disk of a store that can, so that a device may have more than fit into
+   * memory. To be said before the source is read. It holds until the app says something else, also after restarts; a source of
+   * which it has never said anything is in memory.
+   */
+  readonly keep?: 'memory' | 'disk';
 }
 
 /** Synchronised objects: the app reads, changes and observes them with or without a network. */
@@ -38,13 +44,17 @@ export class Device {
   readonly #log: CallLog;
   readonly #sources = new Map<string, Source<object>>();
   readonly #queries: DeviceQueries;
+  /** Null: the store cannot keep sources on the disk. */
+  readonly #disk: SourcesOnDisk | null;
   readonly #schemas = new Map<string, StandardSchema>();
   #closing: Promise<void> | null = null;
 
-  constructor(host: DeviceHost, log: CallLog, recorder: ResultRecorder | null) {
+  constructor(host: DeviceHost, log: CallLog, queries: DeviceQueries, disk: SourcesOnDisk | null) {
     this.#host = host;
     this.#log = log;
-    this.#queries = new DeviceQueries(host.replica, recorder);
+    this.#queries = queries;
+    this.#disk = disk;
+    disk?.connect(queries);
     this.status = { getSnapshot: () => host.role.status, subscribe: host.listeners.status.add };
     this.uploads = new UploadQueue(host);
     this.problems = new UploadProblems(host);
@@ -61,14 +71,22 @@ export class Device {
   ): Source<OutputOf<S> & object>;
   source<A extends object = Attributes>(name: string, options?: SourceOptions): Source<A>;
   source<A extends object>(name: string, options: SourceOptions = {}): Source<A> {
-    const queries = this.#queries.of(name);
-    for (const path of options.indexes ?? []) queries.index(path);
+    if (options.keep !== undefined) this.#keep(name, options.keep);
+    for (const path of options.indexes ?? []) this.#queries.addIndex(name, path);
     if (options.schema !== undefined) this.#schemas.set(name, options.schema);
     const known = this.#sources.get(name);
     if (known !== undefined) return known as unknown as Source<A>;
-    const source = new Source<A>(this.#host, queries, (change) => this.write(change));
+    const source = new Source<A>(this.#host, { name, queries: this.#queries }, (change) => this.write(change));
     this.#sources.set(name, source as unknown as Source<object>);
     return source;
+  }
+
+  #keep(name: string, where: 'memory' | 'disk'): void {
+    if (this.#disk !== null) this.#disk.keep(name, where);
+    else if (where === 'disk') {
+      const instead = 'open the device with a SQLite store (@tidemark/sqlite), or keep the source in memory';
+      throw clientError('disk_unsupported', `the store of this device cannot keep ${name} on the disk: ${instead}`);
+    }
   }
 
   /** The names of the user's sources that the device knows of. */
@@ -80,13 +98,17 @@ export class Device {
    * Makes changes to any number of objects and sources together: the app sees all of them at once, before this call
    * returns, and if one is refused, none is made. Resolves when they are stored; if the local store refuses them, they
    * are taken back and the promise rejects. `change` must not be asynchronous. It is called again if it needs an object that
-   * is not loaded yet (`status.isLoading`); nothing of the first call counts then.
+   * is not loaded yet (`status.isLoading`, or a source on the disk); nothing of the first call counts then.
    */
   async write<T>(change: (draft: Draft) => T): Promise<T> {
     const { replica, writes } = this.#host;
     let { draft, result, error } = this.#draft(change);
     if (draft.isUncertain) {
       await replica.loaded;
+      ({ draft, result, error } = this.#draft(change));
+    }
+    while (draft.missing.size > 0) {
+      for (const [source, ids] of draft.missing) await replica.view(source).load([...ids]);
       ({ draft, result, error } = this.#draft(change));
     }
     if (error !== undefined) throw error.cause;

@@ -1,5 +1,6 @@
 import { clientError } from '../client-error.ts';
 import { CallLog, type LoggedCall } from '../debug/call-log.ts';
+import type { SourcesOnDisk } from '../disk/sources-on-disk.ts';
 import { Alone } from '../engine/alone.ts';
 import type { About } from '../engine/describe-device.ts';
 import type { EngineOptions } from '../engine/engine-options.ts';
@@ -9,9 +10,12 @@ import type { MergeFunction } from '../engine/resolve-problem.ts';
 import type { GetToken } from '../engine/sessions.ts';
 import { POLL_MS_DEFAULT } from '../limits.ts';
 import { platformWith } from '../platform/default-platform.ts';
-import type { LocalStore } from '../ports/local-store.ts';
+import type { DiskPart, LocalStore } from '../ports/local-store.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { Show } from '../pull/apply-page.ts';
+import { DeviceQueries } from '../queries/source-queries.ts';
+import type { Replica } from '../replica/replica.ts';
+import type { Pause } from '../state/in-steps.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 import { Device } from './device.ts';
 
@@ -64,7 +68,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   const given = platformWith(options.platform ?? {});
   const log = new CallLog(options.log ?? null);
   const platform = { ...given, fetch: log.watch(given) };
-  const { tabs, early, recorder } = await loadParts(options.start === 'last_results', store, platform);
+  const { tabs, early, recorder, disk } = await loadParts(options.start === 'last_results', store, platform);
   const engineOptions = {
     url: options.url,
     store,
@@ -76,6 +80,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     usesSnapshots: options.snapshots ?? true,
     show: options.show ?? 'whole',
     loadEarly: early?.loadEarly ?? null,
+    disk,
     about: options.about ?? {},
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
@@ -84,7 +89,8 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     loadFileWork,
   };
   const host = await (tabs === null ? Alone.open(engineOptions) : tabs(engineOptions));
-  return new Device(host, log, recorder && new recorder.ResultRecorder(host.replica, platform.after));
+  const results = recorder && new recorder.ResultRecorder(host.replica, platform.after);
+  return new Device(host, log, new DeviceQueries(host.replica, results), disk?.sources() ?? null);
 }
 
 /** Loaded only where there are files. */
@@ -94,8 +100,8 @@ const loadFileWork: LoadFileWork = async (parts) => {
 };
 
 /** Loads the parts of the SDK that only some apps use, all at once. */
-async function loadParts(isEarly: boolean, { sharedAs }: LocalStore, { tabs: features }: Platform) {
-  const [tabs, early, recorder] = await Promise.all([
+async function loadParts(isEarly: boolean, { sharedAs, disk: part }: LocalStore, { tabs: features }: Platform) {
+  const [tabs, early, recorder, disk] = await Promise.all([
     sharedAs === undefined || features === null
       ? null
       : import('../tabs/tab.ts').then(
@@ -105,8 +111,22 @@ async function loadParts(isEarly: boolean, { sharedAs }: LocalStore, { tabs: fea
         ),
     isEarly ? import('../replica/load-early.ts') : null,
     isEarly ? import('../queries/result-recorder.ts') : null,
+    part === undefined || sharedAs !== undefined ? null : loadDisk(part),
   ]);
-  return { tabs, early, recorder };
+  return { tabs, early, recorder, disk };
+}
+
+/** Tabs cannot use it: each holds the whole state in memory. */
+async function loadDisk(part: DiskPart) {
+  const { loadWithoutThem, SourcesOnDisk } = await import('../disk/sources-on-disk.ts');
+  let sources: SourcesOnDisk | null = null;
+  return {
+    load: loadWithoutThem(part),
+    open: async (replica: Replica, pause: Pause) => {
+      sources = await SourcesOnDisk.open(replica, pause);
+    },
+    sources: () => sources,
+  };
 }
 
 /** A mistyped address would look like a network that is always down. */

@@ -1,8 +1,9 @@
 import type { DeviceHost } from '../engine/device-host.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
+import { Pages } from '../queries/pages.ts';
 import type { Query } from '../queries/query.ts';
-import type { Include, QueriedObject, QueryOptions } from '../queries/query-options.ts';
-import type { SourceQueries } from '../queries/source-queries.ts';
+import type { Include, PagesOptions, QueriedObject, QueryOptions } from '../queries/query-options.ts';
+import type { DeviceQueries } from '../queries/source-queries.ts';
 import type { CreateOptions, Draft } from '../replica/draft.ts';
 import type { Attributes } from '../state/rows.ts';
 import type { Observable } from '../view/observable.ts';
@@ -12,13 +13,17 @@ import type { SyncedObject } from '../view/source-view.ts';
 export class Source<A extends object = Attributes> implements Observable<readonly SyncedObject<A>[]> {
   readonly name: string;
   readonly #host: DeviceHost;
-  readonly #queries: SourceQueries;
+  readonly #queries: DeviceQueries;
   readonly #write: <T>(change: (draft: Draft) => T) => Promise<T>;
 
-  constructor(host: DeviceHost, queries: SourceQueries, write: <T>(change: (draft: Draft) => T) => Promise<T>) {
+  constructor(
+    host: DeviceHost,
+    { name, queries }: { readonly name: string; readonly queries: DeviceQueries },
+    write: <T>(change: (draft: Draft) => T) => Promise<T>,
+  ) {
     this.#host = host;
     this.#queries = queries;
-    this.name = queries.name;
+    this.name = name;
     this.#write = write;
   }
 
@@ -27,11 +32,29 @@ export class Source<A extends object = Attributes> implements Observable<readonl
    * options give the same query.
    */
   query<const I extends Include = Record<never, never>>(options: QueryOptions<A, I> = {}): Query<QueriedObject<A, I>> {
-    return this.#queries.query(options as unknown as QueryOptions) as Query<unknown> as Query<QueriedObject<A, I>>;
+    return this.#queries.query(this.name, options as unknown as QueryOptions) as Query<unknown> as Query<
+      QueriedObject<A, I>
+    >;
   }
 
-  /** Returns all objects, sorted by id; the same list until one of them changes. */
+  /**
+   * Returns the objects that match as a list that grows page by page, for lists that are too long to show at once. Every call
+   * returns a new list.
+   */
+  pages<const I extends Include = Record<never, never>>({
+    size,
+    ...options
+  }: PagesOptions<A, I>): Pages<QueriedObject<A, I>> {
+    const given = options as unknown as Omit<QueryOptions<A, I>, 'limit' | 'offset'>;
+    return new Pages(size, (limit) => this.query<I>({ ...given, limit } as QueryOptions<A, I>));
+  }
+
+  /**
+   * Returns all objects, sorted by id; the same list until one of them changes. Throws `not_in_memory` if the source is kept on the
+   * disk.
+   */
   readonly list = (): readonly SyncedObject<A>[] => {
+    this.#queries.noteListed(this.name);
     return this.#host.replica.view(this.name).list() as readonly unknown[] as readonly SyncedObject<A>[];
   };
 
@@ -39,11 +62,19 @@ export class Source<A extends object = Attributes> implements Observable<readonl
 
   /**
    * Returns the same value until the object changes. An object created here is found by its first id until the app is
-   * restarted.
+   * restarted. Of a source on the disk only objects are found that are loaded: see `fetch`.
    */
   readonly get = (id: string): SyncedObject<A> | undefined => {
     return this.#host.replica.view(this.name).get(id) as SyncedObject | undefined as SyncedObject<A> | undefined;
   };
+
+  /** Returns the object wherever it is kept, and loads it for `get`. */
+  async fetch(id: string): Promise<SyncedObject<A> | undefined> {
+    const { replica } = this.#host;
+    await replica.loaded;
+    await replica.view(this.name).load([id]);
+    return this.get(id);
+  }
 
   /**
    * Limits the groups whose objects this device keeps, from now on and after restarts, until the user signs out. Objects of
@@ -56,6 +87,7 @@ export class Source<A extends object = Attributes> implements Observable<readonl
 
   /** Calls the listener after every change of any object. Returns the unsubscribe function. */
   readonly subscribe = (listener: () => void): (() => void) => {
+    this.#queries.noteListed(this.name);
     return this.#host.replica.view(this.name).subscribe(listener);
   };
 

@@ -23,7 +23,9 @@ export class Alone implements Role {
     const { state, fill } = await loadState(options);
     host.replica.open(state);
     host.writes.keepBy(options.store);
-    await host.replica.views.make(() => nextTask(options.platform));
+    const pause = () => nextTask(options.platform);
+    await options.disk?.open(host.replica, pause);
+    await host.replica.views.make(pause);
     fill(host.replica);
     host.become(new Alone(new Engine(options, host, null)));
     return host;
@@ -59,8 +61,9 @@ export class Alone implements Role {
 }
 
 /** Loads the state of the store in steps, so that the thread is free between them. */
-export async function loadState({ store, loadEarly, platform }: EngineOptions): Promise<EarlyState> {
+export async function loadState({ store, disk, loadEarly, platform }: EngineOptions): Promise<EarlyState> {
   const pause = () => nextTask(platform);
-  if (loadEarly !== null) return loadEarly(store, pause);
-  return { state: await LocalState.load(await store.load(), pause), fill: () => undefined };
+  const stored = disk ?? store;
+  if (loadEarly !== null) return loadEarly(stored, pause);
+  return { state: await LocalState.load(await stored.load(), pause), fill: () => undefined };
 }

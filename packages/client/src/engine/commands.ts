@@ -89,6 +89,8 @@ const COMMANDS = {
 
   async resolveProblem(engine: Engine, opId: string, attributes: object): Promise<string | null> {
     const { data } = engine;
+    const { source, id } = data.replica.reader.get('problems', ['', opId]) ?? {};
+    if (source !== undefined && id !== undefined) await data.replica.view(source).load([id]);
     const newOpId = await data.replica.transact((tx) => resolveProblem({ tx, data }, opId, attributes));
     if (newOpId !== null) engine.dispatch({ type: 'push_wanted' });
     return newOpId;

@@ -1,7 +1,9 @@
+import type { ReadBefore } from '../replica/replica.ts';
+import type { Transaction } from '../state/local-state.ts';
 import type { ProblemRow } from '../state/rows.ts';
 import { callListener } from '../view/observable.ts';
 import type { DeviceData } from './device-data.ts';
-import { type MergeFunction, merged, resolveProblem } from './resolve-problem.ts';
+import { type MergeFunction, merged, readTheirs, resolveProblem } from './resolve-problem.ts';
 
 interface ConflictMergerParts {
   readonly data: DeviceData;
@@ -64,12 +66,15 @@ export class ConflictMerger {
     if (problem === undefined || merge === null) return;
     let isMerged = false;
     try {
-      isMerged = await data.replica.transact((tx) => {
+      await data.replica.view(problem.source).load([problem.id]);
+      const decide = (tx: Transaction) => {
         const attributes = tx.get('problems', ['', opId]) === undefined ? null : merged(tx, problem, merge);
         if (attributes === null) return false;
         resolveProblem({ tx, data }, opId, attributes);
         return true;
-      });
+      };
+      const readBefore: ReadBefore = (rows) => readTheirs(rows, data.replica.reader, problem);
+      isMerged = await data.replica.transact(decide, { readBefore });
     } finally {
       if (isMerged) onMerged();
       else onProblem(opId, problem);

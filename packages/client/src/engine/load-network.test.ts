@@ -4,6 +4,7 @@ import { clientError } from '../client-error.ts';
 import { CallLog } from '../debug/call-log.ts';
 import { Device } from '../device/device.ts';
 import type { LocalStore } from '../ports/local-store.ts';
+import { DeviceQueries } from '../queries/source-queries.ts';
 import { memoryStore } from '../stores/memory-store.ts';
 import { Alone } from './alone.ts';
 import { type LoadNetwork, loadNetwork } from './load-network.ts';
@@ -36,6 +37,7 @@ async function openDevice(store: LocalStore): Promise<Device> {
       getToken: null,
       merge: {},
       loadEarly: null,
+      disk: null,
       files: {},
       loadFileWork: () => Promise.reject(new Error('there are no files')),
     },
@@ -44,7 +46,7 @@ async function openDevice(store: LocalStore): Promise<Device> {
       return load();
     },
   });
-  return new Device(host, new CallLog(null), null);
+  return new Device(host, new CallLog(null), new DeviceQueries(host.replica, null), null);
 }
 
 const status = (device: Device) => device.status.getSnapshot();

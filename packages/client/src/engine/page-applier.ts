@@ -4,10 +4,13 @@ import { HEALS_IN_A_ROW_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { applyPage, foldStaged, type PageAsked, type PageEffect, type Show } from '../pull/apply-page.ts';
 import { isOfFirstSync, type PagePart, partsOf } from '../pull/first-sync.ts';
-import { type Fold, measureAll, type SizeAndChecksum } from '../pull/fold.ts';
+import type { Fold, SizeAndChecksum } from '../pull/fold.ts';
+import { readForPage } from '../pull/read-before.ts';
 import type { Replica } from '../replica/replica.ts';
-import { parseScope, type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
+import type { RowsRead } from '../state/disk-work.ts';
+import { parseScope, type RowScope, rowKey, rowsOf, storedRowsOf } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
+import { measureRows } from './measure-rows.ts';
 import { nextTask } from './next-task.ts';
 import { ProgressCounter, type SyncProgress } from './progress.ts';
 import { Verifier } from './verifier.ts';
@@ -77,10 +80,16 @@ export class PageApplier {
     return applyPage(tx, asked, page, { fold, held, nowMs: this.#platform.nowMs(), show: this.#show });
   }
 
+  /** Reads the objects on the disk that a page is compared with. Returns their ids. */
+  readBefore(rows: RowsRead, place: RowScope, page: Page | PagePart): Promise<readonly string[]> {
+    const known = { state: this.#replica.reader, isFolded: this.#folds.has(rowsOf(place)) };
+    return readForPage(rows, known, place, page);
+  }
+
   /** To be called with the effect of a page, once it is stored. */
   record(place: RowScope, page: Page, effect: PageEffect, scope: WorkScope): void {
     if (effect.kind === 'staged') this.#folds.set(rowsOf(place), effect.fold);
-    else if (effect.kind === 'stored') this.#recordStored(place.source, effect.measured, page, 0);
+    else if (effect.kind === 'stored') this.#recordStored(place, effect.measured, page, 0);
     else if (effect.kind === 'healed') this.#recordHealed(place.source, effect.reason);
     else if (effect.kind === 'complete') this.#recordMeasure(place, page, effect.measured, scope);
   }
@@ -111,19 +120,30 @@ export class PageApplier {
     if (!isOfFirstSync(reader, asked, page)) return page;
     const { source } = asked;
     const pause = () => nextTask(this.#platform);
-    // Unknown after a restart.
-    const held = page.reset === true ? null : (this.#measures.get(source) ?? (await measureAll(reader, source, pause)));
-    if (held !== null) this.#measures.set(source, held);
+    const held = await this.measureHeld(asked, page);
     const parts = partsOf(page);
     const each = (bytes ?? JSON.stringify(page).length) / parts.length;
     this.#progress.note({ source }, { objects: held?.size ?? 0, total: page.size, bytes: each });
     for (const part of parts.slice(0, -1)) {
       const decide = (tx: Transaction) => this.apply(tx, asked, part);
-      const effect = await transactIn(this.#replica, scope, decide, { isRepeatable: true });
-      if (effect.kind === 'stored') this.#recordStored(source, effect.measured, page, each);
+      const readBefore = async (rows: RowsRead) => void (await this.readBefore(rows, asked, part));
+      const effect = await transactIn(this.#replica, scope, decide, { isRepeatable: true, readBefore });
+      if (effect.kind === 'stored') this.#recordStored(asked, effect.measured, page, each);
       await pause();
     }
     return parts.at(-1) ?? page;
+  }
+
+  /** Measures what a first sync has stored so far, which is not known after a restart. */
+  async measureHeld(place: RowScope, page: Page): Promise<SizeAndChecksum | null> {
+    if (page.reset === true) return null;
+    const { reader } = this.#replica;
+    const row = reader.get('sources', rowKey(place));
+    const pause = () => nextTask(this.#platform);
+    const known = this.#measures.get(rowsOf(place));
+    const held = known ?? (await measureRows(this.#replica, storedRowsOf(place, row), pause));
+    if (held !== null) this.#measures.set(rowsOf(place), held);
+    return held;
   }
 
   /** Returns true once for a source whose objects did not match, so that the pull that starts over tells the server. */
@@ -164,9 +184,9 @@ export class PageApplier {
     for (const memory of [this.#folds, this.#measures, this.#healsInARow]) memory.clear();
   }
 
-  #recordStored(source: string, measured: SizeAndChecksum, { size: total }: Page, bytes: number): void {
-    this.#measures.set(source, measured);
-    this.#progress.note({ source }, { objects: measured.size, total, bytes });
+  #recordStored(place: RowScope, measured: SizeAndChecksum, { size: total }: Page, bytes: number): void {
+    this.#measures.set(rowsOf(place), measured);
+    this.#progress.note(place, { objects: measured.size, total, bytes });
     this.#hooks.onProgress();
   }
 

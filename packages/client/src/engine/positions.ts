@@ -1,10 +1,12 @@
 import { ClientError } from '../client-error.ts';
 import { dropIncluded, type PageAsked, type PageEffect, tokenOf } from '../pull/apply-page.ts';
 import { type FollowOptions, followedGroups, followGroups, groupsToDrop } from '../pull/followed-groups.ts';
-import { dropGroup, rebuildUnion, updateUnion } from '../pull/group-union.ts';
+import { type ChangedByGroup, dropGroup, readForUnion, rebuildUnion, updateUnion } from '../pull/group-union.ts';
 import { requireProgress } from '../pull/require-progress.ts';
 import { SetTokens } from '../pull/set-tokens.ts';
-import { isGrouped, type RowScope } from '../state/group-rows.ts';
+import type { ReadBefore } from '../replica/replica.ts';
+import type { RowsRead } from '../state/disk-work.ts';
+import { isGrouped, type RowScope, rowKey } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { SourceRow } from '../state/rows.ts';
 import type { AnsweredPage, AnsweredSource } from './answered-sources.ts';
@@ -40,6 +42,7 @@ export interface Applied {
 /** An answer that is ready to be applied in a transaction. */
 export interface Prepared {
   readonly apply: (tx: Transaction) => Applied;
+  readonly readBefore: ReadBefore;
   /** The last page of a first sync makes all of them durable. */
   readonly isRepeatable: boolean;
 }
@@ -133,17 +136,34 @@ export class Positions {
   /** Stores all parts of a page of a first sync but the last one. What is left is applied with the rest of the answer. */
   async prepare(asked: Asked, answered: AnsweredSource, scope: WorkScope, bytes?: number): Promise<Prepared> {
     for (const { group, page } of answered.pages) requireProgress(askedFor(asked, group), page);
+    const { applier, data } = this.#parts;
+    const { reader } = data.replica;
     const [only] = answered.pages;
     if (answered.set !== null || only === undefined) {
-      return { apply: (tx) => this.#applyGroups(tx, asked, answered), isRepeatable: false };
+      for (const { group, page } of answered.pages) {
+        const place = placeOf(asked.source, group);
+        const isBegun = reader.get('sources', rowKey(place))?.staging?.firstSync !== undefined;
+        if (isBegun) await applier.measureHeld(place, page);
+      }
+      const readBefore: ReadBefore = (rows) => this.#readForGroups(rows, answered);
+      return { apply: (tx) => this.#applyGroups(tx, asked, answered), readBefore, isRepeatable: false };
     }
     const ask = askedFor(asked, undefined);
-    const last = await this.#parts.applier.storeAllButLast(ask, only.page, scope, bytes);
+    const last = await applier.storeAllButLast(ask, only.page, scope, bytes);
     const apply = (tx: Transaction): Applied => {
-      const effects = [{ ...only, effect: this.#parts.applier.apply(tx, ask, last) }];
+      const effects = [{ ...only, effect: applier.apply(tx, ask, last) }];
       return { answered, effects, end: endOf(answered, effects) };
     };
-    return { apply, isRepeatable: 'ids' in last && last.more };
+    const readBefore: ReadBefore = async (rows) => void (await applier.readBefore(rows, ask, last));
+    return { apply, readBefore, isRepeatable: 'ids' in last && last.more };
+  }
+
+  async #readForGroups(rows: RowsRead, { source, pages }: AnsweredSource): Promise<void> {
+    const { applier, data } = this.#parts;
+    if (!data.replica.reader.isOnDisk(source)) return;
+    const read = new Map<string, readonly string[]>();
+    for (const { group = '', page } of pages) read.set(group, await applier.readBefore(rows, { source, group }, page));
+    await readForUnion(rows, source, read);
   }
 
   /**
@@ -155,7 +175,8 @@ export class Positions {
     const row = tx.get('sources', ['', source]);
     if (row === undefined) return { answered, effects: [], end: 'whole' };
     const isLeft = gone.some((group) => tx.get('sources', [source, group]) !== undefined);
-    const changed = new Map(gone.map((group) => [group, dropGroup(tx, source, group)]));
+    const changed = new Map<string, readonly string[] | null>();
+    for (const group of gone) changed.set(group, dropGroup(tx, source, group));
     const followed = followedGroups(tx, source);
     const effects = pages.map(({ group = '', page }): PositionEffect => {
       const isNew = tx.get('sources', [source, group]) === undefined;
@@ -197,12 +218,7 @@ export class Positions {
     this.#sets.clear();
   }
 
-  #showUnion(
-    tx: Transaction,
-    { source, settledBefore }: Asked,
-    row: SourceRow,
-    changed: ReadonlyMap<string, readonly string[]>,
-  ): void {
+  #showUnion(tx: Transaction, { source, settledBefore }: Asked, row: SourceRow, changed: ChangedByGroup): void {
     if (row.staging === null) updateUnion(tx, source, changed);
     else rebuildUnion(tx, source);
     dropIncluded(tx, source, settledBefore);

@@ -3,6 +3,7 @@ import { SNAPSHOT_FROM_OBJECTS } from '../limits.ts';
 import { type PageEffect, type Show, sourcesNotIncluding } from '../pull/apply-page.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
 import { WantedSources } from '../pull/wanted-sources.ts';
+import type { ReadBefore } from '../replica/replica.ts';
 import { isGrouped, type RowScope } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import { readPage, readPull } from '../transport/read-answer.ts';
@@ -206,10 +207,14 @@ export class Puller {
       const ask = asked.get(answered.source) as Asked;
       if (!('error' in answered)) pending.push(await this.#positions.prepare(ask, answered, scope));
     }
-    const { outcomeEffects, applied } = await transactIn(replica, scope, (tx) => {
+    const decide = (tx: Transaction) => {
       dropSent(tx, acks);
       return { outcomeEffects: this.#settleOutcomes(tx, answer), applied: pending.map(({ apply }) => apply(tx)) };
-    });
+    };
+    const readBefore: ReadBefore = async (rows) => {
+      for (const one of pending) await one.readBefore(rows);
+    };
+    const { outcomeEffects, applied } = await transactIn(replica, scope, decide, { readBefore });
     hooks.onOutcomes(outcomeEffects);
     for (const one of applied) this.#conclude(one, request, scope);
     for (const answered of answers) {
@@ -237,7 +242,8 @@ export class Puller {
       await nextTask(data.platform);
       const page = readPage(parsedLine(line));
       const prepared = await this.#positions.prepare(asked, ofPage(source, page), scope, line.length);
-      const applied = await transactIn(data.replica, scope, prepared.apply, prepared);
+      const { readBefore, isRepeatable } = prepared;
+      const applied = await transactIn(data.replica, scope, prepared.apply, { readBefore, isRepeatable });
       this.#conclude(applied, request, scope);
       // A line continues the one before. If the source has started over meanwhile, the device ignores it.
       asked = { ...asked, tokens: new Map([['', page.token]]) };
@@ -249,7 +255,9 @@ export class Puller {
   /** Not knowing when the page was made, it takes no upload as included in it: the pull after a push decides that. */
   async #applyLive({ source, from, page }: LiveChange, scope: WorkScope): Promise<PageEffect['kind']> {
     const asked = { source, token: from, settledBefore: 0 };
-    const effect = await transactIn(this.#parts.data.replica, scope, (tx) => this.#applier.apply(tx, asked, page));
+    const readBefore: ReadBefore = async (rows) => void (await this.#applier.readBefore(rows, { source }, page));
+    const decide = (tx: Transaction) => this.#applier.apply(tx, asked, page);
+    const effect = await transactIn(this.#parts.data.replica, scope, decide, { readBefore });
     this.#applier.record({ source }, page, effect, scope);
     if (effect.kind === 'complete') this.#applier.recordComplete(source);
     return effect.kind;

@@ -1,8 +1,9 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
+import type { RowsRead } from '../state/disk-work.ts';
 import { frozen } from '../state/frozen.ts';
 import { rowKey } from '../state/group-rows.ts';
-import type { Transaction } from '../state/local-state.ts';
+import type { LocalState, Transaction } from '../state/local-state.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 import { admitAttributes, admitRemoved } from '../uploads/admit-attributes.ts';
@@ -66,6 +67,11 @@ export function resolveProblem(parts: ResolveParts, opId: string, given: object)
   if (differing.length === 0 && removed.length === 0) return null;
   const change = { attributes: frozen(Object.fromEntries(differing)), ...(removed.length === 0 ? {} : { removed }) };
   return add(parts, { ...whose, op: 'update', id, ...change });
+}
+
+/** Reads the object on the disk that `merged` passes to the app. */
+export async function readTheirs(rows: RowsRead, state: LocalState, { source, id }: ProblemRow): Promise<void> {
+  if (state.isOnDisk(source)) await rows.read([[source, realId(state, source, id)]]);
 }
 
 /** Returns what the app's merge function says to a conflict. */

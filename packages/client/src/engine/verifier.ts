@@ -2,9 +2,10 @@ import type { Page } from '@tidemark/protocol';
 import { VERIFY_RESTARTS_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { differenceOf, heal, isRight } from '../pull/apply-page.ts';
-import { measureAll, type SizeAndChecksum } from '../pull/fold.ts';
+import type { SizeAndChecksum } from '../pull/fold.ts';
 import type { Replica } from '../replica/replica.ts';
 import { type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
+import { measureRows } from './measure-rows.ts';
 import { nextTask } from './next-task.ts';
 import { transactIn, type WorkScope } from './work-scope.ts';
 
@@ -56,7 +57,7 @@ export class Verifier {
       // A source that never rests is measured in one step at last.
       const pause = attempt < VERIFY_RESTARTS_MAX ? () => nextTask(platform) : () => Promise.resolve();
       await pause();
-      const measured = await measureAll(replica.reader, rows, pause, isSame);
+      const measured = await measureRows(replica, rows, pause, isSame);
       if (measured === null || !isSame()) continue;
       this.#expected.delete(rows);
       // In the queue of transactions, so that no page is being applied to the objects that were measured.

@@ -1,6 +1,5 @@
 import { clientError } from '../client-error.ts';
-import type { CommitOptions } from '../ports/local-store.ts';
-import type { Replica } from '../replica/replica.ts';
+import type { Replica, TransactOptions } from '../replica/replica.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { SessionRow } from '../state/rows.ts';
 
@@ -16,7 +15,7 @@ export function transactIn<T>(
   replica: Replica,
   scope: WorkScope,
   decide: (tx: Transaction) => T,
-  options?: CommitOptions,
+  options?: TransactOptions,
 ): Promise<T> {
   return replica.transact((tx) => {
     const session = tx.get('facts', ['', 'session']) as unknown as SessionRow | undefined;

@@ -120,11 +120,13 @@ export interface Measure {
   readonly checksum: number;
 }
 
-/** What a commit does with many objects at once, before its writes. */
+/** What a commit does with many objects at once. */
 export interface DiskChanges {
-  /** The first parts of keys whose objects are all deleted; `all`: every object of the store. */
+  /** The first parts of keys whose objects are all deleted, before the writes; `all`: every object of the store. */
   readonly drops: readonly string[] | 'all';
-  /** Sources whose objects are made anew from those of their groups, after the writes. */
+  /** The objects of the first become those of the second, which are deleted; after the writes. */
+  readonly moves: readonly (readonly [from: string, to: string])[];
+  /** Sources whose objects are made anew from those of their groups, at the end. */
   readonly unions: readonly Union[];
 }
 
@@ -140,7 +142,8 @@ export interface Union {
 /**
  * What a store offers that can keep objects on the disk, so that they need not be in memory.
  * - Every call sees the last commit that resolved, and no call sees a part of a commit.
- * - `load` returns every row except the objects of these sources: of the source itself, of its groups, and who owns them.
+ * - `load` calls `choose` with every row of the other tables, and returns every row except the objects of the sources that it
+ *   returns: of the source itself, of its groups, and who owns them.
  * - `read` returns the values of objects in the order of the keys; undefined where there is none.
  * - `scan` returns objects in an order. Ids are compared by their UTF-16 code units.
  * - `count` returns how many objects are in the range, and stops at `max`.
@@ -149,7 +152,7 @@ export interface Union {
  * - `addIndex` makes an index on a path of a source, unless there is one. Values have the keys that `sortKey` makes.
  */
 export interface DiskPart {
-  load(sources: readonly string[], onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]>;
+  load(choose: (rows: readonly LocalRow[]) => readonly string[]): Promise<readonly LocalRow[]>;
   read(keys: readonly LocalKey[]): Promise<readonly (JsonValue | undefined)[]>;
   scan(scan: Scan): Promise<readonly StoredObject[]>;
   count(scan: Pick<Scan, 'first' | 'path' | 'range'>, max: number): Promise<number>;

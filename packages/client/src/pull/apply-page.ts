@@ -1,10 +1,10 @@
 import { addChecksums, attributesChecksum, type Page, subtractChecksums } from '@tidemark/protocol';
 import { frozen } from '../state/frozen.ts';
-import { type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
+import { asideOf, type RowScope, rowKey, rowsOf, storedRowsOf } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
-import type { PagePart } from './first-sync.ts';
+import { type PagePart, wholePart } from './first-sync.ts';
 import {
   EMPTY_FOLD,
   type Fold,
@@ -14,7 +14,7 @@ import {
   NOTHING,
   type SizeAndChecksum,
 } from './fold.ts';
-import { dropRows, startOver } from './start-over.ts';
+import { startOver } from './start-over.ts';
 
 export type PageEffect =
   /** The page was staged, because more pages follow. */
@@ -27,8 +27,8 @@ export type PageEffect =
       /** Null: the objects that the device held have not been measured since it was opened. */
       readonly measured: SizeAndChecksum | null;
       readonly isNews: boolean;
-      /** The ids of the objects that the pages mention, and of those that are gone. */
-      readonly changed: readonly string[];
+      /** The ids of the objects that the pages mention, and of those that are gone; null: any may have changed. */
+      readonly changed: readonly string[] | null;
     }
   /** The data differs from the server, so the source starts over. The app keeps its view meanwhile. */
   | { readonly kind: 'healed'; readonly reason: string }
@@ -67,6 +67,7 @@ export function applyPage(tx: Transaction, asked: PageAsked, page: Page | PagePa
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
     if ('ids' in page) return storePart(tx, row, page, { ...asked, ...context });
+    if (isStoredAtOnce(tx, row, page, asked)) return storePart(tx, row, wholePart(page), { ...asked, ...context });
     const fold = foldPage(tx, rowsOf(asked), context.fold, page);
     return page.more
       ? stage(tx, row, page, { ...asked, fold })
@@ -96,23 +97,48 @@ export function heal(tx: Transaction, place: RowScope, row: SourceRow, reason: s
   return { kind: 'healed', reason };
 }
 
+/** True for pages of a source on the disk that starts over, which memory should not have to hold. */
+function isStoredAtOnce(tx: Transaction, row: SourceRow, page: Page, place: RowScope): boolean {
+  return tx.isOnDisk('objects', rowsOf(place)) && (page.reset === true || row.staging?.firstSync !== undefined);
+}
+
 /** Stores a part of a first sync. */
 function storePart(tx: Transaction, row: SourceRow, part: PagePart, context: PageAsked & PageContext): PageEffect {
-  const rows = rowsOf(context);
   const { reset, ...changes } = part;
-  const staging = { token: context.token, pages: 0, firstSync: context.show === 'whole' ? 'hidden' : 'shown' } as const;
-  if (reset === true) {
-    dropRows(tx, 'staged', rows);
-    dropRows(tx, 'objects', rows);
-  }
+  const isOver = part.isLast && !part.more;
+  const firstSync = reset === true ? howToStore(tx, row, isOver, context) : (row.staging?.firstSync ?? 'hidden');
+  const staging = { token: context.token, pages: 0, firstSync };
+  const rows = storedRowsOf(context, { ...row, staging });
+  if (reset === true) dropBefore(tx, row, context, rows);
   const measured = writePart(tx, rows, changes, reset === true ? NOTHING : (context.held ?? NOTHING));
-  if (part.isLast && !part.more) {
+  if (isOver) {
     if (!isRight(measured, part)) return heal(tx, context, { ...row, staging }, differenceOf(measured, part));
-    return finish(tx, row, part, { ...context, measured, changed: [] });
+    if (firstSync === 'aside') tx.disk?.move(rows, rowsOf(context));
+    // The objects that a group had before are gone with the first part.
+    const isKnown = reset === true && row.seen === null;
+    return finish(tx, row, part, { ...context, measured, changed: isKnown ? part.ids : null });
   }
   const token = part.isLast ? part.token : context.token;
   tx.put('sources', rowKey(context), { ...row, staging: { ...staging, token } });
   return { kind: 'stored', measured };
+}
+
+/** Deletes what there is of the place where a source that starts over is stored, and of earlier attempts. */
+function dropBefore(tx: Transaction, row: SourceRow, place: RowScope, rows: string): void {
+  tx.drop('staged', rowsOf(place));
+  if (row.staging?.firstSync === 'aside') tx.drop('objects', asideOf(place.source));
+  tx.drop('objects', rows);
+}
+
+/** The app keeps what it sees. Of groups it sees what all of them have together. */
+function howToStore(
+  tx: Transaction,
+  { seen }: SourceRow,
+  isOver: boolean,
+  { source, group, show }: PageAsked & PageContext,
+): 'hidden' | 'shown' | 'aside' {
+  if (tx.isOnDisk('objects', source) && group === undefined && seen !== null && !isOver) return 'aside';
+  return show === 'whole' ? 'hidden' : 'shown';
 }
 
 /** Writes the objects of a part. Returns the measure of all stored objects, given that of those before. */
@@ -155,7 +181,7 @@ function writePart(
 
 function stage(tx: Transaction, row: SourceRow, page: Page, asked: PageAsked & { fold: Fold }): PageEffect {
   const rows = rowsOf(asked);
-  if (page.reset === true) dropRows(tx, 'staged', rows);
+  if (page.reset === true) tx.drop('staged', rows);
   const pages = page.reset === true ? 0 : (row.staging?.pages ?? 0);
   tx.put('staged', [rows, String(pages)], page);
   tx.put('sources', rowKey(asked), { ...row, staging: { token: page.token, pages: pages + 1 } });
@@ -178,10 +204,11 @@ function finish(
   tx: Transaction,
   row: SourceRow,
   page: Page,
-  context: PageAsked & PageContext & { readonly measured: SizeAndChecksum | null; readonly changed: readonly string[] },
+  context: PageAsked &
+    PageContext & { readonly measured: SizeAndChecksum | null; readonly changed: readonly string[] | null },
 ): PageEffect {
   const { source, group, settledBefore, nowMs, measured, changed } = context;
-  dropRows(tx, 'staged', rowsOf(context));
+  tx.drop('staged', rowsOf(context));
   // Uploads to groups stay in the overlay until the union shows what all groups have.
   if (group === undefined) dropIncluded(tx, source, settledBefore);
   const { token } = page;
@@ -191,11 +218,16 @@ function finish(
   return { kind: 'complete', measured, isNews, changed };
 }
 
-function writeObjects(tx: Transaction, source: string, { isFresh, objects }: Fold): readonly string[] {
-  const before = isFresh ? [...tx.entries('objects', source)].map(([id]) => id) : [];
+function writeObjects(tx: Transaction, rows: string, { isFresh, objects }: Fold): readonly string[] | null {
+  if (isFresh && tx.isOnDisk('objects', rows)) {
+    tx.drop('objects', rows);
+    for (const [id, attributes] of objects) putObject(tx, rows, id, attributes);
+    return null;
+  }
+  const before = isFresh ? [...tx.entries('objects', rows)].map(([id]) => id) : [];
   const gone = before.filter((id) => !objects.has(id));
-  for (const id of gone) tx.delete('objects', [source, id]);
-  for (const [id, attributes] of objects) putObject(tx, source, id, attributes);
+  for (const id of gone) tx.delete('objects', [rows, id]);
+  for (const [id, attributes] of objects) putObject(tx, rows, id, attributes);
   return [...gone, ...objects.keys()];
 }
 

@@ -1,5 +1,5 @@
 import type { SyncSource } from '@tidemark/protocol';
-import { groupsHeld, ownersOf } from '../state/group-rows.ts';
+import { asideOf, groupsHeld, ownersOf } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
@@ -24,10 +24,8 @@ export function applySources(tx: Transaction, descriptions: readonly SyncSource[
 /** Uploads without a final outcome stay, because the server still decides about them. */
 function dropSource(tx: Transaction, source: string): void {
   for (const group of groupsHeld(tx, source)) dropGroup(tx, source, group);
-  for (const [id] of [...tx.entries('objects', ownersOf(source))]) tx.delete('objects', [ownersOf(source), id]);
-  for (const table of ['objects', 'staged', 'links'] as const) {
-    for (const [second] of [...tx.entries(table, source)]) tx.delete(table, [source, second]);
-  }
+  for (const first of [ownersOf(source), asideOf(source)]) tx.drop('objects', first);
+  for (const table of ['objects', 'staged', 'links'] as const) tx.drop(table, source);
   for (const [opId, { source: target, state }] of [...tx.entries('uploads', '')]) {
     if (target === source && state === 'applied') tx.delete('uploads', ['', opId]);
   }

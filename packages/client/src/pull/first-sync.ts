@@ -1,7 +1,7 @@
 import type { Page } from '@tidemark/protocol';
 import { FIRST_SYNC_PART_OBJECTS } from '../limits.ts';
 import { type RowScope, rowKey, rowsOf } from '../state/group-rows.ts';
-import type { Reader } from '../state/local-state.ts';
+import type { LocalState, Reader } from '../state/local-state.ts';
 
 /** A page of a first sync, or a part of one. */
 export interface PagePart extends Page {
@@ -14,13 +14,15 @@ export interface PagePart extends Page {
 /**
  * Returns true if the page belongs to a first sync: the device holds nothing of the source. Such pages are stored as
  * objects at once, so that each object is written once and no step is large. Pages of other catch-ups are staged, because
- * the app sees the objects that they change.
+ * the app sees the objects that they change. A source on the disk that starts over is never staged, since memory may not have room.
  */
-export function isOfFirstSync(reader: Reader, place: RowScope, page: Page): boolean {
+export function isOfFirstSync(reader: LocalState, place: RowScope, page: Page): boolean {
   const row = reader.get('sources', rowKey(place));
   if (row === undefined) return false;
   if (row.staging?.firstSync !== undefined) return true;
-  return page.reset === true && (page.more || isLarge(page)) && holdsNothing(reader, rowsOf(place));
+  if (page.reset !== true) return false;
+  const rows = rowsOf(place);
+  return reader.isOnDisk(rows) || ((page.more || isLarge(page)) && holdsNothing(reader, rows));
 }
 
 /**
@@ -39,6 +41,11 @@ export function partsOf(page: Page): readonly PagePart[] {
     parts.push({ ...page, put, ids: ids.slice(at, at + FIRST_SYNC_PART_OBJECTS), isLast });
   }
   return parts;
+}
+
+/** The page as its only part. */
+export function wholePart(page: Page): PagePart {
+  return { ...page, ids: Object.keys(page.put ?? {}), isLast: true };
 }
 
 function isLarge({ put = {} }: Page): boolean {

@@ -23,6 +23,8 @@ export interface LiveQuery {
 export interface IndexedSource {
   readonly name: string;
   readonly view: SourceView;
+  /** Resolves when all objects are in memory; null: they are. */
+  readonly loaded: Promise<void> | null;
   /** Increases with every change of an object. */
   readonly version: number;
   /** Returns the index on a path, which is made if there is none. */

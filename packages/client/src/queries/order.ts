@@ -8,11 +8,14 @@ export type SortKey = Value | readonly Value[];
 
 /** A compiled `orderBy`. */
 export interface Order {
-  keyOf(object: SyncedObject): SortKey;
+  /** The paths, the most significant first. */
+  readonly terms: readonly Term[];
+  keyOf(object: Pick<SyncedObject, 'attributes'>): SortKey;
   compare(left: SortKey, right: SortKey): number;
 }
 
 interface Term {
+  readonly name: string;
   readonly path: ParsedPath;
   readonly sign: 1 | -1;
 }
@@ -23,15 +26,17 @@ export function orderOf(orderBy: unknown): Order {
   const terms = given.flatMap(termsOf);
   const [first] = terms;
   // Most queries have at most one path. Without a list for every object they are evaluated much faster.
-  if (first === undefined) return { keyOf: () => undefined, compare: () => 0 };
+  if (first === undefined) return { terms, keyOf: () => undefined, compare: () => 0 };
   if (terms.length === 1) {
     const { path, sign } = first;
     return {
+      terms,
       keyOf: ({ attributes }) => valueAt(attributes, path),
       compare: (left, right) => compareValues(left as Value, right as Value) * sign,
     };
   }
   return {
+    terms,
     keyOf: ({ attributes }) => terms.map(({ path }) => valueAt(attributes, path)),
     compare: (left, right) => compareAll(terms, left as readonly Value[], right as readonly Value[]),
   };
@@ -48,11 +53,11 @@ function compareAll(terms: readonly Term[], left: readonly Value[], right: reado
 }
 
 function termsOf(term: unknown): readonly Term[] {
-  if (typeof term === 'string') return [{ path: parsePath(term), sign: 1 }];
+  if (typeof term === 'string') return [{ name: term, path: parsePath(term), sign: 1 }];
   if (typeof term !== 'object' || term === null) throw malformed(term);
   return Object.entries(term).map(([path, direction]) => {
     if (direction !== 'asc' && direction !== 'desc') throw malformed(term);
-    return { path: parsePath(path), sign: direction === 'asc' ? 1 : -1 };
+    return { name: path, path: parsePath(path), sign: direction === 'asc' ? 1 : -1 };
   });
 }
 

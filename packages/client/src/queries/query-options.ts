@@ -104,6 +104,13 @@ export interface QueryOptions<A = Attributes, I extends Include = Include> {
   readonly include?: I | undefined;
 }
 
+/** What a long list asks for, page by page. */
+export interface PagesOptions<A = Attributes, I extends Include = Include>
+  extends Omit<QueryOptions<A, I>, 'limit' | 'offset'> {
+  /** The objects of each page. */
+  readonly size: number;
+}
+
 type AttributesOf<S> = S extends TypedSource<infer B> ? (keyof B extends never ? Attributes : B) : Attributes;
 
 type Included<I extends Include> = { readonly [N in keyof I]: Related<I[N]> };

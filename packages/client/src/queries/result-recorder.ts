@@ -74,6 +74,7 @@ export class ResultRecorder {
     const results = new Map<string, JsonValue>();
     let units = 0;
     const add = (first: string, id: string) => {
+      if (tx.isOnDisk('objects', first)) return;
       const value = tx.get('objects', [first, id]);
       const name = JSON.stringify([first, id]);
       if (value === undefined || results.has(name)) return;

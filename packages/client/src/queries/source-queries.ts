@@ -1,38 +1,79 @@
-import { ClientError } from '../client-error.ts';
-import { QUERIES_KEPT_MAX } from '../limits.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { SourceView, SyncedObject, ViewChange } from '../view/source-view.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
-import { Query } from './query.ts';
+import { KeptQueries } from './kept-queries.ts';
+import { MemoryQuery } from './memory-query.ts';
+import type { Query } from './query.ts';
 import type { QueryOptions } from './query-options.ts';
 import type { ResultRecorder } from './result-recorder.ts';
 import { type IndexRange, SourceIndex } from './source-index.ts';
 import type { CompiledWhere } from './where.ts';
 
+/** What answers the queries of sources on the disk, and of those that include objects of such sources. */
+export interface QueriesOnDisk {
+  has(source: string): boolean;
+  isConcerned(source: string, options: QueryOptions): boolean;
+  query(source: string, options: QueryOptions): Query;
+  addIndex(source: string, path: string): void;
+}
+
 /** The queries of all sources of a device. */
 export class DeviceQueries {
   readonly #replica: Replica;
   readonly #sources = new Map<string, SourceQueries>();
+  /** Sources that the app has read as lists. */
+  readonly #listed = new Set<string>();
   /** Records the results of live queries, if the app wants to start with them. */
   readonly recorder: ResultRecorder | null;
+  /** Null: all objects are in memory. */
+  disk: QueriesOnDisk | null = null;
 
   constructor(replica: Replica, recorder: ResultRecorder | null) {
     this.#replica = replica;
     this.recorder = recorder;
   }
 
+  get loaded(): Promise<void> | null {
+    return this.#replica.loaded;
+  }
+
+  query(source: string, options: QueryOptions): Query {
+    if (this.disk?.isConcerned(source, options) === true) return this.disk.query(source, options);
+    return this.of(source).query(options);
+  }
+
+  addIndex(source: string, path: string): void {
+    if (this.disk?.has(source) === true) this.disk.addIndex(source, path);
+    else this.of(source).index(path);
+  }
+
+  /** Queries of a source in memory. */
   of(source: string): SourceQueries {
     const known = this.#sources.get(source);
     if (known !== undefined) return known;
-    const queries = new SourceQueries(this, source, this.#replica.view(source));
+    const queries = new SourceQueries(this, source, this.#replica.views.of(source));
     this.#sources.set(source, queries);
     return queries;
   }
 
+  noteListed(source: string): void {
+    this.#listed.add(source);
+  }
+
+  /** True if the app has read the source from memory. */
+  isUsed(source: string): boolean {
+    return this.#sources.has(source) || this.#listed.has(source);
+  }
+
   /** The source that an attribute refers to, if the server has declared that. */
-  referenceTarget(source: string, attribute: string): SourceQueries | undefined {
+  targetOf(source: string, attribute: string): string | undefined {
     const references = this.#replica.reader.get('sources', ['', source])?.description.references ?? {};
-    const target = Object.hasOwn(references, attribute) ? references[attribute] : undefined;
+    return Object.hasOwn(references, attribute) ? references[attribute] : undefined;
+  }
+
+  /** The same, as a source in memory. */
+  referenceTarget(source: string, attribute: string): SourceQueries | undefined {
+    const target = this.targetOf(source, attribute);
     return target === undefined ? undefined : this.of(target);
   }
 }
@@ -48,8 +89,7 @@ export class SourceQueries implements IndexedSource {
   readonly #live = new Set<LiveQuery>();
   /** Live queries of this and other sources with relations that lead here. */
   readonly #dependents = new Set<LiveQuery>();
-  /** Queries by their options, the one used last at the end. */
-  readonly #kept = new Map<string, Query>();
+  readonly #kept = new KeptQueries<MemoryQuery>();
   #version = 0;
 
   constructor(device: DeviceQueries, name: string, view: SourceView) {
@@ -64,18 +104,17 @@ export class SourceQueries implements IndexedSource {
     view.subscribe(() => this.#notify());
   }
 
+  get loaded(): Promise<void> | null {
+    return this.#device.loaded;
+  }
+
   get version(): number {
     return this.#version;
   }
 
   /** Returns the same query for the same options while it is live or was used lately. */
-  query(options: QueryOptions): Query {
-    const key = keyOf(options);
-    const query = this.#kept.get(key) ?? new Query(this, options);
-    this.#kept.delete(key);
-    this.#kept.set(key, query);
-    if (this.#kept.size > QUERIES_KEPT_MAX) this.#dropOldest();
-    return query;
+  query(options: QueryOptions): MemoryQuery {
+    return this.#kept.of(options, () => new MemoryQuery(this, options));
   }
 
   index(path: string): SourceIndex {
@@ -158,33 +197,4 @@ export class SourceQueries implements IndexedSource {
     this.#device.recorder?.recordSoon();
     for (const query of new Set([...this.#live, ...this.#dependents])) query.notify();
   }
-
-  #dropOldest(): void {
-    for (const [key, query] of this.#kept) {
-      if (query.isLive) continue;
-      this.#kept.delete(key);
-      return;
-    }
-  }
-}
-
-function keyOf({ where, orderBy, limit, offset, include = {} }: QueryOptions): string {
-  const relations = Object.entries(include).map(([name, relation]) =>
-    typeof relation === 'string' || typeof relation.source === 'string'
-      ? [name, relation]
-      : [name, { ...relation, source: relation.source.name }],
-  );
-  const members = [where ?? {}, orderBy ?? [], limit ?? null, offset ?? 0, relations];
-  return JSON.stringify(members, function (this: Readonly<Record<string, unknown>>, name, value: unknown) {
-    return value === this[name] && isJson(value) ? value : refuse(name);
-  });
-}
-
-function isJson(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'object';
-}
-
-function refuse(name: string): never {
-  throw new ClientError('invalid_request', `"${name}" of a query: expected JSON; dates must be texts or numbers`);
 }

@@ -9,7 +9,16 @@ export type Matches = (attributes: Attributes) => boolean;
 export interface CompiledWhere {
   readonly matches: Matches;
   /** Ranges of which an index on the path finds every object that matches. */
-  readonly ranges: readonly { readonly path: string; readonly ranges: readonly IndexRange[] }[];
+  readonly ranges: readonly IndexedCondition[];
+  /** True if objects in the first range match without anything else; also if every object matches. */
+  readonly isOneRange: boolean;
+}
+
+export interface IndexedCondition {
+  readonly path: string;
+  readonly operator: string;
+  readonly operand: JsonValue;
+  readonly ranges: readonly IndexRange[];
 }
 
 interface Operator {
@@ -65,19 +74,21 @@ const OPERANDS: Readonly<Record<string, (operand: unknown) => boolean>> = {
   exists: (operand) => typeof operand === 'boolean',
 };
 
+const EVERYTHING: CompiledWhere = { matches: () => true, ranges: [], isOneRange: true };
+
 /** Compiles a condition. Throws `invalid_request` if it is malformed. */
 export function compileWhere(where: unknown): CompiledWhere {
-  if (where === undefined) return { matches: () => true, ranges: [] };
+  if (where === undefined) return EVERYTHING;
   if (!isRecord(where)) throw malformed('a condition', 'an object', where);
   return allOf(Object.entries(where).map(([name, condition]) => compileMember(name, condition)));
 }
 
 function compileMember(name: string, condition: unknown): CompiledWhere {
   if (name === 'and') return allOf(listOf(name, condition));
-  if (name === 'or') return { matches: anyOf(listOf(name, condition).map(({ matches }) => matches)), ranges: [] };
+  if (name === 'or') return scanned(anyOf(listOf(name, condition).map(({ matches }) => matches)));
   if (name === 'not') {
     const { matches } = compileWhere(condition);
-    return { matches: (attributes) => !matches(attributes), ranges: [] };
+    return scanned((attributes) => !matches(attributes));
   }
   const operators = isRecord(condition) ? Object.entries(condition) : [['eq', condition] as const];
   if (operators.length === 0) throw malformed(`the condition of "${name}"`, 'at least one operator', condition);
@@ -93,10 +104,14 @@ function compileOperator(path: string, name: string, operand: unknown): Compiled
   if (!isTaken) throw malformed(`"${name}" of "${path}"`, 'another operand', operand);
   const [names, value] = [parsePath(path), operand as JsonValue];
   const ranges = operator.ranges?.(value);
-  return {
-    matches: (attributes) => operator.test(valueAt(attributes, names), value),
-    ranges: ranges === undefined ? [] : [{ path, ranges }],
-  };
+  const matches = (attributes: Attributes) => operator.test(valueAt(attributes, names), value);
+  if (ranges === undefined) return scanned(matches);
+  return { matches, ranges: [{ path, operator: name, operand: value, ranges }], isOneRange: true };
+}
+
+/** A condition that no index answers. */
+function scanned(matches: Matches): CompiledWhere {
+  return { matches, ranges: [], isOneRange: false };
 }
 
 function listOf(name: string, conditions: unknown): readonly CompiledWhere[] {
@@ -107,9 +122,11 @@ function listOf(name: string, conditions: unknown): readonly CompiledWhere[] {
 function allOf(parts: readonly CompiledWhere[]): CompiledWhere {
   const tests = parts.map(({ matches }) => matches);
   const [only] = tests;
+  const restricting = parts.filter((part) => part !== EVERYTHING);
   return {
     matches: tests.length === 1 && only ? only : (attributes) => tests.every((matches) => matches(attributes)),
     ranges: parts.flatMap(({ ranges }) => ranges),
+    isOneRange: restricting.length === 0 || (restricting.length === 1 && restricting[0]?.isOneRange === true),
   };
 }
 

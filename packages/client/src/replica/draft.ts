@@ -58,6 +58,8 @@ export class Draft {
   /** What the changes rely on and the device could not see, because not all objects were loaded. */
   readonly #assumed: Assumption[] = [];
   #isUncertain = false;
+  /** Objects on the disk that it needs and that are not loaded, by source. */
+  readonly #missing = new Map<string, Set<string>>();
 
   constructor(parts: DraftParts, schemas: Schemas) {
     this.#parts = parts;
@@ -72,6 +74,11 @@ export class Draft {
   /** True if a call needed an object, or its present attributes, and not all is loaded yet. Then the draft must be made again. */
   get isUncertain(): boolean {
     return this.#isUncertain;
+  }
+
+  /** Objects that a call needed and that are not loaded, by source. If there are any, the draft must be made again. */
+  get missing(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#missing;
   }
 
   /**
@@ -90,7 +97,8 @@ export class Draft {
   create(source: string, attributes: object, options: CreateOptions = {}): string {
     const target = this.#writable(source);
     const id = admitName('object', options.id ?? randomId(this.#parts.platform));
-    if ((this.#find(source, id)?.attributes ?? null) !== null) throw isThere(source, id);
+    // A random id is new.
+    if (options.id !== undefined && (this.#find(source, id)?.attributes ?? null) !== null) throw isThere(source, id);
     if (options.id !== undefined) this.#assume({ source, id, exists: false });
     const admitted = this.#admit(target, this.#checked(source, attributes));
     if (Object.keys(admitted).length === 0) throw withoutAttributes();
@@ -171,7 +179,10 @@ export class Draft {
   /** An object in several groups is changed in the group that its attributes are from. */
   #groupOf({ source, hasGroups }: Target, id: string): Pick<UploadRow, 'group'> {
     if (!hasGroups) return {};
-    const [stored] = groupsWith(this.#parts.replica.reader, source, id);
+    const { reader } = this.#parts.replica;
+    const [stored] = reader.isOnDisk(source)
+      ? (this.#parts.replica.view(source).get(id)?.groups ?? [])
+      : groupsWith(reader, source, id);
     const made = this.#madeHere(source, id, 'create');
     const group = stored ?? made?.[1].group;
     if (group !== undefined) return { group };
@@ -198,7 +209,9 @@ export class Draft {
 
   /** The object as the app sees it and this draft has changed it; without attributes if the draft has deleted it. */
   #find(source: string, givenId: string): { readonly id: string; readonly attributes: Attributes | null } | undefined {
-    const shown = this.#parts.replica.view(source).get(givenId);
+    const view = this.#parts.replica.view(source);
+    const shown = view.get(givenId);
+    if (!view.isLoaded(givenId)) this.#missing.set(source, (this.#missing.get(source) ?? new Set()).add(givenId));
     const id = shown?.id ?? givenId;
     const touched = this.#touched.get(source)?.get(id);
     return touched === undefined ? shown : { id, attributes: touched };
@@ -221,8 +234,8 @@ export class Draft {
 
   /** The last results of a query may be older than what is stored, and do not show everything. */
   #assume(assumption: Assumption): void {
-    if (this.#parts.replica.loaded === null) return;
     const { source, id, exists } = assumption;
+    if (this.#parts.replica.loaded === null || this.#parts.replica.reader.isOnDisk(source)) return;
     if (this.#madeHere(source, id, exists ? 'create' : 'delete') === undefined) this.#assumed.push(assumption);
   }
 

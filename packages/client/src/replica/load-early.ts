@@ -18,7 +18,7 @@ export interface EarlyState {
  * Loads a store. Resolves with the last results of queries, if the store has any and reads them before all objects;
  * otherwise with everything.
  */
-export function loadEarly(store: LocalStore, pause: Pause): Promise<EarlyState> {
+export function loadEarly(store: Pick<LocalStore, 'load'>, pause: Pause): Promise<EarlyState> {
   return new Promise((resolve, reject) => {
     let isEarly = false;
     const loading = store.load((rows) => {
@@ -53,7 +53,7 @@ async function fillReplica(replica: Replica, { shown, loading, pause }: Filling)
     const add = (from: number, to: number) => {
       const step = rows.slice(from, to);
       if (gone.size > 0) for (const { key } of step) gone.delete(JSON.stringify(key));
-      replica.addLoaded(step.map(frozenRow));
+      replica.addLoaded(step.filter(({ key }) => !replica.reader.isOnDisk(key[0])).map(frozenRow));
     };
     await inSteps(rows.length, pause, add, isAwaited);
     if (!isAwaited()) return;

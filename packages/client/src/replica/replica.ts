@@ -1,19 +1,28 @@
 import { asClientError, type ClientError, clientError } from '../client-error.ts';
-import { type CommitOptions, type LocalWrite, TABLES, type Table } from '../ports/local-store.ts';
+import { type CommitOptions, type DiskPart, type LocalWrite, TABLES, type Table } from '../ports/local-store.ts';
+import type { RowsRead } from '../state/disk-work.ts';
 import { type Change, LocalState, type Transaction } from '../state/local-state.ts';
 import type { NewUpload } from '../state/rows.ts';
 import { Listeners } from '../view/observable.ts';
-import type { SourceView } from '../view/source-view.ts';
-import { Views } from '../view/views.ts';
+import { type ObjectView, Views } from '../view/views.ts';
 
 /** What makes the content of a replica durable at the moment: a store, or another tab that has the store. */
 export interface Keeper {
+  /** Where the objects are that are not in memory. */
+  readonly disk?: DiskPart;
   /** Commits are called one at a time. */
   commit(writes: readonly LocalWrite[], options?: CommitOptions): Promise<void>;
   /** Called after every commit, when the replica has it. `saved` are the op_ids of the app's changes that it has stored. */
   onCommitted?(writes: readonly LocalWrite[], saved: readonly string[]): void;
   /** Sends changes of the app to the tab that has the store. Absent: they are committed here. */
   send?(uploads: readonly NewUpload[]): void;
+}
+
+/** Reads the objects on the disk that a transaction decides about, in its turn. */
+export type ReadBefore = (rows: RowsRead) => Promise<void>;
+
+export interface TransactOptions extends CommitOptions {
+  readonly readBefore?: ReadBefore;
 }
 
 interface Deferred {
@@ -61,8 +70,9 @@ export class Replica {
     return this.views.isEmpty && this.reader.snapshot().count === 0;
   }
 
-  view(source: string): SourceView {
-    return this.views.of(source);
+  /** The view of a source, wherever its objects are. */
+  view(source: string): ObjectView {
+    return this.views.any(source);
   }
 
   /** Takes the content of a store. The replica must be empty. */
@@ -118,15 +128,25 @@ export class Replica {
    * Runs the decision when its turn comes, and commits its writes, all or none. A decision that throws changes
    * nothing.
    */
-  transact<T>(decide: (tx: Transaction) => T, options?: CommitOptions): Promise<T> {
+  transact<T>(decide: (tx: Transaction) => T, options: TransactOptions = {}): Promise<T> {
+    const { readBefore, ...commitOptions } = options;
     return this.inTurn(async () => {
       const tx = await this.begin();
+      if (tx.disk !== null) await this.#read(tx.disk, readBefore);
       if (this.#isClosed) throw clientError('closed', 'the device is closed');
       const result = decide(tx);
-      const writes = tx.writes();
-      if (writes.length > 0) this.show(await this.commit(writes, [], options));
+      const isChanged = tx.disk?.changes !== undefined || tx.writes().length > 0;
+      if (isChanged) this.show(await this.commit(tx, [], commitOptions), tx);
       return result;
     });
+  }
+
+  async #read(rows: RowsRead, readBefore: ReadBefore | undefined): Promise<void> {
+    try {
+      await readBefore?.(rows);
+    } catch (error) {
+      throw asClientError(error, 'store_failed');
+    }
   }
 
   /** Does work after the transactions before it, and before those after it. */
@@ -142,30 +162,28 @@ export class Replica {
     return this.reader.begin();
   }
 
-  /** Commits writes in their turn. Returns what they changed, for `show`. */
-  async commit(
-    writes: readonly LocalWrite[],
-    saved: readonly string[],
-    options?: CommitOptions,
-  ): Promise<readonly Change[]> {
+  /** Commits a transaction in its turn. Returns what it changed, for `show`. */
+  async commit(tx: Transaction, saved: readonly string[], options: CommitOptions = {}): Promise<readonly Change[]> {
     const keeper = this.#keeper;
+    const writes = tx.writes();
+    const disk = tx.disk?.changes;
     try {
-      await keeper.commit(writes, options);
+      await keeper.commit(writes, disk === undefined ? options : { ...options, disk });
     } catch (error) {
       throw asClientError(error, 'store_failed');
     }
     // Another tab has the store by now. Whether it loaded these changes is what it says.
     if (keeper !== this.#keeper) throw inOtherTab();
-    const changes = this.reader.apply(writes);
+    const changes = this.reader.apply(writes, tx);
     keeper.onCommitted?.(writes, saved);
     this.commits.notify(changes);
     return changes;
   }
 
   /** Updates all views before any listener is called, so that no listener sees one source ahead of another. */
-  show(changes: readonly Change[]): void {
-    if (changes.length === 0) return;
-    const changed = this.views.update(changes);
+  show(changes: readonly Change[], tx?: Transaction): void {
+    if (changes.length === 0 && (tx?.disk?.remade.size ?? 0) === 0) return;
+    const changed = this.views.update(changes, tx);
     this.#onChanged(new Set(changes.map(({ table }) => table)));
     for (const view of changed) view.tell();
   }

@@ -187,7 +187,7 @@ export class WriteQueue {
     }
     const shown = batch.flatMap(({ uploads }) => uploads);
     const changes = await this.#replica.commit(
-      tx.writes(),
+      tx,
       shown.map(([opId]) => opId),
     );
     this.#unsaved = this.#unsaved.filter((write) => !batch.includes(write));

@@ -5,6 +5,7 @@ import type { SourceRow } from './rows.ts';
 /** Separates a source from a group. Names contain no control characters. */
 const GROUP_MARK = '\u001f';
 const OWNERS_MARK = '\u001e';
+const MARKS = new RegExp(`[${OWNERS_MARK}${GROUP_MARK}]`);
 
 /** Where the rows of a source are, or of one of its groups. */
 export interface RowScope {
@@ -20,6 +21,22 @@ export function rowKey({ source, group }: RowScope): LocalKey {
 /** The first part of the keys of its objects and staged pages. The objects of the source itself are those of all its groups. */
 export function rowsOf({ source, group }: RowScope): string {
   return group === undefined ? source : `${source}${GROUP_MARK}${group}`;
+}
+
+/** Where the objects of a source on the disk are that will replace the present ones. No group has this name. */
+export function asideOf(source: string): string {
+  return rowsOf({ source, group: GROUP_MARK });
+}
+
+/** The first part of the keys of the objects that pages are stored as at the moment. */
+export function storedRowsOf(place: RowScope, row: SourceRow | undefined): string {
+  return row?.staging?.firstSync === 'aside' ? asideOf(place.source) : rowsOf(place);
+}
+
+/** The source that rows belong to, by the first part of their keys. */
+export function sourceOf(first: string): string {
+  const end = first.search(MARKS);
+  return end < 0 ? first : first.slice(0, end);
 }
 
 /** The first part of the keys of the rows that say which groups have an object. */

@@ -1,5 +1,6 @@
 import type { JsonValue } from '@tidemark/protocol';
 import type { LocalKey, LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
+import type { DiskWork, OnDisk } from './disk-work.ts';
 import { frozen } from './frozen.ts';
 import { inSteps, type Pause } from './in-steps.ts';
 import { RowMap, type RowSnapshot } from './row-map.ts';
@@ -22,9 +23,14 @@ export interface Change {
   readonly after: unknown;
 }
 
-/** All rows of the device in memory. They change by whole transactions, after the store has committed them. */
+/**
+ * All rows of the device in memory, except objects of sources on the disk. They change by whole transactions, after the store has
+ * committed them.
+ */
 export class LocalState implements Reader {
   #rows = new RowMap<unknown>();
+  /** The sources whose objects are not here; null: there are none. */
+  onDisk: OnDisk | null = null;
 
   constructor(rows: readonly LocalRow[]) {
     for (const row of inOrder(rows)) this.#add(row);
@@ -76,17 +82,28 @@ export class LocalState implements Reader {
     this.#rows = other.#rows;
   }
 
+  /** True if the objects with this first part of their keys are on the disk. */
+  isOnDisk(first: string): boolean {
+    return this.onDisk?.has(first) === true;
+  }
+
   begin(): Transaction {
     return new Transaction(this);
   }
 
-  /** Applies writes. Returns what they changed. */
-  apply(writes: readonly LocalWrite[]): readonly Change[] {
+  /** Applies writes. Returns what they changed. What objects on the disk were before, only the transaction knows. */
+  apply(writes: readonly LocalWrite[], tx?: Transaction): readonly Change[] {
     return writes.map(({ table, key, value }) => {
-      const before = this.#rows.get(table, key);
-      this.#rows.set(table, key, value);
+      const isOnDisk = table === 'objects' && this.isOnDisk(key[0]);
+      const before = isOnDisk ? tx?.disk?.get(key) : this.#rows.get(table, key);
+      if (!isOnDisk) this.#rows.set(table, key, value);
       return { table, key, before, after: value };
     });
+  }
+
+  /** Takes objects out of memory, because they are on the disk. */
+  forget(first: string): void {
+    this.#rows.drop('objects', first);
   }
 
   /** Freezes objects here, because to freeze all of them when they are first shown would take long. */
@@ -97,19 +114,24 @@ export class LocalState implements Reader {
 
 /** Changes that are not committed yet. Reads include them. */
 export class Transaction implements Reader {
+  /** What it does with sources on the disk; null: there are none. */
+  readonly disk: DiskWork | null;
   readonly #state: LocalState;
   readonly #written = new RowMap<LocalWrite>();
 
   constructor(state: LocalState) {
     this.#state = state;
+    this.disk = state.onDisk?.begin() ?? null;
   }
 
   get<T extends Table>(table: T, key: LocalKey): Rows[T] | undefined {
     const write = this.#written.get(table, key);
-    return write === undefined ? this.#state.get(table, key) : (write.value as Rows[T] | undefined);
+    if (write !== undefined) return write.value as Rows[T] | undefined;
+    return this.isOnDisk(table, key[0]) ? (this.disk?.get(key) as Rows[T] | undefined) : this.#state.get(table, key);
   }
 
   *entries<T extends Table>(table: T, first: string): Generator<[string, Rows[T]]> {
+    if (this.isOnDisk(table, first)) throw new Error(`the objects of ${JSON.stringify(first)} are on the disk`);
     const written = this.#written.group(table, first);
     for (const [second, row] of this.#state.entries(table, first)) {
       const write = written?.get(second);
@@ -122,6 +144,10 @@ export class Transaction implements Reader {
     }
   }
 
+  isOnDisk(table: Table, first: string): boolean {
+    return table === 'objects' && this.disk?.has(first) === true;
+  }
+
   /** Rows are JSON by construction; the store receives them as such. */
   put<T extends Table>(table: T, key: LocalKey, value: Rows[T]): void {
     this.#written.set(table, key, { table, key, value: value as JsonValue });
@@ -131,6 +157,18 @@ export class Transaction implements Reader {
     this.#written.set(table, key, { table, key });
   }
 
+  /** Deletes the rows whose key begins with `first`. Returns the second parts of their keys; null: they are on the disk. */
+  drop(table: Table, first: string): readonly string[] | null {
+    if (this.isOnDisk(table, first)) {
+      this.#written.drop(table, first);
+      this.disk?.drop(first);
+      return null;
+    }
+    const seconds = Array.from(this.entries(table, first), ([second]) => second);
+    for (const second of seconds) this.delete(table, [first, second]);
+    return seconds;
+  }
+
   /** Deletes all rows of the tables. */
   clear(...tables: readonly Table[]): void {
     for (const table of tables) {
@@ -138,11 +176,15 @@ export class Transaction implements Reader {
       for (const group of this.#written.groups(table).values())
         for (const { key } of group.values()) this.delete(table, key);
     }
+    if (tables.includes('objects')) this.disk?.dropAll();
   }
 
   /** Returns the writes that change something. */
   writes(): readonly LocalWrite[] {
-    return this.#written.values().filter(({ table, key, value }) => this.#state.get(table, key) !== value);
+    const written = this.#written.values();
+    return written.filter(
+      ({ table, key, value }) => this.isOnDisk(table, key[0]) || this.#state.get(table, key) !== value,
+    );
   }
 }
 

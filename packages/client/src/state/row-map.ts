@@ -40,6 +40,11 @@ export class RowMap<V> {
     }
   }
 
+  /** Deletes the values whose key begins with `first`. */
+  drop(table: Table, first: string): void {
+    this.#tables.get(table)?.delete(first);
+  }
+
   /** Applies writes of rows. */
   apply(writes: readonly { readonly table: Table; readonly key: LocalKey; readonly value?: V }[]): void {
     for (const { table, key, value } of writes) this.set(table, key, value);

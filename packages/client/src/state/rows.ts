@@ -37,9 +37,9 @@ export interface Staging {
   readonly pages: number;
   /**
    * Present in a first sync, whose pages are stored as objects at once. They are hidden from the app until it is complete, or
-   * shown as they arrive.
+   * shown as they arrive. A source on the disk that starts over stores them aside, so that the app sees what it saw.
    */
-  readonly firstSync?: 'hidden' | 'shown';
+  readonly firstSync?: 'hidden' | 'shown' | 'aside';
 }
 
 export type UploadState = 'waiting' | 'queued' | 'applied';

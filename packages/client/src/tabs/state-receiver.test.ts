@@ -200,7 +200,7 @@ const MANY: readonly LocalRow[] = [
   ...Array.from({ length: OBJECTS }, (_, n) => ({ ...rowOf(n), key: ['Order', `o${n}`] as const })),
 ];
 
-const shown = (replica: Replica) => [...replica.view('Order').objects()].length;
+const shown = (replica: Replica) => replica.view('Order').list().length;
 
 const manyOf = (term: string, number: number): SnapshotMessage => ({ type: 'rows', term, number, rows: MANY });
 

@@ -85,6 +85,14 @@ export class SourceView {
     return this.#objects.get(id) ?? this.#objects.get(realId(this.#state, this.#source, id));
   }
 
+  isLoaded(): boolean {
+    return true;
+  }
+
+  load(): Promise<void> {
+    return Promise.resolve();
+  }
+
   /** Sorted by id; the same list until something changes. */
   list(): readonly SyncedObject[] {
     this.#list ??= Object.freeze([...this.#objects.values()].sort((left, right) => (left.id < right.id ? -1 : 1)));
@@ -188,14 +196,33 @@ export class SourceView {
     if (isPlain && uploads.length === 0) {
       return stored && Object.freeze({ id, attributes: frozen(stored), isPending: false });
     }
-    const seen = overlay(stored, uploads);
-    if (seen === undefined) return undefined;
-    const attributes = frozen(withRealReferences(this.#state, references, seen));
-    const held = (owners?.get(id) as { readonly groups: readonly string[] } | undefined)?.groups;
-    const groups = held ?? uploads.flatMap(({ group }) => group ?? []).slice(0, 1);
-    const isPending = uploads.some(isOpen);
-    return Object.freeze(groups.length === 0 ? { id, attributes, isPending } : { id, attributes, isPending, groups });
+    const groups = (owners?.get(id) as { readonly groups: readonly string[] } | undefined)?.groups;
+    const state = this.#state;
+    return shownObject({ id, stored, groups }, uploads, (attributes) =>
+      withRealReferences(state, references, attributes),
+    );
   }
+}
+
+/** An object as it is stored; without attributes if it does not exist. */
+export interface StoredState {
+  readonly id: string;
+  readonly stored: Attributes | undefined;
+  readonly groups: readonly string[] | undefined;
+}
+
+/** Returns the object as the app sees it: as it is stored, with the uploads applied. */
+export function shownObject(
+  { id, stored, groups: held }: StoredState,
+  uploads: readonly UploadRow[],
+  withReferences: (attributes: Attributes) => Attributes,
+): SyncedObject | undefined {
+  const seen = overlay(stored, uploads);
+  if (seen === undefined) return undefined;
+  const attributes = frozen(withReferences(seen));
+  const groups = held ?? uploads.flatMap(({ group }) => group ?? []).slice(0, 1);
+  const isPending = uploads.some(isOpen);
+  return Object.freeze(groups.length === 0 ? { id, attributes, isPending } : { id, attributes, isPending, groups });
 }
 
 /** A batch that changes more than this part of the list is sorted anew, which is faster than one by one. */
@@ -224,7 +251,7 @@ function placeOf(list: readonly SyncedObject[], id: string): number {
 }
 
 /** Returns the known object if the other one equals it, otherwise the other one. */
-function sameAs(known: SyncedObject | undefined, other: SyncedObject | undefined): SyncedObject | undefined {
+export function sameAs(known: SyncedObject | undefined, other: SyncedObject | undefined): SyncedObject | undefined {
   return known !== undefined && other !== undefined && isSame(known, other) ? known : other;
 }
 

@@ -1,13 +1,37 @@
 import { ownersOf } from '../state/group-rows.ts';
 import type { Pause } from '../state/in-steps.ts';
-import type { Change, LocalState } from '../state/local-state.ts';
+import type { Change, LocalState, Transaction } from '../state/local-state.ts';
 import type { SourceRow, UploadRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 import { Pending } from './pending.ts';
-import { SourceView } from './source-view.ts';
+import { SourceView, type SyncedObject } from './source-view.ts';
+
+/** The objects of a source as the app sees them, in memory or on the disk. */
+export interface ObjectView {
+  readonly subscribe: (listener: () => void) => () => void;
+  /** Undefined: there is none, or it is not loaded. */
+  get(id: string): SyncedObject | undefined;
+  /** All objects, sorted by id. */
+  list(): readonly SyncedObject[];
+  /** True if `get` knows whether there is such an object. */
+  isLoaded(id: string): boolean;
+  /** Resolves when `get` knows these objects. */
+  load(ids: readonly string[]): Promise<void>;
+  tell(): void;
+}
+
+/** The view of a source on the disk. */
+export interface ViewOnDisk extends ObjectView {
+  /** Takes over what a transaction has changed. Returns true if the app sees it. */
+  take(changes: readonly Change[], tx: Transaction | undefined): boolean;
+}
+
+/** Makes the view of a source on the disk. */
+export type MakeViewOnDisk = (source: string, pending: Pending) => ViewOnDisk;
 
 /** The views of all sources, over one state and the uploads that are not part of its objects yet. */
 export class Views {
+  readonly #onDisk = new Map<string, ViewOnDisk>();
   readonly #state: LocalState;
   readonly #pending = new Pending();
   readonly #views = new Map<string, SourceView>();
@@ -28,6 +52,22 @@ export class Views {
     return this.#views.size === 0;
   }
 
+  /** The view of a source, wherever its objects are. */
+  any(source: string): ObjectView {
+    return this.#onDisk.get(source) ?? this.of(source);
+  }
+
+  /** Makes the view of a source on the disk, in place of the one in memory. */
+  putOnDisk(source: string, make: MakeViewOnDisk): void {
+    this.#forget(source);
+    this.#onDisk.set(source, make(source, this.#pending));
+  }
+
+  /** The objects of the source are in memory from now on. */
+  takeFromDisk(source: string): void {
+    this.#onDisk.delete(source);
+  }
+
   of(source: string): SourceView {
     const view = this.#views.get(source) ?? this.#add(source);
     if (this.#unmade.delete(view)) view.updateAll();
@@ -45,7 +85,7 @@ export class Views {
    */
   async make(pause: Pause): Promise<void> {
     for (const [source] of [...this.#state.entries('sources', '')]) {
-      if (this.#views.has(source)) continue;
+      if (this.#views.has(source) || this.#onDisk.has(source)) continue;
       const view = this.#add(source);
       await view.make(pause);
       this.#unmade.delete(view);
@@ -53,17 +93,25 @@ export class Views {
   }
 
   /** Takes over what has changed. Returns the views in which the app sees it, whose listeners are to be told. */
-  update(changes: readonly Change[]): readonly SourceView[] {
+  update(changes: readonly Change[], tx?: Transaction): readonly ObjectView[] {
     for (const { table, before, after } of changes) {
       if (table !== 'uploads') continue;
       if (before !== undefined) this.#pending.remove(before as UploadRow);
       if (after !== undefined) this.#pending.add(after as UploadRow);
     }
-    return [...this.#views].flatMap(([source, view]) => (updateView(view, source, changes) ? [view] : []));
+    const inMemory = [...this.#views].filter(([source, view]) => updateView(view, source, changes));
+    const onDisk = [...this.#onDisk].filter(([, view]) => view.take(changes, tx));
+    return [...inMemory, ...onDisk].map(([, view]) => view);
   }
 
   tellAll(): void {
-    for (const view of this.#views.values()) view.tell();
+    for (const view of [...this.#views.values(), ...this.#onDisk.values()]) view.tell();
+  }
+
+  #forget(source: string): void {
+    const view = this.#views.get(source);
+    if (view !== undefined) this.#unmade.delete(view);
+    this.#views.delete(source);
   }
 
   #add(source: string): SourceView {
