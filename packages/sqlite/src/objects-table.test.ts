@@ -105,7 +105,7 @@ it('[DISK-2] an index that is made behind the objects of groups finds them in th
   await store.commit([{ table: 'objects', key: [NORTH, 'a'], value: { n: 1 } }]);
   await store.disk?.addIndex(PART, 'n');
   const union = { first: PART, owners: OWNERS, groups: [['north', NORTH]] as const };
-  await store.commit([], { disk: { drops: [], unions: [union] } });
+  await store.commit([], { disk: { drops: [], moves: [], unions: [union] } });
   expect(await store.disk?.count({ first: PART, path: 'n', range: keysOf(1) }, 9)).toBe(1);
   await store.close();
 });
