@@ -101,6 +101,17 @@ it('[FILES-46] a file that is taken for a damaged one while it is stored is here
   expect(await engine.listUploads({ limit: 1 })).toEqual([]);
 });
 
+it('[FILES-50] an upload expires so long after its last bytes, however often it is asked for', async () => {
+  const changedMs = 1_699_999_999_500;
+  const findUpload: FileEngine['findUpload'] = async (id) => {
+    const upload = await engine.findUpload(id);
+    return upload === null ? null : { ...upload, changedMs };
+  };
+  const { uploads } = await scene({ findUpload });
+  await uploads.begin(device('ada'), SHA256, 100);
+  expect(await uploads.find(device('ada'), SHA256)).toMatchObject({ expiresMs: changedMs + 1_000 });
+});
+
 it('[FILES-50] a device that announces another size for a file that is stored is not told that it is finished', async () => {
   const { uploads, send } = await scene();
   await send('ada');
