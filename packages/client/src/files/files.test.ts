@@ -247,14 +247,16 @@ describe('sending', () => {
     await fixture.finish(device.close());
   });
 
-  it('[FILES-82] the files that wait longest are sent first', async () => {
+  it('[FILES-82] the files that wait longest are sent first, also when they are added again', async () => {
     const device = await fixture.open();
     fixture.platform.setOnline(false);
     const added: string[] = [];
-    for (let count = 1; count <= 6; count++) {
-      added.push((await device.files.add(bytesOf(count))).$file.sha256);
+    const contents = Array.from({ length: 6 }, (_, count) => bytesOf(count + 1));
+    for (const bytes of contents) {
+      added.push((await device.files.add(bytes)).$file.sha256);
       await fixture.platform.advance(1_000);
     }
+    for (const bytes of contents.slice(0, 3)) await device.files.add(bytes);
     const sent: string[] = [];
     fixture.intercept = ({ method, path }, _go, init) => {
       if (method !== 'PATCH') return undefined;

@@ -121,6 +121,28 @@ describe('who may read a file', () => {
     expect([await mayRead('ada', 'photo'), await mayRead('bob', 'photo')]).toEqual([true, true]);
   });
 
+  it('[FILES-7] bytes that the next user of a login sends prove nothing of what the one before had written', async () => {
+    const { tidemark, write, send, mayRead } = await scene();
+    await write('bob', { source: 'Job', id: 'j1' }, 'photo');
+    await tidemark.users.delete('bob');
+    await tidemark.users.create({ attributes: { login: 'bob', password: 'long enough' } });
+    await send('photo', by('bob'));
+    expect(await mayRead('ada', 'photo')).toBe(false);
+  });
+
+  it('[FILES-5] a file that the backend shares stays shared when a user is deleted who only knew its hash', async () => {
+    const { tidemark, clock, refer, send, write, mayRead } = await scene();
+    const bytes = memoryFileBytes(clock);
+    bytes.put(hash('photo'), SIZE);
+    await write('bob', { source: 'Job', id: 'j1' }, 'photo');
+    await send('photo', BACKEND);
+    await refer({ source: 'Job', group: 'north', id: 'j2' }, 'photo');
+    expect(await mayRead('ada', 'photo')).toBe(true);
+    await tidemark.users.delete('bob');
+    await collectAll(tidemark, bytes);
+    expect(await mayRead('ada', 'photo')).toBe(true);
+  });
+
   it('[FILES-8] who has left the group cannot read its files any more, also by references of their own', async () => {
     const { tidemark, refer, send, write, mayRead } = await scene();
     await refer({ source: 'Job', group: 'north' }, 'photo');
@@ -644,6 +666,14 @@ it('[FILES-16] a list of objects goes on when those of its last page refer to th
   const second = await tidemark.files.where(hash('photo'), { limit: 2, after: String(first.next) });
   expect(second.objects.map(({ object }) => object)).toEqual(['c']);
   expect(second.next).toBe(null);
+});
+
+it('[FILES-16] a list of objects that was read to its end stays at its end, and a list of files knows its last page', async () => {
+  const { tidemark, refer } = await scene();
+  for (const group of ['a', 'b']) await refer({ source: 'Job', group, id: group }, group);
+  // The name of no partition comes behind it.
+  expect(await tidemark.files.where(hash('a'), { after: '~' })).toEqual({ objects: [], next: null });
+  expect((await tidemark.files.list({ kind: 'all' }, { limit: 2 })).next).toBeNull();
 });
 
 it('[FILES-16] a file that many have sent is listed for each of them, and not for the next user of a login', async () => {

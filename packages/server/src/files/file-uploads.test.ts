@@ -233,6 +233,15 @@ it('[FILES-50] a device that asks again while its upload is finished for long le
   expect(await Promise.all([first, second])).toMatchObject([{ offset: 100 }, { offset: 100 }]);
 });
 
+it('[FILES-58] a backend that stores a file again whose bytes are gone brings them back', async () => {
+  const { backend } = await scene();
+  const store = () => backend.store({ sha256: SHA256, size: 100, body: Readable.from([BYTES]) });
+  await store();
+  await engine.remove(SHA256, async () => false);
+  await store();
+  expect(await engine.stat(SHA256)).toMatchObject({ size: 100 });
+});
+
 it('[FILES-46] a backend whose file is taken for a damaged one while it is stored is told to send it again', async () => {
   let removals = 1;
   const write: FileEngine['write'] = async (chunks, admission) => {
