@@ -173,6 +173,7 @@ export class DeviceFiles {
   }
 }
 
-function never(): Promise<never> {
+/** What a dead process gets. */
+export function never(): Promise<never> {
   return new Promise(() => undefined);
 }

@@ -5,6 +5,7 @@ import { SdkDevice } from './sdk-device.ts';
 import { type Owner, SdkServer } from './sdk-server.ts';
 import {
   DEVICE_USERS,
+  DISK_DEVICE,
   GROUPS,
   type GroupSource,
   MANY_GROUPS,
@@ -31,7 +32,7 @@ export class HistoryRun {
     this.devices = DEVICE_USERS.map(
       (user, index) =>
         new SdkDevice(this.server, {
-          ...{ user, host: `device-${index}.test`, isTabbed: index === TABBED_DEVICE },
+          ...{ user, host: `device-${index}.test`, isTabbed: index === TABBED_DEVICE, isOnDisk: index === DISK_DEVICE },
           isLive: history.areLive[index] === true,
         }),
     );
@@ -106,8 +107,10 @@ export class HistoryRun {
     const device = this.device(index).at(tab);
     if (device === null) return;
     const source = device.source<Record<string, unknown>>(name);
-    const known = source.list().filter(({ id }) => id.startsWith('u'));
-    const object = known[pick % Math.max(1, known.length)];
+    const known = (await this.device(index).shown(device, name)).filter(({ id }) => id.startsWith('u'));
+    const { id } = known[pick % Math.max(1, known.length)] ?? { id: '' };
+    // It may have changed while the list was read.
+    const object = source.get(id);
     if (object === undefined) return;
     const group = typeof object.attributes.g === 'string' ? object.attributes.g : null;
     const owner = this.#owner(index, name, group);

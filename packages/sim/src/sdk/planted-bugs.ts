@@ -1,15 +1,15 @@
-import type { LocalRow } from '@tidemark/client';
+import type { DiskPart } from '@tidemark/client';
 import type { AckRequest, PullAnswer, PushRequest, SyncEvents } from '@tidemark/protocol';
 import type { SdkRule } from '../runner/violation.ts';
+import type { DiskPlant } from './disk-files.ts';
 
 type Change = SyncEvents['changed'];
 
 /** Where a bug can be planted: in what devices send, get and find, and in their timers. */
-export interface SdkPlant {
+export interface SdkPlant extends DiskPlant {
   readonly request?: (host: string, path: string, init: RequestInit) => RequestInit;
   readonly answer?: (host: string, path: string, response: Response) => Promise<Response>;
   readonly event?: (change: Change, send: (change: Change) => void) => void;
-  readonly found?: (rows: readonly LocalRow[]) => readonly LocalRow[];
   readonly delayed?: (ms: number) => number;
 }
 
@@ -54,7 +54,55 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     breaks: 'SIM-18',
     plant: () => ({ found: (rows) => rows.filter((row) => row !== rows.find(({ table }) => table === 'uploads')) }),
   },
+  {
+    name: 'a query on the disk shows what the disk had when it was last read',
+    breaks: 'SIM-18',
+    plant: () => ({ disk: (disk) => ({ ...disk, scan: oneBehind(disk.scan) }) }),
+  },
+  {
+    name: 'the checksum of a replaced object on the disk stays that of the first one',
+    breaks: 'SIM-18',
+    plant: () => ({ disk: (disk) => ({ ...disk, measure: onceByKey(disk.measure) }) }),
+  },
+  {
+    name: 'the objects of groups on the disk are not made anew when a group is left',
+    breaks: 'SIM-18',
+    plant: () => ({
+      committed: ({ disk, ...options }) =>
+        disk === undefined ? options : { ...options, disk: { ...disk, unions: [] } },
+    }),
+  },
+  {
+    name: 'changes that wait are lost when a device with sources on the disk starts',
+    breaks: 'SIM-18',
+    plant: () => ({ disk: (disk) => ({ ...disk, load: withoutUploads(disk) }) }),
+  },
 ];
+
+/** Answers the same question with what it found the last time. */
+function oneBehind<A, T>(read: (asked: A) => Promise<T>): (asked: A) => Promise<T> {
+  const last = new Map<string, T>();
+  return async (asked) => {
+    const [key, found] = [JSON.stringify(asked), await read(asked)];
+    const shown = last.get(key) ?? found;
+    last.set(key, found);
+    return shown;
+  };
+}
+
+/** Answers the same question with what it found the first time. */
+function onceByKey<A, T>(read: (asked: A) => Promise<T>): (asked: A) => Promise<T> {
+  const first = new Map<string, T>();
+  return async (asked) => {
+    const key = JSON.stringify(asked);
+    if (!first.has(key)) first.set(key, await read(asked));
+    return first.get(key) as T;
+  };
+}
+
+function withoutUploads(disk: DiskPart): DiskPart['load'] {
+  return async (choose) => (await disk.load(choose)).filter(({ table }) => table !== 'uploads');
+}
 
 function onRequest<T>(path: string, change: (body: T) => T): NonNullable<SdkPlant['request']> {
   return (_host, of, init) => {

@@ -1,7 +1,8 @@
-import { type Device, openDevice } from '@tidemark/client';
+import { type Device, openDevice, type SyncedObject } from '@tidemark/client';
 import { AppProcess, Browser, DeviceFiles } from './app-process.ts';
+import { DiskFiles } from './disk-files.ts';
 import type { SdkServer } from './sdk-server.ts';
-import { type GroupSource, TABS } from './step.ts';
+import { type GroupSource, SOURCES, type SourceName, TABS } from './step.ts';
 
 interface Tab {
   readonly process: AppProcess;
@@ -12,6 +13,8 @@ export interface SdkDeviceOptions {
   readonly host: string;
   readonly user: string;
   readonly isTabbed: boolean;
+  /** True: its sources are on the disk. */
+  readonly isOnDisk: boolean;
   readonly isLive: boolean;
 }
 
@@ -26,7 +29,7 @@ export class SdkDevice {
   readonly #options: SdkDeviceOptions;
   readonly #browser: Browser | null;
   readonly #tabs: (Tab | null)[] = [];
-  #files: DeviceFiles;
+  #files: DeviceFiles | DiskFiles;
 
   constructor(server: SdkServer, options: SdkDeviceOptions) {
     this.#server = server;
@@ -63,7 +66,9 @@ export class SdkDevice {
       ),
       live: this.#options.isLive,
     });
-    this.#tabs[tab] = { process, device: await this.#server.platform.finish(opening) };
+    const device = await this.#server.platform.finish(opening);
+    this.#tabs[tab] = { process, device };
+    if (this.#options.isOnDisk) for (const name of SOURCES) device.source(name, { keep: 'disk' });
     await this.signIn();
   }
 
@@ -136,6 +141,11 @@ export class SdkDevice {
     if (device !== null) await this.#server.platform.finish(device.sync().catch(() => undefined));
   }
 
+  /** The objects that a device shows, wherever they are kept. */
+  shown(device: Device, source: SourceName): Promise<readonly SyncedObject[]> {
+    return this.#server.platform.finish(device.source(source).query().fetch());
+  }
+
   async #signInAs(device: Device): Promise<void> {
     const credentials = { login: this.user, password: this.#server.password(this.user) };
     const first = device.signIn(credentials).then(
@@ -147,7 +157,8 @@ export class SdkDevice {
     await this.#server.platform.finish(device.signIn(credentials, { discardUploads: true }));
   }
 
-  #newFiles(): DeviceFiles {
+  #newFiles(): DeviceFiles | DiskFiles {
+    if (this.#options.isOnDisk) return new DiskFiles(this.#server.plant);
     return new DeviceFiles(this.#options.isTabbed ? 'app' : null, this.#server.plant.found);
   }
 }

@@ -208,6 +208,8 @@ async function end(run: HistoryRun): Promise<void> {
       demand(device.uploads.list().length === 0, 'SIM-18', () => {
         return `the queue of ${sdk.host} is ${JSON.stringify(device.uploads.list())}`;
       });
+      const { heals } = device.status.getSnapshot();
+      demand(heals === 0, 'SIM-18', () => `${sdk.host} found ${heals} times that its objects are wrong`);
       for (const source of SOURCES) await checkShown(run, { sdk, device }, source, 'SIM-18');
     }
   }
@@ -242,12 +244,8 @@ async function checkShown(
   source: SourceName,
   rule: 'SIM-18' | 'SIM-19',
 ): Promise<void> {
-  const shown = Object.fromEntries(
-    device
-      .source(source)
-      .list()
-      .map(({ id, attributes }) => [id, { ...attributes }]),
-  );
+  const objects = await sdk.shown(device, source);
+  const shown = Object.fromEntries(objects.map(({ id, attributes }) => [id, { ...attributes }]));
   const wanted: Record<string, Attributes> = {};
   const owners =
     source === 'Order'

@@ -20,6 +20,8 @@ export const USERS = ['ada', 'bob'] as const;
 /** The user of each device. The first device has two tabs. */
 export const DEVICE_USERS = ['ada', 'ada', 'bob'] as const;
 export const TABBED_DEVICE = 0;
+/** It keeps its sources on the disk. */
+export const DISK_DEVICE = 2;
 export const TABS = 2;
 
 /** Ids that devices change, and ids that only the backend changes, moves and deletes. */
