@@ -8,6 +8,7 @@ import { consoleObjects } from './scenarios/console-objects.ts';
 import { deviceBytes } from './scenarios/device-bytes.ts';
 import { deviceFirstSync } from './scenarios/device-first-sync.ts';
 import { devicePulls } from './scenarios/device-pulls.ts';
+import { disk } from './scenarios/disk.ts';
 import { eventLoop } from './scenarios/event-loop.ts';
 import { files } from './scenarios/files.ts';
 import { firstSync } from './scenarios/first-sync.ts';
@@ -71,6 +72,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   live: part('a change on its way to devices that listen', liveDelivery),
   queries: part('queries of a device', liveQuery),
   sdk: part('first syncs of a device', deviceFirstSync),
+  disk: part('200,000 objects on the disk of a device', disk, false),
   browser: part('a device in Chromium', async () => [...(await browserStart()), ...(await browserTasks())], false),
   console: part('the console in Chromium with 100,000 objects', consoleObjects, false),
   groups: part('groups', groups),

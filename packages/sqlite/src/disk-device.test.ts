@@ -346,3 +346,25 @@ it('[DISK-9] a long list grows page by page, on the disk and in memory, and foll
     await device.close();
   }
 });
+
+it('[DISK-4] every change made here is told to the subscribers of a live query, one after the other', async () => {
+  const server = await openServer();
+  await server.push('Part', parts(200), { user: 'ada' });
+  const store = await newStore();
+  const before = await openOnDisk(server, store);
+  await before.sync();
+  await before.close();
+  server.network.goOffline();
+  const device = await openOnDisk(server, store, {});
+  const query = device.source('Part').query({ orderBy: 'n', limit: 50 });
+  let told = 0;
+  query.subscribe(() => told++);
+  await query.fetch();
+  for (let edit = 0; edit < 5; edit++) {
+    const [id = ''] = idsOf(query.getSnapshot()).slice(edit);
+    const earlier = told;
+    const done = device.source('Part').update(id, { note: edit });
+    expect([edit, told - earlier]).toEqual([edit, 1]);
+    await done;
+  }
+});

@@ -70,9 +70,9 @@ export class ObjectsTable {
 
   // Reading
 
-  /** Yields all objects but those of the sources, page by page. */
-  pages(without: readonly string[]): AsyncGenerator<readonly SqliteRow[]> {
-    return this.#pages(['true', ...without.map((source) => `NOT ${isOf(source)}`)].join(' AND '));
+  /** Yields all objects but those of the sources, page by page. It does not visit what it leaves out. */
+  async *pages(without: readonly string[]): AsyncGenerator<readonly SqliteRow[]> {
+    for (const range of rangesWithout(without)) yield* this.#pages(range);
   }
 
   async *#pages(where: string): AsyncGenerator<readonly SqliteRow[]> {
@@ -205,10 +205,22 @@ export function sumOf(left: Measure, right: Measure): Measure {
   return { size: left.size + right.size, checksum: addChecksums(left.checksum, right.checksum) };
 }
 
-/** True where the first part of a key is the source, or the source and a mark with what follows. */
+/** True where the first part of a key is the source, or the source and a mark with what follows: names have no character below the blank. */
 function isOf(source: string): string {
-  const [own, from, to] = [source, `${source}\u001e`, `${source}\u0020`].map((text) => literal(textKey(text)));
-  return `(first = ${own} OR (first >= ${from} AND first < ${to}))`;
+  return `first >= ${literal(textKey(source))} AND first < ${literal(behind(source))}`;
+}
+
+/** The conditions on the first part of a key that leave out the sources, one after the other. */
+function rangesWithout(sources: readonly string[]): readonly string[] {
+  const left = [...sources].sort((one, other) => (textKey(one) < textKey(other) ? -1 : 1));
+  const starts = ['true', ...left.map((source) => `first >= ${literal(behind(source))}`)];
+  const ends = [...left.map((source) => `first < ${literal(textKey(source))}`), 'true'];
+  return starts.map((start, index) => `${start} AND ${ends[index]}`);
+}
+
+/** What comes behind the rows of a source and its groups. */
+function behind(source: string): string {
+  return textKey(`${source}\u0020`);
 }
 
 export function localRow({ first, id, value }: SqliteRow): LocalRow {

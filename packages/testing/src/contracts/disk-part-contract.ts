@@ -76,6 +76,7 @@ const CASES: readonly (readonly [title: string, run: (store: LocalStore, reopen:
       const left = ['Par', 'Part two', 'Part2', 'part'].map((first) => `objects ${first}`);
       expect(await found([PART])).toEqual([...left, 'sources ']);
       expect((await found([])).length).toBe(firsts.length + 1);
+      expect(await found(['part', PART, 'Part two', 'none', 'Par'])).toEqual(['objects Part2', 'sources ']);
     },
   ],
   [
