@@ -39,8 +39,8 @@ async function open() {
     // The newest photos are fetched before somebody asks for them. Photos wait for Wi-Fi, in both directions; objects do not.
     files: { prefetch: { Photo: { newest: 50, by: 'taken_at' } }, metered: false },
   });
-  // The price list is long, and searched by name.
-  opened.source<Part>('Part', { indexes: ['name'] });
+  // The price list may have 200,000 parts. They stay on the disk, and are searched by name.
+  opened.source<Part>('Part', { keep: 'disk', indexes: ['name'] });
   followAppState(opened, AppState);
   return opened;
 }

@@ -1,36 +1,31 @@
-import { useCount, useQuery } from '@tidemark/react';
+import { useCount, usePages } from '@tidemark/react';
 import { useState } from 'react';
 import { FlatList, Text, TextInput, View } from 'react-native';
 import type { Part } from './types';
 import { styles } from './ui';
 
-const ROWS_AT_ONCE = 50;
+const ROWS_OF_A_PAGE = 50;
 
-/** The price list, however long it is: a query returns what is shown, and some more when the end is near. */
+/** The price list, however long it is: it is on the disk of the phone, and what is shown is read from there page by page. */
 export function Parts() {
   const [text, setText] = useState('');
-  const [limit, setLimit] = useState(ROWS_AT_ONCE);
   const where = text === '' ? {} : { name: { prefix: text } };
-  const parts = useQuery<Part>('Part', { where, orderBy: 'name', limit });
+  const { rows, hasMore, isLoading, more } = usePages<Part>('Part', { size: ROWS_OF_A_PAGE, where, orderBy: 'name' });
   const found = useCount<Part>('Part', { where });
-  const search = (value: string) => {
-    setText(value);
-    setLimit(ROWS_AT_ONCE);
-  };
   return (
     <>
       <TextInput
         style={styles.input}
         value={text}
-        onChangeText={search}
+        onChangeText={setText}
         accessibilityLabel="Begin of a name"
         placeholder="Begin of a name"
       />
-      <Text style={styles.line}>{found} parts</Text>
+      <Text style={styles.line}>{isLoading ? 'Reading …' : `${found} parts`}</Text>
       <FlatList
-        data={parts}
+        data={rows}
         keyExtractor={({ id }) => id}
-        onEndReached={() => parts.length === limit && setLimit(limit + ROWS_AT_ONCE)}
+        onEndReached={() => hasMore && more()}
         renderItem={({ item: { attributes } }) => (
           <View style={styles.card}>
             <Text style={styles.title}>{attributes.name}</Text>

@@ -1,7 +1,10 @@
 export { TidemarkProvider, type TidemarkProviderProps, useDevice } from './provider.ts';
 export {
+  type ShownPages,
   useCount,
+  useIsLoading,
   useObject,
+  usePages,
   useProblems,
   useQuery,
   useSource,

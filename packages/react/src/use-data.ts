@@ -4,6 +4,7 @@ import type {
   DeviceStatus,
   Include,
   Observable,
+  PagesOptions,
   PendingUpload,
   QueriedObject,
   Query,
@@ -113,8 +114,13 @@ export const useSuspenseQuery: typeof useQuery = <A extends object>(
 ): never => {
   const device = useMaybeDevice();
   const rows = useQuery(source, options);
+  const query = useQueryOf(source, options);
   if (device !== null && (isFirstSync(device) || (rows.length === 0 && isStarting(device))))
     readPromise(firstSyncOf(device));
+  if (query !== null && rows.length === 0) {
+    if (query.isLoading) readPromise(loadingOf(query));
+    else loadings.delete(query);
+  }
   // The signatures of `useQuery` say what it is.
   return rows as never;
 };
@@ -127,7 +133,48 @@ export function useCount<A extends object = Attributes>(
   return useObservable(useQueryOf(source, options)?.total ?? null, 0);
 }
 
-/** Returns an object, and renders again when it changes; undefined: there is none. */
+/** True until the first result of a query is there, which takes a moment for sources on the disk. */
+export function useIsLoading<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, Include>,
+): boolean {
+  const query = useQueryOf(source, options);
+  const observable = useMemo(
+    () => query && { subscribe: query.subscribe, getSnapshot: () => query.isLoading },
+    [query],
+  );
+  return useObservable(observable, true);
+}
+
+/** What `usePages` returns. */
+export interface ShownPages<T> {
+  readonly rows: readonly T[];
+  /** True until the first page is there. */
+  readonly isLoading: boolean;
+  /** True if another page follows. */
+  readonly hasMore: boolean;
+  /** Shows one page more. */
+  readonly more: () => void;
+}
+
+/** Returns a long list that grows page by page, and renders again when what it shows changes. Other options begin anew. */
+export function usePages<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options: PagesOptions<A, never>,
+): ShownPages<SyncedObject<A>> {
+  const device = useMaybeDevice();
+  const found = device && sourceOf(device, source);
+  const key = JSON.stringify(options);
+  const pages = useMemo(
+    () => found?.pages<Record<never, never>>(JSON.parse(key) as PagesOptions<A, Record<never, never>>),
+    [found, key],
+  );
+  const rows = useObservable<readonly SyncedObject<A>[]>(pages as Observable<readonly SyncedObject<A>[]> | null, NONE);
+  const more = () => void pages?.more();
+  return { rows, isLoading: pages?.isLoading ?? true, hasMore: pages?.hasMore ?? false, more };
+}
+
+/** Returns an object, and renders again when it changes; undefined: there is none, or it is being read from the disk. */
 export function useObject<A extends object = Attributes>(
   source: SourceRef<A>,
   id: string,
@@ -135,10 +182,18 @@ export function useObject<A extends object = Attributes>(
   const device = useMaybeDevice();
   const found = device && sourceOf(device, source);
   const observable = useMemo(
-    () => found && { subscribe: found.subscribe, getSnapshot: () => found.get(id) },
+    () =>
+      found && { subscribe: (listener: () => void) => followed(found, id, listener), getSnapshot: () => found.get(id) },
     [found, id],
   );
   return useObservable<SyncedObject<A> | undefined>(observable, undefined);
+}
+
+/** Subscribes to a source, and loads the object if it is on the disk. A store that fails is in the status of the device. */
+function followed<A extends object>(source: Source<A>, id: string, listener: () => void): () => void {
+  const stop = source.subscribe(listener);
+  source.fetch(id).catch(() => undefined);
+  return stop;
 }
 
 /** Returns a source, to write to it. */
@@ -171,6 +226,15 @@ function isFirstSync(device: Device): boolean {
 function isStarting(device: Device): boolean {
   const { isLoading, error } = device.status.getSnapshot();
   return isLoading && error === null;
+}
+
+const loadings = new WeakMap<object, Promise<unknown>>();
+
+/** The same promise for every render, so that one that fails ends at an error boundary. */
+function loadingOf(query: Pick<Query<unknown>, 'fetch'>): Promise<unknown> {
+  const promise = loadings.get(query) ?? query.fetch();
+  loadings.set(query, promise);
+  return promise;
 }
 
 const firstSyncs = new WeakMap<Device, Promise<void>>();
