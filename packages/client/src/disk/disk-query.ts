@@ -110,11 +110,8 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
 
   remake(view: DiskView, how: 'emptied' | 'replaced'): void {
     const rows = this.#rowsFrom;
-    if (rows instanceof DiskWindow && rows.view === view) {
-      if (how === 'emptied') rows.clear();
-      else rows.mustRead = true;
-    }
-    this.#inclusion.forget(view);
+    if (rows instanceof DiskWindow && rows.view === view) rows.remake(how);
+    this.#inclusion.remake(view, how);
   }
 
   uses(view: DiskView, id: string): boolean {
@@ -131,7 +128,7 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
       this.#show(this.#inclusion.rows(objects, new Map(this.#rows.map((row) => [row.id, row]))));
       const isHidden = rows instanceof DiskWindow && rows.view.isHidden;
       const isReady = this.#inclusion.isLoaded(objects) && !(rows instanceof DiskWindow && rows.mustRead);
-      this.#isLoading = isHidden || (this.#isLoading && !isReady);
+      this.#noteLoading(isHidden || (this.#isLoading && !isReady));
       if (!this.#inclusion.isLoaded(objects)) this.#readSoon();
     }
     if (rows instanceof DiskWindow && rows.mustRead) this.#readSoon();
@@ -205,6 +202,13 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
     }
   }
 
+  /** The first result is another list than the one before it, even if it has the same objects, so that everybody looks again. */
+  #noteLoading(isLoading: boolean): void {
+    const isFirst = this.#isLoading && !isLoading;
+    this.#isLoading = isLoading;
+    if (isFirst) this.#rows = Object.freeze([...this.#rows]);
+  }
+
   #totalNow(): number {
     const rows = this.#rowsFrom;
     return (rows instanceof DiskWindow ? rows.total : rows?.count()) ?? this.#rows.length;
@@ -214,6 +218,8 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
     this.#mustRead = true;
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = null;
+      // Somebody may have asked after it looked the last time.
+      if (this.#mustRead) this.#readSoon();
     });
     // Who waits for the result is told. The next change tries again.
     this.#reading.catch(() => undefined);
@@ -228,10 +234,7 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
       const objects = rows instanceof DiskWindow ? rows.objects() : rows.getSnapshot();
       if (!this.#inclusion.isLoaded(objects)) await this.#inclusion.load(objects);
       if (rows !== this.#rowsFrom) return;
-      const wasLoading = this.#isLoading;
       this.refresh();
-      // An empty result is another list than the one before it was read.
-      if (wasLoading && !this.#isLoading && this.#rows.length === 0) this.#rows = Object.freeze([]);
       this.tell();
     }
   }

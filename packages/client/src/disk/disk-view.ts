@@ -4,14 +4,23 @@ import type { Remade } from '../state/disk-work.ts';
 import { isGrouped, ownersOf } from '../state/group-rows.ts';
 import type { Change, LocalState, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow, UploadRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { realId, referencesOf, withRealReferences } from '../uploads/links.ts';
 import { Listeners } from '../view/observable.ts';
 import type { Pending } from '../view/pending.ts';
 import { type SyncedObject, sameAs, shownObject } from '../view/source-view.ts';
 import type { ViewOnDisk } from '../view/views.ts';
-import type { ChangedHere, StoredChange } from './changes.ts';
+import {
+  type ChangedHere,
+  concernsAll,
+  findCreate,
+  idsOfUploads,
+  isHidden,
+  objectChanges,
+  type StoredChange,
+  wasHidden,
+} from './changes.ts';
 import { type HeldObject, HeldObjects } from './held-objects.ts';
+import { type Reading, Readings } from './readings.ts';
 
 /** Follows the view of a source on the disk. It is called before any listener. */
 export interface DiskFollower {
@@ -23,19 +32,6 @@ export interface DiskFollower {
   /** True if what it shows needs the object to be in memory. */
   uses(view: DiskView, id: string): boolean;
   tell(): void;
-}
-
-/** Notices what changes while the disk is read. */
-export interface Reading {
-  /** Objects that have changed since it began. */
-  readonly changed: ReadonlyMap<string, Attributes | undefined>;
-  readonly isRemade: boolean;
-  end(): void;
-}
-
-interface OpenReading {
-  changed: Map<string, Attributes | undefined>;
-  isRemade: boolean;
 }
 
 /** The row that says which groups have an object. */
@@ -56,7 +52,9 @@ export class DiskView implements ViewOnDisk {
   readonly #parts: DiskViewParts;
   readonly #held: HeldObjects;
   readonly #followers = new Set<DiskFollower>();
-  readonly #readings = new Set<OpenReading>();
+  readonly #readings = new Readings();
+  /** The objects that are read again at the moment: what is in memory of them is outdated. */
+  readonly #readAgain = new Map<string, Promise<void>>();
   readonly #listeners = new Listeners();
   readonly subscribe = this.#listeners.add;
 
@@ -72,12 +70,16 @@ export class DiskView implements ViewOnDisk {
 
   /** True during a first sync that the app is to see when it is complete, and before the source is known. */
   get isHidden(): boolean {
-    return this.#row?.staging?.firstSync === 'hidden';
+    return isHidden(this.#row);
+  }
+
+  /** True if a query shows its objects, or includes them. */
+  get isFollowed(): boolean {
+    return this.#followers.size > 0;
   }
 
   get(id: string): SyncedObject | undefined {
-    const { state } = this.#parts;
-    return (this.#held.get(id) ?? this.#held.get(realId(state, this.source, id)))?.object;
+    return this.#held.get(id)?.object ?? this.#held.get(this.#realId(id))?.object;
   }
 
   /** Loads the objects that are changed here. */
@@ -86,7 +88,8 @@ export class DiskView implements ViewOnDisk {
   }
 
   isLoaded(id: string): boolean {
-    return this.#held.has(id) || this.#held.has(realId(this.#parts.state, this.source, id));
+    const real = this.#realId(id);
+    return this.#held.has(real) && !this.#readAgain.has(real);
   }
 
   /** The objects with changes made here, as far as they are loaded. */
@@ -105,8 +108,8 @@ export class DiskView implements ViewOnDisk {
   }
 
   async load(ids: readonly string[]): Promise<void> {
-    const { state } = this.#parts;
-    const wanted = new Set(ids.map((id) => realId(state, this.source, id)));
+    const wanted = new Set(ids.map((id) => this.#realId(id)));
+    await Promise.all([...wanted].map((id) => this.#readAgain.get(id)));
     const missing = [...wanted].filter((id) => !this.#held.has(id));
     if (missing.length === 0) return;
     this.#held.reserve(missing.length);
@@ -118,11 +121,13 @@ export class DiskView implements ViewOnDisk {
   /** Reads objects that are changed here, or shown, again. */
   async #read(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    const reading = this.beginReading();
+    const reading = this.#readings.begin();
     try {
       const values = await this.disk.read(ids.map((id) => [this.source, id]));
       const groups = await this.#groupsOf(ids);
-      if (reading.isRemade) await this.#read(ids);
+      // Which groups have them was read at another moment.
+      const isMixed = groups !== undefined && ids.some((id) => reading.changed.has(id));
+      if (reading.isRemade || isMixed) await this.#read(ids);
       else {
         for (const [index, id] of ids.entries()) {
           const stored = reading.changed.has(id) ? reading.changed.get(id) : (values[index] as Attributes | undefined);
@@ -134,19 +139,27 @@ export class DiskView implements ViewOnDisk {
     }
   }
 
-  /** Takes objects that a query has read. Returns them as the app sees them without the changes made here. */
-  async admit(objects: readonly (readonly [id: string, stored: Attributes])[]): Promise<readonly SyncedObject[]> {
+  /**
+   * Takes objects that a query has read. Returns them as the app sees them without the changes made here; null: objects have
+   * changed since the reading began, so that it is to be done again.
+   */
+  async admit(
+    reading: Reading,
+    objects: readonly (readonly [id: string, stored: Attributes])[],
+  ): Promise<readonly SyncedObject[] | null> {
     const groups = await this.#groupsOf(objects.map(([id]) => id));
+    if (reading.isRemade || reading.changed.size > 0) return null;
+    this.#held.reserve(objects.length);
     return objects.map(([id, stored], index) => {
       const held = this.#hold(id, stored, groups?.[index]);
       return held.isChangedHere ? this.#show(id, stored, groups?.[index], false) : held.object;
     }) as readonly SyncedObject[];
   }
 
-  beginReading(): Reading {
-    const reading: OpenReading = { changed: new Map(), isRemade: false };
-    this.#readings.add(reading);
-    return Object.assign(reading, { end: () => void this.#readings.delete(reading) });
+  /** Begins to notice changes, once what is in memory is not outdated. */
+  async beginReading(): Promise<Reading> {
+    while (this.#readAgain.size > 0) await Promise.all(this.#readAgain.values());
+    return this.#readings.begin();
   }
 
   follow(follower: DiskFollower): () => void {
@@ -161,14 +174,18 @@ export class DiskView implements ViewOnDisk {
 
   take(changes: readonly Change[], tx: Transaction | undefined): boolean {
     const how = tx?.disk?.remade.get(this.source);
-    const isForAll = changes.some((change) => this.#concernsAll(change));
-    const stored = this.#storedChanges(changes, tx);
-    const changedHere = new Set(changes.flatMap((change) => this.#idsOfUpload(change)));
-    if (how === undefined && !isForAll && stored.length + changedHere.size === 0) return false;
+    const isForAll = changes.some((change) => concernsAll(this.source, change));
+    // What is written comes after what becomes of all objects.
     if (how !== undefined) this.#remake(how);
-    for (const id of isForAll ? this.#held.ids() : changedHere) this.#showAgain(id, changes);
+    const stored = this.#storedChanges(changes, tx);
+    const changedHere = new Set(idsOfUploads(this.source, changes));
+    if (how === undefined && !isForAll && stored.length + changedHere.size === 0) return false;
+    const known = isForAll ? [...this.#held.ids(), ...this.#parts.pending.idsOf(this.source)] : [];
+    for (const id of new Set([...known, ...changedHere])) this.#showAgain(id, changes);
     if (isForAll) for (const follower of this.#followers) follower.remake(this, 'replaced');
-    if (!this.isHidden) for (const follower of this.#followers) follower.changeStored(this, stored);
+    // What was hidden until now is read whole.
+    const isRevealed = changes.some((change) => wasHidden(this.source, change));
+    if (!this.isHidden && !isRevealed) for (const follower of this.#followers) follower.changeStored(this, stored);
     this.#refresh();
     return true;
   }
@@ -179,52 +196,60 @@ export class DiskView implements ViewOnDisk {
 
   /** Takes over what has changed on the disk. */
   #storedChanges(changes: readonly Change[], tx: Transaction | undefined): readonly StoredChange[] {
-    const owners = ownersOf(this.source);
-    /** Null: only its groups have changed. */
-    const objects = new Map<string, Change | null>();
-    for (const change of changes) {
-      const [first, id] = change.key;
-      if (change.table !== 'objects') continue;
-      if (first === this.source) objects.set(id, change);
-      else if (first === owners && !objects.has(id)) objects.set(id, null);
-    }
-    return Array.from(objects, ([id, change]): StoredChange => {
-      const held = this.#held.get(id);
-      const after = (change === null ? held?.stored : change.after) as Attributes | undefined;
-      const before = (change === null ? after : change.before) as Attributes | undefined;
-      for (const reading of this.#readings) reading.changed.set(id, after);
-      const owned = this.#isGrouped ? (tx?.get('objects', [owners, id]) as Owned | undefined) : undefined;
-      const known = held === undefined ? undefined : this.#hold(id, after, owned?.groups);
-      if (known?.isChangedHere === false) return { id, before, after, object: known.object };
-      const object = this.#followers.size === 0 ? undefined : this.#show(id, after, owned?.groups, false);
-      return { id, before, after, object };
-    });
+    const objects = objectChanges(this.source, changes);
+    return Array.from(objects, ([id, change]) => this.#storedChange(id, change, this.#ownersAfter(id, tx)));
+  }
+
+  #storedChange(id: string, change: Change | null, groups: readonly string[] | undefined): StoredChange {
+    const held = this.#held.get(id);
+    const after = (change === null ? held?.stored : change.after) as Attributes | undefined;
+    const before = (change === null ? after : change.before) as Attributes | undefined;
+    // What an object is apart from its groups is known only if it is in memory.
+    if (change === null && held === undefined) this.#readings.noteRemade();
+    else this.#readings.noteChanged(id, after);
+    const known = held === undefined ? undefined : this.#hold(id, after, groups);
+    if (known?.isChangedHere === false) return { id, before, after, object: known.object };
+    return { id, before, after, object: this.isFollowed ? this.#show(id, after, groups, false) : undefined };
+  }
+
+  #ownersAfter(id: string, tx: Transaction | undefined): readonly string[] | undefined {
+    if (!this.#isGrouped) return undefined;
+    return (tx?.get('objects', [ownersOf(this.source), id]) as Owned | undefined)?.groups;
   }
 
   #remake(how: Remade): void {
-    for (const reading of this.#readings) reading.isRemade = true;
+    this.#readings.noteRemade();
     const ids = this.#held.ids();
     if (how === 'emptied') for (const id of ids) this.#hold(id, undefined, undefined);
-    else this.#readAgain(ids);
+    else this.#readSoon(ids);
     for (const follower of this.#followers) follower.remake(this, how);
   }
 
   /** A change made here to an object that is not in memory is shown as soon as the object is. */
   #showAgain(id: string, changes: readonly Change[]): void {
     const held = this.#held.get(id);
-    if (held !== undefined) this.#hold(id, held.stored, held.groups);
-    else if (changes.some(({ after }) => isCreateOf(after as UploadRow | undefined, id)))
-      this.#hold(id, undefined, undefined);
-    else this.#readAgain([id]);
+    if (held !== undefined) {
+      this.#hold(id, held.stored, held.groups);
+      return;
+    }
+    const create = findCreate(this.source, id, changes);
+    // It is shown at once.
+    if (create !== undefined) this.#hold(id, undefined, undefined);
+    // A new object has an id that no stored one has; that under its final id may have come already.
+    if (create?.before !== undefined || create === undefined) this.#readSoon([id]);
   }
 
   /** The store has failed if this does, and the next transaction says so. */
-  #readAgain(ids: readonly string[]): void {
+  #readSoon(ids: readonly string[]): void {
     const finish = () => {
+      for (const id of ids) if (this.#readAgain.get(id) === done) this.#readAgain.delete(id);
+    };
+    const done: Promise<void> = this.#read(ids).then(finish, finish);
+    for (const id of ids) this.#readAgain.set(id, done);
+    void done.then(() => {
       this.#refresh();
       this.tell();
-    };
-    this.#read(ids).then(finish, () => undefined);
+    });
   }
 
   #hold(id: string, stored: Attributes | undefined, groups: readonly string[] | undefined): HeldObject {
@@ -264,19 +289,8 @@ export class DiskView implements ViewOnDisk {
     return false;
   }
 
-  #idsOfUpload({ table, before, after }: Change): readonly string[] {
-    if (table !== 'uploads') return [];
-    const rows = [before, after] as readonly (UploadRow | undefined)[];
-    return rows.flatMap((row) => (row?.source === this.source ? [row.id] : []));
-  }
-
-  /** True for links and declared references, which may concern any object, and for what hides all or shows them. */
-  #concernsAll({ table, key, before, after }: Change): boolean {
-    if (table === 'links') return true;
-    if (table !== 'sources' || key[0] !== '' || key[1] !== this.source) return false;
-    const [old, row] = [before, after] as readonly (SourceRow | undefined)[];
-    const wasHidden = old?.staging?.firstSync === 'hidden';
-    return wasHidden !== this.isHidden || !sameJson(referencesOf(old), referencesOf(row));
+  #realId(id: string): string {
+    return realId(this.#parts.state, this.source, id);
   }
 
   get #row(): SourceRow | undefined {
@@ -286,9 +300,4 @@ export class DiskView implements ViewOnDisk {
   get #isGrouped(): boolean {
     return isGrouped(this.#row);
   }
-}
-
-/** A new object has an id that no stored one has. */
-function isCreateOf(row: UploadRow | undefined, id: string): boolean {
-  return row?.op === 'create' && row.id === id;
 }

@@ -3,6 +3,7 @@ import { countOf } from '../queries/count-of.ts';
 import { orderOf } from '../queries/order.ts';
 import type { QueryOptions } from '../queries/query-options.ts';
 import { type CompiledWhere, compileWhere } from '../queries/where.ts';
+import type { Remade } from '../state/disk-work.ts';
 import type { Attributes } from '../state/rows.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 import type { StoredChange } from './changes.ts';
@@ -62,16 +63,29 @@ export class DiskWindow {
   }
 
   apply(changes: readonly StoredChange[]): void {
-    this.#window?.apply(changes);
-    if (this.#window?.isShifted === true) this.mustRead = true;
-    if (this.#total === null) return;
-    for (const { before, after } of changes)
-      this.#total += Number(this.#isMatch(after)) - Number(this.#isMatch(before));
+    const window = this.#window;
+    window?.apply(changes);
+    if (window?.isShifted === true) this.mustRead = true;
+    if (this.#total !== null) {
+      for (const { before, after } of changes)
+        this.#total += Number(this.#isMatch(after)) - Number(this.#isMatch(before));
+    }
+    if (window === null) return;
+    // A window that reaches the end would hold everything that comes. How many there are is still known.
+    const { total } = window;
+    const isShorter = window.shorten(this.#to, this.view.changedHere().length + WINDOW_SPARE_OBJECTS);
+    if (isShorter && !this.mustRead) this.#total ??= total;
+  }
+
+  remake(how: Remade): void {
+    this.#total = null;
+    if (how === 'emptied') this.clear();
+    else this.mustRead = true;
   }
 
   clear(): void {
     this.#window = this.#newWindow(0, [], true);
-    this.#total = 0;
+    this.#total = null;
     this.mustRead = false;
   }
 
@@ -95,7 +109,7 @@ export class DiskWindow {
       this.clear();
       return;
     }
-    const reading = view.beginReading();
+    const reading = await view.beginReading();
     try {
       const changedHere = view.changedHere().length;
       const skip = Math.max(0, this.#from - changedHere);
@@ -104,12 +118,14 @@ export class DiskWindow {
       const isBehind = matches.length === 0 && skip > 0;
       const mustCount = isBehind || (this.#wantsTotal && this.#total === null && !isEnd);
       const total = mustCount ? await countMatching(view.disk, question) : null;
-      const objects = await view.admit(matches.map(({ id, attributes }) => [id, attributes]));
-      if (reading.isRemade || reading.changed.size > 0 || view.isHidden) return;
+      const read = matches.map(({ id, attributes }) => [id, attributes] as const);
+      const objects = await view.admit(reading, read);
+      if (objects === null || view.isHidden) return;
       const entries = matches.map(({ id, key }, index) => ({ id, key, object: objects[index] as SyncedObject }));
       this.#window = this.#newWindow(isBehind ? Math.min(skip, total ?? 0) : skip, entries, isEnd);
       if (total !== null) this.#total = total;
-      this.mustRead = false;
+      // Who asks for the total while the disk is read gets it from the next reading.
+      this.mustRead = this.#wantsTotal && this.total === null;
     } finally {
       reading.end();
     }

@@ -4,6 +4,7 @@ import { orderOf } from '../queries/order.ts';
 import type { Include, Relation } from '../queries/query-options.ts';
 import type { SourceQueries } from '../queries/source-queries.ts';
 import { compileWhere } from '../queries/where.ts';
+import type { Remade } from '../state/disk-work.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 import type { ChangedHere, StoredChange } from './changes.ts';
 import type { DiskFollower, DiskView } from './disk-view.ts';
@@ -33,7 +34,7 @@ interface ResolvedRelation {
   load(objects: readonly SyncedObject[]): Promise<void>;
   isLoaded(object: SyncedObject): boolean;
   apply(changes: readonly StoredChange[]): void;
-  forget(): void;
+  remake(how: Remade): void;
   uses(id: string): boolean;
 }
 
@@ -91,8 +92,8 @@ export class Inclusion {
     for (const relation of this.#leadingTo(view)) relation.apply(changes);
   }
 
-  forget(view: DiskView): void {
-    for (const relation of this.#leadingTo(view)) relation.forget();
+  remake(view: DiskView, how: Remade): void {
+    for (const relation of this.#leadingTo(view)) relation.remake(how);
   }
 
   uses(view: DiskView, id: string): boolean {
@@ -165,8 +166,9 @@ function toOne(target: Target, path: ParsedPath): ResolvedRelation {
     },
     related: (object) => {
       const id = idIn(object);
-      const related = id === undefined ? undefined : view.get(id);
-      if (related !== undefined) used.add(related.id);
+      if (id === undefined) return undefined;
+      const related = view.get(id);
+      used.add(related?.id ?? id);
       return related;
     },
     load: (objects) => view.load(objects.flatMap((object) => idIn(object) ?? [])),
@@ -175,7 +177,7 @@ function toOne(target: Target, path: ParsedPath): ResolvedRelation {
       return id === undefined || view.isLoaded(id);
     },
     apply: () => undefined,
-    forget: () => undefined,
+    remake: () => undefined,
     uses: (id) => used.has(id),
   };
 }
@@ -184,15 +186,18 @@ function toOne(target: Target, path: ParsedPath): ResolvedRelation {
 function toManyOnDisk(view: DiskView, by: string, targets: Targets): ResolvedRelation {
   const order = orderOf(undefined);
   const windows = new Map<string, StoredWindow>();
+  /** The rows whose windows are to be read again, and show meanwhile what they showed. */
+  const outdated = new Set<string>();
   let changedHere: readonly ChangedHere[] = [];
   const read = async (id: string): Promise<StoredWindow | null> => {
     const where = compileWhere({ [by]: { eq: id } });
-    const reading = view.beginReading();
+    const reading = await view.beginReading();
     try {
       const question = { source: view.source, where, order, indexes: new Set([by]) };
       const { matches } = await select(view.disk, question, { skip: 0, take: Number.POSITIVE_INFINITY });
-      const objects = await view.admit(matches.map((match) => [match.id, match.attributes]));
-      if (reading.isRemade || reading.changed.size > 0) return null;
+      const found = matches.map((match) => [match.id, match.attributes] as const);
+      const objects = await view.admit(reading, found);
+      if (objects === null) return null;
       const entries = matches.flatMap(({ id, key }, index) => {
         const object = objects[index];
         return object === undefined ? [] : [{ id, key, object }];
@@ -202,6 +207,7 @@ function toManyOnDisk(view: DiskView, by: string, targets: Targets): ResolvedRel
       reading.end();
     }
   };
+  const isKnown = (id: string) => windows.has(id) && !outdated.has(id);
   return {
     target: { view },
     begin: () => {
@@ -214,18 +220,28 @@ function toManyOnDisk(view: DiskView, by: string, targets: Targets): ResolvedRel
     load: async (objects) => {
       await targets.addIndex(view.source, by);
       const ids = new Set(objects.map(({ id }) => id));
-      for (const id of [...windows.keys()]) if (!ids.has(id)) windows.delete(id);
+      for (const id of [...windows.keys()].filter((id) => !ids.has(id))) {
+        windows.delete(id);
+        outdated.delete(id);
+      }
       if (view.isHidden) return;
       for (const id of ids) {
-        const window = windows.has(id) ? null : await read(id);
-        if (window !== null) windows.set(id, window);
+        const window = isKnown(id) ? null : await read(id);
+        if (window === null) continue;
+        windows.set(id, window);
+        outdated.delete(id);
       }
     },
-    isLoaded: ({ id }) => view.isHidden || windows.has(id),
+    isLoaded: ({ id }) => view.isHidden || isKnown(id),
     apply: (changes) => {
       for (const window of windows.values()) window.apply(changes);
     },
-    forget: () => windows.clear(),
+    remake: (how) => {
+      for (const [id, window] of windows) {
+        if (how === 'emptied') window.clear();
+        else outdated.add(id);
+      }
+    },
     uses: (id) => [...windows.values()].some((window) => window.has(id)),
   };
 }
@@ -233,7 +249,7 @@ function toManyOnDisk(view: DiskView, by: string, targets: Targets): ResolvedRel
 function inMemory(target: Target, related: (object: SyncedObject) => Related): ResolvedRelation {
   const nothing = () => undefined;
   return {
-    ...{ target, related, begin: nothing, apply: nothing, forget: nothing },
+    ...{ target, related, begin: nothing, apply: nothing, remake: nothing },
     load: () => Promise.resolve(),
     isLoaded: () => true,
     uses: () => false,

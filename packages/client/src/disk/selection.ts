@@ -167,12 +167,13 @@ async function inOrder(pages: Pages, question: Question, { skip, take }: Part): 
 
 /** In the order of an index and then of other paths: objects with equal first values are sorted together. */
 async function inRuns(pages: Pages, question: Question, path: string, part: Part): Promise<Selected> {
-  const found: Match[] = [];
+  let found: Match[] = [];
   let lastRun: string | null = null;
   for await (const match of matching(pages, question)) {
     if (lastRun !== null && keyOf(match.attributes, path) !== lastRun) break;
     found.push(match);
-    if (found.length === part.skip + part.take + 1) lastRun = keyOf(match.attributes, path);
+    if (lastRun === null && found.length === part.skip + part.take + 1) lastRun = keyOf(match.attributes, path);
+    found = firstOf(found, question.order, part);
   }
   return partOf(found, question.order, part);
 }
@@ -180,13 +181,18 @@ async function inRuns(pages: Pages, question: Question, path: string, part: Part
 /** Reads all candidates, and keeps those that sort first. */
 async function sorted(pages: Pages, question: Question, part: Part): Promise<Selected> {
   const { order } = question;
-  const kept = part.skip + part.take + 1;
   let found: Match[] = [];
   for await (const match of matching(pages, question)) {
     found.push(match);
-    if (found.length > kept * 2 + PAGE_MAX) found = found.sort(comparing(order)).slice(0, kept);
+    found = firstOf(found, order, part);
   }
   return partOf(found, order, part);
+}
+
+/** Drops those that sort last, if there are many more than are wanted. */
+function firstOf(found: Match[], order: Order, { skip, take }: Part): Match[] {
+  const kept = skip + take + 1;
+  return found.length > kept * 2 + PAGE_MAX ? found.sort(comparing(order)).slice(0, kept) : found;
 }
 
 function partOf(found: Match[], order: Order, { skip, take }: Part): Selected {

@@ -65,7 +65,8 @@ export class SourcesOnDisk implements QueriesOnDisk, DiskQueryParts {
   /** Keeps the objects of a source on the disk from now on, or in memory. */
   keep(source: string, where: 'disk' | 'memory'): void {
     if (this.has(source) === (where === 'disk')) return;
-    const isUsed = this.#memory?.isUsed(source) === true || (this.#queries.get(source)?.size ?? 0) > 0;
+    const isRead = (this.#queries.get(source)?.size ?? 0) > 0 || this.#views.get(source)?.isFollowed === true;
+    const isUsed = this.#memory?.isUsed(source) === true || isRead;
     if (isUsed) {
       throw clientError(
         'invalid_request',
@@ -144,34 +145,25 @@ export class SourcesOnDisk implements QueriesOnDisk, DiskQueryParts {
   async #moveToDisk(source: string): Promise<void> {
     const replica = this.#replica;
     const shown = this.#show(source).loadChangedHere();
-    await replica.transact((tx) => {
+    const moved = replica.transact((tx) => {
       this.#names.add(source);
       for (const first of replica.reader.firsts('objects'))
         if (sourceOf(first) === source) replica.reader.forget(first);
       tx.put('facts', ON_DISK, this.#names.names);
     });
-    await shown;
+    await Promise.all([moved, shown]);
   }
 
   async #moveToMemory(source: string): Promise<void> {
     const replica = this.#replica;
     this.#views.delete(source);
     replica.views.takeFromDisk(source);
-    // Others may still be loaded.
-    if (replica.loaded !== null) await replica.loaded;
-    const { isAwaited, fail } = replica.beginLoading();
-    try {
-      await replica.inTurn(async () => {
-        const others = this.#names.names.filter((name) => name !== source);
-        const rows = (await this.#disk.load(() => others)).filter((row) => isObjectOf(row, source));
-        this.#names.remove(source);
-        await inSteps(rows.length, this.#pause, (from, to) => replica.addLoaded(rows.slice(from, to)), isAwaited);
-        replica.endLoading();
-      });
-    } catch (error) {
-      fail(error);
-      throw error;
-    }
+    await replica.loadInTurn(async (isAwaited) => {
+      const others = this.#names.names.filter((name) => name !== source);
+      const rows = (await this.#disk.load(() => others)).filter((row) => isObjectOf(row, source));
+      this.#names.remove(source);
+      await inSteps(rows.length, this.#pause, (from, to) => replica.addLoaded(rows.slice(from, to)), isAwaited);
+    });
     await replica.transact((tx) => tx.put('facts', ON_DISK, this.#names.names));
   }
 

@@ -29,6 +29,8 @@ export class StoredWindow {
   readonly #compare: (left: Pick<Entry, 'id' | 'key'>, right: Pick<Entry, 'id' | 'key'>) => number;
   readonly #skipped: number;
   #entries: readonly Entry[];
+  /** The ids of the entries; null: nobody has asked since they changed. */
+  #ids: ReadonlySet<string> | null = null;
   #isEnd: boolean;
   #isShifted = false;
 
@@ -51,13 +53,24 @@ export class StoredWindow {
   }
 
   has(id: string): boolean {
-    return this.#entries.some((entry) => entry.id === id);
+    this.#ids ??= new Set(this.#entries.map((entry) => entry.id));
+    return this.#ids.has(id);
   }
 
+  /** Holds nothing, and knows that there is nothing. */
   clear(): void {
-    this.#entries = [];
+    this.#take([]);
     this.#isEnd = true;
     this.#isShifted = this.#skipped > 0;
+  }
+
+  /** Lets go of what is far behind a position, if that is more than is needed before it. Returns true if it did. */
+  shorten(to: number, spare: number): boolean {
+    const needed = Math.max(0, to - this.#skipped) + spare;
+    if (this.#entries.length <= 2 * needed) return false;
+    this.#take(this.#entries.slice(0, needed));
+    this.#isEnd = false;
+    return true;
   }
 
   apply(changes: readonly StoredChange[]): void {
@@ -75,7 +88,12 @@ export class StoredWindow {
       if (this.#isEnd || !isBehind(entry)) added.push({ ...entry, object });
     }
     const kept = this.#entries.filter(({ id }) => !ids.has(id));
-    this.#entries = [...kept, ...added].sort(this.#compare);
+    this.#take([...kept, ...added].sort(this.#compare));
+  }
+
+  #take(entries: readonly Entry[]): void {
+    this.#entries = entries;
+    this.#ids = null;
   }
 
   /** The objects from a position to another one, with the changes made here. */

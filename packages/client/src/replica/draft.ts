@@ -88,6 +88,8 @@ export class Draft {
   requireAssumed(tx: Transaction): void {
     requireWriter(tx, this.#writer);
     for (const { source, id, exists } of this.#assumed) {
+      // The source has been moved to the disk since, where the object was not read.
+      if (tx.isOnDisk('objects', source)) continue;
       if ((tx.get('objects', [source, id]) !== undefined) !== exists)
         throw exists ? notFound(source, id) : isThere(source, id);
     }

@@ -25,6 +25,11 @@ export interface TransactOptions extends CommitOptions {
   readonly readBefore?: ReadBefore;
 }
 
+interface Loading {
+  readonly isAwaited: () => boolean;
+  readonly fail: (error: unknown) => void;
+}
+
 interface Deferred {
   readonly promise: Promise<void>;
   readonly resolve: () => void;
@@ -46,6 +51,10 @@ export class Replica {
   #isClosed = false;
   /** Present while only some of the objects are in memory. */
   #loading: Deferred | null = null;
+  /** True: transactions wait for it as well. */
+  #isBlocking = false;
+  /** How many loads it waits for. */
+  #loads = 0;
 
   constructor(onChanged: (tables: ReadonlySet<Table>) => void, keeper: Keeper = NOBODY) {
     this.#onChanged = onChanged;
@@ -99,9 +108,32 @@ export class Replica {
    * Says that only some of the objects are in memory: transactions wait for the others. They are not awaited any more if
    * another keeper is responsible by now, or they have come in another way. After `fail` every transaction fails.
    */
-  beginLoading(): { readonly isAwaited: () => boolean; readonly fail: (error: unknown) => void } {
+  beginLoading(): Loading {
+    this.#isBlocking = true;
+    this.#loads = 1;
+    return this.#loadingOf(deferred());
+  }
+
+  /**
+   * Does the same for a source that is loaded in a turn of its own: transactions before it do not wait for it, because it waits for
+   * them. Not everything is loaded until all such sources are.
+   */
+  async loadInTurn(work: (isAwaited: () => boolean) => Promise<void>): Promise<void> {
+    this.#loads++;
+    const { isAwaited, fail } = this.#loadingOf(this.#loading ?? deferred());
+    this.#onChanged(new Set(TABLES));
+    try {
+      await this.inTurn(() => work(isAwaited));
+    } catch (error) {
+      this.#isBlocking = true;
+      fail(error);
+      throw error;
+    }
+    this.endLoading();
+  }
+
+  #loadingOf(loading: Deferred): Loading {
     const keeper = this.#keeper;
-    const loading = deferred();
     this.#loading = loading;
     // Whoever waits for it is told.
     loading.promise.catch(() => undefined);
@@ -113,11 +145,13 @@ export class Replica {
     this.views.update(this.reader.apply(writes));
   }
 
-  /** Tells all listeners that everything is loaded. */
+  /** Ends one load. After the last one it tells all listeners that everything is loaded. */
   endLoading(): void {
-    if (this.#loading === null) return;
+    if (this.#loading === null || --this.#loads > 0) return;
     this.#loading.resolve();
     this.#loading = null;
+    this.#loads = 0;
+    this.#isBlocking = false;
     this.views.tellAll();
     this.#onChanged(new Set(TABLES));
   }
@@ -158,7 +192,7 @@ export class Replica {
 
   /** Begins a transaction on all objects. */
   async begin(): Promise<Transaction> {
-    if (this.#loading !== null) await this.#loading.promise;
+    if (this.#isBlocking) await this.#loading?.promise;
     return this.reader.begin();
   }
 
