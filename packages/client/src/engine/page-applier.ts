@@ -4,7 +4,7 @@ import { HEALS_IN_A_ROW_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
 import { applyPage, foldStaged, type PageAsked, type PageEffect, type Show } from '../pull/apply-page.ts';
 import { isOfFirstSync, type PagePart, partsOf } from '../pull/first-sync.ts';
-import type { Fold, SizeAndChecksum } from '../pull/fold.ts';
+import { type Fold, newFold, type SizeAndChecksum } from '../pull/fold.ts';
 import { readForPage } from '../pull/read-before.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { RowsRead } from '../state/disk-work.ts';
@@ -73,7 +73,9 @@ export class PageApplier {
 
   apply(tx: Transaction, asked: PageAsked, page: Page | PagePart): PageEffect {
     const rows = rowsOf(asked);
-    const fold = this.#folds.get(rows) ?? foldStaged(tx, asked);
+    // A page that starts over replaces what is staged, and what that refers to on the disk was not read.
+    const isFresh = page.reset === true || 'ids' in page;
+    const fold = isFresh ? newFold() : (this.#folds.get(rows) ?? foldStaged(tx, asked));
     // The fold is consumed even if the transaction fails; then it is computed again from the staged pages.
     this.#folds.delete(rows);
     const held = this.#measures.get(rows) ?? null;

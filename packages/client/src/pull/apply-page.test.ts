@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LocalRow } from '../ports/local-store.ts';
 import { LocalState } from '../state/local-state.ts';
 import { applyPage, foldStaged } from './apply-page.ts';
-import { EMPTY_FOLD } from './fold.ts';
+import { newFold } from './fold.ts';
 
 const description = {
   name: 'Order',
@@ -29,7 +29,7 @@ function holding(staging: { readonly token: string; readonly pages: number } | n
 function take(state: LocalState, token: string | null, page: Page) {
   const tx = state.begin();
   const asked = { source: 'Order', token, settledBefore: 0 };
-  const fold = { ...EMPTY_FOLD, objects: new Map() };
+  const fold = newFold();
   const effect = applyPage(tx, asked, page, { fold, held: null, nowMs: 5, show: 'whole' });
   return { effect, tx, writes: tx.writes() };
 }

@@ -6,12 +6,12 @@ import type { Attributes, SourceRow } from '../state/rows.ts';
 import { sameJson } from '../state/same-json.ts';
 import { type PagePart, wholePart } from './first-sync.ts';
 import {
-  EMPTY_FOLD,
   type Fold,
   foldPage,
   InconsistentPage,
   measureFolded,
   NOTHING,
+  newFold,
   type SizeAndChecksum,
 } from './fold.ts';
 import { startOver } from './start-over.ts';
@@ -66,8 +66,8 @@ export function applyPage(tx: Transaction, asked: PageAsked, page: Page | PagePa
   const row = tx.get('sources', rowKey(asked));
   if (row === undefined || tokenOf(row) !== asked.token) return { kind: 'ignored' };
   try {
-    if ('ids' in page) return storePart(tx, row, page, { ...asked, ...context });
-    if (isStoredAtOnce(tx, row, page, asked)) return storePart(tx, row, wholePart(page), { ...asked, ...context });
+    if ('ids' in page) return storeChecked(tx, row, page, { ...asked, ...context });
+    if (isStoredAtOnce(tx, row, page, asked)) return storeChecked(tx, row, wholePart(page), { ...asked, ...context });
     const fold = foldPage(tx, rowsOf(asked), context.fold, page);
     return page.more
       ? stage(tx, row, page, { ...asked, fold })
@@ -86,7 +86,7 @@ export function applyPage(tx: Transaction, asked: PageAsked, page: Page | PagePa
 /** Folds the staged pages again, after a restart or a failed transaction. */
 export function foldStaged(reader: Reader, place: RowScope): Fold {
   const rows = rowsOf(place);
-  let fold: Fold = { ...EMPTY_FOLD, objects: new Map() };
+  let fold = newFold();
   for (const [, page] of reader.entries('staged', rows)) fold = foldPage(reader, rows, fold, page);
   return fold;
 }
@@ -102,7 +102,13 @@ function isStoredAtOnce(tx: Transaction, row: SourceRow, page: Page, place: RowS
   return tx.isOnDisk('objects', rowsOf(place)) && (page.reset === true || row.staging?.firstSync !== undefined);
 }
 
-/** Stores a part of a first sync. */
+/** Stores a part of a first sync. If it is the only one, what is stored is dropped only for what is right. */
+function storeChecked(tx: Transaction, row: SourceRow, part: PagePart, context: PageAsked & PageContext): PageEffect {
+  const isOnly = part.reset === true && part.isLast && !part.more;
+  const fault = isOnly ? faultOf(tx, rowsOf(context), part) : null;
+  return fault === null ? storePart(tx, row, part, context) : heal(tx, context, row, fault);
+}
+
 function storePart(tx: Transaction, row: SourceRow, part: PagePart, context: PageAsked & PageContext): PageEffect {
   const { reset, ...changes } = part;
   const isOver = part.isLast && !part.more;
@@ -121,6 +127,12 @@ function storePart(tx: Transaction, row: SourceRow, part: PagePart, context: Pag
   const token = part.isLast ? part.token : context.token;
   tx.put('sources', rowKey(context), { ...row, staging: { ...staging, token } });
   return { kind: 'stored', measured };
+}
+
+/** Returns how the only part of a source differs from what it says about itself; null: in nothing. */
+function faultOf(tx: Transaction, rows: string, part: PagePart): string | null {
+  const measured = measureFolded(tx, rows, foldPage(tx, rows, newFold(), part), NOTHING) ?? NOTHING;
+  return isRight(measured, part) ? null : differenceOf(measured, part);
 }
 
 /** Deletes what there is of the place where a source that starts over is stored, and of earlier attempts. */
@@ -174,7 +186,7 @@ function writePart(
     ...(drop === undefined ? {} : { drop }),
     ...(patch === undefined ? {} : { patch }),
   };
-  const { objects } = foldPage(tx, rows, { isFresh: false, objects: new Map() }, changes);
+  const { objects } = foldPage(tx, rows, newFold(), changes);
   for (const [id, attributes] of objects) write(id, attributes);
   return { size, checksum };
 }

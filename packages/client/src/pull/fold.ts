@@ -18,7 +18,10 @@ export class InconsistentPage extends Error {
   override readonly name = 'InconsistentPage';
 }
 
-export const EMPTY_FOLD: Fold = { isFresh: false, objects: new Map() };
+/** A fold without pages. */
+export function newFold(): Fold {
+  return { isFresh: false, objects: new Map() };
+}
 
 /** Adds a page to the fold. The given fold is consumed: its map is reused, which avoids a copy. */
 export function foldPage(reader: Reader, source: string, fold: Fold, page: Page): Fold {
