@@ -26,8 +26,9 @@ function credentials() {
 
 afterAll(() => server.stop());
 
-async function start(client: TidemarkClient = tidemark): Promise<void> {
+async function start(client: TidemarkClient = tidemark, partsMin = 0): Promise<void> {
   backend = await startBackend({
+    partsMin,
     databaseFile: join(folder.path, 'field-service.sqlite'),
     port: 0,
     secret: SECRET,
@@ -250,6 +251,14 @@ it('[EXAMPLE-4] crews log in with their password', async () => {
   expect(await login('crew-north', PASSWORD)).toEqual({ status: 200, body: { user_id: 'crew-north' } });
   expect((await login('crew-north', 'wrong')).status).toBe(401);
   expect((await login('nobody', PASSWORD)).status).toBe(401);
+});
+
+it('[EXAMPLE-2] the price list is made as long as somebody wants to see it', async () => {
+  const parts = Object.keys(await priceList()).length;
+  await backend.close();
+  await start(tidemark, parts + 1_500);
+  await backend.pusher.drain();
+  expect(Object.keys(await priceList()).length).toBe(parts + 1_500);
 });
 
 it('[EXAMPLE-2] the price list is searched by name', async () => {

@@ -20,6 +20,8 @@ export interface BackendOptions {
   readonly officeToken: string;
   /** What technicians and the dispatcher log in with, in a database that is new. */
   readonly technicianPassword: string;
+  /** The price list gets invented parts until it has so many. */
+  readonly partsMin?: number;
   readonly tidemark: TidemarkClient;
 }
 
@@ -38,7 +40,7 @@ const LOGINS = `
 /** The whole backend: its database, what Tidemark may ask of it, and what the office does with it. */
 export async function startBackend(options: BackendOptions): Promise<Backend> {
   const database = new Database(options.databaseFile);
-  seed(database, options.technicianPassword);
+  seed(database, options.technicianPassword, options.partsMin);
   const pusher = new Pusher(database, options.tidemark, lookIn(database));
   const forTidemark = nodeListener(handlerOf(database, options.secret, pusher));
   const forOffice = office(database, pusher, options.officeToken);

@@ -28,6 +28,7 @@ const backend = await startBackend({
   secret: secrets.backendSecret,
   officeToken: secrets.officeToken,
   technicianPassword: secrets.technicianPassword,
+  partsMin: Number(process.env.FIELD_SERVICE_PARTS ?? 0),
   tidemark,
 });
 await setUpTidemark(tidemark, backend.url, secrets.technicianPassword);

@@ -92,7 +92,8 @@ export class Pusher {
   }
 
   async #send({ source, user, ids }: Noted): Promise<void> {
-    const found = [...ids].map((id) => [id, this.#look(source, user, id)] as const);
+    // In one transaction, because this SQLite takes its lock anew for each.
+    const found = this.#database.transaction(() => [...ids].map((id) => [id, this.#look(source, user, id)] as const));
     const there = found.filter((entry): entry is readonly [string, Attributes] => entry[1] !== null);
     const gone = found.filter(([, attributes]) => attributes === null).map(([id]) => id);
     const options = { signal: this.#stopping.signal, ...(user === null ? {} : { user }) };

@@ -32,6 +32,19 @@ const PARTS = [
   ['P-2107', 'Flow sensor', 'piece', 4_210, 9],
 ] as const;
 
+const INVENTED = [
+  'Bolt',
+  'Gasket',
+  'Nozzle',
+  'O-ring',
+  'Relay',
+  'Screw',
+  'Sensor',
+  'Spring',
+  'Valve',
+  'Washer',
+] as const;
+
 const WORK_ORDERS = [
   ['crew-north', 1, 'Replace pump seal on pasteuriser loop', 'open', 'high', '2026-03-02', ''],
   ['crew-north', 4, 'Boiler room: yearly inspection', 'open', 'normal', '2026-03-04', 'Keys at the caretaker.'],
@@ -59,9 +72,10 @@ const PART_USES = [
 ] as const;
 
 /** Fills a new database, and lets Tidemark know of everything in it at every start: what it has already does not move. */
-export function seed(database: Database, password: string): void {
+export function seed(database: Database, password: string, partsMin = 0): void {
   database.transaction(() => {
     if (database.get('SELECT 1 FROM technicians LIMIT 1') === null) fill(database, password);
+    lengthenPriceList(database, partsMin);
     const sql = 'INSERT INTO dispatchers SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM dispatchers)';
     database.run(sql, DISPATCHER, hashPassword(password));
     noteEverything(database);
@@ -82,6 +96,16 @@ function fill(database: Database, technicianPassword: string): void {
   }
   for (const use of PART_USES) {
     database.run('INSERT INTO part_uses (work_order_id, part_id, quantity) VALUES (?, ?, ?)', ...use);
+  }
+}
+
+/** Invents parts until there are so many, for who wants to see a long price list on a phone. */
+function lengthenPriceList(database: Database, partsMin: number): void {
+  const { parts } = database.get('SELECT count(*) AS parts FROM parts') ?? { parts: 0 };
+  for (let number = Number(parts) + 1; number <= partsMin; number++) {
+    const name = `${INVENTED[number % INVENTED.length]} ${number}`;
+    const part = [`X-${number}`, name, 'piece', 100 + (number % 9_900), number % 50];
+    database.run('INSERT INTO parts VALUES (?, ?, ?, ?, ?)', ...part);
   }
 }
 
