@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { Device, DeviceOptions } from '@tidemark/client';
+import type { Device, DeviceOptions, LocalStore } from '@tidemark/client';
 import { parseJson } from '@tidemark/protocol';
 import { readVersion } from '@tidemark/server/version';
 import { CliFailure, EXIT, type ExitCode, usageFailure } from './cli-failure.ts';
@@ -12,6 +12,8 @@ interface DeviceFacts {
   readonly isOffline: boolean;
   /** What administrators see as its name; absent: the name of this computer. */
   readonly name?: string;
+  /** True: the device keeps its data in SQLite. */
+  readonly isSqlite?: boolean;
 }
 
 export interface DeviceFolderOptions {
@@ -40,8 +42,8 @@ export class DeviceFolder {
     return parseJson(readFileSync(this.#file, 'utf8')) as DeviceFacts;
   }
 
-  /** Refuses another server: the data of a device belongs to the server it came from. */
-  settle(url: string, name?: string): void {
+  /** Refuses another server or store: the data of a device belongs to the server it came from. */
+  settle(url: string, { name, isSqlite = false }: Pick<DeviceFacts, 'name' | 'isSqlite'>): void {
     const known = existsSync(this.#file) ? this.facts : null;
     if (known !== null && known.url !== url) {
       throw usageFailure(
@@ -49,8 +51,15 @@ export class DeviceFolder {
         'use another --folder for another server',
       );
     }
+    if (known !== null && isSqlite && known.isSqlite !== true) {
+      throw usageFailure(
+        `the device in ${this.#path} keeps its data in files`,
+        'use another --folder for one with SQLite',
+      );
+    }
     if (known !== null && name === undefined) return;
-    this.#keep({ ...(known ?? { url, isOffline: false }), ...(name === undefined ? {} : { name }) });
+    const made = { url, isOffline: false, ...(isSqlite ? { isSqlite } : {}) };
+    this.#keep({ ...(known ?? made), ...(name === undefined ? {} : { name }) });
   }
 
   setOffline(isOffline: boolean): void {
@@ -74,13 +83,22 @@ export class DeviceFolder {
 
   /** Loads the SDK on demand, so that other commands start quickly. */
   async #open(options: Pick<DeviceOptions, 'live'>, isOnline: boolean): Promise<Device> {
-    const { url, name = hostname() } = this.facts;
+    const { url, name = hostname(), isSqlite = false } = this.facts;
     const { openDevice } = await import('@tidemark/client');
-    const { openFileStore } = await import('@tidemark/client/file-store');
     const network = { isOnline: () => isOnline, onChange: () => () => undefined };
-    const store = await openFileStore(join(this.#path, 'data'));
+    const store = await (isSqlite ? this.#openSqlite() : this.#openFiles());
     const about = { app: 'tidemark device', version: readVersion(), name };
     return openDevice({ url, store, about, platform: { network }, ...options });
+  }
+
+  async #openFiles(): Promise<LocalStore> {
+    const { openFileStore } = await import('@tidemark/client/file-store');
+    return openFileStore(join(this.#path, 'data'));
+  }
+
+  async #openSqlite(): Promise<LocalStore> {
+    const { openSqliteFile } = await import('./sqlite-file.ts');
+    return openSqliteFile(join(this.#path, 'data.sqlite'));
   }
 
   /** Writes a temporary file and renames it, so that the file is never incomplete. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -262,4 +262,22 @@ describe('a simulated device', () => {
     expect(await queue()).toEqual([]);
     expect(await md()).toMatchObject({ r1: { n: 1 }, r2: { n: 2 } });
   });
+});
+
+it('[CLI-180] a device with --sqlite keeps its data in one file, and is refused where it keeps it otherwise', async () => {
+  const at = ['--folder', 'in-sqlite'];
+  await push({ sq1: { total: 1 } });
+  expect((await device(['login', 'ada', '--sqlite', ...at])).code).toBe(0);
+  await device(['offline', ...at]);
+  await device(['edit', 'Order', 'sq1', 'total=2', ...at]);
+  const [own] = (await listed(...at)).filter(({ id }) => id === 'sq1');
+  expect(own).toMatchObject({ pending: true, attributes: { total: 2 } });
+  expect((await readdir(join(folder.path, 'in-sqlite'))).filter((name) => name.startsWith('data'))).toContain(
+    'data.sqlite',
+  );
+  await device(['online', ...at]);
+  expect((await md()) as object).toMatchObject({ sq1: { total: 2 } });
+  await device(['login', 'ada', '--folder', 'in-files']);
+  const refused = await device(['login', 'ada', '--sqlite', '--folder', 'in-files']);
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('keeps its data in files')]);
 });

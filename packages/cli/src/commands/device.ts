@@ -39,6 +39,7 @@ interface LoginOptions {
   readonly passwordStdin?: boolean;
   readonly discard?: boolean;
   readonly name?: string;
+  readonly sqlite?: boolean;
 }
 
 function addLogin(group: Command, cli: Cli): void {
@@ -47,10 +48,12 @@ function addLogin(group: Command, cli: Cli): void {
     .option('--password-stdin', 'read the password from the standard input')
     .option('--discard', 'discard changes of the previous user that were not uploaded')
     .option('--name <name>', 'what administrators see as the name of the device; the name of this computer by default')
+    .option('--sqlite', 'keep the data of the device in SQLite instead of files; said once, when the device is made')
     .action(async (login: string, options: LoginOptions, self: Command) => {
       const folder = folderOf(cli, self);
       const url = cli.url(self);
-      folder.settle(url, options.name);
+      const { name, sqlite: isSqlite = false } = options;
+      folder.settle(url, { isSqlite, ...(name === undefined ? {} : { name }) });
       if (isExposed(url)) cli.terminal.say(`warning: the password is sent to ${url} unencrypted; use https`);
       const question = `Password of ${login} at ${url}: `;
       const password = await readPassword(cli, { question, isFromInput: options.passwordStdin === true, isNew: false });

@@ -1,0 +1,26 @@
+import type { LocalStore } from '@tidemark/client';
+import { CliFailure } from './cli-failure.ts';
+
+/** Opens a device's store in a SQLite file, with the SQLite of Node.js, or with the package beside the command line. */
+export async function openSqliteFile(file: string): Promise<LocalStore> {
+  const { nodeSqlite, openSqliteStore, wasmSqlite } = await import('@tidemark/sqlite');
+  const own = await optional('node:sqlite');
+  if (own !== null) return openSqliteStore(nodeSqlite(new own.DatabaseSync(file)));
+  const installed = await optional('node-sqlite3-wasm');
+  const wasm = installed?.default ?? installed;
+  if (wasm !== null) return openSqliteStore(wasmSqlite(new wasm.Database(file)));
+  throw new CliFailure('this Node.js has no SQLite', {
+    code: 'store_failed',
+    hint: 'use Node.js 22.13 or newer, or install the package node-sqlite3-wasm beside tidemark',
+  });
+}
+
+/** A module that may be missing. Its name is no literal, so that it does not get into the bundle. */
+// biome-ignore lint/suspicious/noExplicitAny: the types of a module that may be missing are not there either.
+async function optional(name: string): Promise<any> {
+  try {
+    return await import(name);
+  } catch {
+    return null;
+  }
+}
