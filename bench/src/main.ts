@@ -22,6 +22,7 @@ const HELP = `Examples
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only browser      first sync and start of a device in Chromium
   npm run bench -- --only photos       adding photos in Chromium while uploads hang
+  npm run bench -- --only disk         200,000 objects on the disk of a device
   npm run bench -- --only console      first rows and memory of the console in Chromium
   npm run bench -- --only fleet        a fleet on Valkey or Redis; larger with
                                        --objects 1000000 --partitions 10000 --devices 100000
