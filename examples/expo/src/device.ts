@@ -1,4 +1,4 @@
-import { ClientError, type FileDirectory, openDevice } from '@tidemark/client';
+import { type FileDirectory, openDevice } from '@tidemark/client';
 import {
   expoNetwork,
   expoSecureItems,
@@ -7,12 +7,12 @@ import {
   secureKey,
   secureSession,
 } from '@tidemark/react-native';
-import { expoSqlite, openSqliteStore } from '@tidemark/sqlite';
+import { expoSqlite, openHealingSqliteStore } from '@tidemark/sqlite';
 import { getRandomBytes } from 'expo-crypto';
 import { Directory, File, Paths } from 'expo-file-system';
 import * as Network from 'expo-network';
 import * as SecureStore from 'expo-secure-store';
-import { deleteDatabaseAsync, openDatabaseAsync } from 'expo-sqlite';
+import { openDatabaseAsync } from 'expo-sqlite';
 import { AppState, Platform } from 'react-native';
 import type { Part } from './types';
 
@@ -25,12 +25,7 @@ async function open() {
   // The task in the background reads them while the phone is locked.
   const items = expoSecureItems(SecureStore, { keychainAccessible: SecureStore.AFTER_FIRST_UNLOCK });
   const key = await secureKey(items, { randomBytes: getRandomBytes });
-  const store = await openStore(key).catch(async (error: unknown) => {
-    if (!(error instanceof ClientError) || error.code !== 'store_damaged') throw error;
-    // Nobody can read it any more, for example after it was restored on a phone without its key. The server has all that was sent.
-    await deleteDatabaseAsync(DATABASE);
-    return openStore(key);
-  });
+  const store = await openStore(key);
   const opened = await openDevice({
     url: process.env.EXPO_PUBLIC_TIDEMARK_URL ?? 'http://127.0.0.1:9292',
     store: secureSession(store, items, { randomBytes: getRandomBytes }),
@@ -45,10 +40,26 @@ async function open() {
   return opened;
 }
 
-async function openStore(key: string) {
-  const database = await openDatabaseAsync(DATABASE);
-  await database.execAsync(`PRAGMA key = "x'${key}'"`);
-  return openSqliteStore(expoSqlite(database), { files: photoDirectory() });
+/**
+ * A database that is damaged, or that was restored on a phone without its key, stays beside the one that takes its place. The server has
+ * all that was sent.
+ */
+function openStore(key: string) {
+  const folder = new Directory(Paths.document, 'SQLite');
+  const databases = {
+    name: DATABASE,
+    list: () => (folder.exists ? folder.list().map(({ name }) => name) : []),
+    open: async (name: string) => {
+      const database = await openDatabaseAsync(name);
+      await database.execAsync(`PRAGMA key = "x'${key}'"`);
+      return expoSqlite(database);
+    },
+  };
+  return openHealingSqliteStore(databases, {
+    files: photoDirectory(),
+    onDamaged: ({ name, newName, savedUploads }) =>
+      console.warn(`${name} is damaged: ${newName} takes its place, with ${savedUploads} changes`),
+  });
 }
 
 /** Photos, in files of the app: those that were not sent, and those that were fetched. */

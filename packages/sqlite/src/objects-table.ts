@@ -12,6 +12,8 @@ import {
 import { IndexList, type StoredIndex } from './index-list.ts';
 import { literal, scanSql } from './scan-sql.ts';
 import type { SqliteDriver, SqliteRow, SqliteValue } from './sqlite-driver.ts';
+import { damaged } from './sqlite-error.ts';
+import { storedTextOf } from './stored-text.ts';
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 
@@ -100,7 +102,7 @@ export class ObjectsTable {
     const query = `SELECT id, value FROM ${where} ${order} LIMIT ? OFFSET ?`;
     const limit = Number.isFinite(scan.limit) ? scan.limit : NO_LIMIT;
     const rows = await this.#driver.all(query, [...values, limit, scan.skip]);
-    return rows.map(({ id, value }) => [textOfKey(String(id)), parsed(value)]);
+    return rows.map(({ id, value }) => [nameOf(id), parsed(value)]);
   }
 
   async count(scan: Pick<Scan, 'first' | 'path' | 'range'>, max: number): Promise<number> {
@@ -181,7 +183,7 @@ SELECT ?, id, 0, json_object('groups', json_group_array(name)) FROM (
   }
 
   #keyedRow({ first, id, value }: SqliteRow): readonly SqliteValue[] {
-    const keys = this.#keysOf(textOfKey(String(first)), parsed(value) as Attributes);
+    const keys = this.#keysOf(nameOf(first), parsed(value) as Attributes);
     return [String(first), String(id), keys];
   }
 
@@ -224,9 +226,21 @@ function behind(source: string): string {
 }
 
 export function localRow({ first, id, value }: SqliteRow): LocalRow {
-  return { table: 'objects', key: [textOfKey(String(first)), textOfKey(String(id))], value: parsed(value) };
+  return { table: 'objects', key: [nameOf(first), nameOf(id)], value: parsed(value) };
+}
+
+function nameOf(stored: unknown): string {
+  try {
+    return textOfKey(storedTextOf(stored));
+  } catch (error) {
+    throw damaged(error);
+  }
 }
 
 function parsed(value: unknown): JsonValue {
-  return JSON.parse(String(value)) as JsonValue;
+  try {
+    return JSON.parse(storedTextOf(value)) as JsonValue;
+  } catch (error) {
+    throw damaged(error);
+  }
 }

@@ -5,16 +5,16 @@ const FULL =
 const IN_USE =
   'another process, or another connection of this one, has the database open: one device at a time may use it';
 const DAMAGED =
-  'the database is damaged: delete its file, sign in again, and the device fetches its data again; what was not sent is lost';
+  'the database is damaged: openHealingSqliteStore sets it aside and saves what was not sent; without it, delete the file, sign in again, and the device fetches its data again';
 const UNREADABLE =
-  'the file is not a database, or it is encrypted with another key than the one given: without that key, delete the file, sign in again, and the device fetches its data again; what was not sent is lost';
+  'the file is not a database, or it is encrypted with another key than the one given: without that key, openHealingSqliteStore sets it aside, and the device fetches its data again after signing in; what was not sent is lost';
 
-/** Drivers agree on the messages of SQLite, and on nothing else. */
+/** Drivers agree on the messages of SQLite, and on nothing else. The tables are there in every database that has the mark of ours. */
 const REASONS = [
   [/database or disk is full|SQLITE_FULL|ENOSPC|no space left/i, 'storage_full', FULL],
   [/database is locked|SQLITE_BUSY|database table is locked/i, 'store_in_use', IN_USE],
-  [/not a database|SQLITE_NOTADB/i, 'store_damaged', UNREADABLE],
-  [/malformed|SQLITE_CORRUPT/i, 'store_damaged', DAMAGED],
+  [/not a database|SQLITE_NOTADB|unsupported file format/i, 'store_damaged', UNREADABLE],
+  [/malformed|SQLITE_CORRUPT|no such (table|column)/i, 'store_damaged', DAMAGED],
 ] as const;
 
 /** Turns an error of a driver into one with a code. */
@@ -27,4 +27,12 @@ export function sqliteError(error: unknown): ClientError {
   return new ClientError('store_failed', message === '' ? 'SQLite gave up without a reason' : String(message), {
     cause: error,
   });
+}
+
+export function damaged(cause?: unknown): ClientError {
+  return new ClientError('store_damaged', DAMAGED, { cause });
+}
+
+export function isDamage(error: unknown): error is ClientError {
+  return error instanceof ClientError && error.code === 'store_damaged';
 }

@@ -9,14 +9,13 @@ import {
   type LocalWrite,
   type Measure,
   type Scan,
-  type Table,
 } from '@tidemark/client';
 import { convertFrom1 } from './convert.ts';
-import { INDEXES_SQL } from './index-list.ts';
-import { localRow, OBJECTS_SQL, ObjectsTable, sumOf } from './objects-table.ts';
+import { localRow, ObjectsTable, sumOf } from './objects-table.ts';
+import { RowsTable } from './rows-table.ts';
+import { type Expected, MARKS, numberIn, requireOurs, TABLES_SQL, VERSION } from './schema.ts';
 import type { SqliteDriver } from './sqlite-driver.ts';
-import { sqliteError } from './sqlite-error.ts';
-import { keyIn, storedText } from './stored-text.ts';
+import { isDamage, sqliteError } from './sqlite-error.ts';
 import { Turns } from './turns.ts';
 
 export interface SqliteStoreOptions {
@@ -24,48 +23,30 @@ export interface SqliteStoreOptions {
   readonly files?: FileDirectory;
 }
 
-/** "Tide" and the version of the tables. */
-const APPLICATION_ID = 0x54696465;
-const VERSION = 2;
-
 /**
  * The first statements of a connection. Nobody else may use the database, which also lets SQLite keep its index of the write-ahead log in
  * memory; deleted bytes are overwritten.
  */
 const OPENING = 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON';
-
-const TABLES_SQL = `
-CREATE TABLE IF NOT EXISTS rows (
-  name TEXT NOT NULL, part TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
-  PRIMARY KEY (name, part, key)
-) WITHOUT ROWID;
-${OBJECTS_SQL};
-${INDEXES_SQL}`;
-
-/** One call for all writes, whatever a call of the driver costs. */
-const PUT = `
-INSERT INTO rows (name, part, key, value)
-SELECT w.value ->> 0, w.value ->> 1, w.value ->> 2, w.value ->> 3 FROM json_each(?) AS w WHERE true
-ON CONFLICT DO UPDATE SET value = excluded.value`;
-const REMOVE = `
-DELETE FROM rows WHERE (name, part, key) IN (
-  SELECT w.value ->> 0, w.value ->> 1, w.value ->> 2 FROM json_each(?) AS w
-)`;
-const OTHERS = 'SELECT name, part, key, value FROM rows';
-
 /**
  * Opens a store in a SQLite database that belongs to it alone. A commit is a transaction of SQLite: it is there completely or not at
  * all, and flushed to the disk when it resolves.
  */
 export async function openSqliteStore(driver: SqliteDriver, { files }: SqliteStoreOptions = {}): Promise<LocalStore> {
-  const store = new SqliteStore(driver);
-  await store.open();
+  const store = await openSqlite(driver);
   return files === undefined ? store : Object.assign(store, { files: async () => files });
+}
+
+export async function openSqlite(driver: SqliteDriver, expected: Expected = {}): Promise<LocalStore> {
+  const store = new SqliteStore(driver);
+  await store.open(expected);
+  return store;
 }
 
 class SqliteStore implements LocalStore {
   readonly disk: DiskPart;
   readonly #driver: SqliteDriver;
+  readonly #rows: RowsTable;
   readonly #objects: ObjectsTable;
   readonly #turns = new Turns();
   /** Whether commits are flushed to the disk one by one. */
@@ -75,16 +56,20 @@ class SqliteStore implements LocalStore {
   #isClosed = false;
   /** True: another store has the connection. */
   #isShared = false;
+  /** Present once damage was noticed: nothing is written from then on. */
+  #damage: ClientError | null = null;
+  #onLost: (error: ClientError) => void = () => undefined;
 
   constructor(driver: SqliteDriver) {
     this.#driver = driver;
+    this.#rows = new RowsTable(driver);
     this.#objects = new ObjectsTable(driver);
     this.disk = this.#diskPart();
   }
 
-  async open(): Promise<void> {
+  async open(expected: Expected): Promise<void> {
     try {
-      await this.#work(() => this.#open());
+      await this.#work(() => this.#open(expected));
     } catch (error) {
       // Nobody could close it otherwise, and it would stay locked. A connection of another store stays as it is.
       if (!this.#isShared) await this.close().catch(() => undefined);
@@ -92,27 +77,25 @@ class SqliteStore implements LocalStore {
     }
   }
 
-  async #open(): Promise<void> {
+  async #open(expected: Expected): Promise<void> {
     const [mode] = await this.#driver.all('PRAGMA locking_mode', []);
     this.#isShared = mode?.locking_mode === 'exclusive';
     if (this.#isShared) throw new ClientError('store_in_use', SHARED);
     await this.#driver.execute(OPENING);
-    const version = await this.#number('PRAGMA user_version', 'user_version');
-    const owner = await this.#number('PRAGMA application_id', 'application_id');
-    const tables = await this.#number('SELECT count(*) AS tables FROM sqlite_schema', 'tables');
-    if (owner !== APPLICATION_ID && (owner !== 0 || tables > 0)) throw new ClientError('store_failed', FOREIGN);
-    if (version > VERSION) throw new ClientError('store_failed', newer(version));
+    const version = await requireOurs(this.#driver, expected);
     await this.#driver.all('PRAGMA journal_mode = WAL', []);
     await this.#driver.execute('PRAGMA synchronous = FULL');
-    const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION}`;
-    if (version < VERSION) {
-      await this.#transaction(async () => {
-        await this.#driver.execute(TABLES_SQL);
-        if (version === 1) await convertFrom1(this.#driver, this.#objects);
-        await this.#driver.execute(marks);
-      });
-    }
+    if (version < VERSION) await this.#transaction(() => this.#makeTables(version, expected.rows ?? []));
+    await this.#rows.requireWhole();
     await this.#objects.indexes.load();
+  }
+
+  async #makeTables(version: number, rows: readonly LocalRow[]): Promise<void> {
+    await this.#driver.execute(TABLES_SQL);
+    await this.#rows.addChecksums();
+    if (version === 1) await convertFrom1(this.#driver, this.#objects);
+    await this.#rows.put(rows);
+    await this.#driver.execute(MARKS);
   }
 
   load(onFirst?: (rows: readonly LocalRow[]) => void): Promise<readonly LocalRow[]> {
@@ -127,6 +110,7 @@ class SqliteStore implements LocalStore {
     { scrubs = false, isRepeatable = false, disk }: CommitOptions = {},
   ): Promise<void> {
     return this.#work(async () => {
+      if (this.#damage !== null) throw this.#damage;
       await this.#flush(!isRepeatable);
       const division = divided(writes);
       const { drops = [], moves = [], unions = [] } = disk ?? {};
@@ -143,8 +127,8 @@ class SqliteStore implements LocalStore {
   }
 
   async #write({ kept, removed, objects, removedObjects }: DividedWrites): Promise<void> {
-    if (removed.length > 0) await this.#driver.run(REMOVE, [JSON.stringify(removed)]);
-    if (kept.length > 0) await this.#driver.run(PUT, [JSON.stringify(kept)]);
+    await this.#rows.remove(removed);
+    await this.#rows.put(kept);
     await this.#objects.remove(removedObjects);
     await this.#objects.put(objects);
   }
@@ -163,7 +147,7 @@ class SqliteStore implements LocalStore {
 
   #load(choose: (others: readonly LocalRow[]) => readonly string[]): Promise<readonly LocalRow[]> {
     return this.#work(async () => {
-      const others = (await this.#driver.all(OTHERS, [])).map(otherRow);
+      const others = await this.#rows.all();
       const without = choose(others);
       const rows = [...others];
       for await (const page of this.#objects.pages(without)) for (const row of page) rows.push(localRow(row));
@@ -194,7 +178,7 @@ class SqliteStore implements LocalStore {
 
   /** What was deleted is still in the log. */
   async #scrub(): Promise<void> {
-    const busy = await this.#number('PRAGMA wal_checkpoint(TRUNCATE)', 'busy');
+    const busy = await numberIn(this.#driver, 'PRAGMA wal_checkpoint(TRUNCATE)', 'busy');
     this.#mustScrub = busy !== 0;
   }
 
@@ -203,6 +187,19 @@ class SqliteStore implements LocalStore {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.#turns.take(async () => this.#driver.close());
+  }
+
+  onLost(listener: (error: ClientError) => void): void {
+    this.#onLost = listener;
+    const damage = this.#damage;
+    // Whoever registers is ready then.
+    if (damage !== null) void Promise.resolve().then(() => listener(damage));
+  }
+
+  #noteDamage(error: ClientError): void {
+    if (this.#damage !== null) return;
+    this.#damage = error;
+    this.#onLost(error);
   }
 
   /** A flush also makes durable what was committed without one before it. */
@@ -232,11 +229,6 @@ class SqliteStore implements LocalStore {
     }
   }
 
-  async #number(query: string, column: string): Promise<number> {
-    const [row] = await this.#driver.all(query, []);
-    return Number(row?.[column] ?? 0);
-  }
-
   /** Nothing sees a part of the work of another. */
   #work<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(new ClientError('closed', 'the store is closed'));
@@ -244,18 +236,17 @@ class SqliteStore implements LocalStore {
       try {
         return await work();
       } catch (error) {
-        throw sqliteError(error);
+        const known = sqliteError(error);
+        if (isDamage(known)) this.#noteDamage(known);
+        throw known;
       }
     });
   }
 }
 
-type StoredRow = readonly [name: Table, part: string, key: string, value: string];
-type StoredKey = readonly [name: Table, part: string, key: string];
-
 interface DividedWrites {
-  readonly kept: StoredRow[];
-  readonly removed: StoredKey[];
+  readonly kept: LocalRow[];
+  readonly removed: LocalWrite[];
   readonly objects: LocalRow[];
   readonly removedObjects: LocalKey[];
 }
@@ -264,25 +255,14 @@ interface DividedWrites {
 function divided(writes: readonly LocalWrite[]): DividedWrites {
   const last = new Map(writes.map((write) => [JSON.stringify([write.table, ...write.key]), write]));
   const division: DividedWrites = { kept: [], removed: [], objects: [], removedObjects: [] };
-  for (const { table, key, value } of last.values()) {
-    const [part, name] = [storedText(key[0]), storedText(key[1])];
-    if (table === 'objects' && value === undefined) division.removedObjects.push(key);
-    else if (table === 'objects' && value !== undefined) division.objects.push({ table, key, value });
-    else if (value === undefined) division.removed.push([table, part, name]);
-    else division.kept.push([table, part, name, JSON.stringify(value)]);
+  for (const write of last.values()) {
+    const { table, key, value } = write;
+    if (value === undefined && table === 'objects') division.removedObjects.push(key);
+    else if (value === undefined) division.removed.push(write);
+    else (table === 'objects' ? division.objects : division.kept).push({ table, key, value });
   }
   return division;
 }
 
-function otherRow({ name, part, key, value }: Readonly<Record<string, unknown>>): LocalRow {
-  const pair: LocalKey = [keyIn(String(part)), keyIn(String(key))];
-  return { table: name as Table, key: pair, value: JSON.parse(String(value)) as LocalRow['value'] };
-}
-
 const SHARED =
   'another store has this connection already: open the device once, in a module of its own; in development, reload the app after a change of that module';
-const FOREIGN = 'the database has tables of something else: give the store a file of its own';
-
-function newer(version: number): string {
-  return `the database was written by a newer version of the app (tables of version ${version}): update the app`;
-}

@@ -1,3 +1,5 @@
+import { damaged } from './sqlite-error.ts';
+
 /** What begins an escaped text. */
 const ESCAPED = '!';
 /** NUL ends a text for some drivers, and half a surrogate pair has no UTF-8. */
@@ -10,4 +12,10 @@ export function storedText(key: string): string {
 
 export function keyIn(stored: string): string {
   return stored.startsWith(ESCAPED) ? (JSON.parse(stored.slice(ESCAPED.length)) as string) : stored;
+}
+
+/** Returns a text of a row. SQLite gives back something else where a row is damaged. */
+export function storedTextOf(value: unknown): string {
+  if (typeof value !== 'string') throw damaged(new Error('a row has no text where it was given one'));
+  return value;
 }

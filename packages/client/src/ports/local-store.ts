@@ -71,7 +71,8 @@ export interface CommitOptions {
  *   store. A database may still keep old blocks for a while that only other programs can read.
  * - After `close` every call rejects; `close` itself may be called again.
  * - `load` may call `onFirst` once, before it reads objects, with every row of the other tables. A store that reads
- *   everything at once does not call it.
+ *   everything at once does not call it. A store that replaces a damaged database meanwhile calls it once more, and what it passed on
+ *   before does not count.
  * - `files` opens the place for the bytes of files, the same for every call. A store without it keeps no files.
  * - A store with `sharedAs` may be opened by several tabs under that name. It then belongs to the tab that called `load`
  *   last; commits of the others reject with `store_in_use`.
@@ -84,7 +85,7 @@ export interface LocalStore {
   files?(): Promise<FileDirectory>;
   /** Absent: the store cannot answer queries, and all objects must be in memory. */
   readonly disk?: DiskPart;
-  /** Called by the device once. The store calls back when it was deleted from outside, and can store nothing any more. */
+  /** Called by the device once. The store calls back when it was deleted from outside or is damaged, and can store nothing any more. */
   onLost?(listener: (error: ClientError) => void): void;
 }
 
@@ -143,7 +144,7 @@ export interface Union {
  * What a store offers that can keep objects on the disk, so that they need not be in memory.
  * - Every call sees the last commit that resolved, and no call sees a part of a commit.
  * - `load` calls `choose` with every row of the other tables, and returns every row except the objects of the sources that it
- *   returns: of the source itself, of its groups, and who owns them.
+ *   returns: of the source itself, of its groups, and who owns them. As with `onFirst`, a second call takes the place of the first.
  * - `read` returns the values of objects in the order of the keys; undefined where there is none.
  * - `scan` returns objects in an order. Ids are compared by their UTF-16 code units.
  * - `count` returns how many objects are in the range, and stops at `max`.

@@ -1,4 +1,4 @@
-import { asClientError } from '../client-error.ts';
+import { asClientError, clientError } from '../client-error.ts';
 import type { LocalRow, LocalStore, LocalWrite } from '../ports/local-store.ts';
 import { frozen } from '../state/frozen.ts';
 import { inSteps, type Pause, sortInSteps } from '../state/in-steps.ts';
@@ -6,6 +6,8 @@ import { LAST_RESULTS, type LastResults } from '../state/last-results.ts';
 import { LocalState } from '../state/local-state.ts';
 import type { Attributes } from '../state/rows.ts';
 import type { Replica } from './replica.ts';
+
+const REPLACED = 'the database was damaged, and another one has taken its place: open the device again';
 
 /** What a device begins with. */
 export interface EarlyState {
@@ -22,6 +24,8 @@ export function loadEarly(store: Pick<LocalStore, 'load'>, pause: Pause): Promis
   return new Promise((resolve, reject) => {
     let isEarly = false;
     const loading = store.load((rows) => {
+      // What is shown belongs to the database that was.
+      if (isEarly) throw clientError('store_damaged', REPLACED);
       const shown = lastResultsIn(rows);
       if (shown.length === 0) return;
       isEarly = true;
