@@ -24,12 +24,16 @@ export function followSource<A extends object>(
       for (const change of changes) write(change);
       applied = commit();
     };
+    const ready = () => {
+      if (applied === true) markReady();
+      else applied.then(markReady, markReady);
+    };
     const stopFollowing = all.subscribe(follow);
     follow();
     const stopWaiting = afterFirstSync(device, () => {
-      // A collection that is ready shows all rows.
-      if (applied === true) markReady();
-      else applied.then(markReady, markReady);
+      // A collection that is ready shows all rows. Those of a source on the disk are read first.
+      if (all.isLoading) all.fetch().then(ready, ready);
+      else ready();
     });
     return () => {
       stopFollowing();

@@ -24,6 +24,8 @@ export interface DebugReport {
   readonly data?: Readonly<Record<string, Readonly<Record<string, Attributes>>>>;
 }
 
+type DebugObjects = Readonly<Record<string, Attributes>>;
+
 export interface SourceReport extends Pick<SourceRow, 'syncedAtMs' | 'heals'> {
   readonly name: string;
   readonly partitionType: string;
@@ -52,14 +54,23 @@ export interface ProblemReport {
   readonly atMs: number;
 }
 
-export function debugReport(host: DeviceHost, log: CallLog, { includeData = false }: DebugOptions): DebugReport {
+export async function debugReport(
+  host: DeviceHost,
+  log: CallLog,
+  { includeData = false }: DebugOptions,
+): Promise<DebugReport> {
   const { replica, writes, platform, role } = host;
   const { sourceTroubles, userId, ...rest } = role.status;
   const names = host.sourceNames();
+  // Sources on the disk are read, one after the other.
+  const sources: SourceReport[] = [];
+  for (const name of names) sources.push(...(await sourceReport(host, name)));
+  const data: Record<string, DebugObjects> = {};
+  if (includeData) for (const name of names) data[name] = await objectsOf(host, name);
   return {
     atMs: platform.nowMs(),
     status: { ...rest, userId: includeData ? userId : null, sourceTroubles: Object.fromEntries(sourceTroubles) },
-    sources: names.flatMap((name) => sourceReport(host, name)),
+    sources,
     uploads: writes.uploads().map(([opId, { source, op, state, madeAtMs }]) => ({ opId, source, op, state, madeAtMs })),
     problems: Array.from(
       replica.reader.entries('problems', ''),
@@ -68,21 +79,24 @@ export function debugReport(host: DeviceHost, log: CallLog, { includeData = fals
       },
     ),
     calls: log.calls,
-    ...(includeData ? { data: Object.fromEntries(names.map((name) => [name, objectsOf(host, name)])) } : {}),
+    ...(includeData ? { data } : {}),
   };
 }
 
-function sourceReport({ replica }: DeviceHost, name: string): readonly SourceReport[] {
+async function sourceReport({ replica }: DeviceHost, name: string): Promise<readonly SourceReport[]> {
   const row = replica.reader.get('sources', ['', name]);
   if (row === undefined) return [];
   const { description, token, staging, syncedAtMs, heals } = row;
   const { partition_type: partitionType, sync_type: syncType } = description;
-  const objects = replica.view(name).list().length;
+  const objects = await replica.view(name).size();
   const counts = { objects, hasToken: token !== null, stagedPages: staging?.pages ?? 0, syncedAtMs, heals };
   return [{ name, partitionType, syncType, ...counts }];
 }
 
-function objectsOf({ replica }: DeviceHost, name: string): Readonly<Record<string, Attributes>> {
-  const objects = replica.view(name).list();
-  return Object.fromEntries(objects.map(({ id, attributes }) => [id, attributes as Attributes]));
+async function objectsOf({ replica }: DeviceHost, name: string): Promise<DebugObjects> {
+  const objects = new Map<string, Attributes>();
+  for await (const part of replica.view(name).parts()) {
+    for (const { id, attributes } of part) objects.set(id, attributes);
+  }
+  return Object.fromEntries(objects);
 }

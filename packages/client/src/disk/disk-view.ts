@@ -9,6 +9,7 @@ import { Listeners } from '../view/observable.ts';
 import type { Pending } from '../view/pending.ts';
 import { type SyncedObject, sameAs, shownObject } from '../view/source-view.ts';
 import type { ViewOnDisk } from '../view/views.ts';
+import { partsOf, sizeOf } from './all-objects.ts';
 import {
   type ChangedHere,
   concernsAll,
@@ -57,6 +58,8 @@ export class DiskView implements ViewOnDisk {
   readonly #readAgain = new Map<string, Promise<void>>();
   readonly #listeners = new Listeners();
   readonly subscribe = this.#listeners.add;
+  readonly parts = () => partsOf(this);
+  readonly size = () => sizeOf(this);
 
   constructor(parts: DiskViewParts) {
     this.#parts = parts;
@@ -105,6 +108,12 @@ export class DiskView implements ViewOnDisk {
       'not_in_memory',
       `${this.source} is kept on the disk: read it by a query with a limit, or by pages`,
     );
+  }
+
+  /** Returns stored objects as the app sees them without the changes made here. */
+  async shown(objects: readonly (readonly [id: string, stored: Attributes])[]): Promise<readonly SyncedObject[]> {
+    const groups = await this.#groupsOf(objects.map(([id]) => id));
+    return objects.flatMap(([id, stored], at) => this.#show(id, stored, groups?.[at], false) ?? []);
   }
 
   async load(ids: readonly string[]): Promise<void> {

@@ -124,7 +124,8 @@ async function* candidates(
   for (const range of ranges) yield* pagesOf(disk, { source, path, range, isDescending: false }, all);
 }
 
-async function* pagesOf(
+/** Yields the objects of an order in pages. */
+export async function* pagesOf(
   disk: DiskPart,
   { source: first, path, range, isDescending }: Ordered,
   { skip, take }: Part,

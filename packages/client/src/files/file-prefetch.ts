@@ -44,32 +44,41 @@ export class FilePrefetch {
     this.#isCurrent = true;
     this.#cancel = this.#parts.parts.data.platform.after(FILE_PREFETCH_AFTER_MS, () => {
       this.#cancel = null;
-      if (this.#parts.mayFetch()) this.#look();
+      // A store that fails is reported by the next transaction.
+      this.#look().catch(() => undefined);
     });
   }
 
   /** What does not fit into the cache is not fetched, since it would only displace others. */
-  #look(): void {
+  async #look(): Promise<void> {
+    if (!this.#parts.mayFetch()) return;
     const { reader } = this.#parts.parts.data.replica;
     let bytesFree = this.#parts.bytesFree();
     const found = new Map<string, FileReference>();
-    for (const reference of this.#wanted()) {
+    for await (const reference of this.#wanted()) {
       const row = fileRow(reader, reference.sha256);
       if (found.has(reference.sha256) || (row !== undefined && row.bytes === row.size)) continue;
       if (reference.size > bytesFree) continue;
       bytesFree -= reference.size;
       found.set(reference.sha256, reference);
     }
-    if (found.size > 0) this.#parts.fetch([...found.values()]);
+    if (found.size > 0 && this.#parts.mayFetch()) this.#parts.fetch([...found.values()]);
   }
 
-  *#wanted(): Generator<FileReference> {
+  async *#wanted(): AsyncGenerator<FileReference> {
     for (const [source, rule] of this.#rules) {
-      const objects = this.#parts.parts.data.replica.view(source).list();
-      const chosen = typeof rule === 'string' ? objects : newest(objects, rule);
-      for (const { attributes } of chosen) yield* referencesIn(Object.values(attributes));
+      let chosen: readonly Dated[] = [];
+      for await (const part of this.#parts.parts.data.replica.view(source).parts()) {
+        if (typeof rule === 'string') yield* referencesInAll(part);
+        else chosen = newest([...chosen, ...part], rule);
+      }
+      yield* referencesInAll(chosen);
     }
   }
+}
+
+function* referencesInAll(objects: readonly Dated[]): Generator<FileReference> {
+  for (const { attributes } of objects) yield* referencesIn(Object.values(attributes));
 }
 
 /** The server has checked the form of references. */

@@ -72,7 +72,10 @@ export class Pages<T> implements Observable<readonly T[]> {
     const shown = this.#shown + this.#size;
     const query = this.#queryOf(shown + 1);
     const unsubscribe = query.subscribe(() => this.#listeners.notify());
-    await query.fetch();
+    await query.fetch().catch((error: unknown) => {
+      unsubscribe();
+      throw error;
+    });
     if (this.#subscribers > 0) this.#unsubscribe?.();
     this.#shown = shown;
     this.#query = query;

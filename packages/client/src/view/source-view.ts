@@ -99,6 +99,14 @@ export class SourceView {
     return this.#list;
   }
 
+  async *parts(): AsyncGenerator<readonly SyncedObject[]> {
+    yield this.list();
+  }
+
+  async size(): Promise<number> {
+    return this.#objects.size;
+  }
+
   /** All objects, in no particular order. */
   objects(): Iterable<SyncedObject> {
     return this.#objects.values();

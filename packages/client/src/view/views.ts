@@ -11,8 +11,12 @@ export interface ObjectView {
   readonly subscribe: (listener: () => void) => () => void;
   /** Undefined: there is none, or it is not loaded. */
   get(id: string): SyncedObject | undefined;
-  /** All objects, sorted by id. */
+  /** All objects, sorted by id. Throws if they are not in memory. */
   list(): readonly SyncedObject[];
+  /** Yields all objects in parts, wherever they are, in no particular order. Changes between two parts may be missed. */
+  parts(): AsyncIterable<readonly SyncedObject[]>;
+  /** How many objects the app sees. */
+  size(): Promise<number>;
   /** True if `get` knows whether there is such an object. */
   isLoaded(id: string): boolean;
   /** Resolves when `get` knows these objects. */
