@@ -5,7 +5,7 @@ import { idsOf, openOnDisk, openServer, openWatchedStore, parts, type WatchedSto
 
 const SOURCES = ['InMemory', 'OnDisk'] as const;
 const WINDOWS = [
-  ...[0, 20, 40, 97].map((offset) => ({ orderBy: 'n', limit: 5, offset })),
+  ...[0, 20, 40, 97].map((offset) => ({ orderBy: 'n', limit: 5, offset }) as const),
   { orderBy: { n: 'desc' }, limit: 4, offset: 30 } as const,
 ];
 
