@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { holdReads, idsOf, openOnDisk, openServer, openWatchedStore, parts } from './testing/disk-fixture.ts';
 
-it('[DISK-3] a window that reached the end keeps its total and lets go of what comes far behind its limit', async () => {
+it('[DISK-3] a query that had reached the end of its source knows how many objects match when thousands more come', async () => {
   const server = await openServer();
   const device = await openOnDisk(server, await openWatchedStore());
   await device.sync();
