@@ -6,7 +6,7 @@ import { openTestServer, Rng, seededRandom, type TestServer } from '@tidemark/cl
 import sqlite from 'node-sqlite3-wasm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { wasmSqlite } from './drivers/wasm-sqlite.ts';
-import { openHealingSqliteStore } from './healing-store.ts';
+import { openHealingSqliteStore } from './open-healing-store.ts';
 import type { SqliteDamage } from './replace-database.ts';
 import type { SqliteDriver } from './sqlite-driver.ts';
 

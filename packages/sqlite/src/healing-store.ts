@@ -7,13 +7,10 @@ import type { SqliteStoreOptions } from './sqlite-store.ts';
 
 export interface HealingStoreOptions extends SqliteStoreOptions, ReplaceOptions {}
 
-/**
- * Opens a store as `openSqliteStore` does. A damaged database is set aside: it keeps its name, and another one takes its place, with
- * the session and the changes that could be read. The device then fetches its data again.
- */
-export async function openHealingSqliteStore(
+/** See `openHealingSqliteStore`. */
+export async function openHealingStore(
   databases: SqliteDatabases,
-  { files, ...options }: HealingStoreOptions = {},
+  { files, ...options }: HealingStoreOptions,
 ): Promise<LocalStore> {
   const series = new DatabaseSeries(databases);
   const store = new HealingStore(series, options, await openNewest(series, options));

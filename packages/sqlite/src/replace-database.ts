@@ -1,7 +1,7 @@
 import type { ClientError, LocalStore } from '@tidemark/client';
 import type { DatabaseSeries } from './database-series.ts';
-import { type Salvage, salvage } from './salvage.ts';
-import { type Saved, savedRows } from './saved-rows.ts';
+import type { Salvage } from './salvage.ts';
+import type { Saved } from './saved-rows.ts';
 import { isBegun } from './schema.ts';
 import { damaged, isDamage } from './sqlite-error.ts';
 import { openSqlite } from './sqlite-store.ts';
@@ -55,6 +55,7 @@ export async function replace(
   { onDamaged }: ReplaceOptions,
   { from, to, error }: Replacement,
 ): Promise<Opened> {
+  const { savedRows } = await import('./saved-rows.ts');
   const { rows, ...saved } = savedRows(from === null ? NOTHING : await salvageFrom(series, from));
   if (from !== null) await onDamaged?.({ name: series.nameOf(from), newName: series.nameOf(to), error, ...saved });
   return { store: await openSqlite(await series.open(to), { rows }), number: to };
@@ -65,6 +66,8 @@ const NOTHING: Salvage = { rows: [], isWhole: true };
 async function salvageFrom(series: DatabaseSeries, number: number): Promise<Salvage> {
   const driver = await series.open(number).catch(() => null);
   if (driver === null) return { rows: [], isWhole: false };
+  // Few apps ever need it.
+  const { salvage } = await import('./salvage.ts');
   const found = await salvage(driver);
   try {
     await driver.close();
