@@ -16,6 +16,7 @@ export const LONG_TESTS = [
   'server/src/fuzz.test',
   'server/src/hardening/login.test',
   'server/src/hardening/stops.test',
+  'sqlite/src/damaged-device.test',
   'store-embedded/src/histories.test',
   'store-embedded/src/processes.test',
   'store-valkey/src/valkey-cluster.test',
