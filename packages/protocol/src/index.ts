@@ -54,6 +54,7 @@ export { JsonSplitter, SplitError, type SplitProblem } from './json/json-splitte
 export { JsonProblem, parseCommentedJson } from './json/parse-commented-json.ts';
 export { parseJson, parseMembers, stringOf } from './json/parse-json.ts';
 export { type ParsedPath, parsePath, valueAt } from './json/path.ts';
+export { sameJson } from './json/same-json.ts';
 export { endOfString, endOfValue, type Members, splitMembers } from './json/scan.ts';
 export {
   type KeyRange,
@@ -86,4 +87,21 @@ export type {
   SyncType,
   WriteReport,
 } from './schemas.ts';
+export type {
+  SourceSchema,
+  ValueFormat,
+  ValueSchema,
+  ValueType,
+} from './source-schema/source-schema.ts';
+export { VALUE_FORMATS, VALUE_TYPES } from './source-schema/source-schema.ts';
+export { namesOf, type Otherwise, type Step } from './source-schema/step.ts';
+export { type StepsProblem, stepsProblem } from './source-schema/steps-problem.ts';
+export {
+  type AttributeChange,
+  type AttributeValues,
+  renewed,
+  toNewer,
+  toOlder,
+  Untranslatable,
+} from './source-schema/translate.ts';
 export type * from './sync-schemas.ts';

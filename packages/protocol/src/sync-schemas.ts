@@ -1,6 +1,7 @@
 import { attributes, closed, flag, membersOf, moment, text, texts } from './annotated.ts';
 import { FILES_ASKED_MAX } from './limits.ts';
 import { Conflicts, Page, PartialError, PartitionType, References, SyncType } from './schemas.ts';
+import type { Step } from './source-schema/step.ts';
 import { type Static, Type } from './typebox.ts';
 
 /**
@@ -83,6 +84,40 @@ export const DeviceSession = Type.Object(
 );
 export type DeviceSession = Static<typeof DeviceSession>;
 
+/** A step from one version of a schema to the next. */
+const StepOfVersion = Type.Unsafe<Step>(
+  Type.Object(
+    { step: Type.String({ description: 'What it does.', examples: ['rename'] }) },
+    {
+      additionalProperties: true,
+      description: 'A step, with the members that belong to it.',
+      examples: [{ step: 'rename', attribute: 'title', to: 'name' }],
+    },
+  ),
+);
+
+/** The versions of the schema of a source, as far as devices need them. */
+export const SourceVersions = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, description: 'The present version of the schema.', examples: [2] }),
+    steps: Type.Array(Type.Array(StepOfVersion), {
+      description: 'The steps from each version to the next: the first list leads from version 1 to 2.',
+    }),
+    oldest_version: Type.Integer({
+      minimum: 1,
+      description: 'Apps that were built with an older version get `app_too_old`.',
+      examples: [1],
+    }),
+    converting: flag('True: some objects are still of the version before, and the server converts them.'),
+  },
+  {
+    ...closed,
+    title: 'SourceVersions',
+    description: 'The versions of the schema of a source. Absent: it has no schema.',
+  },
+);
+export type SourceVersions = Static<typeof SourceVersions>;
+
 /** A source as a device sees it. */
 export const SyncSource = Type.Object(
   {
@@ -93,6 +128,7 @@ export const SyncSource = Type.Object(
     read_only: flag('True: devices cannot change the objects of the source.'),
     references: References,
     searchable: flag('True: the adapter of the source can search.'),
+    schema: Type.Optional(SourceVersions),
   },
   { ...closed, title: 'SyncSource', description: 'A source as a device sees it.' },
 );
@@ -177,6 +213,14 @@ export const Upload = Type.Object(
       attributes('All attributes of a create, the changed ones of an update.', { name: 'Pump', price: 9.5 }),
     ),
     removed: Type.Optional(texts('The attributes that an update removes from the object.', ['note'])),
+    version: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'The version of the schema of the source that the attributes are of; the server translates them. Absent: the present one.',
+        examples: [1],
+      }),
+    ),
     /** The token of the state in which the change was made. */
     seen: Type.Optional(
       nullableToken('The token of the state in which the user made the change. Sources that detect conflicts need it.'),

@@ -1,10 +1,9 @@
-import type { FileReference, FileValue } from '@tidemark/protocol';
+import { type FileReference, type FileValue, sameJson } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { DeviceHost } from '../engine/device-host.ts';
 import type { FileAccess, FileUrl, NewFile } from '../files/file-access.ts';
 import type { FileContent } from '../files/file-content.ts';
 import { fileRow, fileRows } from '../state/file-rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import type { Observable } from '../view/observable.ts';
 import { type FileState, fileState } from './file-state.ts';
 

@@ -1,7 +1,7 @@
+import { sameJson } from '@tidemark/protocol';
 import { ownersOf } from '../state/group-rows.ts';
 import type { Change } from '../state/local-state.ts';
 import type { Attributes, SourceRow, UploadRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { referencesOf } from '../uploads/links.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 

@@ -1,11 +1,10 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, sameJson } from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
 import type { RowsRead } from '../state/disk-work.ts';
 import { frozen } from '../state/frozen.ts';
 import { rowKey } from '../state/group-rows.ts';
 import type { LocalState, Transaction } from '../state/local-state.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { admitAttributes, admitRemoved } from '../uploads/admit-attributes.ts';
 import { realId, withReferencesOf } from '../uploads/links.ts';
 import { randomId } from '../uploads/random-id.ts';

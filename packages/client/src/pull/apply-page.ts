@@ -1,9 +1,8 @@
-import { addChecksums, attributesChecksum, type Page, subtractChecksums } from '@tidemark/protocol';
+import { addChecksums, attributesChecksum, type Page, sameJson, subtractChecksums } from '@tidemark/protocol';
 import { frozen } from '../state/frozen.ts';
 import { asideOf, type RowScope, rowKey, rowsOf, storedRowsOf } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { type PagePart, wholePart } from './first-sync.ts';
 import {
   type Fold,

@@ -1,8 +1,7 @@
-import type { SyncSource } from '@tidemark/protocol';
+import { type SyncSource, sameJson } from '@tidemark/protocol';
 import { asideOf, groupsHeld, ownersOf } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
 import type { SourceRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { dropGroup } from './group-union.ts';
 
 /**

@@ -1,7 +1,7 @@
+import { sameJson } from '@tidemark/protocol';
 import type { RowsRead } from '../state/disk-work.ts';
 import { groupsHeld, groupsWith, ownersOf, rowKey, rowsOf } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
-import { sameJson } from '../state/same-json.ts';
 
 /** The objects of each group that have changed or are gone; null: any. */
 export type ChangedByGroup = ReadonlyMap<string, Iterable<string> | null>;

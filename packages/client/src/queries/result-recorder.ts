@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, sameJson } from '@tidemark/protocol';
 import {
   LAST_RESULTS_EVERY_MS,
   LAST_RESULTS_QUERIES_MAX,
@@ -9,7 +9,6 @@ import type { Replica } from '../replica/replica.ts';
 import { ownersOf } from '../state/group-rows.ts';
 import { LAST_RESULTS } from '../state/last-results.ts';
 import type { Transaction } from '../state/local-state.ts';
-import { sameJson } from '../state/same-json.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
 

@@ -1,4 +1,4 @@
-import type { UploadOp } from '@tidemark/protocol';
+import { sameJson, type UploadOp } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { UPLOADS_WAITING_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
@@ -7,7 +7,6 @@ import { groupsHeld, groupsWith, isGrouped } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import { requireWriter, type User, writerOf } from '../state/owner.ts';
 import type { Attributes, NewUpload, SourceRow, UploadRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { admitAttributes, admitName, admitRemoved } from '../uploads/admit-attributes.ts';
 import { referencesOf, withRealReferences } from '../uploads/links.ts';
 import { changed } from '../uploads/merge-upload.ts';

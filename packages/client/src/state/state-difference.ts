@@ -1,9 +1,8 @@
-import type { JsonValue } from '@tidemark/protocol';
+import { type JsonValue, sameJson } from '@tidemark/protocol';
 import type { LocalRow, LocalWrite } from '../ports/local-store.ts';
 import { inSteps, type Pause } from './in-steps.ts';
 import { inOrder, type LocalState } from './local-state.ts';
 import { RowMap } from './row-map.ts';
-import { sameJson } from './same-json.ts';
 
 /** Collects the writes that make a state equal to rows, which come in parts. The state must not change meanwhile. */
 export class StateDifference {

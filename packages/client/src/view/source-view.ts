@@ -1,9 +1,9 @@
+import { sameJson } from '@tidemark/protocol';
 import { frozen } from '../state/frozen.ts';
 import { ownersOf } from '../state/group-rows.ts';
 import { inSteps, type Pause, sortInSteps } from '../state/in-steps.ts';
 import type { LocalState } from '../state/local-state.ts';
 import type { Attributes, UploadRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { type References, realId, referencesOf, withRealReferences } from '../uploads/links.ts';
 import { changed } from '../uploads/merge-upload.ts';
 import { Listeners } from './observable.ts';

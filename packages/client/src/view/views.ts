@@ -1,8 +1,8 @@
+import { sameJson } from '@tidemark/protocol';
 import { ownersOf } from '../state/group-rows.ts';
 import type { Pause } from '../state/in-steps.ts';
 import type { Change, LocalState, Transaction } from '../state/local-state.ts';
 import type { SourceRow, UploadRow } from '../state/rows.ts';
-import { sameJson } from '../state/same-json.ts';
 import { Pending } from './pending.ts';
 import { SourceView, type SyncedObject } from './source-view.ts';
 

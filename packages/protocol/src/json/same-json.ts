@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import type { JsonValue } from './canonical-json.ts';
 
 /** True if two values are equal as JSON; the order of keys does not matter. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonValue } from '../json/canonical-json.ts';
+import type { Otherwise, Step } from './step.ts';
+import { type AttributeValues, renewed, toNewer, toOlder, Untranslatable } from './translate.ts';
+
+const UNCHANGED = 'what the object has stays';
+
+/** What the attributes of an object become when an older app sets some. */
+function written(steps: readonly Step[], current: AttributeValues | null, set: AttributeValues): unknown {
+  const change = toNewer({ set, removed: [] }, current, steps);
+  return Object.keys(change.set).length + change.removed.length === 0 ? UNCHANGED : change;
+}
+
+type Row = readonly [string, Step, AttributeValues | null, AttributeValues, Partial<Record<string, JsonValue>>];
+
+const value = { value: 'other' } as const;
+/** A write that a step cannot express, and what becomes of it under each rule; absent: it is refused. */
+const INEXACT: readonly Row[] = [
+  [
+    'remove',
+    { step: 'remove', attribute: 'a' },
+    { b: 1 },
+    { a: 1 },
+    { drop: UNCHANGED, nearest: UNCHANGED, value: UNCHANGED },
+  ],
+  [
+    'map',
+    { step: 'map', attribute: 'a', values: [['x', 'y']] },
+    { a: 'y' },
+    { a: 'z' },
+    { drop: UNCHANGED, nearest: { set: { a: 'z' }, removed: [] }, value: { set: { a: 'other' }, removed: [] } },
+  ],
+  [
+    'convert to a number',
+    { step: 'convert', attribute: 'a', to: 'number' },
+    { a: 1 },
+    { a: '007' },
+    { drop: UNCHANGED, nearest: { set: { a: 7 }, removed: [] }, value: { set: { a: 'other' }, removed: [] } },
+  ],
+  [
+    'convert to a text',
+    { step: 'convert', attribute: 'a', to: 'text' },
+    { a: '1' },
+    { a: true },
+    { drop: UNCHANGED, value: { set: { a: 'other' }, removed: [] } },
+  ],
+  [
+    'convert to one value',
+    { step: 'convert', attribute: 'a', to: 'one' },
+    { a: 1 },
+    { a: [1, 2] },
+    { drop: UNCHANGED, nearest: { set: { a: 1 }, removed: [] }, value: { set: { a: 'other' }, removed: [] } },
+  ],
+  [
+    'unnest',
+    { step: 'unnest', attribute: 'a', members: { x: 'ax' } },
+    { ax: 1 },
+    { a: { x: 2, y: 3 } },
+    { drop: UNCHANGED, nearest: { set: { ax: 2 }, removed: [] }, value: UNCHANGED },
+  ],
+  [
+    'join',
+    { step: 'join', attributes: ['a', 'b'], into: 'c', separator: ' ' },
+    { c: 'Ann Lee' },
+    { a: 'Mary Ann' },
+    {
+      drop: UNCHANGED,
+      nearest: { set: { c: 'Mary Ann Lee' }, removed: [] },
+      value: { set: { c: 'other' }, removed: [] },
+    },
+  ],
+];
+
+const RULES: readonly (readonly [string, Otherwise | undefined])[] = [
+  ['absent', undefined],
+  ['refuse', 'refuse'],
+  ['drop', 'drop'],
+  ['nearest', 'nearest'],
+  ['value', value],
+];
+
+describe('what a step cannot express', () => {
+  it.each(INEXACT)(
+    '[VERSION-6] a change that %s cannot express follows the rule of the step',
+    (_name, step, current, set, expected) => {
+      for (const [name, otherwise] of RULES) {
+        const withRule = (otherwise === undefined ? step : { ...step, otherwise }) as Step;
+        const what = expected[name];
+        if (what === undefined) expect(() => written([withRule], current, set), name).toThrow(Untranslatable);
+        else expect(written([withRule], current, set), name).toEqual(what);
+      }
+    },
+  );
+
+  it('[VERSION-6] a refusal names the attribute of the older version and why it has no counterpart', () => {
+    const steps: readonly Step[] = [{ step: 'map', attribute: 'state', values: [['open', 'todo']] }];
+    expect(() => written(steps, null, { state: 'late' })).toThrow(
+      '"state" "late" has no counterpart in the newer version',
+    );
+  });
+
+  it('[VERSION-6] an older app that uses a name which is new by now is refused, because it means something else', () => {
+    const steps: readonly Step[] = [{ step: 'rename', attribute: 'a', to: 'b' }];
+    expect(() => written(steps, { b: 1 }, { b: 2 })).toThrow('"b" means something else in a newer version');
+  });
+
+  it('[VERSION-2] an older app that sets one member of what is nested by now keeps the others', () => {
+    const steps: readonly Step[] = [{ step: 'nest', into: 'address', members: { street: 'street', town: 'city' } }];
+    const current = { address: { street: 'Elm', city: 'Bern', country: 'CH' } };
+    expect(written(steps, current, { town: 'Basel' })).toEqual({
+      set: { address: { street: 'Elm', city: 'Basel', country: 'CH' } },
+      removed: [],
+    });
+  });
+
+  it('[VERSION-2] an older app that knows one value of a list changes that one and keeps the others', () => {
+    const steps: readonly Step[] = [{ step: 'convert', attribute: 'a', to: 'list' }];
+    expect(toOlder({ a: [1, 2, 3] }, steps)).toEqual({ a: 1 });
+    expect(written(steps, { a: [1, 2, 3] }, { a: 9 })).toEqual({ set: { a: [9, 2, 3] }, removed: [] });
+  });
+
+  it('[VERSION-2] an older app that removes the one value it knows of several is refused, or leaves the others', () => {
+    const steps = (otherwise: Otherwise): readonly Step[] => [
+      { step: 'convert', attribute: 'a', to: 'list', otherwise },
+    ];
+    const removal = { set: {}, removed: ['a'] };
+    expect(() => toNewer(removal, { a: [1, 2] }, steps('refuse'))).toThrow(Untranslatable);
+    expect(toNewer(removal, { a: [1, 2] }, steps('nearest'))).toEqual({ set: { a: [2] }, removed: [] });
+    expect(toNewer(removal, { a: [1] }, steps('refuse'))).toEqual({ set: {}, removed: ['a'] });
+  });
+
+  it('[VERSION-6] older apps see what the step names in place of a value that they cannot know, or nothing', () => {
+    const map = { step: 'map', attribute: 'a', values: [['open', 'todo']] } as const;
+    expect(toOlder({ a: 'paused' }, [map])).toEqual({});
+    expect(toOlder({ a: 'paused' }, [{ ...map, shown_as: 'open' }])).toEqual({ a: 'open' });
+    expect(toOlder({ b: 1 }, [{ step: 'remove', attribute: 'a', shown_as: 0 }])).toEqual({ b: 1, a: 0 });
+    expect(toOlder({ a: 'x' }, [{ step: 'convert', attribute: 'a', to: 'text', shown_as: -1 }])).toEqual({ a: -1 });
+  });
+
+  it('[VERSION-5] a stored value that cannot be converted stays, unless the step names another', () => {
+    expect(renewed({ a: 'x' }, [{ step: 'convert', attribute: 'a', to: 'number' }])).toEqual({ a: 'x' });
+    expect(renewed({ a: 'x' }, [{ step: 'convert', attribute: 'a', to: 'number', otherwise: { value: 0 } }])).toEqual({
+      a: 0,
+    });
+    expect(renewed({ a: 'z' }, [{ step: 'map', attribute: 'a', values: [['x', 'y']] }])).toEqual({ a: 'z' });
+  });
+
+  it('[VERSION-1] several old values may become one, and older apps see the first of them', () => {
+    const steps: readonly Step[] = [
+      {
+        step: 'map',
+        attribute: 'a',
+        values: [
+          ['open', 'todo'],
+          ['late', 'todo'],
+        ],
+      },
+    ];
+    expect(written(steps, null, { a: 'late' })).toEqual({ set: { a: 'todo' }, removed: [] });
+    expect(toOlder({ a: 'todo' }, steps)).toEqual({ a: 'open' });
+  });
+});
