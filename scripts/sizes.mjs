@@ -13,8 +13,8 @@ export const BUNDLES = [
     // Everything an app loads at its start, whatever it uses of it.
     bytesMax: 23_500,
     // What is loaded later: everything that uses the network, with checksums and the JSON reader, tabs, files, sources on the disk,
-    // last results, debug reports.
-    laterBytesMax: 35_500,
+    // last results, debug reports, translation between versions of schemas.
+    laterBytesMax: 38_500,
   },
   {
     name: '@tidemark/react',

@@ -51,5 +51,6 @@ export type { Draft } from './replica/draft.ts';
 export type { StandardSchema } from './schemas/standard-schema.ts';
 export type { Attributes } from './state/rows.ts';
 export { memoryStore } from './stores/memory-store.ts';
+export type { BuiltWith, Versions } from './versions/app-versions.ts';
 export type { Observable } from './view/observable.ts';
 export type { SyncedObject } from './view/source-view.ts';

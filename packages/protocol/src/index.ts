@@ -99,6 +99,7 @@ export { type StepsProblem, stepsProblem } from './source-schema/steps-problem.t
 export {
   type AttributeChange,
   type AttributeValues,
+  namedAsBefore,
   renewed,
   toNewer,
   toOlder,

@@ -181,7 +181,10 @@ export class Device {
 
   /** Searches in the source's backend; the result is not stored. */
   async search(source: string, params: JsonValue): Promise<ReadonlyMap<string, Attributes>> {
-    return new Map(await this.#host.run('search', source, params));
+    const found = await this.#host.run('search', source, params);
+    const { reader } = this.#host.replica;
+    const row = reader.get('sources', ['', source]);
+    return new Map(found.map(([id, attributes]) => [id, reader.versions?.shown(row, attributes) ?? attributes]));
   }
 
   /** Returns the state of the device for a bug ticket, as JSON: no data unless it is asked for, and never a token. */

@@ -15,8 +15,10 @@ import type { Platform } from '../ports/platform.ts';
 import type { Show } from '../pull/apply-page.ts';
 import { DeviceQueries } from '../queries/source-queries.ts';
 import type { Replica } from '../replica/replica.ts';
+import type { AppVersions } from '../state/app-versions.ts';
 import type { Pause } from '../state/in-steps.ts';
 import { memoryStore } from '../stores/memory-store.ts';
+import type { Versions } from '../versions/app-versions.ts';
 import { Device } from './device.ts';
 
 export interface DeviceOptions {
@@ -53,6 +55,11 @@ export interface DeviceOptions {
   readonly about?: About;
   /** Functions that merge conflicts, by source. What they cannot merge is a problem for the app. */
   readonly merge?: Readonly<Record<string, MergeFunction>>;
+  /**
+   * The versions of the schemas that the app was built with: the constant `versions` of the generated types. Objects of other
+   * versions are translated, in both directions. Absent: the app sees objects as the server has them.
+   */
+  readonly versions?: Versions;
   /** Called after every call to the server, for a log of the app. It gets no data and no token. */
   readonly log?: (call: LoggedCall) => void;
   /** Which files are kept, and which are fetched before the app shows them. */
@@ -69,6 +76,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   const log = new CallLog(options.log ?? null);
   const platform = { ...given, fetch: log.watch(given) };
   const { tabs, early, recorder, disk } = await loadParts(options.start === 'last_results', store, platform);
+  const versions = await loadVersions(options.versions);
   const engineOptions = {
     url: options.url,
     store,
@@ -81,6 +89,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     show: options.show ?? 'whole',
     loadEarly: early?.loadEarly ?? null,
     disk,
+    versions,
     about: options.about ?? {},
     getToken: options.getToken ?? null,
     merge: options.merge ?? {},
@@ -98,6 +107,13 @@ const loadFileWork: LoadFileWork = async (parts) => {
   const { FileLibrary } = await import('../files/file-library.ts');
   return FileLibrary.open(parts);
 };
+
+/** Loaded only by apps that say which versions they were built with. */
+async function loadVersions(built: Versions | undefined): Promise<AppVersions | null> {
+  if (built === undefined) return null;
+  const { TranslatedVersions } = await import('../versions/app-versions.ts');
+  return new TranslatedVersions(built);
+}
 
 /** Loads the parts of the SDK that only some apps use, all at once. */
 async function loadParts(isEarly: boolean, { sharedAs, disk: part }: LocalStore, { tabs: features }: Platform) {

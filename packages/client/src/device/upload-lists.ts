@@ -1,5 +1,6 @@
 import type { UploadOp } from '@tidemark/protocol';
 import type { DeviceHost } from '../engine/device-host.ts';
+import { inVersionOfApp } from '../state/problem-in-version.ts';
 import type { Attributes, ProblemRow } from '../state/rows.ts';
 import { Derived, type Listeners, type Observable } from '../view/observable.ts';
 import { isOpen } from '../view/pending.ts';
@@ -103,7 +104,8 @@ export class UploadProblems extends ObservableList<UploadProblem> {
   }
 
   #compute(): readonly UploadProblem[] {
-    const rows = [...this.#host.replica.reader.entries('problems', '')];
-    return Object.freeze(rows.map(([opId, problem]) => Object.freeze({ opId, ...problem })));
+    const { reader } = this.#host.replica;
+    const rows = [...reader.entries('problems', '')];
+    return Object.freeze(rows.map(([opId, problem]) => Object.freeze({ opId, ...inVersionOfApp(reader, problem) })));
   }
 }

@@ -1,12 +1,12 @@
-import type { DiskPart } from '../ports/local-store.ts';
 import type { Attributes } from '../state/rows.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 import type { ChangedHere } from './changes.ts';
+import type { ObjectsOnDisk } from './disk-in-version.ts';
 import { pagesOf } from './selection.ts';
 
 interface WholeView {
   readonly source: string;
-  readonly disk: DiskPart;
+  readonly disk: ObjectsOnDisk;
   readonly isHidden: boolean;
   changedHere(): readonly ChangedHere[];
   /** Returns stored objects as the app sees them without the changes made here. */

@@ -51,12 +51,21 @@ export function findCreate(source: string, id: string, changes: readonly Change[
   });
 }
 
-/** True for links and declared references, which may concern any object, and for what hides all or shows them. */
+/** True for links, declared references and versions, which may concern any object, and for what hides all or shows them. */
 export function concernsAll(source: string, change: Change): boolean {
   if (change.table === 'links') return true;
   if (!isOfRow(source, change)) return false;
   const [old, row] = [change.before, change.after] as readonly (SourceRow | undefined)[];
-  return isHidden(old) !== isHidden(row) || !sameJson(referencesOf(old), referencesOf(row));
+  return (
+    isHidden(old) !== isHidden(row) || !sameJson(referencesOf(old), referencesOf(row)) || isOtherVersion(source, change)
+  );
+}
+
+/** True if stored objects mean something else to the app than before. */
+export function isOtherVersion(source: string, change: Change): boolean {
+  if (!isOfRow(source, change)) return false;
+  const [old, row] = [change.before, change.after] as readonly (SourceRow | undefined)[];
+  return !sameJson(old?.description.schema, row?.description.schema);
 }
 
 /** True if the app did not see the source before the change. */

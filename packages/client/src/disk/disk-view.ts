@@ -4,7 +4,7 @@ import type { Remade } from '../state/disk-work.ts';
 import { isGrouped, ownersOf } from '../state/group-rows.ts';
 import type { Change, LocalState, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow, UploadRow } from '../state/rows.ts';
-import { realId, referencesOf, withRealReferences } from '../uploads/links.ts';
+import { realId, referencesOf } from '../uploads/links.ts';
 import { Listeners } from '../view/observable.ts';
 import type { Pending } from '../view/pending.ts';
 import { type SyncedObject, sameAs, shownObject } from '../view/source-view.ts';
@@ -16,10 +16,12 @@ import {
   findCreate,
   idsOfUploads,
   isHidden,
+  isOtherVersion,
   objectChanges,
   type StoredChange,
   wasHidden,
 } from './changes.ts';
+import { inVersionOfApp, type ObjectsOnDisk } from './disk-in-version.ts';
 import { type HeldObject, HeldObjects } from './held-objects.ts';
 import { type Reading, Readings } from './readings.ts';
 
@@ -47,6 +49,8 @@ interface DiskViewParts {
   readonly disk: () => DiskPart;
 }
 
+const NO_INDEXES: ReadonlySet<string> = new Set();
+
 /** The view of a source on the disk. Of its objects only those are in memory that are shown, changed here, or were read lately. */
 export class DiskView implements ViewOnDisk {
   readonly source: string;
@@ -67,8 +71,22 @@ export class DiskView implements ViewOnDisk {
     this.#held = new HeldObjects((id) => this.#isNeeded(id));
   }
 
-  get disk(): DiskPart {
-    return this.#parts.disk();
+  /** Its objects are those that the app knows, in its version. */
+  get disk(): ObjectsOnDisk {
+    const { state, source } = this.#parts;
+    const { versions } = state;
+    const disk = this.#parts.disk();
+    if (versions === null || this.isInVersionOfApp) return disk;
+    return inVersionOfApp(disk, source, (attributes) => versions.shown(this.#row, attributes));
+  }
+
+  /** Which of the indexes find objects by what the app knows: none if what the disk has must be translated. */
+  usable(indexes: ReadonlySet<string>): ReadonlySet<string> {
+    return this.isInVersionOfApp ? indexes : NO_INDEXES;
+  }
+
+  get isInVersionOfApp(): boolean {
+    return this.#parts.state.versions?.isSame(this.#row) !== false;
   }
 
   /** True during a first sync that the app is to see when it is complete, and before the source is known. */
@@ -182,7 +200,8 @@ export class DiskView implements ViewOnDisk {
   }
 
   take(changes: readonly Change[], tx: Transaction | undefined): boolean {
-    const how = tx?.disk?.remade.get(this.source);
+    const isTranslated = changes.some((change) => isOtherVersion(this.source, change));
+    const how = tx?.disk?.remade.get(this.source) ?? (isTranslated ? 'replaced' : undefined);
     const isForAll = changes.some((change) => concernsAll(this.source, change));
     // What is written comes after what becomes of all objects.
     if (how !== undefined) this.#remake(how);
@@ -211,14 +230,20 @@ export class DiskView implements ViewOnDisk {
 
   #storedChange(id: string, change: Change | null, groups: readonly string[] | undefined): StoredChange {
     const held = this.#held.get(id);
-    const after = (change === null ? held?.stored : change.after) as Attributes | undefined;
-    const before = (change === null ? after : change.before) as Attributes | undefined;
+    const after = change === null ? held?.stored : this.#translated(change.after);
+    const before = change === null ? after : this.#translated(change.before);
     // What an object is apart from its groups is known only if it is in memory.
     if (change === null && held === undefined) this.#readings.noteRemade();
     else this.#readings.noteChanged(id, after);
     const known = held === undefined ? undefined : this.#hold(id, after, groups);
     if (known?.isChangedHere === false) return { id, before, after, object: known.object };
     return { id, before, after, object: this.isFollowed ? this.#show(id, after, groups, false) : undefined };
+  }
+
+  #translated(value: unknown): Attributes | undefined {
+    const attributes = value as Attributes | undefined;
+    const { versions } = this.#parts.state;
+    return attributes === undefined || versions === null ? attributes : versions.shown(this.#row, attributes);
   }
 
   #ownersAfter(id: string, tx: Transaction | undefined): readonly string[] | undefined {
@@ -274,12 +299,11 @@ export class DiskView implements ViewOnDisk {
     hasUploads: boolean,
   ): SyncedObject | undefined {
     const { state } = this.#parts;
-    const references = referencesOf(this.#row);
+    const row = this.#row;
+    const references = referencesOf(row, state.versions);
     const uploads = hasUploads ? this.#uploadsOf(id) : [];
     const seen = this.isHidden ? undefined : stored;
-    return shownObject({ id, stored: seen, groups }, uploads, (attributes) =>
-      withRealReferences(state, references, attributes),
-    );
+    return shownObject({ id, stored: seen, groups }, uploads, { state, row, references });
   }
 
   async #groupsOf(ids: readonly string[]): Promise<readonly (readonly string[] | undefined)[] | undefined> {

@@ -103,7 +103,7 @@ export class DiskWindow {
       source: view.source,
       where: this.#where,
       order: this.#order,
-      indexes: await this.#parts.indexesOf(view.source),
+      indexes: view.usable(await this.#parts.indexesOf(view.source)),
     };
     if (view.isHidden) {
       this.clear();

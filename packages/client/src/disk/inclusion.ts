@@ -193,7 +193,7 @@ function toManyOnDisk(view: DiskView, by: string, targets: Targets): ResolvedRel
     const where = compileWhere({ [by]: { eq: id } });
     const reading = await view.beginReading();
     try {
-      const question = { source: view.source, where, order, indexes: new Set([by]) };
+      const question = { source: view.source, where, order, indexes: view.usable(new Set([by])) };
       const { matches } = await select(view.disk, question, { skip: 0, take: Number.POSITIVE_INFINITY });
       const found = matches.map((match) => [match.id, match.attributes] as const);
       const objects = await view.admit(reading, found);
@@ -218,7 +218,7 @@ function toManyOnDisk(view: DiskView, by: string, targets: Targets): ResolvedRel
       return Object.freeze((rows?.entries ?? []).map(({ object }) => object));
     },
     load: async (objects) => {
-      await targets.addIndex(view.source, by);
+      if (view.isInVersionOfApp) await targets.addIndex(view.source, by);
       const ids = new Set(objects.map(({ id }) => id));
       for (const id of [...windows.keys()].filter((id) => !ids.has(id))) {
         windows.delete(id);

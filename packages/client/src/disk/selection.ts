@@ -1,8 +1,9 @@
 import { type JsonValue, type KeyRange, parsePath, sortKey, valueAt } from '@tidemark/protocol';
-import type { DiskPart, StoredObject } from '../ports/local-store.ts';
+import type { StoredObject } from '../ports/local-store.ts';
 import type { Order, SortKey } from '../queries/order.ts';
 import type { CompiledWhere } from '../queries/where.ts';
 import type { Attributes } from '../state/rows.ts';
+import type { ObjectsOnDisk } from './disk-in-version.ts';
 import { keyRanges } from './key-ranges.ts';
 
 /** What a query asks a source on the disk for. */
@@ -41,7 +42,7 @@ export interface Part {
 }
 
 /** Returns the matching objects in their order. */
-export async function select(disk: DiskPart, question: Question, part: Part): Promise<Selected> {
+export async function select(disk: ObjectsOnDisk, question: Question, part: Part): Promise<Selected> {
   const { order, where } = question;
   const path = orderedBy(question);
   const indexed = await smallestIndex(disk, question);
@@ -59,7 +60,7 @@ export async function select(disk: DiskPart, question: Question, part: Part): Pr
 }
 
 /** Returns how many objects match. */
-export async function countMatching(disk: DiskPart, question: Question): Promise<number> {
+export async function countMatching(disk: ObjectsOnDisk, question: Question): Promise<number> {
   const { source: first, where } = question;
   const all = Number.POSITIVE_INFINITY;
   const [condition] = where.ranges;
@@ -98,7 +99,7 @@ interface IndexChoice {
 }
 
 /** The index that leaves the fewest candidates. */
-async function smallestIndex(disk: DiskPart, { source, where, indexes }: Question): Promise<IndexChoice | null> {
+async function smallestIndex(disk: ObjectsOnDisk, { source, where, indexes }: Question): Promise<IndexChoice | null> {
   let best: IndexChoice | null = null;
   for (const condition of where.ranges) {
     if (!indexes.has(condition.path)) continue;
@@ -115,7 +116,7 @@ async function smallestIndex(disk: DiskPart, { source, where, indexes }: Questio
 
 /** Yields the objects of an index, or all, in pages. */
 async function* candidates(
-  disk: DiskPart,
+  disk: ObjectsOnDisk,
   source: string,
   indexed: Pick<IndexChoice, 'path' | 'ranges'> | null,
 ): AsyncGenerator<readonly StoredObject[]> {
@@ -126,7 +127,7 @@ async function* candidates(
 
 /** Yields the objects of an order in pages. */
 export async function* pagesOf(
-  disk: DiskPart,
+  disk: ObjectsOnDisk,
   { source: first, path, range, isDescending }: Ordered,
   { skip, take }: Part,
 ): AsyncGenerator<readonly StoredObject[]> {

@@ -30,8 +30,9 @@ export class DeviceHost extends DeviceData {
   /** Called when the device is closed, and everything is stored. */
   onClosed: () => void = () => undefined;
 
-  constructor({ platform, store, sources }: EngineOptions) {
+  constructor({ platform, store, sources, versions }: EngineOptions) {
     super(platform, (tables) => this.#role?.onChanged(tables));
+    this.replica.reader.versions = versions;
     this.store = store;
     this.#sources = sources;
   }

@@ -39,6 +39,7 @@ async function openDevice(store: LocalStore): Promise<Device> {
       loadEarly: null,
       disk: null,
       files: {},
+      versions: null,
       loadFileWork: () => Promise.reject(new Error('there are no files')),
     },
     loadNetwork: () => {

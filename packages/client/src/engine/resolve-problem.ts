@@ -4,6 +4,7 @@ import type { RowsRead } from '../state/disk-work.ts';
 import { frozen } from '../state/frozen.ts';
 import { rowKey } from '../state/group-rows.ts';
 import type { LocalState, Transaction } from '../state/local-state.ts';
+import { inVersionOfApp } from '../state/problem-in-version.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { admitAttributes, admitRemoved } from '../uploads/admit-attributes.ts';
 import { realId, withReferencesOf } from '../uploads/links.ts';
@@ -37,9 +38,13 @@ export function requireProblem(tx: Transaction, opId: string): ProblemRow {
 
 /** Makes the same change again. Returns the op_id of the new upload. */
 export function retryProblem(parts: ResolveParts, opId: string): string {
-  const { source, group, op, id, attributes, removed } = requireProblem(parts.tx, opId);
+  const { source, group, op, id, attributes, removed, version } = requireProblem(parts.tx, opId);
   parts.tx.delete('problems', ['', opId]);
-  const whose = { source, ...(group === undefined ? {} : { group }) };
+  const whose = {
+    source,
+    ...(group === undefined ? {} : { group }),
+    ...(version === undefined ? {} : { version }),
+  };
   return add(parts, { ...whose, op, id, attributes, ...(removed === undefined ? {} : { removed }) });
 }
 
@@ -51,13 +56,18 @@ export function resolveProblem(parts: ResolveParts, opId: string, given: object)
   const { tx, data } = parts;
   const problem = requireProblem(tx, opId);
   const { source, group } = problem;
-  const whose = { source, ...(group === undefined ? {} : { group }) };
-  const attributes = withReferencesOf(tx, source, admitAttributes(given));
+  const version = tx.versions?.of(source);
+  const whose = {
+    source,
+    ...(group === undefined ? {} : { group }),
+    ...(version === undefined ? {} : { version }),
+  };
+  const attributes = withReferencesOf(tx, { source }, admitAttributes(given));
   const id = realId(tx, source, problem.id);
   const current = data.replica.view(source).get(id)?.attributes;
   tx.delete('problems', ['', opId]);
   if (current === undefined) {
-    const whole = frozen({ ...problem.attributes, ...attributes });
+    const whole = frozen({ ...inVersionOfApp(tx, problem).attributes, ...attributes });
     if (Object.keys(whole).length > 0) return add(parts, { ...whose, op: 'create', id, attributes: whole });
     throw new ClientError('invalid_value', 'an object needs at least one attribute');
   }
@@ -75,13 +85,16 @@ export async function readTheirs(rows: RowsRead, state: LocalState, { source, id
 
 /** Returns what the app's merge function says to a conflict. */
 export function merged(tx: Transaction, problem: ProblemRow, merge: MergeFunction): object | null {
-  const { source, id, attributes: mine, removed = [] } = problem;
-  return merge({ id, mine, removed, theirs: tx.get('objects', [source, realId(tx, source, id)]) ?? null });
+  const { source, id } = problem;
+  const { attributes: mine, removed = [] } = inVersionOfApp(tx, problem);
+  const stored = tx.get('objects', [source, realId(tx, source, id)]) ?? null;
+  const theirs = stored && (tx.versions?.shown(tx.get('sources', ['', source]), stored) ?? stored);
+  return merge({ id, mine, removed, theirs });
 }
 
 function add(
   { tx, data }: ResolveParts,
-  change: Pick<UploadRow, 'source' | 'group' | 'op' | 'id' | 'attributes' | 'removed'>,
+  change: Pick<UploadRow, 'source' | 'group' | 'version' | 'op' | 'id' | 'attributes' | 'removed'>,
 ): string {
   const opId = randomId(data.platform);
   const seen = tx.get('sources', rowKey(change))?.seen ?? null;

@@ -82,6 +82,7 @@ export class SourceList {
 /** Servers of other versions may omit members. */
 function completeDescription(given: SyncSource): SyncSource {
   const { name, partition_type = 'user', sync_type = 'incremental', conflicts = 'last_writer' } = given;
-  const { read_only = false, references = {}, searchable = false } = given;
-  return { name, partition_type, sync_type, conflicts, read_only, references, searchable };
+  const { read_only = false, references = {}, searchable = false, schema } = given;
+  const description = { name, partition_type, sync_type, conflicts, read_only, references, searchable };
+  return schema === undefined ? description : { ...description, schema };
 }

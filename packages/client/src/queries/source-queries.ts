@@ -1,4 +1,5 @@
 import type { Replica } from '../replica/replica.ts';
+import { referencesOf } from '../uploads/links.ts';
 import type { SourceView, SyncedObject, ViewChange } from '../view/source-view.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
 import { KeptQueries } from './kept-queries.ts';
@@ -67,7 +68,8 @@ export class DeviceQueries {
 
   /** The source that an attribute refers to, if the server has declared that. */
   targetOf(source: string, attribute: string): string | undefined {
-    const references = this.#replica.reader.get('sources', ['', source])?.description.references ?? {};
+    const { reader } = this.#replica;
+    const references = referencesOf(reader.get('sources', ['', source]), reader.versions);
     return Object.hasOwn(references, attribute) ? references[attribute] : undefined;
   }
 

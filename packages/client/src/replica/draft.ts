@@ -149,9 +149,11 @@ export class Draft {
     const base = group === undefined ? row : replica.reader.get('sources', [source, group]);
     const order = writes.takeOrder();
     const madeAtMs = platform.nowMs();
+    const version = replica.reader.versions?.of(source);
     const upload = {
       order,
       source,
+      ...(version === undefined ? {} : { version }),
       op,
       id,
       ...change,
@@ -205,7 +207,11 @@ export class Draft {
   }
 
   #admit({ row }: Target, given: object): Attributes {
-    return withRealReferences(this.#parts.replica.reader, referencesOf(row), admitAttributes(given));
+    return withRealReferences(
+      this.#parts.replica.reader,
+      referencesOf(row, this.#parts.replica.reader.versions),
+      admitAttributes(given),
+    );
   }
 
   /** The object as the app sees it and this draft has changed it; without attributes if the draft has deleted it. */

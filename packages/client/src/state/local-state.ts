@@ -1,5 +1,6 @@
 import type { JsonValue } from '@tidemark/protocol';
 import type { LocalKey, LocalRow, LocalWrite, Table } from '../ports/local-store.ts';
+import type { AppVersions } from './app-versions.ts';
 import type { DiskWork, OnDisk } from './disk-work.ts';
 import { frozen } from './frozen.ts';
 import { inSteps, type Pause } from './in-steps.ts';
@@ -13,6 +14,7 @@ export interface Reader {
    * Returns the rows whose key begins with `first`, in insertion order; uploads and staged pages in their own order.
    */
   entries<T extends Table>(table: T, first: string): Iterable<[string, Rows[T]]>;
+  readonly versions: AppVersions | null;
 }
 
 /** A row before and after a write. */
@@ -31,6 +33,8 @@ export class LocalState implements Reader {
   #rows = new RowMap<unknown>();
   /** The sources whose objects are not here; null: there are none. */
   onDisk: OnDisk | null = null;
+  /** Translates between versions of schemas; null: the app does not say which it was built with. */
+  versions: AppVersions | null = null;
 
   constructor(rows: readonly LocalRow[]) {
     for (const row of inOrder(rows)) this.#add(row);
@@ -116,11 +120,13 @@ export class LocalState implements Reader {
 export class Transaction implements Reader {
   /** What it does with sources on the disk; null: there are none. */
   readonly disk: DiskWork | null;
+  readonly versions: AppVersions | null;
   readonly #state: LocalState;
   readonly #written = new RowMap<LocalWrite>();
 
   constructor(state: LocalState) {
     this.#state = state;
+    this.versions = state.versions;
     this.disk = state.onDisk?.begin() ?? null;
   }
 

@@ -56,6 +56,8 @@ export interface UploadRow {
   readonly attributes: Attributes | null;
   /** The attributes that an update removes. */
   readonly removed?: readonly string[];
+  /** The version of the schema that the app was built with which made the change. Absent: it did not say. */
+  readonly version?: number;
   readonly seen: string | null;
   readonly state: UploadState;
   /** The last op_ids that were merged into this one. A tab that did not hear of it sends them again. */
@@ -81,6 +83,8 @@ export interface ProblemRow {
   readonly group?: string;
   /** The attributes that the update would have removed. */
   readonly removed?: readonly string[];
+  /** The version of the schema that the change was made in. */
+  readonly version?: number;
   readonly status: 'rejected' | 'conflict';
   readonly error: PartialError;
   /** The object at the server; null if it does not exist. */

@@ -1,4 +1,5 @@
 import { LINKS_PER_SOURCE_MAX } from '../limits.ts';
+import type { AppVersions } from '../state/app-versions.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
 import type { Attributes, SourceRow } from '../state/rows.ts';
 
@@ -12,8 +13,14 @@ export type References = Readonly<Record<string, string>>;
 
 const NO_REFERENCES: References = {};
 
-export function referencesOf(row: SourceRow | undefined): References {
-  return row?.description.references ?? NO_REFERENCES;
+/** The references by the names that the app has for the attributes, or a change of another version. */
+export function referencesOf(
+  row: SourceRow | undefined,
+  versions: AppVersions | null = null,
+  version?: number,
+): References {
+  const references = row?.description.references ?? NO_REFERENCES;
+  return versions === null ? references : versions.named(row, references, version);
 }
 
 /** Replaces temporary ids in attributes that are references. Returns the same attributes if there are none. */
@@ -55,16 +62,22 @@ interface Renamable {
   readonly source: string;
   readonly id: string;
   readonly attributes: Attributes | null;
+  readonly version?: number;
 }
 
-/** Does the same for the attributes of an object of the source. */
-export function withReferencesOf(reader: Reader, source: string, attributes: Attributes): Attributes {
-  return withRealReferences(reader, referencesOf(reader.get('sources', ['', source])), attributes);
+/** Does the same for the attributes of a change. */
+export function withReferencesOf(
+  reader: Reader,
+  { source, version }: Pick<Renamable, 'source' | 'version'>,
+  attributes: Attributes,
+): Attributes {
+  const references = referencesOf(reader.get('sources', ['', source]), reader.versions, version);
+  return withRealReferences(reader, references, attributes);
 }
 
 /** Returns the same row if the link does not concern it. */
 function renamed<R extends Renamable>(tx: Transaction, row: R, { source, from, to }: Link): R {
   const id = row.source === source && row.id === from ? to : row.id;
-  const attributes = row.attributes && withReferencesOf(tx, row.source, row.attributes);
+  const attributes = row.attributes && withReferencesOf(tx, row, row.attributes);
   return id === row.id && attributes === row.attributes ? row : { ...row, id, attributes };
 }

@@ -24,7 +24,7 @@ export function addUpload(tx: Transaction, tail: string | null, opId: string, gi
 /** Returns the same row if no id was replaced since the change was made. */
 function withRealIds(reader: Reader, upload: UploadRow): UploadRow {
   const id = realId(reader, upload.source, upload.id);
-  const attributes = upload.attributes && withReferencesOf(reader, upload.source, upload.attributes);
+  const attributes = upload.attributes && withReferencesOf(reader, upload, upload.attributes);
   return id === upload.id && attributes === upload.attributes ? upload : { ...upload, id, attributes };
 }
 
@@ -32,7 +32,7 @@ function withRealIds(reader: Reader, upload: UploadRow): UploadRow {
 function isMergeable(reader: Reader, before: UploadRow, upload: UploadRow): boolean {
   const { source, op, seen } = upload;
   if (before.state !== 'waiting' || !isOfSameObject(before, upload)) return false;
-  if (before.op !== 'update' || op !== 'update') return false;
+  if (before.op !== 'update' || op !== 'update' || before.version !== upload.version) return false;
   const detects = reader.get('sources', ['', source])?.description.conflicts === 'detect';
   return !detects || before.seen === seen;
 }

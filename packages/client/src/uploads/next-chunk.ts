@@ -10,7 +10,7 @@ export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[]
   const chunk: Upload[] = [];
   let units = 0;
   for (const [opId, row] of waiting) {
-    const upload = uploadOf(opId, row);
+    const upload = uploadOf(opId, row, hasSchema(reader, row.source));
     units += JSON.stringify(upload).length;
     if (chunk.length > 0 && units > PUSH_UNITS_MAX) break;
     chunk.push(upload);
@@ -25,8 +25,15 @@ export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[]
  */
 const SEEN_NOTHING = 'nothing';
 
-function uploadOf(opId: string, { source, group, op, id, attributes, removed, seen }: UploadRow): Upload {
-  const what = { op_id: opId, source, ...(group === undefined ? {} : { group }), op, id };
+/** The server refuses members that it does not know. */
+function hasSchema(reader: Reader, source: string): boolean {
+  return reader.get('sources', ['', source])?.description.schema !== undefined;
+}
+
+function uploadOf(opId: string, row: UploadRow, isVersioned: boolean): Upload {
+  const { source, group, op, id, attributes, removed, version, seen } = row;
+  const whose = { source, ...(group === undefined ? {} : { group }) };
+  const what = { op_id: opId, ...whose, op, id, ...(isVersioned && version !== undefined ? { version } : {}) };
   if (op === 'create') return { ...what, attributes: attributes ?? {} };
   return {
     ...what,

@@ -58,13 +58,14 @@ function settleApplied(
  */
 function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, moment: OutcomeMoment): OutcomeEffects {
   const { op_id: opId, error, current, conflicting } = outcome;
-  const { source, group, op, id } = upload;
+  const { source, group, op, id, version } = upload;
   const isPartial = op === 'update' && outcome.status === 'conflict' && conflicting !== undefined;
   const names = new Set(conflicting);
   if (isPartial) uploadRest(tx, upload, names, moment.newOpId);
   const problem: ProblemRow = {
     source,
     ...(group === undefined ? {} : { group }),
+    ...(version === undefined ? {} : { version }),
     op,
     id,
     ...(isPartial ? partOf(upload, (name) => names.has(name)) : partOf(upload, () => true)),

@@ -1,9 +1,10 @@
 import { sameJson } from '@tidemark/protocol';
+import type { ObjectEdit } from '../state/app-versions.ts';
 import { frozen } from '../state/frozen.ts';
 import { ownersOf } from '../state/group-rows.ts';
 import { inSteps, type Pause, sortInSteps } from '../state/in-steps.ts';
 import type { LocalState } from '../state/local-state.ts';
-import type { Attributes, UploadRow } from '../state/rows.ts';
+import type { Attributes, SourceRow, UploadRow } from '../state/rows.ts';
 import { type References, realId, referencesOf, withRealReferences } from '../uploads/links.ts';
 import { changed } from '../uploads/merge-upload.ts';
 import { Listeners } from './observable.ts';
@@ -45,8 +46,9 @@ interface Lookup {
   readonly references: References;
   /** True during a first sync that the app is to see when it is complete. */
   readonly isHidden: boolean;
-  /** True if the source has no references and no groups, so that stored attributes are shown as they are. */
+  /** True if the source has no references and no groups, and the app knows its version, so that stored attributes are shown as they are. */
   readonly isPlain: boolean;
+  readonly row: SourceRow | undefined;
 }
 
 /** The view of one source. It is updated incrementally: a change costs only what it touches. */
@@ -178,9 +180,11 @@ export class SourceView {
     const row = this.#state.get('sources', ['', this.#source]);
     const objects = this.#state.group('objects', this.#source);
     const owners = this.#state.group('objects', ownersOf(this.#source));
-    const references = referencesOf(row);
-    const isPlain = owners === undefined && Object.keys(references).length === 0;
-    return { objects, owners, references, isHidden: row?.staging?.firstSync === 'hidden', isPlain };
+    const { versions } = this.#state;
+    const references = referencesOf(row, versions);
+    const isSame = versions === null || versions.isSame(row);
+    const isPlain = isSame && owners === undefined && Object.keys(references).length === 0;
+    return { objects, owners, references, isHidden: row?.staging?.firstSync === 'hidden', isPlain, row };
   }
 
   /** Computes these objects anew. Returns those that differ. */
@@ -198,17 +202,16 @@ export class SourceView {
     return changes;
   }
 
-  #compute(id: string, { objects, owners, references, isPlain }: Lookup): SyncedObject | undefined {
+  #compute(id: string, { objects, owners, references, isPlain, row }: Lookup): SyncedObject | undefined {
     const uploads = this.#pending.of(this.#source, id);
-    const stored = objects?.get(id) as Attributes | undefined;
+    const known = objects?.get(id) as Attributes | undefined;
+    const { versions } = this.#state;
+    const stored = known === undefined || versions === null ? known : versions.shown(row, known);
     if (isPlain && uploads.length === 0) {
       return stored && Object.freeze({ id, attributes: frozen(stored), isPending: false });
     }
     const groups = (owners?.get(id) as { readonly groups: readonly string[] } | undefined)?.groups;
-    const state = this.#state;
-    return shownObject({ id, stored, groups }, uploads, (attributes) =>
-      withRealReferences(state, references, attributes),
-    );
+    return shownObject({ id, stored, groups }, uploads, { state: this.#state, row, references });
   }
 }
 
@@ -219,15 +222,22 @@ export interface StoredState {
   readonly groups: readonly string[] | undefined;
 }
 
-/** Returns the object as the app sees it: as it is stored, with the uploads applied. */
+/** What the app sees depends on. */
+interface Shown {
+  readonly state: LocalState;
+  readonly row: SourceRow | undefined;
+  readonly references: References;
+}
+
+/** Returns the object as the app sees it: as it is stored, in the version of the app, with the uploads applied. */
 export function shownObject(
   { id, stored, groups: held }: StoredState,
   uploads: readonly UploadRow[],
-  withReferences: (attributes: Attributes) => Attributes,
+  { state, row, references }: Shown,
 ): SyncedObject | undefined {
-  const seen = overlay(stored, uploads);
+  const seen = overlay(stored, uploads, (upload, before) => state.versions?.changeOf(row, upload, before) ?? upload);
   if (seen === undefined) return undefined;
-  const attributes = frozen(withReferences(seen));
+  const attributes = frozen(withRealReferences(state, references, seen));
   const groups = held ?? uploads.flatMap(({ group }) => group ?? []).slice(0, 1);
   const isPending = uploads.some(isOpen);
   return Object.freeze(groups.length === 0 ? { id, attributes, isPending } : { id, attributes, isPending, groups });
@@ -270,12 +280,16 @@ function isSame(left: SyncedObject, right: SyncedObject): boolean {
 }
 
 /** Returns the object as the app sees it: the state of the server with the local changes applied. */
-function overlay(base: Attributes | undefined, uploads: readonly UploadRow[]): Attributes | undefined {
+function overlay(
+  base: Attributes | undefined,
+  uploads: readonly UploadRow[],
+  inVersionOfApp: (upload: UploadRow, seen: Attributes | undefined) => ObjectEdit,
+): Attributes | undefined {
   let seen = base;
   for (const upload of uploads) {
     if (upload.op === 'delete') seen = undefined;
     // If a page brought the created object before its outcome, other devices may have added attributes.
-    else if (upload.op === 'create' || seen !== undefined) seen = changed(seen, upload);
+    else if (upload.op === 'create' || seen !== undefined) seen = changed(seen, inVersionOfApp(upload, seen));
   }
   return seen;
 }

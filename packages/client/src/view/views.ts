@@ -136,12 +136,16 @@ function updateView(view: SourceView, source: string, changes: readonly Change[]
   return view.update(ids);
 }
 
-/** True for links and declared references, which may concern any object. */
+/** True for links, declared references and versions of the schema, which may concern any object. */
 function concernsAll(source: string, { table, key, before, after }: Change): boolean {
   if (table === 'links') return true;
   if (table !== 'sources' || key[0] !== '' || key[1] !== source) return false;
-  const referencesOf = (row: unknown) => (row as SourceRow | undefined)?.description.references ?? {};
-  return !sameJson(referencesOf(before), referencesOf(after));
+  return !sameJson(meaningOf(before), meaningOf(after));
+}
+
+function meaningOf(row: unknown) {
+  const { references = {}, schema = null } = (row as SourceRow | undefined)?.description ?? {};
+  return { references, schema };
 }
 
 /** Adds the ids of the objects of the source that the change concerns. */

@@ -24,6 +24,9 @@ export function refuseGone(guard: Guard): Refusal {
   if (guard.key[0] === GROUP_MEMBER && guard.kind === 'setting') {
     return new Refusal('not_a_member', `the user has left the group ${quoted(guard.key[1] ?? '')} meanwhile`);
   }
+  if (guard.kind === 'source' && guard.version !== undefined) {
+    return new Refusal('write_conflict', `the source ${quoted(guard.key[0] ?? '')} was changed meanwhile`);
+  }
   const meaning = MEANING[guard.kind];
   if (meaning === undefined) throw new Error(`nothing is guarded by a ${guard.kind}`);
   return new Refusal(meaning.code, `the ${meaning.what} ${quoted(guard.key.at(-1) ?? '')} was deleted meanwhile`);

@@ -21,6 +21,8 @@ export interface AdmittedUpload {
   /** The attributes that an update removes. */
   readonly removed: readonly string[];
   readonly seen: string | null;
+  /** The version of the schema that the attributes are of. Absent: the present one. */
+  readonly version?: number;
 }
 
 const NO_ATTRIBUTES = AttributeTexts.of([]);
@@ -34,14 +36,19 @@ export function requireOpId(opId: string, at: string): void {
 
 /** Refuses what can never be applied. Pointers begin at the upload, because they are part of its own outcome. */
 export function admitUpload(upload: Upload, limits: Limits): AdmittedUpload {
-  const { op_id: opId, op, seen = null } = upload;
+  const { op_id: opId, op, seen = null, version } = upload;
   const id = admitName('object', upload.id, pointer('id'));
   if (op === 'delete') return { opId, op, id, attributes: NO_ATTRIBUTES, removed: [], seen };
   const { removed: names = [], attributes: given } = upload;
   const attributes = admitAttributes(given ?? (names.length > 0 ? {} : given), limits, ['attributes']);
   const removed = op === 'update' ? admitRemoved(names, attributes, limits) : [];
-  if (!attributes.isEmpty || op === 'update') return { opId, op, id, attributes, removed, seen };
-  throw new Refusal('invalid_value', 'an object needs at least one attribute');
+  const admitted = { opId, op, id, attributes, removed, seen, ...(version === undefined ? {} : { version }) };
+  if (!attributes.isEmpty || op === 'update') return admitted;
+  throw withoutAttributes();
+}
+
+export function withoutAttributes(): Refusal {
+  return new Refusal('invalid_value', 'an object needs at least one attribute');
 }
 
 function admitRemoved(names: readonly string[], attributes: AttributeTexts, limits: Limits): readonly string[] {

@@ -4,6 +4,7 @@ import { AttributeTexts } from '../journal/attribute-texts.ts';
 import { partitionName } from '../ports/owner.ts';
 import type { Note, NoteWrite, PartitionKey, Store } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
+import { asNamedIn } from './translate-upload.ts';
 import { type Link, linkText, readLink } from './upload-notes.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -106,7 +107,7 @@ export function followLinks(upload: AdmittedUpload, target: UploadTarget, links:
     admitted: {
       ...upload,
       id: own?.state === 'given' ? own.id : upload.id,
-      attributes: rewritten(upload.attributes, target, links),
+      attributes: rewritten(upload, target, links),
     },
     origin: own?.state === 'given' ? own.origin : upload.id,
     createdIn: own?.state === 'pending' && upload.op !== 'create' ? own.queue : null,
@@ -117,10 +118,10 @@ export function followLinks(upload: AdmittedUpload, target: UploadTarget, links:
 
 /** The ids of other objects in the attributes that the source declares as references. */
 function referencesIn(
-  { attributes }: AdmittedUpload,
-  { references }: UploadTarget,
+  { attributes, version }: AdmittedUpload,
+  { references, versions }: UploadTarget,
 ): readonly { readonly partition: PartitionKey; readonly ids: readonly string[] }[] {
-  return [...references].flatMap(([attribute, partition]) => {
+  return [...asNamedIn(references, versions, version)].flatMap(([attribute, partition]) => {
     const text = attributes.get(attribute);
     return text === undefined ? [] : [{ partition, ids: idsIn(text) }];
   });
@@ -133,9 +134,13 @@ function idsIn(text: string): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-function rewritten(attributes: AttributeTexts, { references }: UploadTarget, links: Links): AttributeTexts {
+function rewritten(
+  { attributes, version }: AdmittedUpload,
+  { references, versions }: UploadTarget,
+  links: Links,
+): AttributeTexts {
   const next = new Map(attributes);
-  for (const [attribute, partition] of references) {
+  for (const [attribute, partition] of asNamedIn(references, versions, version)) {
     const text = attributes.get(attribute);
     const known = links.get(partitionName(partition));
     if (text === undefined || known === undefined) continue;

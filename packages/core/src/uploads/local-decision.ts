@@ -1,9 +1,10 @@
+import type { Limits } from '@tidemark/protocol';
 import type { LeasedJob } from '../ports/jobs.ts';
 import type { Note, ObjectsRead } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
 import { type PreparedUpload, rereadUpload } from './prepare-uploads.ts';
 import { readOutcome, type StoredOutcome } from './upload-notes.ts';
-import { type CommitPorts, decide, planRefused, seenIn } from './upload-plan.ts';
+import { type CommitPorts, decide, inPresentVersion, planRefused, seenIn } from './upload-plan.ts';
 import { commitRefusal } from './upload-quota.ts';
 import type { UploadTarget } from './upload-target.ts';
 
@@ -31,17 +32,25 @@ export function decideLocally(
   prepared: PreparedUpload,
   job: LeasedJob | null,
 ): Promise<LocalDecision> {
-  const { store, clock } = ports;
+  const { store, clock, limits } = ports;
   return retryOnConflict(async (isRetry): Promise<LocalDecision | null> => {
     const upload = isRetry ? await rereadUpload(store, target, prepared) : prepared;
     if (upload.note !== null && !mayAsk(job, upload.note)) return { kind: 'done', outcome: readOutcome(upload.note) };
-    if (isAppliable(upload) && upload.admitted.op === 'create') return { kind: 'open', upload, read: null, job };
+    const created = openCreate(target, upload, limits);
+    if (created !== null) return { ...created, job };
     const read = isAppliable(upload) ? await store.readObjects(target.partition, [upload.id]) : null;
-    const { outcome, kept } = decide(target, upload, read);
-    if (isAppliable(upload) && outcome.status === 'applied') return { kind: 'open', upload, read, job };
+    const { prepared: decided, outcome, kept } = decide(target, upload, read, limits);
+    if (isAppliable(decided) && outcome.status === 'applied') return { kind: 'open', upload: decided, read, job };
     const plan = { ...planRefused(upload, outcome, clock.nowMs()), kept, ...seenIn(read) };
     return (await commitRefusal(ports, target, plan, { job, note: upload.note })) ? { kind: 'done', outcome } : null;
   });
+}
+
+/** Null: it is no create, or cannot be translated to the present version of the schema. */
+function openCreate(target: UploadTarget, create: PreparedUpload, limits: Limits): Omit<OpenUpload, 'job'> | null {
+  if (create.admitted?.op !== 'create') return null;
+  const upload = inPresentVersion(target, create, null, limits);
+  return isAppliable(upload) ? { kind: 'open', upload, read: null } : null;
 }
 
 function isAppliable(upload: PreparedUpload): upload is AppliableUpload {

@@ -1,4 +1,4 @@
-import { type Limits, type Refusal, SETTLED_KEPT_MS, UPLOADS_PER_PUSH_MAX } from '@tidemark/protocol';
+import { type Limits, Refusal, SETTLED_KEPT_MS, UPLOADS_PER_PUSH_MAX } from '@tidemark/protocol';
 import { quotaExceeded } from '../admission/quota.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
@@ -11,6 +11,7 @@ import type { Commit, NoteWrite, ObjectsRead, PartitionKey, Store, UnchangedObje
 import type { AdmittedUpload } from './admit-upload.ts';
 import { type Decision, decideUpload } from './decide-upload.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
+import { conflictingAsGiven, translated } from './translate-upload.ts';
 import {
   footprintText,
   linkWrites,
@@ -66,9 +67,10 @@ export interface DecidedUpload {
 
 /** `read` has the object; null when the upload is refused whatever the object is. */
 export function decide(
-  { conflicts, isFull }: UploadTarget,
+  target: UploadTarget,
   prepared: PreparedUpload,
   read: ObjectsRead | null,
+  limits: Limits,
 ): DecidedUpload {
   const { id, admitted, refusal } = prepared;
   if (refusal !== null) return { prepared, outcome: refusedOutcome(id, refusal), change: null, kept: [] };
@@ -76,15 +78,48 @@ export function decide(
   const stored = read.objects.get(id);
   const { state } = read;
   const kept = [{ id, expect: stored?.seq ?? 0 }];
-  if (isFull !== undefined && admitted.op !== 'delete') {
-    return { prepared, outcome: refusedOutcome(id, isFull), change: null, kept };
+  if (target.isFull !== undefined && admitted.op !== 'delete') {
+    return { prepared, outcome: refusedOutcome(id, target.isFull), change: null, kept };
+  }
+  const current = liveRecord(stored);
+  const present = inPresentVersion(target, prepared, current, limits);
+  if (present.refusal !== null) {
+    return { prepared: present, outcome: refusedOutcome(id, present.refusal), change: null, kept };
   }
   const footprint = prepared.footprint === null ? NO_FOOTPRINT : readFootprint(prepared.footprint);
-  const decision = decideUpload(admitted, { stored, state, conflicts, footprint });
-  const outcome = outcomeOfDecision(id, decision);
+  const decision = decideUpload(present.admitted, { stored, state, conflicts: target.conflicts, footprint });
+  const named = withNamesAsGiven(target, admitted, current, decision);
+  const outcome = outcomeOfDecision(id, named);
   const verdict = decision.status === 'applied' ? decision.verdict : null;
-  const change = changeOf(id, { stored, current: liveRecord(stored) }, verdict, state.floor);
-  return { prepared, outcome, change, kept: change === null ? kept : [] };
+  const change = changeOf(id, { stored, current }, verdict, state.floor);
+  return { prepared: present, outcome, change, kept: change === null ? kept : [] };
+}
+
+/** Translates an upload of an older version of the schema. What cannot be translated is refused. */
+export function inPresentVersion(
+  target: UploadTarget,
+  prepared: PreparedUpload,
+  current: ObjectRecord | null,
+  limits: Limits,
+): PreparedUpload {
+  if (prepared.refusal !== null || prepared.admitted.version === undefined) return prepared;
+  try {
+    return { ...prepared, admitted: translated(prepared.admitted, target, current, limits) };
+  } catch (error) {
+    if (error instanceof Refusal) return { ...prepared, admitted: null, refusal: error };
+    throw error;
+  }
+}
+
+/** The device knows the attributes in conflict by the names of its own version. */
+function withNamesAsGiven(
+  target: UploadTarget,
+  given: AdmittedUpload,
+  current: ObjectRecord | null,
+  decision: Decision,
+): Decision {
+  if (decision.status !== 'conflict' || decision.conflicting === undefined || current === null) return decision;
+  return { ...decision, conflicting: conflictingAsGiven(given, target, current, decision.conflicting) };
 }
 
 /** The state in which the expectations of a plan were read; nothing when no object was read. */

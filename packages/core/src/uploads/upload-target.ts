@@ -9,6 +9,7 @@ import { groupIn, groupPartitionsNamed, type UserPartition } from '../sources/me
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/source-view.ts';
 import type { Sources } from '../sources/sources.ts';
+import type { UploadVersions } from './translate-upload.ts';
 import type { UploadJob } from './upload-job.ts';
 
 /** Where the uploads of one device to one source go. */
@@ -18,6 +19,7 @@ export interface UploadTarget extends UserPartition, RegisteredDevice {
   readonly group: string | null;
   readonly conflicts: Conflicts;
   readonly isReadOnly: boolean;
+  readonly versions: UploadVersions;
   /** Attribute → the partition of the objects that the attribute refers to. */
   readonly references: ReadonlyMap<string, PartitionKey>;
   /** The backend that must agree; null: uploads need no backend. */
@@ -106,6 +108,7 @@ export class UploadTargets {
       group,
       conflicts,
       isReadOnly,
+      versions: null,
       references: await this.#references(source, user, group),
       adapter: adapterOf(this.#parts.adapters, source),
       queue: cud_queue ?? queue,

@@ -219,7 +219,7 @@ export class Uploads {
       if (fresh.length === 0) return new Map(known);
       const ids = fresh.filter(({ refusal }) => refusal === null).map(({ id }) => id);
       const read = ids.length === 0 ? null : await this.#store.readObjects(target.partition, ids);
-      const decided = fresh.map((prepared) => decide(target, prepared, read));
+      const decided = fresh.map((prepared) => decide(target, prepared, read, this.#parts.limits));
       const plan = planRound(target, decided, { nowMs: this.#parts.clock.nowMs(), index });
       if (!(await commitPlan(this.#parts, target, { ...plan, ...seenIn(read), ...bound }))) return null;
       return new Map([...known, ...decided.map(({ prepared, outcome }) => [prepared.opId, outcome] as const)]);

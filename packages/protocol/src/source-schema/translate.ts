@@ -4,7 +4,7 @@ import { add, removal, rename } from './lenses/names.ts';
 import { nesting, unnesting } from './lenses/shapes.ts';
 import { joining, splitting } from './lenses/texts.ts';
 import { conversion, mapping } from './lenses/values.ts';
-import type { Step } from './step.ts';
+import { namesOf, type Step } from './step.ts';
 
 export { Untranslatable };
 
@@ -62,6 +62,22 @@ export function renewed(attributes: AttributeValues, steps: readonly Step[]): At
   const values = new Map(Object.entries(attributes));
   for (const step of steps) lensOf(step).renew(values, step);
   return Object.fromEntries(values);
+}
+
+/** Returns the entries by the names that the attributes had before the steps. Names that no attribute of then stands for are left out. */
+export function namedAsBefore<T>(
+  entries: Readonly<Record<string, T>>,
+  steps: readonly Step[],
+): Readonly<Record<string, T>> {
+  const named = new Map(Object.entries(entries));
+  for (let at = steps.length - 1; at >= 0; at--) {
+    const step = steps[at] as Step;
+    const [name] = namesOf(step).now;
+    const entry = step.step === 'rename' && name !== undefined ? named.get(name) : undefined;
+    for (const now of namesOf(step).now) named.delete(now);
+    if (step.step === 'rename' && entry !== undefined) named.set(step.attribute, entry);
+  }
+  return Object.fromEntries(named);
 }
 
 /** The object as it is after each of the steps. */

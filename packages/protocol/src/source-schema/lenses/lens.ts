@@ -19,7 +19,10 @@ export interface Lens<S> {
    * creates one. Throws `Untranslatable`.
    */
   up(change: Change, newer: ReadonlyMap<string, JsonValue> | null, step: S): void;
-  /** Turns the attributes of an object into those of the newer version, whichever of the two they are of. */
+  /**
+   * Turns the attributes of an object into those of the newer version, whichever of the two they are of. Where it has both, because
+   * somebody has changed an object that was not converted yet, the newer ones count.
+   */
   renew(values: Values, step: S): void;
 }
 

@@ -18,9 +18,9 @@ export const rename: Lens<RenameStep> = {
   },
   renew(values, { attribute, to }) {
     const value = values.get(attribute);
-    if (value === undefined || values.has(to)) return;
+    if (value === undefined) return;
     values.delete(attribute);
-    values.set(to, value);
+    if (!values.has(to)) values.set(to, value);
   },
 };
 

@@ -25,9 +25,9 @@ export const splitting: Lens<SplitStep> = {
   },
   renew(values, { attribute, into, separator }) {
     const value = values.get(attribute);
-    if (value === undefined || into.some((name) => values.has(name))) return;
+    if (value === undefined) return;
     values.delete(attribute);
-    putAll(values, into, partsOf(value, into.length, separator));
+    if (!into.some((name) => values.has(name))) putAll(values, into, partsOf(value, into.length, separator));
   },
 };
 
@@ -72,8 +72,8 @@ export const joining: Lens<JoinStep> = {
     }
   },
   renew(values, { attributes, into, separator }) {
-    if (values.has(into)) return;
     const parts = takeAll(values, attributes);
+    if (values.has(into)) return;
     const whole = joined(parts, separator);
     if (whole !== undefined) values.set(into, whole);
     else putAll(values, attributes, parts);

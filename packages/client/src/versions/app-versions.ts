@@ -1,0 +1,104 @@
+import { namedAsBefore, renewed, type Step, toNewer, toOlder, Untranslatable } from '@tidemark/protocol';
+import type { AppVersions, ObjectEdit, VersionedEdit } from '../state/app-versions.ts';
+import type { Attributes, SourceRow } from '../state/rows.ts';
+
+/** What an app was built with: a constant of the generated types. */
+export type Versions = Readonly<Record<string, BuiltWith>>;
+
+/** The version of the schema of a source, and the steps from each version to the next up to it: the first list leads from 1 to 2. */
+export interface BuiltWith {
+  readonly version: number;
+  readonly steps: readonly (readonly Step[])[];
+}
+
+const NOTHING: ObjectEdit = { attributes: {} };
+
+/** Translates for an app that says which versions it was built with. */
+export class TranslatedVersions implements AppVersions {
+  readonly #built: Versions;
+
+  constructor(built: Versions) {
+    this.#built = built;
+  }
+
+  of(source: string): number | undefined {
+    return this.#builtWith(source)?.version;
+  }
+
+  isSame(row: SourceRow | undefined): boolean {
+    const schema = row?.description.schema;
+    const app = row === undefined ? undefined : this.of(row.description.name);
+    return schema === undefined || app === undefined || (schema.version === app && !schema.converting);
+  }
+
+  shown(row: SourceRow | undefined, attributes: Attributes): Attributes {
+    const schema = row?.description.schema;
+    const app = row === undefined ? undefined : this.of(row.description.name);
+    if (row === undefined || schema === undefined || app === undefined) return attributes;
+    const { version, converting } = schema;
+    // The object may be of the version before.
+    const present = converting ? renewed(attributes, this.#steps(row, version - 1, version)) : attributes;
+    return version >= app
+      ? toOlder(present, this.#steps(row, app, version))
+      : this.#renewed(row, present, version, app);
+  }
+
+  changeOf(
+    row: SourceRow | undefined,
+    { version, ...change }: VersionedEdit,
+    seen: Attributes | undefined,
+  ): ObjectEdit {
+    const app = this.of(change.source);
+    if (app === undefined || version === undefined || version === app) return change;
+    if (version > app) return this.#older(row, change, { version, app });
+    const steps = this.#steps(row, version, app);
+    const { attributes, removed = [] } = change;
+    try {
+      const current = change.op === 'create' ? null : (seen ?? null);
+      const newer = toNewer({ set: attributes ?? {}, removed }, current, steps);
+      return { attributes: newer.set, ...(newer.removed.length === 0 ? {} : { removed: newer.removed }) };
+    } catch (error) {
+      // The server will refuse it for the same reason.
+      if (error instanceof Untranslatable) return NOTHING;
+      throw error;
+    }
+  }
+
+  named<T>(
+    row: SourceRow | undefined,
+    entries: Readonly<Record<string, T>>,
+    version = row === undefined ? undefined : this.of(row.description.name),
+  ): Readonly<Record<string, T>> {
+    const present = row?.description.schema?.version;
+    if (present === undefined || version === undefined || version >= present) return entries;
+    return namedAsBefore(entries, this.#steps(row, version, present));
+  }
+
+  /** The app was newer when the change was made. */
+  #older(
+    row: SourceRow | undefined,
+    { attributes, removed }: ObjectEdit,
+    { version, app }: { readonly version: number; readonly app: number },
+  ): ObjectEdit {
+    const set = attributes && toOlder(attributes, this.#steps(row, app, version));
+    return { attributes: set, ...(removed === undefined ? {} : { removed }) };
+  }
+
+  /** The app is newer than what the device has: it was updated without a network, or before the server. */
+  #renewed(row: SourceRow, attributes: Attributes, from: number, to: number): Attributes {
+    let values = attributes;
+    for (let version = from; version < to; version++) values = renewed(values, this.#steps(row, version, version + 1));
+    return values;
+  }
+
+  /** The steps between two versions, from the server or from the app: whichever knows more of them. */
+  #steps(row: SourceRow | undefined, from: number, to: number): readonly Step[] {
+    const served = row?.description.schema?.steps ?? [];
+    const built = row === undefined ? [] : (this.#builtWith(row.description.name)?.steps ?? []);
+    return (served.length >= built.length ? served : built).slice(from - 1, to - 1).flat();
+  }
+
+  #builtWith(source: string): BuiltWith | undefined {
+    return Object.hasOwn(this.#built, source) ? this.#built[source] : undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import { errorMessage, Refusal, type Step } from '@tidemark/protocol';
+import type { Log } from '../ports/log.ts';
+import type { Guard, PartitionKey } from '../ports/store.ts';
+import { type ConvertPorts, convertObjects } from './convert-objects.ts';
+
+/** A source with objects of the version before the present one. */
+export interface ConvertingSource {
+  readonly name: string;
+  /** From that version to the present one. */
+  readonly steps: readonly Step[];
+  readonly guard: Guard;
+}
+
+export interface ConversionsParts extends ConvertPorts {
+  readonly log: Log;
+  readonly sources: {
+    converting(): Promise<readonly ConvertingSource[]>;
+    /** Notes that all objects are of the present version, unless the source has changed meanwhile. */
+    endConversion(source: ConvertingSource): Promise<void>;
+  };
+}
+
+const PARTITIONS_PER_READ = 1_000;
+
+/** Brings stored objects to the present version of their schema. One server does it at a time; after a kill it begins again. */
+export class Conversions {
+  readonly #parts: ConversionsParts;
+
+  constructor(parts: ConversionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Converts what is left of all sources. `mayGoOn` returns false when another server does it. */
+  async run(mayGoOn: () => Promise<boolean> = async () => true): Promise<void> {
+    for (const source of await this.#parts.sources.converting()) {
+      try {
+        await this.#convert(source, mayGoOn);
+      } catch (error) {
+        // The source was changed or deleted meanwhile, or the store does not answer: the next round begins again.
+        if (!(error instanceof Refusal)) throw error;
+        this.#parts.log.info('conversion_interrupted', { source: source.name, reason: errorMessage(error) });
+      }
+    }
+  }
+
+  async #convert(source: ConvertingSource, mayGoOn: () => Promise<boolean>): Promise<void> {
+    const { log, sources } = this.#parts;
+    let objects = 0;
+    for await (const partition of this.#partitionsOf(source.name)) {
+      if (!(await mayGoOn())) return;
+      objects += await convertObjects(this.#parts, { ...source, partition });
+    }
+    await sources.endConversion(source);
+    log.info('objects_converted', { source: source.name, objects });
+  }
+
+  async *#partitionsOf(source: string): AsyncGenerator<PartitionKey> {
+    let after: PartitionKey | undefined;
+    do {
+      const page = { limit: PARTITIONS_PER_READ, ...(after === undefined ? {} : { after }) };
+      const partitions = await this.#parts.store.partitions(page);
+      for (const partition of partitions) if (partition.source === source) yield partition;
+      after = partitions.length < PARTITIONS_PER_READ ? undefined : partitions.at(-1);
+    } while (after !== undefined);
+  }
+}
