@@ -81,6 +81,22 @@ export const INTERVAL_S_MAX = 315_360_000;
 export const GONE_MARKS_MAX = 64;
 /** Attributes of a source that refer to objects of other sources. Exceeded: `invalid_value`. */
 export const SOURCE_REFERENCES_MAX = 100;
+/** The schema of a source, as JSON text. Exceeded: `limit_exceeded`. */
+export const SCHEMA_BYTES_MAX = 65_536;
+/** Attributes of a schema, with the members of their values at all depths. Exceeded: `limit_exceeded`. */
+export const SCHEMA_ATTRIBUTES_MAX = 1_000;
+/** Schemas inside of each other, and the nesting of the values in them. Exceeded: `limit_exceeded`, or `too_deep` for values. */
+export const SCHEMA_DEPTH_MAX = 16;
+/** Versions of the schema of a source. Exceeded: `limit_exceeded`. */
+export const SCHEMA_VERSIONS_MAX = 1_000;
+/** All steps between the versions of the schema of a source, as JSON text. Exceeded: `limit_exceeded`. */
+export const SCHEMA_STEPS_BYTES_MAX = 262_144;
+/** Steps from one version of a schema to the next. Exceeded: `limit_exceeded`. */
+export const STEPS_MAX = 100;
+/** Values that one step maps, or attributes that it names. Exceeded: `limit_exceeded`. */
+export const STEP_VALUES_MAX = 1_000;
+/** Flaws that a refusal with `schema_violation` names. The others are not named. */
+export const SCHEMA_FLAWS_MAX = 20;
 /** Attempts to commit a write that conflicts with other writes. Exceeded: `write_conflict`. */
 export const COMMIT_ATTEMPTS_MAX = 20;
 /** A commit within so long after the begin of the last commit interval of its partition belongs to it. */

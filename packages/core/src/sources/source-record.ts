@@ -6,6 +6,7 @@ import {
   type References,
   type SyncType,
 } from '@tidemark/protocol';
+import type { StoredSchema } from '../schemas/stored-schema.ts';
 
 export interface SourceRecord {
   readonly partitionType: PartitionType;
@@ -25,6 +26,8 @@ export interface SourceRecord {
   readonly references: References;
   /** Whether a committed push pings the users it concerns, once or until their devices have acknowledged it. */
   readonly pushNotify: PushNotify;
+  /** Null: the source has no schema. */
+  readonly schema: StoredSchema | null;
   /** True: the source is declared in the configuration, so it survives a reset. */
   readonly configured: boolean;
   readonly createdAtMs: number;
@@ -52,6 +55,7 @@ export const PLAIN_SOURCE: Omit<SourceRecord, 'createdAtMs' | 'updatedAtMs'> = {
   filling: false,
   references: {},
   pushNotify: false,
+  schema: null,
   configured: false,
   updatedBy: null,
 };

@@ -1,9 +1,13 @@
 import type { SourceAttributes } from '@tidemark/protocol';
+import type { SchemaState } from '@tidemark/protocol/admin/sources';
 import { isoTime } from '../primitives/time.ts';
+import { referencesIn, schemaStateOf } from '../schemas/stored-schema.ts';
 import { pollIntervalOf, type SourceRecord } from './source-record.ts';
 
 /** A source in answers. */
 export interface SourceView extends SourceAttributes {
+  /** Null: it has none. */
+  readonly schema: SchemaState | null;
   readonly configured: boolean;
   readonly created_at: string;
   readonly updated_at: string;
@@ -29,8 +33,11 @@ export function viewOf(name: string, record: SourceRecord): SourceView {
     conflicts: record.conflicts,
     read_only: record.readOnly,
     filling: record.filling,
-    references: record.references,
+    // What the schema says about an attribute counts more than what was declared before.
+    references:
+      record.schema === null ? record.references : { ...record.references, ...referencesIn(record.schema.schema) },
     push_notify: record.pushNotify,
+    schema: record.schema === null ? null : schemaStateOf(record.schema),
     configured: record.configured,
     created_at: isoTime(record.createdAtMs),
     updated_at: isoTime(record.updatedAtMs),

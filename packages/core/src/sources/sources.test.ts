@@ -45,6 +45,7 @@ const plain = {
   filling: false,
   references: {},
   push_notify: false,
+  schema: null,
   configured: false,
   created_at: '2023-11-14T22:13:20.000Z',
   updated_at: '2023-11-14T22:13:20.000Z',

@@ -22,9 +22,12 @@ import {
 import { Memberships, type MembershipsPorts } from './memberships.ts';
 import { RefreshTimes } from './refresh-times.ts';
 import { PLAIN_SOURCE, readSourceRecord, type SourceRecord, writeSourceRecord } from './source-record.ts';
+import { SourceSchemas, type SourceSchemasPorts } from './source-schemas.ts';
 import { type CountedSource, type SourceView, viewOf } from './source-view.ts';
 
 export interface SourcesPorts extends MembershipsPorts {
+  /** How many devices were built with which version of the schema. Absent: nobody knows. */
+  readonly deviceVersions?: SourceSchemasPorts['devices'];
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Limits;
@@ -34,6 +37,7 @@ export interface SourcesPorts extends MembershipsPorts {
 export class Sources {
   readonly memberships: Memberships;
   readonly refreshTimes: RefreshTimes;
+  readonly schemas: SourceSchemas;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #adapters: MembershipsPorts['adapters'];
@@ -41,7 +45,7 @@ export class Sources {
   readonly #lastCounted = new WeakMap<SourceView, CountedSource>();
   readonly #versions = new WeakMap<SourceView, number>();
   readonly #views = new ParsedEntryCache((name, { value, version }) => {
-    const view = viewOf(name, readSourceRecord(value));
+    const view = this.schemas.viewOf(name, readSourceRecord(value));
     this.#versions.set(view, version);
     return view;
   });
@@ -55,6 +59,12 @@ export class Sources {
     const generationOf = async (login: string) => (await store.readEntry(refs.generation(login)))?.version ?? null;
     const admission = new WriteAdmission({ sources: this, users: { generationOf } }, limits);
     this.refreshTimes = new RefreshTimes({ store, clock, admission });
+    this.schemas = new SourceSchemas({
+      clock,
+      read: async (source) => readSourceRecord((await this.#require(source)).value),
+      change: (source, change) => this.#changeRecord(source, change),
+      devices: ports.deviceVersions ?? (async () => ({ versions: new Map(), unknown: 0 })),
+    });
   }
 
   async declare(call: unknown): Promise<CountedSource> {
@@ -123,7 +133,7 @@ export class Sources {
   async list(): Promise<readonly SourceView[]> {
     const views: SourceView[] = [];
     for await (const { key, value } of allEntries(this.#store, 'source', [])) {
-      views.push(viewOf(lastOf(key), readSourceRecord(value)));
+      views.push(this.schemas.viewOf(lastOf(key), readSourceRecord(value)));
     }
     return views;
   }
@@ -168,6 +178,15 @@ export class Sources {
   async drop(name: unknown): Promise<{ readonly deleted: string }> {
     const source = admitName('source', name, atSource);
     return retryOnConflict(() => this.#tryDrop(source));
+  }
+
+  async #changeRecord(name: string, change: Parameters<SourceSchemasPorts['change']>[1]): Promise<void> {
+    await retryOnConflict(async () => {
+      const entry = await this.#require(name);
+      const next = await change(readSourceRecord(entry.value));
+      if (next === null) return true;
+      return this.#tryWrite(name, entry, { ...next, updatedAtMs: this.#clock.nowMs() });
+    });
   }
 
   #requireAdapter(adapter: string | null | undefined, at: string): void {

@@ -14,6 +14,7 @@ import type { Jobs, LeasedJob } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
 import type { Refresher } from '../refresh/refresher.ts';
+import { type StoredSchema, sourceVersionsOf } from '../schemas/stored-schema.ts';
 import { groupIn } from '../sources/memberships.ts';
 import type { SourceView } from '../sources/source-view.ts';
 import type { Sources } from '../sources/sources.ts';
@@ -147,7 +148,7 @@ export class Devices {
   async sources(): Promise<readonly SyncSource[]> {
     const { sources, isSearchable } = this.#parts;
     const offered = (await sources.list()).filter(({ name }) => !isInternalSource(name));
-    return offered.map((source) => syncSourceOf(source, isSearchable(source)));
+    return offered.map((source) => syncSourceOf(source, sources.schemas.of(source), isSearchable(source)));
   }
 
   /** From now on the device has acknowledged nothing, and needs the tombstones that are made from now on. */
@@ -166,7 +167,8 @@ export class Devices {
   }
 }
 
-function syncSourceOf(source: SourceView, searchable: boolean): SyncSource {
+function syncSourceOf(source: SourceView, schema: StoredSchema | null, searchable: boolean): SyncSource {
   const { name, partition_type, sync_type, conflicts, read_only, references } = source;
-  return { name, partition_type, sync_type, conflicts, read_only, references, searchable };
+  const seen = { name, partition_type, sync_type, conflicts, read_only, references, searchable };
+  return schema === null ? seen : { ...seen, schema: sourceVersionsOf(schema) };
 }

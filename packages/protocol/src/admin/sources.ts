@@ -3,15 +3,41 @@ import type { JsonValue } from '../json/canonical-json.ts';
 import { SourceAttributes } from '../schemas.ts';
 import { type Static, Type } from '../typebox.ts';
 
+export const SchemaMode = Type.Union([Type.Literal('off'), Type.Literal('report'), Type.Literal('enforce')], {
+  title: 'SchemaMode',
+  description:
+    'What becomes of data that does not fit the schema: with `off` nothing is checked, with `report` it is written and counted, with `enforce` it is refused.',
+});
+export type SchemaMode = Static<typeof SchemaMode>;
+
 export const RefreshDue = Type.Object(
   { refresh_at: moment('When the data is due to be queried again.') },
   { ...closed, title: 'RefreshDue', description: 'When a source is due to be refreshed.' },
 );
 export type RefreshDue = Static<typeof RefreshDue>;
 
+/** What lists of sources tell of a schema. */
+export const SchemaState = Type.Object(
+  {
+    mode: SchemaMode,
+    version: Type.Integer({ minimum: 1, description: 'The present version of the schema.', examples: [2] }),
+    oldest_version: Type.Integer({
+      minimum: 1,
+      description: 'Apps that were built with an older version get `app_too_old`.',
+      examples: [1],
+    }),
+    converting: flag('True: some objects are still of the version before, and the server converts them.'),
+  },
+  { ...closed, title: 'SchemaState', description: 'The state of the schema of a source.' },
+);
+export type SchemaState = Static<typeof SchemaState>;
+
 export const Source = Type.Object(
   {
     ...SourceAttributes.properties,
+    schema: Type.Union([SchemaState, Type.Null()], {
+      description: 'The state of its schema; null: it has none. `GET …/schema` has the schema itself.',
+    }),
     configured: flag('True: the configuration of the server declares the source.'),
     created_at: moment('When the source was declared.'),
     updated_at: moment('When its attributes were last changed.'),

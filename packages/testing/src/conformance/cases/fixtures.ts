@@ -32,6 +32,7 @@ export function sourceView(name: string, changes: Readonly<Record<string, unknow
     filling: false,
     references: {},
     push_notify: false,
+    schema: null,
     configured: false,
     created_at: MOMENT,
     updated_at: MOMENT,

@@ -1,0 +1,209 @@
+import type { SourceSchema, Step, ValueSchema } from '@tidemark/protocol';
+import { describe, expect, it } from 'vitest';
+import { type ChangeKind, classify } from './classify.ts';
+
+const one = (schema: ValueSchema): SourceSchema => ({ properties: { a: schema } });
+
+/** What an attribute was and is. */
+const WIDER: readonly (readonly [ValueSchema, ValueSchema])[] = [
+  [{ type: 'string' }, { type: 'string', description: 'A name', title: 'Name', deprecated: true }],
+  [{ type: 'string' }, { type: ['string', 'null'] }],
+  [{ type: 'integer' }, { type: 'number' }],
+  [{ type: 'string' }, {}],
+  [{ enum: ['x'] }, { enum: ['x', 'y'] }],
+  [{ enum: ['x'] }, { type: 'string' }],
+  [{ const: 3 }, { type: 'integer', minimum: 3 }],
+  [{ type: 'string', format: 'date' }, { type: 'string' }],
+  [
+    { type: 'number', minimum: 1 },
+    { type: 'number', minimum: 0 },
+  ],
+  [{ type: 'string', maxLength: 5 }, { type: 'string' }],
+  [
+    { type: 'array', items: { type: 'integer' } },
+    { type: 'array', items: { type: 'number' } },
+  ],
+  [
+    { type: 'object', properties: { x: {} }, required: ['x'] },
+    { type: 'object', properties: { x: {}, y: {} } },
+  ],
+  [{ type: 'object', properties: { x: {} } }, { type: 'object' }],
+];
+
+const NARROWER: readonly (readonly [ValueSchema, ValueSchema, string])[] = [
+  [{ type: 'string' }, { type: 'number' }, '"a" cannot be of type string any more'],
+  [{ type: 'number' }, { type: 'integer' }, '"a" cannot be of type number any more'],
+  [{ type: ['string', 'null'] }, { type: 'string' }, '"a" cannot be of type null any more'],
+  [{ enum: ['x', 'y'] }, { enum: ['x'] }, '"a" cannot be "y" any more'],
+  [{ enum: ['x'] }, { type: 'number' }, '"a" cannot be "x" any more'],
+  [{ type: 'string' }, { enum: ['x'] }, '"a" allows only some values now'],
+  [{ type: 'string' }, { type: 'string', format: 'date' }, '"a" must have the format date now'],
+  [{ type: 'number' }, { type: 'number', minimum: 0 }, '"a" has another minimum now, which is stricter'],
+  [
+    { type: 'string', maxLength: 5 },
+    { type: 'string', maxLength: 4 },
+    '"a" has another maxLength now, which is stricter',
+  ],
+  [
+    { type: 'array' },
+    { type: 'array', items: { type: 'string' } },
+    '"a" has items that cannot be of type number or boolean or null or object or array any more',
+  ],
+  [
+    { type: 'object', properties: { x: {} } },
+    { type: 'object', properties: { x: {} }, required: ['x'] },
+    '"a" has members of which "x" is required now',
+  ],
+  [
+    { type: 'object', properties: { x: {} } },
+    { type: 'object', properties: { y: {} } },
+    '"a" has members of which "x" is missing: keep it as deprecated, or name a step that renames or removes it',
+  ],
+  [
+    { type: 'object' },
+    { type: 'object', additionalProperties: false },
+    '"a" has members of which attributes that the schema does not name are refused now',
+  ],
+];
+
+const TEXT: ValueSchema = { type: 'string' };
+/** Steps with a schema before and one after that they lead to. */
+const TRANSLATED: readonly (readonly [string, readonly Step[], SourceSchema, SourceSchema])[] = [
+  [
+    'rename',
+    [{ step: 'rename', attribute: 'a', to: 'b' }],
+    { properties: { a: TEXT }, required: ['a'] },
+    { properties: { b: TEXT }, required: ['b'] },
+  ],
+  [
+    'add',
+    [{ step: 'add', attribute: 'b', value: 0 }],
+    { properties: { a: TEXT } },
+    { properties: { a: TEXT, b: { type: 'number' } }, required: ['b'] },
+  ],
+  ['remove', [{ step: 'remove', attribute: 'a' }], { properties: { a: TEXT }, required: ['a'] }, { properties: {} }],
+  [
+    'map',
+    [{ step: 'map', attribute: 'a', values: [['open', 'todo']] }],
+    one({ enum: ['open', 'done'] }),
+    one({ enum: ['todo', 'done'] }),
+  ],
+  [
+    'map with a value for the others',
+    [{ step: 'map', attribute: 'a', values: [['open', 1]], otherwise: { value: 0 } }],
+    one(TEXT),
+    one({ enum: [0, 1] }),
+  ],
+  [
+    'convert to a text',
+    [{ step: 'convert', attribute: 'a', to: 'text' }],
+    one({ type: ['number', 'null'] }),
+    one({ type: ['string', 'null'] }),
+  ],
+  ['convert to a number', [{ step: 'convert', attribute: 'a', to: 'number' }], one(TEXT), one({ type: 'number' })],
+  [
+    'convert to a list',
+    [{ step: 'convert', attribute: 'a', to: 'list' }],
+    one(TEXT),
+    one({ type: 'array', items: TEXT }),
+  ],
+  ['convert to one', [{ step: 'convert', attribute: 'a', to: 'one' }], one({ type: 'array', items: TEXT }), one(TEXT)],
+  [
+    'nest',
+    [{ step: 'nest', into: 'address', members: { street: 'street', town: 'city' } }],
+    { properties: { street: TEXT, town: TEXT }, required: ['street'] },
+    {
+      properties: { address: { type: 'object', properties: { street: TEXT, city: TEXT }, required: ['street'] } },
+      required: ['address'],
+    },
+  ],
+  [
+    'unnest',
+    [{ step: 'unnest', attribute: 'size', members: { w: 'width' } }],
+    {
+      properties: { size: { type: 'object', properties: { w: { type: 'number' } }, required: ['w'] } },
+      required: ['size'],
+    },
+    { properties: { width: { type: 'number' } }, required: ['width'] },
+  ],
+  [
+    'split',
+    [{ step: 'split', attribute: 'person', into: ['first', 'last'], separator: ' ' }],
+    { properties: { person: TEXT }, required: ['person'] },
+    { properties: { first: TEXT, last: TEXT }, required: ['first'] },
+  ],
+  [
+    'join',
+    [{ step: 'join', attributes: ['first', 'last'], into: 'person', separator: ' ' }],
+    { properties: { first: TEXT, last: TEXT }, required: ['first'] },
+    { properties: { person: TEXT }, required: ['person'] },
+  ],
+];
+
+const kindOf = (old: SourceSchema, now: SourceSchema, steps: readonly Step[] = []): ChangeKind =>
+  classify(old, now, steps).kind;
+
+describe('the comparison of two versions of a schema', () => {
+  it('[SCHEMA-7] the same schema in another order is equal', () => {
+    expect(
+      kindOf(
+        { properties: { a: { type: 'string', title: 'A' }, b: {} } },
+        { properties: { b: {}, a: { title: 'A', type: 'string' } } },
+      ),
+    ).toBe('equal');
+  });
+
+  it.each(WIDER)('[SCHEMA-7] an attribute that was %j and is %j is additive', (old, now) => {
+    expect(classify(one(old), one(now), [])).toEqual({ kind: 'additive', reasons: [] });
+  });
+
+  it('[SCHEMA-7] an attribute that is new and optional is additive, and so is one that is not required any more', () => {
+    expect(kindOf({ properties: {} }, one(TEXT))).toBe('additive');
+    expect(kindOf({ ...one(TEXT), required: ['a'] }, one(TEXT))).toBe('additive');
+    expect(kindOf({ properties: {}, additionalProperties: false }, { properties: {} })).toBe('additive');
+  });
+
+  it.each(NARROWER)(
+    '[SCHEMA-7] an attribute that was %j and is %j is breaking, and the reason says why',
+    (old, now, reason) => {
+      expect(classify(one(old), one(now), [])).toEqual({ kind: 'breaking', reasons: [reason] });
+    },
+  );
+
+  it('[SCHEMA-7] an attribute that is missing, and one that is required without a step, are breaking', () => {
+    const { kind, reasons } = classify(
+      one(TEXT),
+      { properties: { b: TEXT }, required: ['b'], additionalProperties: false },
+      [],
+    );
+    expect(kind).toBe('breaking');
+    expect(reasons).toEqual([
+      '"a" is missing: keep it as deprecated, or name a step that renames or removes it',
+      '"b" is new and required: name a step that adds it',
+      'attributes that the schema does not name are refused now',
+    ]);
+  });
+
+  it.each(TRANSLATED)(
+    '[SCHEMA-8] a change that the step "%s" leads to is translatable, and breaking without it',
+    (_name, steps, old, now) => {
+      expect(classify(old, now, steps)).toEqual({ kind: 'translatable', reasons: [] });
+      expect(kindOf(old, now)).toBe('breaking');
+    },
+  );
+
+  it('[SCHEMA-8] steps that lead to another schema than the new one are breaking', () => {
+    const steps: readonly Step[] = [{ step: 'rename', attribute: 'a', to: 'c' }];
+    expect(classify(one(TEXT), { properties: { b: TEXT } }, steps).reasons).toEqual([
+      '"c" is missing: keep it as deprecated, or name a step that renames or removes it',
+    ]);
+    const map: readonly Step[] = [{ step: 'map', attribute: 'a', values: [['open', 'todo']] }];
+    expect(classify(one({ enum: ['open', 'late'] }), one({ enum: ['todo'] }), map).reasons).toEqual([
+      '"a" cannot be "late" any more',
+    ]);
+    const add: readonly Step[] = [{ step: 'add', attribute: 'b', value: 'x' }];
+    expect(classify({ properties: {} }, { properties: { b: { type: 'number' } } }, add).reasons).toEqual([
+      '"b" cannot be "x" any more',
+    ]);
+  });
+});

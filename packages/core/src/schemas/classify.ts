@@ -1,0 +1,129 @@
+import {
+  type JsonValue,
+  type SourceSchema,
+  type Step,
+  sameJson,
+  type ValueSchema,
+  type ValueType,
+} from '@tidemark/protocol';
+import { quoted } from '../admission/admit-name.ts';
+import { schemaAfter } from './after-steps.ts';
+import { CompiledSchema } from './compiled-schema.ts';
+import { typesOf } from './keywords.ts';
+
+/**
+ * What a new schema means for apps that were built with the old one. `equal`: nothing has changed. `additive`: they go on as they
+ * are. `translatable`: the steps translate for them. `breaking`: they write what is not allowed any more, or miss what they read.
+ */
+export type ChangeKind = 'equal' | 'additive' | 'translatable' | 'breaking';
+
+export interface SchemaChange {
+  readonly kind: ChangeKind;
+  /** Why it is breaking, one sentence for each attribute; empty if it is not. */
+  readonly reasons: readonly string[];
+}
+
+/** Compares the schema of a source with the one that should follow it. */
+export function classify(old: SourceSchema, now: SourceSchema, steps: readonly Step[]): SchemaChange {
+  if (steps.length === 0 && sameJson(old as unknown as JsonValue, now as unknown as JsonValue))
+    return { kind: 'equal', reasons: [] };
+  const reasons = narrowings(schemaAfter(old, steps), now);
+  if (reasons.length > 0) return { kind: 'breaking', reasons };
+  return { kind: steps.length === 0 ? 'additive' : 'translatable', reasons };
+}
+
+/** Says for each attribute why values of the old schema do not fit the new one. */
+function narrowings(old: SourceSchema, now: SourceSchema): readonly string[] {
+  const reasons: string[] = [];
+  for (const [name, schema] of Object.entries(old.properties)) {
+    const next = ownOf(now.properties, name);
+    if (next === undefined)
+      reasons.push(`${quoted(name)} is missing: keep it as deprecated, or name a step that renames or removes it`);
+    else reasons.push(...narrowingsOf(schema, next).map((reason) => `${quoted(name)} ${reason}`));
+  }
+  for (const name of now.required ?? []) {
+    if (old.required?.includes(name) === true) continue;
+    const detail = Object.hasOwn(old.properties, name)
+      ? 'is required now'
+      : 'is new and required: name a step that adds it';
+    reasons.push(`${quoted(name)} ${detail}`);
+  }
+  if (old.additionalProperties !== false && now.additionalProperties === false) {
+    reasons.push('attributes that the schema does not name are refused now');
+  }
+  return reasons;
+}
+
+function ownOf(properties: Readonly<Record<string, ValueSchema>>, name: string): ValueSchema | undefined {
+  return Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+/** Says why a value of the old schema may not fit the new one. */
+function narrowingsOf(old: ValueSchema, now: ValueSchema): readonly string[] {
+  const values = old.enum ?? (old.const === undefined ? undefined : [old.const]);
+  if (values !== undefined) return narrowingsOfValues(values, now);
+  if (now.enum !== undefined || now.const !== undefined) return ['allows only some values now'];
+  const lost = lostTypes(old, now);
+  if (lost.length > 0) return [`cannot be of type ${lost.join(' or ')} any more`];
+  return [...narrowingsOfFormat(old, now), ...narrowingsOfBounds(old, now), ...narrowingsInside(old, now)];
+}
+
+/** There are few values, so each is tried. */
+function narrowingsOfValues(values: readonly JsonValue[], now: ValueSchema): readonly string[] {
+  const check = new CompiledSchema({ properties: { value: now } });
+  const refused = values.filter((value) => !check.allows('value', value));
+  return refused.length === 0
+    ? []
+    : [`cannot be ${refused.map((value) => JSON.stringify(value)).join(' or ')} any more`];
+}
+
+function narrowingsOfFormat(old: ValueSchema, now: ValueSchema): readonly string[] {
+  return now.format === undefined || now.format === old.format ? [] : [`must have the format ${now.format} now`];
+}
+
+/** Each bound with the type of values that it is about; 1: values must not be below it, -1: not above it. */
+const BOUNDS = [
+  ['minimum', 'number', 1],
+  ['minLength', 'string', 1],
+  ['minItems', 'array', 1],
+  ['maximum', 'number', -1],
+  ['maxLength', 'string', -1],
+  ['maxItems', 'array', -1],
+] as const;
+
+function narrowingsOfBounds(old: ValueSchema, now: ValueSchema): readonly string[] {
+  return BOUNDS.flatMap(([keyword, type, direction]) => {
+    const bound = now[keyword];
+    if (bound === undefined || !mayBe(old, type)) return [];
+    const before = old[keyword] ?? Number.NEGATIVE_INFINITY * direction;
+    return (bound - before) * direction > 0 ? [`has another ${keyword} now, which is stricter`] : [];
+  });
+}
+
+/** The types that a value may have by the old schema and not by the new one. */
+function lostTypes(old: ValueSchema, now: ValueSchema): readonly ValueType[] {
+  const allowed = typesOf(now);
+  const lost = typesOf(old).filter(
+    (type) => !allowed.includes(type) && !(type === 'integer' && allowed.includes('number')),
+  );
+  return lost.includes('number') ? lost.filter((type) => type !== 'integer') : lost;
+}
+
+function mayBe(schema: ValueSchema, type: ValueType): boolean {
+  const types = typesOf(schema);
+  return types.some((one) => one === type || (type === 'number' && one === 'integer'));
+}
+
+function narrowingsInside(old: ValueSchema, now: ValueSchema): readonly string[] {
+  const items =
+    now.items === undefined || !typesOf(old).includes('array') ? [] : narrowingsOf(old.items ?? {}, now.items);
+  const inItems = items.map((reason) => `has items that ${reason}`);
+  const isDescribed = now.properties !== undefined || now.additionalProperties === false;
+  if (!isDescribed || !typesOf(old).includes('object')) return inItems;
+  const asSource = ({ properties = {}, required = [], additionalProperties = true }: ValueSchema) => ({
+    properties,
+    required,
+    additionalProperties,
+  });
+  return [...inItems, ...narrowings(asSource(old), asSource(now)).map((reason) => `has members of which ${reason}`)];
+}

@@ -1,0 +1,142 @@
+import { Refusal, SCHEMA_STEPS_BYTES_MAX, type SourceSchema } from '@tidemark/protocol';
+import { newTidemark, refusalOf } from '@tidemark/testing';
+import { describe, expect, it } from 'vitest';
+
+const FIRST: SourceSchema = { properties: { title: { type: 'string' } }, required: ['title'] };
+const SECOND: SourceSchema = { properties: { name: { type: 'string' } }, required: ['name'] };
+const RENAME = [{ step: 'rename', attribute: 'title', to: 'name' }];
+const SET_AT = '2023-11-14T22:13:20.000Z';
+
+async function newSource() {
+  const test = await newTidemark();
+  return { ...test, sources: test.tidemark.sources, schemas: test.tidemark.sources.schemas };
+}
+
+describe('the schema of a source', () => {
+  it('[SCHEMA-9] a source has no schema until one is set, which is version 1 and only reports', async () => {
+    const { sources, schemas } = await newSource();
+    expect(await refusalOf(schemas.get('Order'))).toBe('schema_not_found');
+    expect(await refusalOf(schemas.set('Order', { mode: 'enforce' }))).toBe('schema_not_found');
+    expect((await sources.get('Order')).schema).toBeNull();
+    const view = {
+      ...{ source: 'Order', schema: FIRST, steps: [], set_at: SET_AT },
+      ...{ mode: 'report', version: 1, oldest_version: 1, converting: false },
+    };
+    expect(await schemas.set('Order', { schema: FIRST })).toEqual(view);
+    expect(await schemas.get('Order')).toEqual(view);
+  });
+
+  it('[SCHEMA-9] another schema is the next version; the same one is not; mode and oldest version change alone', async () => {
+    const { schemas } = await newSource();
+    await schemas.set('Order', { schema: FIRST, mode: 'enforce' });
+    expect(await schemas.set('Order', { schema: FIRST })).toMatchObject({ version: 1, mode: 'enforce' });
+    expect(await schemas.set('Order', { schema: { ...FIRST, title: 'Order' } })).toMatchObject({
+      ...{ version: 2, mode: 'enforce', steps: [[]], converting: false },
+    });
+    expect(await schemas.set('Order', { mode: 'off', oldest_version: 2 })).toMatchObject({
+      ...{ version: 2, mode: 'off', oldest_version: 2 },
+    });
+  });
+
+  it('[SCHEMA-9] a version with steps converts the objects, and the next version waits for that', async () => {
+    const { schemas } = await newSource();
+    await schemas.set('Order', { schema: FIRST });
+    expect(await schemas.set('Order', { schema: SECOND, steps: RENAME })).toMatchObject({
+      ...{ version: 2, steps: [RENAME], converting: true },
+    });
+    const next = { schema: { ...SECOND, title: 'Order' } };
+    expect(await refusalOf(schemas.set('Order', next))).toBe('schema_converting');
+    expect(await schemas.set('Order', { schema: SECOND, mode: 'enforce' })).toMatchObject({ mode: 'enforce' });
+    await schemas.converted('Order', 1);
+    expect((await schemas.get('Order')).converting).toBe(true);
+    await schemas.converted('Order', 2);
+    expect(await schemas.set('Order', next)).toMatchObject({ version: 3, converting: false });
+  });
+
+  it('[SCHEMA-10] a breaking schema is refused with its reasons, unless it is forced', async () => {
+    const { schemas } = await newSource();
+    await schemas.set('Order', { schema: FIRST });
+    const refusal = await schemas.set('Order', { schema: SECOND }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(Refusal);
+    expect(refusal).toMatchObject({
+      code: 'schema_breaking',
+      flaws: [
+        {
+          pointer: '/schema',
+          detail: '"title" is missing: keep it as deprecated, or name a step that renames or removes it',
+        },
+        { pointer: '/schema', detail: '"name" is new and required: name a step that adds it' },
+      ],
+    });
+    expect((await schemas.get('Order')).version).toBe(1);
+    expect(await schemas.set('Order', { schema: SECOND, force: true })).toMatchObject({
+      version: 2,
+      converting: false,
+    });
+  });
+
+  it('[SCHEMA-10] the difference to another schema is told, and nothing is changed', async () => {
+    const { schemas } = await newSource();
+    const told = { source: 'Order', devices: {}, devices_without_version: 0, reasons: [] };
+    expect(await schemas.diff('Order', { schema: FIRST })).toEqual({ ...told, kind: 'additive', version: 1 });
+    await schemas.set('Order', { schema: FIRST });
+    expect(await schemas.diff('Order', { schema: FIRST })).toEqual({ ...told, kind: 'equal', version: 1 });
+    expect(await schemas.diff('Order', { schema: SECOND, steps: RENAME })).toEqual({
+      ...{ ...told, kind: 'translatable', version: 2 },
+    });
+    expect(await schemas.diff('Order', { schema: SECOND })).toMatchObject({ kind: 'breaking', version: 2 });
+    expect((await schemas.get('Order')).version).toBe(1);
+  });
+
+  it.each([
+    ['an unknown field', { schema: FIRST, version: 2 }, 'invalid_request'],
+    ['an unknown mode', { schema: FIRST, mode: 'strict' }, 'invalid_value'],
+    ['an oldest version that is no version', { schema: FIRST, oldest_version: 0 }, 'invalid_value'],
+    ['an oldest version that does not exist yet', { schema: FIRST, oldest_version: 2 }, 'invalid_value'],
+    ['steps without a schema', { steps: RENAME }, 'invalid_value'],
+    ['steps to the first version', { schema: FIRST, steps: RENAME }, 'invalid_value'],
+    ['a force that is neither true nor false', { schema: FIRST, force: 1 }, 'invalid_value'],
+    ['a source that does not exist', undefined, 'invalid_request'],
+  ] as const)('[SCHEMA-9] a call with %s is refused', async (_what, call, code) => {
+    const { schemas } = await newSource();
+    expect(await refusalOf(schemas.set('Order', call))).toBe(code);
+    expect(await refusalOf(schemas.get('Order'))).toBe('schema_not_found');
+    expect(await refusalOf(schemas.get('Nothing'))).toBe('source_not_found');
+  });
+
+  it('[SCHEMA-2] the steps of all versions have so many bytes, and not one more', async () => {
+    const { schemas } = await newSource();
+    await schemas.set('Order', { schema: { properties: {} } });
+    const adding = (bytes: number) => {
+      const step = (length: number) => [{ step: 'add', attribute: 'a', value: 'x'.repeat(length) }];
+      return step(bytes - JSON.stringify([step(0)]).length);
+    };
+    const call = (bytes: number) => ({ schema: { properties: { a: {} } }, steps: adding(bytes) });
+    expect(await refusalOf(schemas.set('Order', call(SCHEMA_STEPS_BYTES_MAX + 1)))).toBe('limit_exceeded');
+    expect(await schemas.set('Order', call(SCHEMA_STEPS_BYTES_MAX))).toMatchObject({ version: 2 });
+  });
+
+  it('[SCHEMA-6] devices get version and steps with the list of sources, and lists tell only the state', async () => {
+    const { tidemark, sources, schemas } = await newSource();
+    await schemas.set('Order', { schema: FIRST });
+    await schemas.set('Order', { schema: SECOND, steps: RENAME });
+    const versions = { version: 2, steps: [RENAME], oldest_version: 1, converting: true };
+    const [order, product] = await tidemark.devices.sources();
+    expect(order).toMatchObject({ name: 'Order', schema: versions });
+    expect(product).not.toHaveProperty('schema');
+    const [listed] = await sources.list();
+    expect(listed?.schema).toEqual({ mode: 'report', version: 2, oldest_version: 1, converting: true });
+  });
+
+  it('[SCHEMA-11] attributes that refer to objects by the schema are references of the source', async () => {
+    const { sources, schemas } = await newSource();
+    await sources.update('Order', { references: { product: 'Product', owner: 'User' } });
+    const properties = {
+      product: { type: 'string', reference: 'Part' },
+      customers: { type: 'array', items: { type: 'string', reference: 'Customer' } },
+      note: { type: 'string' },
+    };
+    await schemas.set('Order', { schema: { properties } });
+    expect((await sources.get('Order')).references).toEqual({ product: 'Part', owner: 'User', customers: 'Customer' });
+  });
+});

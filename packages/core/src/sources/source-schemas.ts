@@ -1,0 +1,193 @@
+import { Refusal, type SourceSchema, type Step } from '@tidemark/protocol';
+import { admitName, quoted } from '../admission/admit-name.ts';
+import type { Clock } from '../ports/clock.ts';
+import { isoTime } from '../primitives/time.ts';
+import { admitSchemaChange, notAllowed, requireFitting, type SchemaChangeCall } from '../schemas/admit-change.ts';
+import { type ChangeKind, classify, type SchemaChange } from '../schemas/classify.ts';
+import type { CompiledSchema } from '../schemas/compiled-schema.ts';
+import { SchemaCache } from '../schemas/schema-cache.ts';
+import { type SchemaState, type StoredSchema, schemaStateOf, versionOf } from '../schemas/stored-schema.ts';
+import type { SourceRecord } from './source-record.ts';
+import { type SourceView, viewOf } from './source-view.ts';
+
+export interface SourceSchemasPorts {
+  readonly clock: Clock;
+  /** Returns the record of a source, or refuses. */
+  readonly read: (source: string) => Promise<SourceRecord>;
+  /** Writes what `change` makes of the record; null leaves it as it is. Calls it again if another write was faster. */
+  readonly change: (source: string, change: (old: SourceRecord) => Promise<SourceRecord | null>) => Promise<void>;
+  /** How many devices that were here lately were built with which version of the schema. */
+  readonly devices: (source: string) => Promise<DeviceVersions>;
+}
+
+/** Version → number of devices. */
+export interface DeviceVersions {
+  readonly versions: ReadonlyMap<number, number>;
+  /** Devices that have not said a version, and so have the newest one or none. */
+  readonly unknown: number;
+}
+
+/** The schema of a source in answers. */
+export interface SchemaView extends SchemaState {
+  readonly source: string;
+  readonly schema: SourceSchema;
+  readonly steps: readonly (readonly Step[])[];
+  readonly set_at: string;
+}
+
+/** What a new schema would mean for the apps in use. */
+export interface SchemaDiff {
+  readonly source: string;
+  readonly kind: ChangeKind;
+  readonly reasons: readonly string[];
+  /** The version that the new schema would be. */
+  readonly version: number;
+  /** Devices that were here in the last 30 days, by the version that they say. */
+  readonly devices: Readonly<Record<string, number>>;
+  readonly devices_without_version: number;
+}
+
+/** The schemas of sources and their versions. */
+export class SourceSchemas {
+  readonly #ports: SourceSchemasPorts;
+  readonly #stored = new WeakMap<SourceView, StoredSchema>();
+  readonly #compiled = new SchemaCache();
+
+  constructor(ports: SourceSchemasPorts) {
+    this.#ports = ports;
+  }
+
+  /** Returns the view of a source, of which `of` and `checkOf` know the schema. */
+  viewOf(name: string, record: SourceRecord): SourceView {
+    const view = viewOf(name, record);
+    if (record.schema !== null) this.#stored.set(view, record.schema);
+    return view;
+  }
+
+  /** The schema of a source that `find`, `view` or `list` returned; null: it has none. */
+  of(view: SourceView): StoredSchema | null {
+    return this.#stored.get(view) ?? null;
+  }
+
+  /** The check that the schema of such a source asks for, whatever its mode; null: it has none. */
+  checkOf(view: SourceView): CompiledSchema | null {
+    const stored = this.of(view);
+    return stored === null ? null : this.#compiled.of(view.name, stored);
+  }
+
+  async get(name: unknown): Promise<SchemaView> {
+    const source = admitSource(name);
+    return schemaViewOf(source, requireSchema(source, (await this.#ports.read(source)).schema));
+  }
+
+  /**
+   * Sets the schema, or only the mode or the oldest version. Another schema is a new version. One that breaks apps in use is
+   * refused, unless the call forces it.
+   */
+  async set(name: unknown, call: unknown): Promise<SchemaView> {
+    const source = admitSource(name);
+    const wanted = admitSchemaChange(call);
+    let next: StoredSchema | null = null;
+    await this.#ports.change(source, async (old) => {
+      next = await this.#next(source, old.schema, wanted);
+      if (next === old.schema) return null;
+      requireFitting(next);
+      return { ...old, schema: next };
+    });
+    return schemaViewOf(source, requireSchema(source, next));
+  }
+
+  /** Says what `set` would do. */
+  async diff(name: unknown, call: unknown): Promise<SchemaDiff> {
+    const source = admitSource(name);
+    const { schema, steps } = admitSchemaChange(call);
+    if (schema === undefined) throw notAllowed('is needed', 'schema');
+    const { schema: stored } = await this.#ports.read(source);
+    const { versions, unknown } = await this.#ports.devices(source);
+    const { kind, reasons } = changeOf(stored, schema, steps);
+    const version = stored === null ? 1 : versionOf(stored) + (kind === 'equal' ? 0 : 1);
+    const devices = Object.fromEntries([...versions].sort(([one], [other]) => one - other));
+    return { source, kind, reasons, version, devices, devices_without_version: unknown };
+  }
+
+  /** Notes that all stored objects of the source are of this version. */
+  async converted(source: string, version: number): Promise<void> {
+    await this.#ports.change(source, async (old) => {
+      if (old.schema === null || !old.schema.converting || versionOf(old.schema) !== version) return null;
+      return { ...old, schema: { ...old.schema, converting: false } };
+    });
+  }
+
+  async #next(source: string, old: StoredSchema | null, call: SchemaChangeCall): Promise<StoredSchema> {
+    const settings = {
+      ...(call.mode === undefined ? {} : { mode: call.mode }),
+      ...(call.oldestVersion === undefined ? {} : { oldestVersion: call.oldestVersion }),
+    };
+    const { schema, steps, force } = call;
+    const setAtMs = this.#ports.clock.nowMs();
+    if (old === null) {
+      if (schema === undefined) throw schemaNotFound(source);
+      if (steps.length > 0) throw notAllowed('need an earlier version, and the source has no schema', 'steps');
+      return { mode: 'report', schema, steps: [], oldestVersion: 1, converting: false, setAtMs, ...settings };
+    }
+    const change = schema === undefined ? NOTHING : changeOf(old, schema, steps);
+    if (schema === undefined || change.kind === 'equal') return isSame(old, settings) ? old : { ...old, ...settings };
+    if (old.converting) throw converting(source, old);
+    if (change.kind === 'breaking' && !force) throw breaking(source, change, await this.#ports.devices(source));
+    const next = { schema, steps: [...old.steps, steps], converting: steps.length > 0, setAtMs };
+    return { ...old, ...next, ...settings };
+  }
+}
+
+const NOTHING: SchemaChange = { kind: 'equal', reasons: [] };
+
+/** Apps know nothing of the first version yet. */
+function changeOf(stored: StoredSchema | null, schema: SourceSchema, steps: readonly Step[]): SchemaChange {
+  return stored === null ? { kind: 'additive', reasons: [] } : classify(stored.schema, schema, steps);
+}
+
+function isSame(old: StoredSchema, settings: Partial<StoredSchema>): boolean {
+  const { mode = old.mode, oldestVersion = old.oldestVersion } = settings;
+  return mode === old.mode && oldestVersion === old.oldestVersion;
+}
+
+function schemaViewOf(source: string, stored: StoredSchema): SchemaView {
+  const { schema, steps, setAtMs } = stored;
+  return { source, ...schemaStateOf(stored), schema, steps, set_at: isoTime(setAtMs) };
+}
+
+function admitSource(name: unknown): string {
+  return admitName('source', name, '/source');
+}
+
+function requireSchema(source: string, stored: StoredSchema | null): StoredSchema {
+  if (stored === null) throw schemaNotFound(source);
+  return stored;
+}
+
+function schemaNotFound(source: string): Refusal {
+  return new Refusal('schema_not_found', `the source ${quoted(source)} has no schema`);
+}
+
+function converting(source: string, stored: StoredSchema): Refusal {
+  const detail = `the objects of ${quoted(source)} are still being converted to version ${versionOf(stored)} of its schema`;
+  return new Refusal('schema_converting', `${detail}; set the next version when that is done`);
+}
+
+function breaking(source: string, { reasons }: SchemaChange, { versions, unknown }: DeviceVersions): Refusal {
+  const devices = [...versions]
+    .sort(([one], [other]) => one - other)
+    .map(([version, count]) => `${count} with version ${version}`);
+  const said = [...devices, ...(unknown > 0 ? [`${unknown} that have not said their version`] : [])];
+  const here =
+    said.length === 0 ? 'no device was here in the last 30 days' : `devices of the last 30 days: ${said.join(', ')}`;
+  const flaws = reasons.slice(0, SHOWN_REASONS_MAX).map((detail) => ({ pointer: '/schema', detail }));
+  const first = reasons.slice(0, SHOWN_REASONS_MAX).join('; ');
+  return new Refusal(
+    'schema_breaking',
+    `the new schema of ${quoted(source)} breaks older apps: ${first}; ${here}`,
+    flaws,
+  );
+}
+
+const SHOWN_REASONS_MAX = 10;
