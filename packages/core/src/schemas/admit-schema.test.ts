@@ -130,12 +130,12 @@ function nested(levels: number): unknown {
 }
 
 describe('the admission of a schema', () => {
-  it('[SCHEMA-1] a schema with every keyword of the subset is admitted as it is', () => {
+  it('[SCHEMA-12] a schema with every keyword of the subset is admitted as it is', () => {
     expect(admitSchema(ORDER)).toEqual(ORDER);
   });
 
   it.each(MISTAKES)(
-    '[SCHEMA-1] %s is refused, and the refusal names the place and the reason',
+    '[SCHEMA-12] %s is refused, and the refusal names the place and the reason',
     (_what, schema, at, detail) => {
       const { code, flaws } = refusalOf(() => admitSchema(schema));
       expect(code).toBe('invalid_value');
@@ -143,13 +143,13 @@ describe('the admission of a schema', () => {
     },
   );
 
-  it('[SCHEMA-1] what is not an object, or has the key "__proto__", is no schema', () => {
+  it('[SCHEMA-12] what is not an object, or has the key "__proto__", is no schema', () => {
     expect(refusalOf(() => admitSchema(null)).code).toBe('invalid_request');
     const schema: unknown = JSON.parse('{"properties":{"__proto__":{}}}');
     expect(refusalOf(() => admitSchema(schema)).code).toBe('forbidden_key');
   });
 
-  it('[SCHEMA-2] a schema has so many levels, attributes and bytes, and not one more', () => {
+  it('[SCHEMA-13] a schema has so many levels, attributes and bytes, and not one more', () => {
     const deep = (levels: number) => ({ properties: { a: nested(levels) } });
     const wide = (count: number) => ({
       properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, {}])),

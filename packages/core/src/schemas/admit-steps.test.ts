@@ -105,7 +105,7 @@ describe('the admission of steps', () => {
     expect(flaws).toEqual([{ pointer: '/steps/1', detail: '"a" is also taken away: use two versions' }]);
   });
 
-  it('[SCHEMA-2] a version has so many steps, and a step so many values, and not one more', () => {
+  it('[SCHEMA-13] a version has so many steps, and a step so many values, and not one more', () => {
     const adding = (count: number) =>
       Array.from({ length: count }, (_, index) => ({ step: 'add', attribute: `a${index}`, value: 1 }));
     const mapping = (count: number) => [

@@ -74,7 +74,7 @@ const PAIRS = [
 ] as const;
 
 /** Checks the schema of a value, and all that stands inside of it. */
-export function admitValueSchema(value: unknown, place: Place): ValueSchema {
+function admitValueSchema(value: unknown, place: Place): ValueSchema {
   if (place.depth < 0) throw tooMuch(`schemas stand more than ${SCHEMA_DEPTH_MAX} levels inside of each other`, place);
   const schema = admitKeywords<ValueSchema>(value, KEYWORDS, place);
   for (const name of Object.keys(schema)) requireTypeOf(name, schema, place);
@@ -139,7 +139,7 @@ export function typesOf({ type, format }: ValueSchema): readonly ValueType[] {
 }
 
 /** Whether a value is of one of the types. */
-export function isOfType(value: JsonValue, types: readonly ValueType[]): boolean {
+function isOfType(value: JsonValue, types: readonly ValueType[]): boolean {
   return types.some((type) => {
     if (type === 'null') return value === null;
     if (type === 'array') return Array.isArray(value);
@@ -167,7 +167,7 @@ function tooMuch(detail: string, { path }: Place): Refusal {
   return new Refusal('limit_exceeded', `the schema is too large: ${detail}`, [{ pointer: pointer(...path), detail }]);
 }
 
-export function inside(place: Place, name: string): Place {
+function inside(place: Place, name: string): Place {
   return { ...place, path: [...place.path, name] };
 }
 
@@ -214,7 +214,7 @@ function admitCount(value: unknown, place: Place): number {
   throw notAllowed('must be a whole number from 0', place);
 }
 
-export function firstTwice(texts: readonly string[]): string | undefined {
+function firstTwice(texts: readonly string[]): string | undefined {
   const seen = new Set<string>();
   return texts.find((text) => {
     if (seen.has(text)) return true;
@@ -223,7 +223,7 @@ export function firstTwice(texts: readonly string[]): string | undefined {
   });
 }
 
-export function oneOf<T extends string>(allowed: readonly T[], value: unknown, place: Place): T {
+function oneOf<T extends string>(allowed: readonly T[], value: unknown, place: Place): T {
   const found = allowed.find((one) => one === value);
   if (found === undefined) throw notAllowed(`must be one of ${allowed.join(', ')}`, place);
   return found;

@@ -104,7 +104,7 @@ describe('the schema of a source', () => {
     expect(await refusalOf(schemas.get('Nothing'))).toBe('source_not_found');
   });
 
-  it('[SCHEMA-2] the steps of all versions have so many bytes, and not one more', async () => {
+  it('[SCHEMA-13] the steps of all versions have so many bytes, and not one more', async () => {
     const { schemas } = await newSource();
     await schemas.set('Order', { schema: { properties: {} } });
     const adding = (bytes: number) => {
