@@ -22,7 +22,7 @@ export type UploadVersions = SourceVersions | null;
  * Returns the steps from the version of an upload to the present one. An upload that names no version is of the present one. How old
  * it may be does not matter: an app that was updated sends what it kept before.
  */
-export function stepsOf(versions: UploadVersions, source: string, version: number | undefined): readonly Step[] {
+function stepsOf(versions: UploadVersions, source: string, version: number | undefined): readonly Step[] {
   if (version === undefined) return NO_STEPS;
   if (versions !== null && version <= versions.version) return versions.steps.slice(version - 1).flat();
   const has = versions === null ? 'has no schema' : `has version ${versions.version}`;
