@@ -13,6 +13,7 @@ import { Freshness } from './delivery/freshness.ts';
 import { Listings } from './delivery/listings.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
+import { type ConversionPorts, Conversions } from './documents/conversions.ts';
 import { type DeviceDocuments, Documents } from './documents/documents.ts';
 import { Objects } from './documents/objects.ts';
 import { type FileRules, Files } from './files/files.ts';
@@ -115,6 +116,7 @@ export class Tidemark {
   readonly refresher: Refresher;
   readonly events: CoreEvents;
   readonly objects: Objects;
+  readonly conversions: Conversions;
   readonly documents: Documents;
   readonly files: Files;
   readonly #parts: TidemarkParts & { readonly limits: Limits };
@@ -157,6 +159,7 @@ export class Tidemark {
       hasGroups: async (source) => (await sources.partitionTypeOf(source)) === 'group',
       onCommitted: this.#onCommitted,
     });
+    this.conversions = this.#conversionsWith(written);
     this.refresher = new Refresher({
       ...parts,
       sourceOf: (name) => sources.view(name),
@@ -214,6 +217,15 @@ export class Tidemark {
   /** Recomputes all derived data from the records and yields the differences. */
   verify(): AsyncIterable<Finding> {
     return this.store.verify(inspectRecord);
+  }
+
+  #conversionsWith(ports: ConversionPorts): Conversions {
+    return new Conversions({
+      ...ports,
+      converting: () => this.sources.converting(),
+      onConverted: (source, version) => this.sources.schemas.converted(source, version),
+      onCommitted: (partition, range) => this.#onCommitted({ partition, cause: 'conversion', range }),
+    });
   }
 
   readonly #onCommitted = (committed: Committed): void => {

@@ -6,18 +6,21 @@ import { type ConvertPorts, convertObjects } from './convert-objects.ts';
 /** A source with objects of the version before the present one. */
 export interface ConvertingSource {
   readonly name: string;
+  readonly version: number;
   /** From that version to the present one. */
   readonly steps: readonly Step[];
   readonly guard: Guard;
 }
 
+/** What it needs of the outside. */
+export type ConversionPorts = Omit<ConvertPorts, 'onCommitted'> & { readonly log: Log };
+
 export interface ConversionsParts extends ConvertPorts {
   readonly log: Log;
-  readonly sources: {
-    converting(): Promise<readonly ConvertingSource[]>;
-    /** Notes that all objects are of the present version, unless the source has changed meanwhile. */
-    endConversion(source: ConvertingSource): Promise<void>;
-  };
+  /** The sources whose objects are to be converted. */
+  readonly converting: () => Promise<readonly ConvertingSource[]>;
+  /** Notes that all objects of a source are of a version, if that is still the present one. */
+  readonly onConverted: (source: string, version: number) => Promise<void>;
 }
 
 const PARTITIONS_PER_READ = 1_000;
@@ -32,7 +35,7 @@ export class Conversions {
 
   /** Converts what is left of all sources. `mayGoOn` returns false when another server does it. */
   async run(mayGoOn: () => Promise<boolean> = async () => true): Promise<void> {
-    for (const source of await this.#parts.sources.converting()) {
+    for (const source of await this.#parts.converting()) {
       try {
         await this.#convert(source, mayGoOn);
       } catch (error) {
@@ -44,13 +47,13 @@ export class Conversions {
   }
 
   async #convert(source: ConvertingSource, mayGoOn: () => Promise<boolean>): Promise<void> {
-    const { log, sources } = this.#parts;
+    const { log, onConverted } = this.#parts;
     let objects = 0;
     for await (const partition of this.#partitionsOf(source.name)) {
       if (!(await mayGoOn())) return;
       objects += await convertObjects(this.#parts, { ...source, partition });
     }
-    await sources.endConversion(source);
+    await onConverted(source.name, source.version);
     log.info('objects_converted', { source: source.name, objects });
   }
 

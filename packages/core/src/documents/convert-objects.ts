@@ -26,6 +26,7 @@ export interface ConvertPorts {
   readonly pace: Pace;
   readonly limits: Limits;
   readonly files: FileClaims;
+  /** Called after a commit, when it is durable. */
   readonly onCommitted: (partition: PartitionKey, range: CommitRange) => void;
 }
 

@@ -12,7 +12,7 @@ export interface Committed {
  * `late_refresh`: a refresh ended for which devices got `refresh_pending`; it may have changed nothing. `membership`: the
  * user has become a member of other groups, so that other data is the user's.
  */
-export type CommitCause = 'push' | 'document' | 'refresh' | 'late_refresh' | 'upload' | 'membership';
+export type CommitCause = 'push' | 'conversion' | 'document' | 'refresh' | 'late_refresh' | 'upload' | 'membership';
 
 /** The seqs that one or more commits have written: those after `after`, up to `upTo`. */
 export interface CommitRange {

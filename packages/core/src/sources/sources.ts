@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts';
 import { sharedPartition } from '../ports/owner.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
+import { versionOf } from '../schemas/stored-schema.ts';
 import {
   admitPartitionType,
   admitSource,
@@ -146,6 +147,18 @@ export class Sources {
 
   async partitionTypeOf(name: string): Promise<PartitionType | null> {
     return (await this.find(name))?.partition_type ?? null;
+  }
+
+  /** The sources with objects of the version before the present one of their schema, and what must stay as it is meanwhile. */
+  async converting() {
+    const names = (await this.list()).filter(({ schema }) => schema?.converting === true).map(({ name }) => name);
+    const views = await Promise.all(names.map((name) => this.find(name)));
+    return views.flatMap((view) => {
+      const stored = view === null ? null : this.schemas.of(view);
+      if (view === null || stored?.converting !== true) return [];
+      const guard = { kind: 'source', key: [view.name], version: this.versionOf(view) } as const;
+      return [{ name: view.name, version: versionOf(stored), steps: stored.steps.at(-1) ?? [], guard }];
+    });
   }
 
   /** Returns null when there is no such source. */

@@ -5,6 +5,7 @@ import type { RegisteredDevice } from '../devices/device-sessions.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
 import { groupPartition, partitionName, readOwner } from '../ports/owner.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
+import { sourceVersionsOf } from '../schemas/stored-schema.ts';
 import { groupIn, groupPartitionsNamed, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/source-view.ts';
@@ -101,6 +102,7 @@ export class UploadTargets {
     const { user, client, registration } = device;
     const { name, conflicts, read_only: isReadOnly, cud_queue, queue } = source;
     const group = groupIn(source, userPartition.partition.owner);
+    const schema = this.#parts.sources.schemas.of(source);
     return {
       ...device,
       ...userPartition,
@@ -108,12 +110,13 @@ export class UploadTargets {
       group,
       conflicts,
       isReadOnly,
-      versions: null,
+      versions: schema === null ? null : sourceVersionsOf(schema),
       references: await this.#references(source, user, group),
       adapter: adapterOf(this.#parts.adapters, source),
       queue: cud_queue ?? queue,
       guards: [
-        { kind: 'source', key: [name] },
+        // What was translated from an older version of the schema must be written as long as that version is the present one.
+        { kind: 'source', key: [name], ...(schema === null ? {} : { version: this.#parts.sources.versionOf(source) }) },
         { kind: 'user_client', key: [user, client], version: registration },
       ],
     };

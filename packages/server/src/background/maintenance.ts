@@ -15,6 +15,8 @@ import { type GaugesParts, recordGauges, recordSeen } from '../telemetry/gauges.
 import type { Metrics } from '../telemetry/metrics.ts';
 
 const FLUSH_EVERY_MS = 5_000;
+/** How often objects of an older version of their schema are looked for. */
+const CONVERT_EVERY_MS = 5_000;
 const TRIM_EVERY_MS = 3_600_000;
 /** How often files that nothing refers to are looked for. */
 const COLLECT_EVERY_MS = 1_800_000;
@@ -50,6 +52,7 @@ export class Maintenance {
   #timers: readonly NodeJS.Timeout[] = [];
   #isStopped = false;
   #isCollecting = false;
+  #isConverting = false;
 
   constructor(parts: MaintenanceParts) {
     const serverId = randomBytes(LEASE_ID_BYTES).toString('base64url');
@@ -61,6 +64,7 @@ export class Maintenance {
   start(): void {
     this.#timers = [
       setInterval(() => this.#flush(), FLUSH_EVERY_MS),
+      setInterval(() => this.#convert(), CONVERT_EVERY_MS),
       setInterval(() => this.#trim(), TRIM_EVERY_MS),
       setInterval(() => this.#collectFiles(), COLLECT_EVERY_MS),
       setInterval(() => this.#trimHistory(), TRIM_HISTORY_EVERY_MS),
@@ -99,6 +103,15 @@ export class Maintenance {
     const mayGoOn = async () => !this.#isStopped && (await this.#lease.isStillHeld());
     await this.#attempt('collect_files', () => collectFiles(this.#parts, mayGoOn));
     this.#isCollecting = false;
+  }
+
+  /** A source with many objects takes longer than the time between two rounds. */
+  async #convert(): Promise<void> {
+    if (this.#isConverting || !this.#lease.isHeld) return;
+    this.#isConverting = true;
+    const mayGoOn = async () => !this.#isStopped && (await this.#lease.isStillHeld());
+    await this.#attempt('convert', () => this.#parts.tidemark.conversions.run(mayGoOn));
+    this.#isConverting = false;
   }
 
   async #recordGauges(): Promise<void> {

@@ -1,0 +1,109 @@
+import type { SourceSchema, Step } from '@tidemark/protocol';
+import { newTidemark, refusalOf, type TestTidemark } from '@tidemark/testing';
+import { expect, it } from 'vitest';
+
+const FIRST: SourceSchema = { properties: { title: { type: 'string' }, count: { type: 'number' } } };
+const SECOND: SourceSchema = { properties: { name: { type: 'string' }, count: { type: 'string' } } };
+const STEPS: readonly Step[] = [
+  { step: 'rename', attribute: 'title', to: 'name' },
+  { step: 'convert', attribute: 'count', to: 'text' },
+];
+const order = (user: string) => ({ source: 'Order', user_id: user });
+
+async function scene(objects: number): Promise<TestTidemark> {
+  const test = await newTidemark();
+  await test.tidemark.sources.schemas.set('Order', { schema: FIRST });
+  const all = Array.from({ length: objects }, (_, at) => [`o${at}`, { title: `t${at}`, count: at }] as const);
+  for (const user of ['ada', 'bob'])
+    await test.tidemark.objects.push({ ...order(user), objects: Object.fromEntries(all) });
+  return test;
+}
+
+const setSecond = ({ tidemark }: TestTidemark) =>
+  tidemark.sources.schemas.set('Order', { schema: SECOND, steps: STEPS });
+const isConverting = async ({ tidemark }: TestTidemark) => (await tidemark.sources.view('Order')).schema?.converting;
+const read = async ({ tidemark }: TestTidemark, user: string) =>
+  Object.fromEntries(await tidemark.objects.read(order(user)));
+
+it('[VERSION-14] the objects of all owners are converted to a new version, and then the source says so', async () => {
+  const test = await scene(1_200);
+  await setSecond(test);
+  expect(await isConverting(test)).toBe(true);
+  await test.tidemark.conversions.run();
+  expect(await isConverting(test)).toBe(false);
+  for (const user of ['ada', 'bob']) {
+    const objects = Object.entries(await read(test, user));
+    expect(objects).toHaveLength(1_200);
+    for (const [id, attributes] of objects) expect(attributes).toEqual({ name: `t${id.slice(1)}`, count: id.slice(1) });
+  }
+});
+
+it('[VERSION-14] objects of other sources, and those of the version already, are not written', async () => {
+  const test = await scene(1);
+  await test.tidemark.objects.push({ source: 'Product', objects: { p: { title: 'a', count: 1 } } });
+  await setSecond(test);
+  await test.tidemark.objects.push({ ...order('ada'), objects: { o0: { name: 'new', count: '7' } } });
+  await test.tidemark.objects.pushDeletes({ ...order('bob'), objects: ['o0'] });
+  const before = await test.tidemark.objects.partition(order('bob'));
+  await test.tidemark.conversions.run();
+  expect(await read(test, 'ada')).toEqual({ o0: { name: 'new', count: '7' } });
+  expect(Object.fromEntries(await test.tidemark.objects.read({ source: 'Product' }))).toEqual({
+    p: { title: 'a', count: 1 },
+  });
+  expect((await test.tidemark.objects.partition(order('bob'))).head).toBe(before.head);
+});
+
+it('[VERSION-14] a conversion that was stopped begins again, and what was written meanwhile is converted, too', async () => {
+  const test = await scene(3);
+  await setSecond(test);
+  let calls = 0;
+  await test.tidemark.conversions.run(async () => ++calls < 2);
+  expect(await isConverting(test)).toBe(true);
+  await test.tidemark.objects.push({ ...order('bob'), objects: { late: { title: 'late', count: 9 } } });
+  await test.tidemark.conversions.run();
+  expect(await read(test, 'bob')).toMatchObject({ late: { name: 'late', count: '9' }, o0: { name: 't0', count: '0' } });
+  expect(await isConverting(test)).toBe(false);
+});
+
+it('[VERSION-14] an object that somebody changes while it is converted keeps that change', async () => {
+  const test = await scene(1);
+  await setSecond(test);
+  const { commit } = test.store;
+  test.store.commit = async (...call) => {
+    test.store.commit = commit;
+    await test.tidemark.objects.push({ ...order('ada'), objects: { o0: { name: 'theirs' } } });
+    return commit.apply(test.store, call);
+  };
+  await test.tidemark.conversions.run();
+  expect(await read(test, 'ada')).toEqual({ o0: { name: 'theirs', count: '0' } });
+});
+
+it('[VERSION-14] no further version is set while objects are converted', async () => {
+  const test = await scene(1);
+  await setSecond(test);
+  const third = {
+    schema: { properties: { label: { type: 'string' } } },
+    steps: [{ step: 'rename', attribute: 'name', to: 'label' }],
+    force: true,
+  };
+  expect(await refusalOf(test.tidemark.sources.schemas.set('Order', third))).toBe('schema_converting');
+  await test.tidemark.conversions.run();
+  await test.tidemark.sources.schemas.set('Order', third);
+  await test.tidemark.conversions.run();
+  expect(await read(test, 'ada')).toEqual({ o0: { label: 't0', count: '0' } });
+});
+
+it('[VERSION-14] a source that is deleted or changed while it is converted ends the round, and not the server', async () => {
+  const test = await scene(1);
+  await setSecond(test);
+  const { commit } = test.store;
+  test.store.commit = async (...call) => {
+    test.store.commit = commit;
+    await test.tidemark.sources.schemas.set('Order', { mode: 'off' });
+    return commit.apply(test.store, call);
+  };
+  await test.tidemark.conversions.run();
+  expect(await isConverting(test)).toBe(true);
+  await test.tidemark.conversions.run();
+  expect(await isConverting(test)).toBe(false);
+});
