@@ -1,0 +1,289 @@
+import { type Device, type DeviceOptions, type LocalStore, memoryStore, type Versions } from '@tidemark/client';
+import type { SourceSchema, Step } from '@tidemark/protocol';
+import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+
+const FIRST: SourceSchema = {
+  properties: {
+    title: { type: 'string' },
+    status: { enum: ['open', 'done'] },
+    street: { type: 'string' },
+    town: { type: 'string' },
+    parent: { type: 'string', reference: 'Task' },
+  },
+};
+const SECOND: SourceSchema = {
+  properties: {
+    name: { type: 'string' },
+    status: { enum: ['todo', 'closed', 'paused'] },
+    address: { type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } },
+    under: { type: 'string', reference: 'Task' },
+  },
+};
+const STEPS: readonly Step[] = [
+  { step: 'rename', attribute: 'title', to: 'name' },
+  { step: 'rename', attribute: 'parent', to: 'under' },
+  {
+    step: 'map',
+    attribute: 'status',
+    values: [
+      ['open', 'todo'],
+      ['done', 'closed'],
+    ],
+  },
+  { step: 'nest', into: 'address', members: { street: 'street', town: 'city' } },
+];
+const BUILT_FIRST: Versions = { Task: { version: 1, steps: [] } };
+const BUILT_SECOND: Versions = { Task: { version: 2, steps: [STEPS] } };
+
+let fixture: DeviceFixture;
+
+beforeEach(async () => {
+  fixture = await newDeviceFixture();
+  await fixture.tidemark.sources.declare({ name: 'Task', partition_type: 'user' });
+  await fixture.tidemark.sources.schemas.set('Task', { schema: FIRST });
+});
+
+const push = (objects: Record<string, Record<string, unknown>>) =>
+  fixture.tidemark.objects.push({ source: 'Task', user_id: 'ada', objects });
+const onServer = async () =>
+  Object.fromEntries(await fixture.tidemark.objects.read({ source: 'Task', user_id: 'ada' }));
+const setSecond = () => fixture.tidemark.sources.schemas.set('Task', { schema: SECOND, steps: STEPS, force: true });
+const open = async (versions: Versions, options: Partial<DeviceOptions> = {}) => {
+  const device = await fixture.open({ versions, ...options });
+  await fixture.finish(device.sync());
+  return device;
+};
+/** A store that outlives its device. */
+const lastingStore = (): LocalStore => {
+  const store = memoryStore();
+  return { ...store, load: () => store.load(), commit: (writes) => store.commit(writes), close: async () => undefined };
+};
+const shown = (device: Device) =>
+  Object.fromEntries(
+    device
+      .source('Task')
+      .list()
+      .map(({ id, attributes }) => [id, attributes]),
+  );
+/** The list of sources is read again after a while. */
+const hearOfSources = async (device: Device) => {
+  fixture.platform.setOnline(false);
+  await fixture.platform.advance(3_600_000);
+  fixture.platform.setOnline(true);
+  await fixture.finish(device.sync());
+};
+
+describe('an app of an older version of a schema', () => {
+  it('[VERSION-15] sees objects of the newer version as its own, and creates and changes them', async () => {
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await push({ a: { name: 'Pump', status: 'todo', address: { street: 'Elm', city: 'Bern', zip: '3000' } } });
+    const device = await open(BUILT_FIRST);
+    expect(shown(device)).toEqual({ a: { title: 'Pump', status: 'open', street: 'Elm', town: 'Bern' } });
+    await device.source('Task').update('a', { status: 'done', town: 'Basel' });
+    await device.source('Task').create({ title: 'Valve', status: 'open' }, { id: 'b' });
+    const before = shown(device);
+    expect(before).toEqual({
+      a: { title: 'Pump', status: 'done', street: 'Elm', town: 'Basel' },
+      b: { title: 'Valve', status: 'open' },
+    });
+    await fixture.finish(device.sync());
+    expect(shown(device)).toEqual(before);
+    expect(await onServer()).toEqual({
+      a: { name: 'Pump', status: 'closed', address: { street: 'Elm', city: 'Basel', zip: '3000' } },
+      b: { name: 'Valve', status: 'todo' },
+    });
+    expect(device.status.getSnapshot().heals).toBe(0);
+  });
+
+  it('[VERSION-15] and one of the newer version work side by side, and see what the other does', async () => {
+    const older = await open(BUILT_FIRST);
+    await older.source('Task').create({ title: 'Pump', status: 'open', street: 'Elm' }, { id: 'a' });
+    await fixture.finish(older.sync());
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    const newer = await open(BUILT_SECOND);
+    expect(shown(newer)).toEqual({ a: { name: 'Pump', status: 'todo', address: { street: 'Elm' } } });
+    await newer.source('Task').update('a', { name: 'Big pump', address: { street: 'Elm', city: 'Bern' } });
+    await fixture.finish(newer.sync());
+    await hearOfSources(older);
+    expect(shown(older)).toEqual({ a: { title: 'Big pump', status: 'open', street: 'Elm', town: 'Bern' } });
+    await older.source('Task').update('a', { street: 'Oak', status: 'done' });
+    await fixture.finish(older.sync());
+    await fixture.finish(newer.sync());
+    expect(shown(newer)).toEqual({
+      a: { name: 'Big pump', status: 'closed', address: { street: 'Oak', city: 'Bern' } },
+    });
+  });
+
+  it('[VERSION-17] sends what it changed offline before it heard of the newer version', async () => {
+    await push({ a: { title: 'Pump', status: 'open', street: 'Elm', town: 'Bern' } });
+    const device = await open(BUILT_FIRST);
+    fixture.platform.setOnline(false);
+    for (let at = 0; at < 30; at++) {
+      await device.source('Task').update('a', { title: `Pump ${at}`, town: `Town ${at}` });
+      await device
+        .source('Task')
+        .create({ title: `New ${at}`, status: at % 2 === 0 ? 'open' : 'done' }, { id: `n${at}` });
+    }
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await hearOfSources(device);
+    await fixture.finish(device.sync());
+    expect(device.problems.list()).toEqual([]);
+    expect(device.uploads.list()).toEqual([]);
+    const objects = await onServer();
+    expect(objects.a).toEqual({ name: 'Pump 29', status: 'todo', address: { street: 'Elm', city: 'Town 29' } });
+    expect(objects.n29).toEqual({ name: 'New 29', status: 'closed' });
+    expect(Object.keys(objects)).toHaveLength(31);
+    expect(shown(device).a).toEqual({ title: 'Pump 29', status: 'open', street: 'Elm', town: 'Town 29' });
+  });
+
+  it('[VERSION-15] sees objects in its version also while the server converts them', async () => {
+    await push({ a: { title: 'Pump', status: 'open' }, b: { title: 'Valve', status: 'done', town: 'Bern' } });
+    const device = await open(BUILT_FIRST);
+    const newer = await open(BUILT_SECOND);
+    await setSecond();
+    await push({ a: { name: 'Pump', status: 'closed' } });
+    await hearOfSources(device);
+    await hearOfSources(newer);
+    expect(shown(device)).toMatchObject({ a: { status: 'done' }, b: { title: 'Valve', status: 'done', town: 'Bern' } });
+    expect(shown(newer)).toEqual({
+      a: { name: 'Pump', status: 'closed' },
+      b: { name: 'Valve', status: 'closed', address: { city: 'Bern' } },
+    });
+  });
+
+  it('[VERSION-15] queries, orders, indexes and relations are those of its version', async () => {
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await push({
+      root: { name: 'Root', status: 'closed' },
+      a: { name: 'B', status: 'todo', address: { city: 'Bern' }, under: 'root' },
+      b: { name: 'A', status: 'todo', address: { city: 'Basel' }, under: 'root' },
+      c: { name: 'C', status: 'paused', under: 'a' },
+    });
+    const device = await open(BUILT_FIRST);
+    const tasks = device.source<{ title?: string; status?: string; town?: string; parent?: string }>('Task', {
+      indexes: ['status'],
+    });
+    const query = tasks.query({ where: { status: 'open' }, orderBy: 'title', include: { parent: 'parent' } });
+    const stop = query.subscribe(() => undefined);
+    const rows = () => query.getSnapshot().map(({ id, included }) => [id, included.parent?.attributes.title]);
+    expect(rows()).toEqual([
+      ['b', 'Root'],
+      ['a', 'Root'],
+    ]);
+    await push({ b: { status: 'closed' }, c: { status: 'todo' } });
+    await fixture.finish(device.sync());
+    expect(rows()).toEqual([
+      ['a', 'Root'],
+      ['c', 'B'],
+    ]);
+    stop();
+    expect(tasks.get('c')?.attributes).toEqual({ title: 'C', status: 'open', parent: 'a' });
+  });
+
+  it('[VERSION-6] keeps a change that the newer version cannot express as a problem in its own version', async () => {
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await push({ a: { name: 'Pump', status: 'todo' } });
+    const device = await open(BUILT_FIRST);
+    await device.source('Task').update('a', { status: 'late', title: 'New' });
+    await fixture.finish(device.sync());
+    expect(device.problems.list()).toMatchObject([
+      {
+        id: 'a',
+        attributes: { status: 'late', title: 'New' },
+        current: { title: 'Pump', status: 'open' },
+        error: { code: 'not_translatable' },
+      },
+    ]);
+    const [problem] = device.problems.list();
+    await device.problems.resolve(problem?.opId ?? '', { status: 'done', title: 'New' });
+    await fixture.finish(device.sync());
+    expect(await onServer()).toEqual({ a: { name: 'New', status: 'closed' } });
+  });
+
+  it('[VERSION-15] a merge function gets both sides in its version', async () => {
+    await fixture.tidemark.sources.update('Task', { conflicts: 'detect' });
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await push({ a: { name: 'Pump', status: 'todo' } });
+    const seen: unknown[] = [];
+    const merge = {
+      Task: (conflict: unknown) => {
+        seen.push(conflict);
+        return { title: 'merged' };
+      },
+    };
+    const device = await open(BUILT_FIRST, { merge });
+    fixture.platform.setOnline(false);
+    await device.source('Task').update('a', { title: 'mine' });
+    await push({ a: { name: 'theirs', status: 'closed' } });
+    fixture.platform.setOnline(true);
+    await fixture.finish(device.sync());
+    await fixture.platform.until(() => device.uploads.list().length === 0);
+    expect(seen).toEqual([
+      { id: 'a', mine: { title: 'mine' }, removed: [], theirs: { title: 'theirs', status: 'done' } },
+    ]);
+    expect(await onServer()).toEqual({ a: { name: 'merged', status: 'closed' } });
+  });
+});
+
+describe('an app that is updated', () => {
+  it('[VERSION-16] shows what is stored, and what waits to be sent, in its new version, before it has a network', async () => {
+    await push({ a: { title: 'Pump', status: 'open', street: 'Elm', town: 'Bern' } });
+    const store = lastingStore();
+    const before = await fixture.open({ versions: BUILT_FIRST, store });
+    await fixture.finish(before.sync());
+    fixture.platform.setOnline(false);
+    await before.source('Task').update('a', { town: 'Basel', status: 'done' });
+    await before.source('Task').create({ title: 'Valve' }, { id: 'b' });
+    await fixture.finish(before.close());
+    const after = await fixture.open({ versions: BUILT_SECOND, store, user: null });
+    expect(shown(after)).toEqual({
+      a: { name: 'Pump', status: 'closed', address: { street: 'Elm', city: 'Basel' } },
+      b: { name: 'Valve' },
+    });
+    await after.source('Task').update('b', { status: 'todo' });
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await hearOfSources(after);
+    expect(after.problems.list()).toEqual([]);
+    const expected = {
+      a: { name: 'Pump', status: 'closed', address: { street: 'Elm', city: 'Basel' } },
+      b: { name: 'Valve', status: 'todo' },
+    };
+    expect(await onServer()).toEqual(expected);
+    expect(shown(after)).toEqual(expected);
+  });
+
+  it('[VERSION-16] a change that waits is not joined with one of another version', async () => {
+    await push({ a: { title: 'Pump', status: 'open' } });
+    const store = lastingStore();
+    const before = await fixture.open({ versions: BUILT_FIRST, store });
+    await fixture.finish(before.sync());
+    fixture.platform.setOnline(false);
+    await before.source('Task').update('a', { title: 'one' });
+    await fixture.finish(before.close());
+    const after = await fixture.open({ versions: BUILT_SECOND, store, user: null });
+    await after.source('Task').update('a', { address: { city: 'Bern' } });
+    expect(after.uploads.list()).toHaveLength(2);
+    expect(shown(after)).toEqual({ a: { name: 'one', status: 'todo', address: { city: 'Bern' } } });
+  });
+
+  it('[VERSION-15] an app that says no version, and a source without a schema, see objects as they are', async () => {
+    await setSecond();
+    await push({ a: { name: 'Pump', status: 'todo' } });
+    const silent = await fixture.open();
+    await fixture.finish(silent.sync());
+    expect(shown(silent)).toEqual({ a: { name: 'Pump', status: 'todo' } });
+    const other = await open({ Product: { version: 3, steps: [] } });
+    expect(shown(other)).toEqual({ a: { name: 'Pump', status: 'todo' } });
+    await silent.source('Task').update('a', { status: 'closed' });
+    await fixture.finish(silent.sync());
+    expect(await onServer()).toEqual({ a: { name: 'Pump', status: 'closed' } });
+  });
+});
