@@ -1,5 +1,6 @@
+export type { SourceName, SourceType, SourceTypes, Untyped } from '@tidemark/protocol';
 export type { ActivityOptions } from './client/calls/activity.ts';
-export type { DocumentOwner, ObjectListOptions, SourceDocumentOwner, WriteOptions } from './client/calls/documents.ts';
+export type { DocumentOwner, ObjectListOf, ObjectListOptions, SourceDocumentOwner, WriteOptions } from './client/calls/documents.ts';
 export type { DownloadOptions, FileBytes, FileFilter, FileOptions } from './client/calls/files.ts';
 export type { InspectOptions } from './client/calls/jobs.ts';
 export type { SessionCredentials } from './client/calls/session.ts';
@@ -26,6 +27,7 @@ export {
   type CreateCall,
   type DeleteCall,
   type FileLink,
+  type HandlersBySource,
   type QueryCall,
   type SearchCall,
   type SourceHandlers,
@@ -36,7 +38,7 @@ export {
 } from './handler/source-handlers.ts';
 export { Conflict, Rejected } from './handler/verdicts.ts';
 export type { Platform } from './platform.ts';
-export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven } from './push/objects.ts';
+export type { Attributes, IdsGiven, ObjectEntry, Objects, ObjectsGiven, PushedAttributes } from './push/objects.ts';
 export type { MoveOptions, PushObjectsOptions, PushOperation, PushOptions, PushReport } from './push/push-calls.ts';
 export type { ByteSource } from './push/read-objects.ts';
 export { idsFromJson, objectsFromJson, objectsFromNdjson } from './push/read-objects.ts';

@@ -1,15 +1,15 @@
 import { type Device, type DeviceOptions, openDevice, type Platform } from '@tidemark/client';
 import { type Passwords, Tidemark } from '@tidemark/core';
-import { DEFAULT_LIMITS, type JsonValue } from '@tidemark/protocol';
-import { adaptersOf, type TestBackend } from './kit-backend.ts';
+import { type AttributesOfSource, DEFAULT_LIMITS, type SourceName, type SourceTypes, type Untyped } from '@tidemark/protocol';
+import { type Attributes, adaptersOf, type TestBackend } from './kit-backend.ts';
 import { openMemoryStore } from './memory-store/open-memory-store.ts';
 import { TestNetwork } from './network/switchable-network.ts';
 import { seededRandom } from './random/seeded-random.ts';
 import { InProcessSync, type SyncExchange } from './sync/in-process-sync.ts';
 
 /** A source, with the names that its attributes have on the server. */
-export interface TestSource {
-  readonly name: string;
+export interface TestSource<N extends string = string, A = Attributes> {
+  readonly name: N;
   /** `user`: every user has objects of their own; `group`: groups have them; `app`: all share them. Default: `user`. */
   readonly partition_type?: 'user' | 'group' | 'app';
   /** `detect`: changes of the same attribute are conflicts. Default: the last one wins. */
@@ -19,13 +19,23 @@ export interface TestSource {
   /** Attributes that refer to objects of another source. */
   readonly references?: Readonly<Record<string, string>>;
   /** Decides about changes of devices, and gives data. Absent: the server accepts every change. */
-  readonly backend?: TestBackend;
+  readonly backend?: TestBackend<A>;
   /** How often `query` of the backend is asked, in seconds; 0: at every sync, -1: never. Default: 0 if it has a `query`. */
   readonly poll_interval?: number;
 }
 
-export interface TestServerOptions {
-  readonly sources: readonly TestSource[];
+/** One of the sources, with the type of its attributes. */
+type TestSourceOf<S extends SourceTypes> = string extends keyof S
+  ? TestSource
+  : { readonly [N in SourceName<S>]: TestSource<N, AttributesOfSource<S, N>> }[SourceName<S>];
+
+/** Objects of a source by their ids; any objects where the sources have no types. */
+type PushedObjects<S extends SourceTypes, N extends keyof S> = Readonly<
+  Record<string, string extends keyof S ? object : Partial<AttributesOfSource<S, N>>>
+>;
+
+export interface TestServerOptions<S extends SourceTypes = Untyped> {
+  readonly sources: readonly TestSourceOf<S>[];
   /** Logins; the password of each is `password`. */
   readonly users: readonly string[];
   /** The members of each group. */
@@ -36,7 +46,8 @@ export interface TestServerOptions {
   readonly seed?: number;
 }
 
-export interface TestDeviceOptions extends Partial<Omit<DeviceOptions, 'url' | 'platform'>> {
+export interface TestDeviceOptions<S extends SourceTypes = Untyped>
+  extends Partial<Omit<DeviceOptions<S>, 'url' | 'platform'>> {
   /** Signs in as this user; without one, nobody is signed in. */
   readonly user?: string;
 }
@@ -48,7 +59,7 @@ interface Owner {
 }
 
 /** A Tidemark server in this process, with a network that the test controls. */
-export interface TestServer {
+export interface TestServer<S extends SourceTypes = Untyped> {
   /** For `openDevice` of the app, with `platform`. */
   readonly url: string;
   readonly platform: Platform;
@@ -57,13 +68,16 @@ export interface TestServer {
   /** Every request that reached the server, in order. */
   readonly requests: readonly SyncExchange[];
   /** Opens a device, which `close` closes. */
-  openDevice(options?: TestDeviceOptions): Promise<Device>;
+  openDevice(options?: TestDeviceOptions<S>): Promise<Device<S>>;
   /** Writes objects as a backend does; attributes that are not named stay. */
-  push(source: string, objects: Readonly<Record<string, object>>, owner?: Owner): Promise<void>;
+  push<N extends SourceName<S>>(source: N, objects: PushedObjects<S, N>, owner?: Owner): Promise<void>;
   /** Deletes objects as a backend does. */
-  remove(source: string, ids: readonly string[], owner?: Owner): Promise<void>;
+  remove(source: SourceName<S>, ids: readonly string[], owner?: Owner): Promise<void>;
   /** Returns what the server holds. */
-  objects(source: string, owner?: Owner): Promise<Readonly<Record<string, Readonly<Record<string, JsonValue>>>>>;
+  objects<N extends SourceName<S>>(
+    source: N,
+    owner?: Owner,
+  ): Promise<Readonly<Record<string, AttributesOfSource<S, N>>>>;
   /** The files that devices have sent, by SHA-256. */
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Makes the user a member of these groups and no others; devices that are online notice at once. */
@@ -78,8 +92,12 @@ const URL_OF_TESTS = 'http://tidemark.test';
 const PASSWORD = 'password';
 const SPEED = 100;
 
-/** Starts a server. It takes a few milliseconds and needs no port. */
-export async function openTestServer(options: TestServerOptions): Promise<TestServer> {
+/** Starts a server. It takes a few milliseconds and needs no port. `S` are the types of its sources, if the app has them. */
+export async function openTestServer<S extends SourceTypes = Untyped>(
+  given: TestServerOptions<NoInfer<S>>,
+): Promise<TestServer<S>> {
+  // Types of sources are for those who write tests.
+  const options = given as TestServerOptions;
   const { speed = SPEED, seed = 1 } = options;
   const random = seededRandom(seed);
   const clock = fastClock(speed);
@@ -114,7 +132,7 @@ export async function openTestServer(options: TestServerOptions): Promise<TestSe
     requests: sync.log,
     files: sync.files.stored,
     async openDevice({ user, ...rest } = {}) {
-      const device = await openDevice({ ...rest, url: URL_OF_TESTS, platform });
+      const device = await openDevice<S>({ ...rest, url: URL_OF_TESTS, platform });
       devices.add(device);
       if (user !== undefined) await device.signIn({ login: user, password: PASSWORD });
       return device;

@@ -2,9 +2,12 @@ import { type Adapter, AdapterRefusal, type Adapters } from '@tidemark/core';
 import type { JsonValue } from '@tidemark/protocol';
 
 /** Attributes of one object, by name. */
-type Attributes = Readonly<Record<string, JsonValue>>;
+export type Attributes = Readonly<Record<string, JsonValue>>;
 
 type Answer<T> = T | Promise<T>;
+
+/** Some of the attributes. */
+type Some<A> = string extends keyof A ? A : Partial<A>;
 
 /** A change of a device, with the names that calls to a backend have. */
 export interface TestBackendCall {
@@ -21,17 +24,17 @@ export interface TestBackendCall {
  * `Conflict` refuses a change for good; after any other error the device sends it again. Without a function, every change is
  * accepted.
  */
-export interface TestBackend {
+export interface TestBackend<A = Attributes> {
   /** Returns all objects of the user, the group, or all. Absent: the objects are those that were pushed. */
   query?(call: {
     readonly source: string;
     readonly user_id: string | null;
     readonly group?: string;
-  }): Answer<Readonly<Record<string, Attributes>>>;
+  }): Answer<Readonly<Record<string, A>>>;
   /** Returns the id that the backend gives the object; the device then uses that one. */
-  create?(call: TestBackendCall & { readonly attributes: Attributes }): Answer<{ readonly id: string | number }>;
+  create?(call: TestBackendCall & { readonly attributes: A }): Answer<{ readonly id: string | number }>;
   update?(
-    call: TestBackendCall & { readonly attributes: Attributes; readonly removed: readonly string[] },
+    call: TestBackendCall & { readonly attributes: Some<A>; readonly removed: readonly string[] },
   ): Answer<unknown>;
   delete?(call: TestBackendCall): Answer<unknown>;
 }

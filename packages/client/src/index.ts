@@ -1,4 +1,18 @@
-export type { FileReference, FileValue, JsonValue, PartialError, SyncSource, UploadOp } from '@tidemark/protocol';
+export type {
+  AttributesOfSource,
+  FileReference,
+  FileValue,
+  JsonValue,
+  PartialError,
+  SourceName,
+  SourceType,
+  SourceTypes,
+  Step,
+  SyncSource,
+  Untyped,
+  UntypedName,
+  UploadOp,
+} from '@tidemark/protocol';
 export { ClientError, type ClientErrorCode } from './client-error.ts';
 export type { LoggedCall } from './debug/call-log.ts';
 export type {
@@ -17,7 +31,7 @@ export { type PendingUpload, type UploadProblem, UploadProblems, UploadQueue } f
 export type { About } from './engine/describe-device.ts';
 export type { DeviceEvents } from './engine/device-listeners.ts';
 export type { FileOptions, Prefetch } from './engine/file-work.ts';
-export type { Conflict, MergeFunction } from './engine/resolve-problem.ts';
+export type { Conflict, MergeFunction, MergeFunctions } from './engine/resolve-problem.ts';
 export type { SessionEnd, SessionEndReason } from './engine/session-end.ts';
 export type { Credentials, GetToken } from './engine/sessions.ts';
 export type { DeviceStatus } from './engine/status.ts';
@@ -46,7 +60,16 @@ export type { NetworkHints, Platform, RequestLock, Sha256Hash, TabChannel, TabFe
 export type { FollowOptions } from './pull/followed-groups.ts';
 export type { Pages } from './queries/pages.ts';
 export type { Query } from './queries/query.ts';
-export type { Include, OrderBy, PagesOptions, QueriedObject, QueryOptions, Where } from './queries/query-options.ts';
+export type {
+  Include,
+  OrderBy,
+  PagesOptions,
+  QueriedObject,
+  QueryOptions,
+  Relatives,
+  RelativesOf,
+  Where,
+} from './queries/query-options.ts';
 export type { Draft } from './replica/draft.ts';
 export type { StandardSchema } from './schemas/standard-schema.ts';
 export type { Attributes } from './state/rows.ts';

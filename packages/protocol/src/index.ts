@@ -94,6 +94,14 @@ export type {
   ValueType,
 } from './source-schema/source-schema.ts';
 export { VALUE_FORMATS, VALUE_TYPES } from './source-schema/source-schema.ts';
+export type {
+  AttributesOfSource,
+  SourceName,
+  SourceType,
+  SourceTypes,
+  Untyped,
+  UntypedName,
+} from './source-schema/source-types.ts';
 export { namesOf, type Otherwise, type Step } from './source-schema/step.ts';
 export { type StepsProblem, stepsProblem } from './source-schema/steps-problem.ts';
 export {

@@ -1,4 +1,5 @@
 export { TidemarkProvider, type TidemarkProviderProps, useDevice } from './provider.ts';
+export type { Register, RegisteredDevice } from './register.ts';
 export {
   type ShownPages,
   useCount,

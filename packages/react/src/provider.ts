@@ -1,13 +1,13 @@
-import type { Device } from '@tidemark/client';
 import { createContext, createElement, type ReactElement, type ReactNode, useContext } from 'react';
 import { readPromise } from './read-promise.ts';
+import type { RegisteredDevice } from './register.ts';
 
 export interface TidemarkProviderProps {
   /**
    * The device, or the promise of `openDevice`: then components that use it suspend until it is open. Null while a server
    * renders: then there is no data. Make it once, outside of components.
    */
-  readonly device: Device | Promise<Device> | null;
+  readonly device: RegisteredDevice | Promise<RegisteredDevice> | null;
   readonly children?: ReactNode;
 }
 
@@ -19,14 +19,14 @@ export function TidemarkProvider({ device, children }: TidemarkProviderProps): R
 }
 
 /** Returns the device; null while a server renders. */
-export function useMaybeDevice(): Device | null {
+export function useMaybeDevice(): RegisteredDevice | null {
   const device = useContext(DeviceContext);
   if (device === undefined) throw new Error('this component is not inside a <TidemarkProvider>');
   return device instanceof Promise ? readPromise(device) : device;
 }
 
 /** Returns the device of the nearest `TidemarkProvider`. */
-export function useDevice(): Device {
+export function useDevice(): RegisteredDevice {
   const device = useMaybeDevice();
   if (device === null) throw new Error('the <TidemarkProvider> has no device: use it in effects and events only');
   return device;

@@ -9,6 +9,7 @@ import type {
   QueriedObject,
   Query,
   QueryOptions,
+  Relatives,
   Source,
   SyncedObject,
   UploadProblem,
@@ -16,9 +17,17 @@ import type {
 import { useMemo, useSyncExternalStore } from 'react';
 import { useDevice, useMaybeDevice } from './provider.ts';
 import { readPromise } from './read-promise.ts';
+import type {
+  AnyName,
+  RegisteredAttributes,
+  RegisteredDevice,
+  RegisteredName,
+  RegisteredRelatives,
+  RegisteredSource,
+} from './register.ts';
 
 /** A source by its name, or the `Source` itself, which brings its type. */
-type SourceRef<A extends object> = string | Source<A>;
+type SourceRef<A extends object> = AnyName | Source<A>;
 
 const NONE: readonly never[] = Object.freeze([]);
 const noListener = () => () => undefined;
@@ -54,7 +63,7 @@ export function useObservable<T>(observable: Observable<T> | null, initial: T): 
   );
 }
 
-function sourceOf<A extends object>(device: Device, source: SourceRef<A>): Source<A> {
+function sourceOf<A extends object>(device: RegisteredDevice, source: SourceRef<A>): Source<A> {
   return typeof source === 'string' ? device.source<A>(source) : source;
 }
 
@@ -74,9 +83,22 @@ type ToOne = Readonly<Record<string, string | { readonly source: string; readonl
 type ToMany = Readonly<Record<string, { readonly source: string; readonly by: string }>>;
 
 /**
- * Returns the result of a query, and renders again when it changes. Given a `Source`, or no type, it knows the type of every
- * relation. With the type of the objects alone, TypeScript does not infer the relations: they are objects without a type.
+ * Returns the result of a query, and renders again when it changes. Given a `Source`, or the name of a registered one, or no type, it
+ * knows the type of every relation. With the type of the objects alone, TypeScript does not infer the relations: they are objects
+ * without a type.
  */
+export function useQuery<N extends RegisteredName, const I extends Include<RegisteredRelatives<N>>>(
+  source: N,
+  options: Including<RegisteredAttributes<N>, I>,
+): readonly QueriedObject<RegisteredAttributes<N>, I, RegisteredRelatives<N>>[];
+export function useQuery<N extends RegisteredName>(
+  source: N,
+  options?: QueryOptions<RegisteredAttributes<N>, never>,
+): readonly SyncedObject<RegisteredAttributes<N>>[];
+export function useQuery<A extends object, R extends Relatives, const I extends Include<R>>(
+  source: Source<A, R>,
+  options: Including<A, I>,
+): readonly QueriedObject<A, I, R>[];
 export function useQuery<A extends object = Attributes, const I extends Include = never>(
   source: SourceRef<A>,
   options: Including<A, I>,
@@ -126,7 +148,15 @@ export const useSuspenseQuery: typeof useQuery = <A extends object>(
 };
 
 /** Returns how many objects match, whatever `limit` and `offset` leave out. */
+export function useCount<N extends RegisteredName>(
+  source: N,
+  options?: QueryOptions<RegisteredAttributes<N>, Record<never, never>>,
+): number;
 export function useCount<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, Record<never, never>>,
+): number;
+export function useCount<A extends object>(
   source: SourceRef<A>,
   options?: QueryOptions<A, Record<never, never>>,
 ): number {
@@ -134,7 +164,15 @@ export function useCount<A extends object = Attributes>(
 }
 
 /** True until the first result of a query is there, which takes a moment for sources on the disk. */
+export function useIsLoading<N extends RegisteredName>(
+  source: N,
+  options?: QueryOptions<RegisteredAttributes<N>, Include>,
+): boolean;
 export function useIsLoading<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options?: QueryOptions<A, Include>,
+): boolean;
+export function useIsLoading<A extends object>(
   source: SourceRef<A>,
   options?: QueryOptions<A, Include>,
 ): boolean {
@@ -158,7 +196,15 @@ export interface ShownPages<T> {
 }
 
 /** Returns a long list that grows page by page, and renders again when what it shows changes. Other options begin anew. */
+export function usePages<N extends RegisteredName>(
+  source: N,
+  options: PagesOptions<RegisteredAttributes<N>, never>,
+): ShownPages<SyncedObject<RegisteredAttributes<N>>>;
 export function usePages<A extends object = Attributes>(
+  source: SourceRef<A>,
+  options: PagesOptions<A, never>,
+): ShownPages<SyncedObject<A>>;
+export function usePages<A extends object>(
   source: SourceRef<A>,
   options: PagesOptions<A, never>,
 ): ShownPages<SyncedObject<A>> {
@@ -175,7 +221,15 @@ export function usePages<A extends object = Attributes>(
 }
 
 /** Returns an object, and renders again when it changes; undefined: there is none, or it is being read from the disk. */
+export function useObject<N extends RegisteredName>(
+  source: N,
+  id: string,
+): SyncedObject<RegisteredAttributes<N>> | undefined;
 export function useObject<A extends object = Attributes>(
+  source: SourceRef<A>,
+  id: string,
+): SyncedObject<A> | undefined;
+export function useObject<A extends object>(
   source: SourceRef<A>,
   id: string,
 ): SyncedObject<A> | undefined {
@@ -197,7 +251,9 @@ function followed<A extends object>(source: Source<A>, id: string, listener: () 
 }
 
 /** Returns a source, to write to it. */
-export function useSource<A extends object = Attributes>(name: string): Source<A> {
+export function useSource<N extends RegisteredName>(name: N): RegisteredSource<N>;
+export function useSource<A extends object = Attributes>(name: AnyName): Source<A>;
+export function useSource<A extends object>(name: AnyName): Source<A> {
   return useDevice().source<A>(name);
 }
 

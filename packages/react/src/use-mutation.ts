@@ -1,6 +1,6 @@
-import type { Device } from '@tidemark/client';
 import { useCallback, useInsertionEffect, useReducer, useRef } from 'react';
 import { useMaybeDevice } from './provider.ts';
+import type { RegisteredDevice } from './register.ts';
 
 interface MutationState<T> {
   readonly running: number;
@@ -25,7 +25,7 @@ export interface Mutation<V, T> {
 
 /** Changes data and tells how it went. `change` may be another function in every render; the latest is called. */
 export function useMutation<V = void, T = unknown>(
-  change: (device: Device, variables: V) => Promise<T>,
+  change: (device: RegisteredDevice, variables: V) => Promise<T>,
 ): Mutation<V, T> {
   const device = useMaybeDevice();
   const latest = useRef(change);

@@ -1,3 +1,4 @@
+import type { SourceTypes, Untyped } from '@tidemark/protocol';
 import { PushCalls } from '../push/push-calls.ts';
 import { type CallOptions, type ClientOptions, Transport } from '../transport/transport.ts';
 import { ActivityCalls } from './calls/activity.ts';
@@ -14,8 +15,8 @@ import { AuditCalls, SystemCalls } from './calls/system.ts';
 import { TokenCalls } from './calls/tokens.ts';
 import { ClientCalls, UserCalls } from './calls/users.ts';
 
-/** All calls of administrators and backends, grouped like the API. */
-export class TidemarkClient {
+/** All calls of administrators and backends, grouped like the API. `S` are the types of the sources, if the backend has them. */
+export class TidemarkClient<S extends SourceTypes = Untyped> {
   readonly system: SystemCalls;
   readonly backups: BackupCalls;
   readonly connectors: ConnectorCalls;
@@ -23,9 +24,9 @@ export class TidemarkClient {
   readonly groups: GroupCalls;
   readonly sources: SourceCalls;
   readonly clients: ClientCalls;
-  readonly documents: DocumentCalls;
+  readonly documents: DocumentCalls<S>;
   readonly files: FileCalls;
-  readonly push: PushCalls;
+  readonly push: PushCalls<S>;
   readonly tokens: TokenCalls;
   readonly audit: AuditCalls;
   readonly activity: ActivityCalls;
@@ -54,12 +55,12 @@ export class TidemarkClient {
   }
 
   /** Returns a client with a token of the administrator. Services should use a named token instead. */
-  static async logIn(
+  static async logIn<S extends SourceTypes = Untyped>(
     options: Omit<ClientOptions, 'token'> & { readonly login: string; readonly password: string },
     call?: CallOptions,
-  ): Promise<TidemarkClient> {
+  ): Promise<TidemarkClient<S>> {
     const { login, password, ...rest } = options;
     const { token } = await new TidemarkClient(rest).system.logIn({ login, password }, call);
-    return new TidemarkClient({ ...rest, token });
+    return new TidemarkClient<S>({ ...rest, token });
   }
 }

@@ -1,3 +1,4 @@
+import type { SourceTypes, Untyped } from '@tidemark/protocol';
 import { systemPlatform } from '../platform.ts';
 import { idText, ObjectFlaw } from '../push/objects.ts';
 import {
@@ -14,6 +15,7 @@ import { SignatureAlarm, SignatureError, signatureDetail } from './signature-ala
 import {
   type Authenticate,
   type CallContext,
+  type HandlersBySource,
   type SourceHandlers,
   UNCHANGED,
   type UploadCall,
@@ -21,7 +23,7 @@ import {
 import { Conflict, Rejected } from './verdicts.ts';
 import { readSignedHeaders, SignatureKeys, type SignatureProblem, type SignedHeaders } from './verify-signature.ts';
 
-export interface HandlerOptions {
+export interface HandlerOptions<S extends SourceTypes = Untyped> {
   /**
    * The `TIDEMARK_BACKEND_SECRET` of the server; several while it is being changed. An undefined one, such as a missing
    * environment variable, is an error when the handler is created.
@@ -30,7 +32,7 @@ export interface HandlerOptions {
   /** Absent: devices cannot log in through this backend. */
   readonly authenticate?: Authenticate;
   /** The handlers of each source, by name. */
-  readonly sources: Readonly<Record<string, SourceHandlers>>;
+  readonly sources: HandlersBySource<S>;
   /** The largest difference between the clocks of server and backend, and the time a message stays valid. */
   readonly toleranceS?: number;
   readonly bodyBytesMax?: number;
@@ -52,10 +54,11 @@ const BODY_BYTES_MAX = 12_000_000;
 
 /**
  * Returns a function that handles the calls of Tidemark to a backend: `POST {adapter_url}/<call>`, where `<call>` is the
- * last part of the path. The signature of every call is verified before the call is read.
+ * last part of the path. The signature of every call is verified before the call is read. `S` are the types of the sources, if the
+ * backend has them; attributes that come from devices are not checked against them.
  */
-export function createHandler(options: HandlerOptions): Handler {
-  const calls = new CallHandler(options);
+export function createHandler<S extends SourceTypes = Untyped>(options: HandlerOptions<NoInfer<S>>): Handler {
+  const calls = new CallHandler(options as HandlerOptions);
   return (request) => calls.answer(request);
 }
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import type { AttributesOfSource, JsonValue, SourceName, SourceTypes, Untyped } from '@tidemark/protocol';
 import type { Attributes, ObjectsGiven } from '../push/objects.ts';
 
 /** Field names are those of the protocol, as in the documentation. */
@@ -99,6 +99,11 @@ export interface SourceHandlers<A = Attributes> {
   delete?(call: DeleteCall<A>, context: CallContext): Answer<void> | Answer<ChangeDone>;
   search?(call: SearchCall, context: CallContext): Answer<ObjectsGiven<A>>;
 }
+
+/** The handlers of sources, by name. */
+export type HandlersBySource<S extends SourceTypes = Untyped> = string extends keyof S
+  ? Readonly<Record<string, SourceHandlers>>
+  : { readonly [N in SourceName<S>]?: SourceHandlers<AttributesOfSource<S, N>> };
 
 /**
  * Null: login or password is wrong. Without `user_id`, the login is the id of the user. `groups` replaces the groups of the

@@ -1,22 +1,27 @@
-import type { JsonValue } from '@tidemark/protocol';
+import type { AttributesOfSource, JsonValue, SourceTypes } from '@tidemark/protocol';
 
 /** Attribute → value. */
 export type Attributes = { readonly [attribute: string]: JsonValue };
 
+/** What a push may give of an object: any attributes, or some of those that the source has by its type. */
+export type PushedAttributes<S extends SourceTypes, N extends keyof S> = string extends keyof S
+  ? Attributes
+  : Partial<AttributesOfSource<S, N>>;
+
 /** Object id → attributes: the hash of hashes of the API. */
-export type Objects = { readonly [id: string]: Attributes };
+export type Objects<A = Attributes> = { readonly [id: string]: A };
 
 /** One object. A whole number as id is converted to text, because many databases have numeric ids. */
 export type ObjectEntry<A = Attributes> = readonly [id: string | number, attributes: A];
 
 /** Objects in any form: as one object, or as an iterable of entries. */
 export type ObjectsGiven<A = Attributes> =
-  | { readonly [id: string]: A }
+  | Objects<A>
   | Iterable<ObjectEntry<A>>
   | AsyncIterable<ObjectEntry<A>>;
 
 /** Objects that are there already. */
-export type ObjectsNow = Exclude<ObjectsGiven, AsyncIterable<ObjectEntry>>;
+export type ObjectsNow<A = Attributes> = Exclude<ObjectsGiven<A>, AsyncIterable<ObjectEntry<A>>>;
 
 export type IdsGiven = Iterable<string | number> | AsyncIterable<string | number>;
 

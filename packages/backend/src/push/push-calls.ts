@@ -1,9 +1,10 @@
-import { DEFAULT_LIMITS, type MoveReport, type PartitionsReport, type WriteReport } from '@tidemark/protocol';
+import { type AttributesOfSource, DEFAULT_LIMITS, type MoveReport, type PartitionsReport, type SourceName, type SourceTypes, type Untyped, type WriteReport } from '@tidemark/protocol';
 import { path } from '../transport/path.ts';
 import { type PushProgress, TidemarkError } from '../transport/tidemark-error.ts';
 import type { CallOptions, Transport } from '../transport/transport.ts';
 import { type BodyForm, chunksOf, type Piece } from './chunks.ts';
 import {
+  type Attributes,
   entriesOf,
   type IdsGiven,
   idText,
@@ -12,6 +13,7 @@ import {
   type Objects,
   type ObjectsGiven,
   type ObjectsNow,
+  type PushedAttributes,
 } from './objects.ts';
 
 export interface PushOptions extends CallOptions {
@@ -37,10 +39,10 @@ export interface PushObjectsOptions extends PushOptions {
 }
 
 /** What is pushed to one user or group. */
-export interface PartitionChanges {
+export interface PartitionChanges<A = Attributes> {
   readonly user?: string;
   readonly group?: string;
-  readonly objects: ObjectsNow;
+  readonly objects: ObjectsNow<A>;
   /** Ids of objects to delete, in the same commit. None of them is pushed as well. */
   readonly deletes?: readonly string[];
 }
@@ -77,7 +79,7 @@ const STATES = [{ name: 'delete_data', brackets: '{}' }, ...DATA] as const;
  * calls leaves the same when it is made twice, so lost answers are made up for by repetition, and a push that failed
  * half-way can simply be made again.
  */
-export class PushCalls {
+export class PushCalls<S extends SourceTypes = Untyped> {
   readonly #api: Transport;
 
   constructor(api: Transport) {
@@ -85,7 +87,11 @@ export class PushCalls {
   }
 
   /** Adds objects, or updates the attributes given of those that exist, and deletes those of `deletes`. */
-  objects(source: string, objects: ObjectsGiven, options: PushObjectsOptions = {}): Promise<PushReport> {
+  objects<N extends SourceName<S>>(
+    source: N,
+    objects: ObjectsGiven<PushedAttributes<S, N>>,
+    options: PushObjectsOptions = {},
+  ): Promise<PushReport> {
     const { deletes, whole } = options;
     const push: Push = {
       operation: 'push_objects',
@@ -98,19 +104,26 @@ export class PushCalls {
   }
 
   /** Deletes objects; those that do not exist are no error. */
-  deletes(source: string, ids: IdsGiven, options: PushOptions = {}): Promise<PushReport> {
+  deletes(source: SourceName<S>, ids: IdsGiven, options: PushOptions = {}): Promise<PushReport> {
     return this.#push(source, { operation: 'push_deletes', pieces: idPieces(ids), sections: IDS }, options);
   }
 
   /** Replaces objects wholesale, without a look at what was there. */
-  fastInsert(source: string, objects: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
+  fastInsert<N extends SourceName<S>>(
+    source: N,
+    objects: ObjectsGiven<AttributesOfSource<S, N>>,
+    options: PushOptions = {},
+  ): Promise<PushReport> {
     return this.#push(source, { operation: 'fast_insert', pieces: memberPieces(objects), sections: OBJECTS }, options);
   }
 
   /** Removes the attributes of `previous` that still have the value given, then sets those of `next`. */
-  fastUpdate(
-    source: string,
-    states: { readonly previous: Objects; readonly next: Objects },
+  fastUpdate<N extends SourceName<S>>(
+    source: N,
+    states: {
+      readonly previous: Objects<PushedAttributes<S, N>>;
+      readonly next: Objects<PushedAttributes<S, N>>;
+    },
     options: PushOptions = {},
   ): Promise<PushReport> {
     const pieces = statePieces(states.previous, states.next);
@@ -118,7 +131,11 @@ export class PushCalls {
   }
 
   /** Removes the attributes given that still have the value given; an object without attributes is gone. */
-  fastDelete(source: string, data: ObjectsGiven, options: PushOptions = {}): Promise<PushReport> {
+  fastDelete<N extends SourceName<S>>(
+    source: N,
+    data: ObjectsGiven<PushedAttributes<S, N>>,
+    options: PushOptions = {},
+  ): Promise<PushReport> {
     return this.#push(source, { operation: 'fast_delete', pieces: memberPieces(data), sections: DATA }, options);
   }
 
@@ -126,9 +143,9 @@ export class PushCalls {
    * Pushes to several users or groups in one call. Each is written in one commit of its own; one that is refused says so in the
    * report, and refuses no other. More than one call can hold is refused by the server.
    */
-  async partitions(
-    source: string,
-    partitions: readonly PartitionChanges[],
+  async partitions<N extends SourceName<S>>(
+    source: N,
+    partitions: readonly PartitionChanges<PushedAttributes<S, N>>[],
     { whole, ...options }: PushPartitionsOptions = {},
   ): Promise<PartitionsReport> {
     const texts = partitions.map(partitionText);
@@ -139,12 +156,12 @@ export class PushCalls {
   }
 
   /** Moves objects from one group to another. A device in both has them all the time. */
-  move(source: string, ids: readonly string[], { from, to, ...options }: MoveOptions): Promise<MoveReport> {
+  move(source: SourceName<S>, ids: readonly string[], { from, to, ...options }: MoveOptions): Promise<MoveReport> {
     return this.#api.post(path`/app/v1/${source}/move`, { from, to, objects: ids }, 'harmless', options);
   }
 
   /** Sends a body that is JSON text already, unchanged and in one call. */
-  text(source: string, operation: PushOperation, body: string, options?: CallOptions): Promise<WriteReport> {
+  text(source: SourceName<S>, operation: PushOperation, body: string, options?: CallOptions): Promise<WriteReport> {
     const where = `${path`/app/v1/${source}`}/${operation}`;
     return this.#api.call({ method: 'POST', path: where, body, repetition: 'harmless' }, options);
   }
@@ -235,7 +252,7 @@ async function* piecesLater<Given>(
   yield* rest;
 }
 
-function partitionText({ user, group, objects, deletes = [] }: PartitionChanges): string {
+function partitionText({ user, group, objects, deletes = [] }: PartitionChanges<unknown>): string {
   const whose = { ...(user === undefined ? {} : { user_id: user }), ...(group === undefined ? {} : { group }) };
   const members: string[] = [];
   for (const entry of Symbol.iterator in objects ? objects : Object.entries(objects)) {
@@ -246,11 +263,11 @@ function partitionText({ user, group, objects, deletes = [] }: PartitionChanges)
   return `{${named.join('')}"objects":{${members.join(',')}}${rest}}`;
 }
 
-function memberPieces(objects: ObjectsGiven): Pieces {
+function memberPieces(objects: ObjectsGiven<unknown>): Pieces {
   return piecesOf(entriesOf(objects), memberPiece);
 }
 
-function memberPiece([given, attributes]: ObjectEntry): Piece {
+function memberPiece([given, attributes]: ObjectEntry<unknown>): Piece {
   const id = admittedId(given);
   return { id, texts: [admittedText(id, attributes)] };
 }
@@ -263,10 +280,10 @@ function idPieces(ids: IdsGiven): Pieces {
 }
 
 /** In several calls a delete would undo the push of the same object, so an id in both is refused. */
-function bothPieces(objects: ObjectsGiven, deletes: readonly (string | number)[]): Pieces {
+function bothPieces(objects: ObjectsGiven<unknown>, deletes: readonly (string | number)[]): Pieces {
   const ids = new Set(deletes.map(admittedId));
   const rest = [...ids].map((id) => ({ id, texts: [null, JSON.stringify(id)] }));
-  const bothPiece = (entry: ObjectEntry) => {
+  const bothPiece = (entry: ObjectEntry<unknown>) => {
     const { id, texts } = memberPiece(entry);
     if (ids.has(id)) throw new TidemarkError('invalid_argument', `deletes: ${JSON.stringify(id)} is pushed too`);
     return { id, texts: [...texts, null] };
@@ -275,7 +292,7 @@ function bothPieces(objects: ObjectsGiven, deletes: readonly (string | number)[]
 }
 
 /** The previous and the next state of an object never part. */
-function* statePieces(previous: Objects, next: Objects): Generator<Piece, void> {
+function* statePieces(previous: Objects<unknown>, next: Objects<unknown>): Generator<Piece, void> {
   const [before, after] = [new Map(Object.entries(previous)), new Map(Object.entries(next))];
   for (const id of new Set([...before.keys(), ...after.keys()])) {
     const states = [before.get(id), after.get(id)];

@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import type { AttributesOfSource, JsonValue, SourceName, SourceTypes, Untyped, UntypedName } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { CallLog } from '../debug/call-log.ts';
 import type { DebugOptions, DebugReport } from '../debug/debug-report.ts';
@@ -8,6 +8,7 @@ import type { DeviceEvents } from '../engine/device-listeners.ts';
 import type { Credentials } from '../engine/sessions.ts';
 import type { DeviceStatus } from '../engine/status.ts';
 import { CLOSE_MS_MAX } from '../limits.ts';
+import type { RelativesOf } from '../queries/query-options.ts';
 import type { DeviceQueries } from '../queries/source-queries.ts';
 import { Draft } from '../replica/draft.ts';
 import type { OutputOf, StandardSchema } from '../schemas/standard-schema.ts';
@@ -35,7 +36,7 @@ export interface SourceOptions<S extends StandardSchema = StandardSchema> {
 }
 
 /** Synchronised objects: the app reads, changes and observes them with or without a network. */
-export class Device {
+export class Device<S extends SourceTypes = Untyped> {
   readonly status: Observable<DeviceStatus>;
   readonly uploads: UploadQueue;
   readonly problems: UploadProblems;
@@ -65,11 +66,15 @@ export class Device {
    * Returns the same object for the same name. A source that the server does not know is empty. What the options declare
    * holds from then on.
    */
-  source<S extends StandardSchema>(
-    name: string,
-    options: SourceOptions<S> & { readonly schema: S },
-  ): Source<OutputOf<S> & object>;
-  source<A extends object = Attributes>(name: string, options?: SourceOptions): Source<A>;
+  source<T extends StandardSchema>(
+    name: UntypedName<S>,
+    options: SourceOptions<T> & { readonly schema: T },
+  ): Source<OutputOf<T> & object>;
+  source<A extends object = Attributes>(name: UntypedName<S>, options?: SourceOptions): Source<A>;
+  source<N extends SourceName<S>>(
+    name: N,
+    options?: SourceOptions,
+  ): Source<AttributesOfSource<S, N>, RelativesOf<S, N>>;
   source<A extends object>(name: string, options: SourceOptions = {}): Source<A> {
     if (options.keep !== undefined) this.#keep(name, options.keep);
     for (const path of options.indexes ?? []) this.#queries.addIndex(name, path);
@@ -100,7 +105,7 @@ export class Device {
    * are taken back and the promise rejects. `change` must not be asynchronous. It is called again if it needs an object that
    * is not loaded yet (`status.isLoading`, or a source on the disk); nothing of the first call counts then.
    */
-  async write<T>(change: (draft: Draft) => T): Promise<T> {
+  async write<T>(change: (draft: Draft<S>) => T): Promise<T> {
     const { replica, writes } = this.#host;
     let { draft, result, error } = this.#draft(change);
     if (draft.isUncertain) {
@@ -119,8 +124,8 @@ export class Device {
   }
 
   /** Returns what the change did; `error` if it was refused. */
-  #draft<T>(change: (draft: Draft) => T): { draft: Draft; result?: T; error?: { readonly cause: unknown } } {
-    const draft = new Draft(this.#host, this.#schemas);
+  #draft<T>(change: (draft: Draft<S>) => T): { draft: Draft<S>; result?: T; error?: { readonly cause: unknown } } {
+    const draft = new Draft<S>(this.#host, this.#schemas);
     try {
       return { draft, result: change(draft) };
     } catch (cause) {
@@ -180,11 +185,15 @@ export class Device {
   }
 
   /** Searches in the source's backend; the result is not stored. */
-  async search(source: string, params: JsonValue): Promise<ReadonlyMap<string, Attributes>> {
+  async search<N extends SourceName<S>>(
+    source: N,
+    params: JsonValue,
+  ): Promise<ReadonlyMap<string, AttributesOfSource<S, N>>> {
     const found = await this.#host.run('search', source, params);
     const { reader } = this.#host.replica;
     const row = reader.get('sources', ['', source]);
-    return new Map(found.map(([id, attributes]) => [id, reader.versions?.shown(row, attributes) ?? attributes]));
+    const shown = found.map(([id, attributes]) => [id, reader.versions?.shown(row, attributes) ?? attributes] as const);
+    return new Map(shown) as ReadonlyMap<string, AttributesOfSource<S, N>>;
   }
 
   /** Returns the state of the device for a bug ticket, as JSON: no data unless it is asked for, and never a token. */

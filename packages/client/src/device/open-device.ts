@@ -1,3 +1,4 @@
+import type { SourceName, SourceTypes, Untyped } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import { CallLog, type LoggedCall } from '../debug/call-log.ts';
 import type { SourcesOnDisk } from '../disk/sources-on-disk.ts';
@@ -6,7 +7,7 @@ import type { About } from '../engine/describe-device.ts';
 import type { EngineOptions } from '../engine/engine-options.ts';
 import type { FileOptions, LoadFileWork } from '../engine/file-work.ts';
 import { loadNetwork } from '../engine/load-network.ts';
-import type { MergeFunction } from '../engine/resolve-problem.ts';
+import type { MergeFunctions } from '../engine/resolve-problem.ts';
 import type { GetToken } from '../engine/sessions.ts';
 import { POLL_MS_DEFAULT } from '../limits.ts';
 import { platformWith } from '../platform/default-platform.ts';
@@ -21,13 +22,13 @@ import { memoryStore } from '../stores/memory-store.ts';
 import type { Versions } from '../versions/app-versions.ts';
 import { Device } from './device.ts';
 
-export interface DeviceOptions {
+export interface DeviceOptions<S extends SourceTypes = Untyped> {
   /** The address of the server, without `/sync/v1`. */
   readonly url: string;
   /** Where the data is stored. Default: in memory. */
   readonly store?: LocalStore;
   /** The sources to sync. Default: all sources of the user. */
-  readonly sources?: readonly string[];
+  readonly sources?: readonly SourceName<S>[];
   /** Objects per page, if fewer than the server's default. */
   readonly pageObjects?: number;
   /** How often to pull without an event stream, in milliseconds. Default: a minute. */
@@ -54,7 +55,7 @@ export interface DeviceOptions {
   /** What the app and the device are, for the people who look after the server. It is sent with the sign-in. */
   readonly about?: About;
   /** Functions that merge conflicts, by source. What they cannot merge is a problem for the app. */
-  readonly merge?: Readonly<Record<string, MergeFunction>>;
+  readonly merge?: MergeFunctions<S>;
   /**
    * The versions of the schemas that the app was built with: the constant `versions` of the generated types. Objects of other
    * versions are translated, in both directions. Absent: the app sees objects as the server has them.
@@ -68,8 +69,10 @@ export interface DeviceOptions {
   readonly platform?: Partial<Platform>;
 }
 
-/** Opens a device: loads its stored state, and continues from there. */
-export async function openDevice(options: DeviceOptions): Promise<Device> {
+/** Opens a device: loads its stored state, and continues from there. `S` are the types of its sources, if the app has them. */
+export async function openDevice<S extends SourceTypes = Untyped>(
+  options: DeviceOptions<NoInfer<S>>,
+): Promise<Device<S>> {
   requireUrl(options.url);
   const { store = memoryStore(), files = {} } = options;
   const given = platformWith(options.platform ?? {});
@@ -92,14 +95,14 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
     versions,
     about: options.about ?? {},
     getToken: options.getToken ?? null,
-    merge: options.merge ?? {},
+    merge: (options.merge ?? {}) as MergeFunctions,
     files,
     loadNetwork,
     loadFileWork,
   };
   const host = await (tabs === null ? Alone.open(engineOptions) : tabs(engineOptions));
   const results = recorder && new recorder.ResultRecorder(host.replica, platform.after);
-  return new Device(host, log, new DeviceQueries(host.replica, results), disk?.sources() ?? null);
+  return new Device<S>(host, log, new DeviceQueries(host.replica, results), disk?.sources() ?? null);
 }
 
 /** Loaded only where there are files. */

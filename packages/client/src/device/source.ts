@@ -1,8 +1,9 @@
+import type { Untyped } from '@tidemark/protocol';
 import type { DeviceHost } from '../engine/device-host.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
 import { Pages } from '../queries/pages.ts';
 import type { Query } from '../queries/query.ts';
-import type { Include, PagesOptions, QueriedObject, QueryOptions } from '../queries/query-options.ts';
+import type { Include, PagesOptions, QueriedObject, QueryOptions, Relatives } from '../queries/query-options.ts';
 import type { DeviceQueries } from '../queries/source-queries.ts';
 import type { CreateOptions, Draft } from '../replica/draft.ts';
 import type { Attributes } from '../state/rows.ts';
@@ -10,7 +11,9 @@ import type { Observable } from '../view/observable.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 
 /** The objects of one source as the app sees them: the state of the server with the local changes applied. */
-export class Source<A extends object = Attributes> implements Observable<readonly SyncedObject<A>[]> {
+export class Source<A extends object = Attributes, R extends Relatives = Untyped>
+  implements Observable<readonly SyncedObject<A>[]>
+{
   readonly name: string;
   readonly #host: DeviceHost;
   readonly #queries: DeviceQueries;
@@ -31,9 +34,11 @@ export class Source<A extends object = Attributes> implements Observable<readonl
    * Returns the objects that match, in an order and with their relations, as a list that follows every change. The same
    * options give the same query.
    */
-  query<const I extends Include = Record<never, never>>(options: QueryOptions<A, I> = {}): Query<QueriedObject<A, I>> {
+  query<const I extends Include<R> = Record<never, never>>(
+    options: QueryOptions<A, I> = {},
+  ): Query<QueriedObject<A, I, R>> {
     return this.#queries.query(this.name, options as unknown as QueryOptions) as Query<unknown> as Query<
-      QueriedObject<A, I>
+      QueriedObject<A, I, R>
     >;
   }
 
@@ -41,10 +46,10 @@ export class Source<A extends object = Attributes> implements Observable<readonl
    * Returns the objects that match as a list that grows page by page, for lists that are too long to show at once. Every call
    * returns a new list.
    */
-  pages<const I extends Include = Record<never, never>>({
+  pages<const I extends Include<R> = Record<never, never>>({
     size,
     ...options
-  }: PagesOptions<A, I>): Pages<QueriedObject<A, I>> {
+  }: PagesOptions<A, I>): Pages<QueriedObject<A, I, R>> {
     const given = options as unknown as Omit<QueryOptions<A, I>, 'limit' | 'offset'>;
     return new Pages(size, (limit) => this.query<I>({ ...given, limit } as QueryOptions<A, I>));
   }

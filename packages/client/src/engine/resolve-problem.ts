@@ -1,4 +1,11 @@
-import { type JsonValue, sameJson } from '@tidemark/protocol';
+import {
+  type AttributesOfSource,
+  type JsonValue,
+  type SourceName,
+  type SourceTypes,
+  sameJson,
+  type Untyped,
+} from '@tidemark/protocol';
 import { ClientError, clientError } from '../client-error.ts';
 import type { RowsRead } from '../state/disk-work.ts';
 import { frozen } from '../state/frozen.ts';
@@ -11,19 +18,27 @@ import { realId, withReferencesOf } from '../uploads/links.ts';
 import { randomId } from '../uploads/random-id.ts';
 import type { DeviceData } from './device-data.ts';
 
+/** Some of the attributes. */
+type Some<A> = string extends keyof A ? A : Partial<A>;
+
 /** What a merge function gets: both versions of an object that was changed here and by somebody else. */
-export interface Conflict {
+export interface Conflict<A = Attributes> {
   readonly id: string;
   /** The attributes in conflict as they were set here; null: the object was deleted here. */
-  readonly mine: Attributes | null;
+  readonly mine: Some<A> | null;
   /** The attributes in conflict that were removed here. */
   readonly removed: readonly string[];
   /** The object at the server; null: it was deleted there. */
-  readonly theirs: Attributes | null;
+  readonly theirs: A | null;
 }
 
 /** Returns the attributes to write, or null to leave the conflict to the app as a problem. It must not be asynchronous. */
-export type MergeFunction = (conflict: Conflict) => { readonly [name: string]: unknown } | null;
+export type MergeFunction<A = Attributes> = (conflict: Conflict<A>) => { readonly [K in keyof A]?: unknown } | null;
+
+/** Merge functions by source. */
+export type MergeFunctions<S extends SourceTypes = Untyped> = string extends keyof S
+  ? Readonly<Record<string, MergeFunction>>
+  : { readonly [N in SourceName<S>]?: MergeFunction<AttributesOfSource<S, N>> };
 
 interface ResolveParts {
   readonly tx: Transaction;

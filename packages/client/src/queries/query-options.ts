@@ -1,4 +1,4 @@
-import type { JsonValue } from '@tidemark/protocol';
+import type { AttributesOfSource, JsonValue, SourceName, SourceTypes, Untyped } from '@tidemark/protocol';
 import type { Attributes } from '../state/rows.ts';
 import type { Observable } from '../view/observable.ts';
 import type { SyncedObject } from '../view/source-view.ts';
@@ -75,23 +75,39 @@ export type OrderBy<A = Attributes> = OrderTerm<A> | readonly OrderTerm<A>[];
 
 type OrderTerm<A> = Path<A> | { readonly [P in Path<A>]?: Direction };
 
-/** A source for a relation: its name, or the `Source` itself, which brings its type. */
-export type SourceRef<B = never> = string | TypedSource<B>;
+/** What relations of a source lead to: sources by name, and those that its attributes refer to. */
+export interface Relatives {
+  readonly sources: SourceTypes;
+  readonly references: { readonly [attribute: string]: string };
+}
 
+/** What relations of a source lead to, from the types of all sources. */
+export type RelativesOf<S extends SourceTypes, N extends keyof S> = string extends keyof S
+  ? Untyped
+  : { readonly sources: S; readonly references: NonNullable<S[N]['references']> };
+
+/** The `Source` for a relation, which brings its type. */
 interface TypedSource<B> extends Observable<readonly SyncedObject<B>[]> {
   readonly name: string;
 }
 
 /**
  * A relation: the name of an attribute that the source declares in `references`; or the objects of another source that
- * point to this one with `by`; or the one that this one points to with `via`.
+ * point to this one with `by`; or the one that this one points to with `via`. The other source is named, or is a `Source`.
  */
-export type Relation =
-  | string
-  | { readonly source: SourceRef<object>; readonly by: string }
-  | { readonly source: SourceRef<object>; readonly via: string };
+export type Relation<R extends Relatives = Untyped> =
+  | (keyof R['references'] & string)
+  | RelationByName<R['sources']>
+  | { readonly source: TypedSource<object>; readonly by: string }
+  | { readonly source: TypedSource<object>; readonly via: string };
 
-export type Include = Readonly<Record<string, Relation>>;
+type RelationByName<S extends SourceTypes> = {
+  readonly [N in SourceName<S>]:
+    | { readonly source: N; readonly by: Path<AttributesOfSource<S, N>> }
+    | { readonly source: N; readonly via: string };
+}[SourceName<S>];
+
+export type Include<R extends Relatives = Untyped> = Readonly<Record<string, Relation<R>>>;
 
 /** What a query asks for. Without any member it is all objects, sorted by id. */
 export interface QueryOptions<A = Attributes, I extends Include = Include> {
@@ -111,18 +127,30 @@ export interface PagesOptions<A = Attributes, I extends Include = Include>
   readonly size: number;
 }
 
-type AttributesOf<S> = S extends TypedSource<infer B> ? (keyof B extends never ? Attributes : B) : Attributes;
-
-type Included<I extends Include> = { readonly [N in keyof I]: Related<I[N]> };
+type Included<I, R extends Relatives> = { readonly [N in keyof I]: Related<I[N], R> };
 
 /** The objects of a relation; of several kinds of relations, any of them. */
-type Related<R extends Relation> = R extends { readonly source: infer S; readonly by: string }
-  ? readonly SyncedObject<AttributesOf<S>>[]
-  : R extends { readonly source: infer S }
-    ? SyncedObject<AttributesOf<S>> | undefined
-    : SyncedObject | undefined;
+type Related<I, R extends Relatives> = I extends { readonly source: infer T; readonly by: string }
+  ? readonly SyncedObject<TargetOf<T, R>>[]
+  : I extends { readonly source: infer T }
+    ? SyncedObject<TargetOf<T, R>> | undefined
+    : string extends keyof R['references']
+      ? SyncedObject | undefined
+      : I extends keyof R['references']
+        ? SyncedObject<TargetOf<R['references'][I], R>> | undefined
+        : SyncedObject | undefined;
+
+/** The attributes of the source of a relation, which is named or is a `Source`. */
+type TargetOf<T, R extends Relatives> =
+  T extends TypedSource<infer B>
+    ? keyof B extends never
+      ? Attributes
+      : B
+    : T extends SourceName<R['sources']>
+      ? AttributesOfSource<R['sources'], T>
+      : Attributes;
 
 /** An object of a result. `included` has its relations by the names that the query gave them. */
-export type QueriedObject<A, I extends Include> = [keyof I] extends [never]
+export type QueriedObject<A, I extends Include, R extends Relatives = Untyped> = [keyof I] extends [never]
   ? SyncedObject<A>
-  : SyncedObject<A> & { readonly included: Included<I> };
+  : SyncedObject<A> & { readonly included: Included<I, R> };

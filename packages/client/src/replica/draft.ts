@@ -1,4 +1,11 @@
-import { sameJson, type UploadOp } from '@tidemark/protocol';
+import {
+  type AttributesOfSource,
+  type SourceName,
+  type SourceTypes,
+  sameJson,
+  type Untyped,
+  type UploadOp,
+} from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { UPLOADS_WAITING_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
@@ -43,11 +50,21 @@ interface Target {
   readonly hasGroups: boolean;
 }
 
+/** The attributes of a new object; any object where the sources have no types. */
+type NewAttributes<S extends SourceTypes, N extends SourceName<S>> = string extends keyof S
+  ? object
+  : AttributesOfSource<S, N>;
+
+/** Attributes to change, or to remove with the value undefined. */
+type ChangedAttributes<S extends SourceTypes, N extends SourceName<S>> = string extends keyof S
+  ? object
+  : { readonly [K in keyof AttributesOfSource<S, N>]?: AttributesOfSource<S, N>[K] | undefined };
+
 /**
  * Changes that belong together: the app sees all of them or none, and they are uploaded in order. A refused call
  * refuses the whole draft.
  */
-export class Draft {
+export class Draft<S extends SourceTypes = Untyped> {
   readonly #parts: DraftParts;
   readonly #schemas: Schemas;
   readonly #writer: User;
@@ -95,7 +112,7 @@ export class Draft {
   }
 
   /** Returns the id of the new object, which is generated unless the app passes one. */
-  create(source: string, attributes: object, options: CreateOptions = {}): string {
+  create<N extends SourceName<S>>(source: N, attributes: NewAttributes<S, N>, options: CreateOptions = {}): string {
     const target = this.#writable(source);
     const id = admitName('object', options.id ?? randomId(this.#parts.platform));
     // A random id is new.
@@ -112,7 +129,7 @@ export class Draft {
    * Uploads only attributes that differ, so that changes of others are kept. An attribute with the value undefined is
    * removed.
    */
-  update(source: string, givenId: string, changes: object): void {
+  update<N extends SourceName<S>>(source: N, givenId: string, changes: ChangedAttributes<S, N>): void {
     const target = this.#writable(source);
     const { id, current } = this.#require(source, givenId);
     const given = this.#checked(source, changes, current);
@@ -133,7 +150,7 @@ export class Draft {
     this.#touch(source, id, after);
   }
 
-  delete(source: string, givenId: string): void {
+  delete(source: SourceName<S>, givenId: string): void {
     const target = this.#writable(source);
     const { id } = this.#require(source, givenId);
     this.#add('delete', target, id, { attributes: null, ...this.#groupOf(target, id) });

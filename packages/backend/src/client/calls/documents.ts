@@ -1,4 +1,4 @@
-import type { DocumentReport, ObjectFilters, ObjectList } from '@tidemark/protocol';
+import type { AttributesOfSource, DocumentReport, ObjectFilters, ObjectList, SourceName, SourceTypes, Untyped } from '@tidemark/protocol';
 import type { ObjectEntry, Objects } from '../../push/objects.ts';
 import { objectsFromJson } from '../../push/read-objects.ts';
 import { path } from '../../transport/path.ts';
@@ -33,13 +33,20 @@ export interface ObjectListOptions extends CallOptions {
   readonly order?: 'asc' | 'desc';
 }
 
+/** A page of objects, whose attributes have the type of their source. */
+export type ObjectListOf<S extends SourceTypes, N extends keyof S> = string extends keyof S
+  ? ObjectList
+  : Omit<ObjectList, 'objects'> & { readonly objects: readonly ListedObject<AttributesOfSource<S, N>>[] };
+
+type ListedObject<A> = Omit<ObjectList['objects'][number], 'attributes'> & { readonly attributes: A };
+
 export interface WriteOptions extends CallOptions {
   /** True: a text is appended and objects are merged, instead of replacing the document. */
   readonly append?: boolean;
 }
 
 /** Documents: texts, or objects such as `md`, the current data of a source. */
-export class DocumentCalls {
+export class DocumentCalls<S extends SourceTypes = Untyped> {
   readonly #api: Transport;
 
   constructor(api: Transport) {
@@ -62,7 +69,10 @@ export class DocumentCalls {
   }
 
   /** A page of the current objects of a source, in the order of their last change unless it is sorted. */
-  objects(owner: ObjectsOwner, options: ObjectListOptions = {}): Promise<ObjectList> {
+  objects<N extends SourceName<S>>(
+    owner: ObjectsOwner & { readonly source: N },
+    options: ObjectListOptions = {},
+  ): Promise<ObjectListOf<S, N>> {
     return this.#api.call(objectsRequest(owner, options), options);
   }
 
