@@ -21,6 +21,7 @@ import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
 import { addTail } from './commands/tail.ts';
 import { addTokens } from './commands/tokens.ts';
+import { addTypes } from './commands/types.ts';
 import { addUsers } from './commands/users.ts';
 import { addBench, addVersion } from './commands/version.ts';
 import { DEFAULT_URL } from './credentials.ts';
@@ -60,6 +61,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       addExplain,
       addPing,
       addReadState,
+      addTypes,
     ],
   ],
   ['Administration:', [addStats, addTail, addPings, addJobs, addConnectors, addTokens, addSystem, addBackups]],

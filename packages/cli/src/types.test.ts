@@ -1,0 +1,230 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { SourceSchema } from '@tidemark/protocol';
+import { temporaryFolder } from '@tidemark/testing';
+import { type Outcome, runInProcess } from '@tidemark/testing/server';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+
+const ORDER: SourceSchema = {
+  properties: { total: { type: 'number' }, customer_id: { type: 'string', reference: 'Customer' } },
+  required: ['total'],
+};
+
+/** The schemas of the server by source; null: the source has none. */
+let schemas: Record<string, SourceSchema | null>;
+let url: string;
+let folder: string;
+
+beforeEach(async () => {
+  schemas = { Order: ORDER, 'price list': null };
+  const server = createServer((request, response) => {
+    const body = answerTo(decodeURIComponent(request.url ?? ''));
+    response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(body ?? { code: 'not_found', detail: 'there is no such route' }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const temporary = await temporaryFolder();
+  folder = temporary.path;
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await temporary.remove();
+  });
+});
+
+function answerTo(path: string): unknown {
+  if (path === '/rc/v1/sources') {
+    return Object.entries(schemas).map(([name, schema]) => ({
+      name,
+      references: { seller_id: 'Seller' },
+      schema: schema && { mode: 'enforce', version: 2, oldest_version: 1, converting: false },
+    }));
+  }
+  const [, name = ''] = /^\/rc\/v1\/sources\/(.*)\/schema$/.exec(path) ?? [];
+  const steps = [[{ step: 'rename', attribute: 'sum', to: 'total' }]];
+  const schema = schemas[name];
+  return schema ? { schema, mode: 'enforce', version: 2, steps, oldest_version: 1 } : undefined;
+}
+
+function tidemark(...args: readonly string[]): Promise<Outcome> {
+  const env = { HOME: '/nonexistent', TIDEMARK_URL: url, TIDEMARK_TOKEN: 'tmk_1' };
+  return runInProcess(['types', ...args], { env, folder });
+}
+
+const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+
+describe('tidemark types', () => {
+  it('[TYPES-20] types are made of the sources and schemas of the server, and printed unless a file is named', async () => {
+    const { code, out, err } = await tidemark();
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toBe(`// Written by tidemark types from the schemas of the sources. Do not change it by hand: run the command again.
+
+export type Order = {
+  /** The id of an object of Customer. */
+  readonly customer_id?: string;
+  readonly total: number;
+};
+
+/** The types of all sources, for \`openDevice<Sources>\`. */
+export type Sources = {
+  readonly Order: {
+    readonly attributes: Order;
+    readonly references: {
+      readonly customer_id: 'Customer';
+      readonly seller_id: 'Seller';
+    };
+  };
+  readonly 'price list': {
+    readonly attributes: JsonObject;
+    readonly references: {
+      readonly seller_id: 'Seller';
+    };
+  };
+};
+
+/** The versions of the schemas that these types are of, for \`openDevice<Sources>({ versions, … })\`. */
+export const versions = {
+  Order: { version: 2, steps: [[{ step: 'rename', attribute: 'sum', to: 'total' }]] },
+} as const;
+
+/** Any value of an attribute. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+
+/** Any attributes. */
+export type JsonObject = { readonly [name: string]: JsonValue };
+`);
+    expect(await tidemark('--out', 'src/tidemark.ts')).toEqual({ code: 0, out: '', err: 'Wrote src/tidemark.ts: 2 sources.\n' });
+    expect(read('src/tidemark.ts')).toBe(out);
+  });
+
+  it('[TYPES-21] a file is written again when a schema has changed, and left alone when only its formatting differs', async () => {
+    await tidemark('--out', 'tidemark.ts');
+    const reformatted = read('tidemark.ts').replaceAll("'", '"').replaceAll(/^ {2}/gm, '\t').replace('{ version', '{\n version');
+    writeFileSync(join(folder, 'tidemark.ts'), reformatted);
+    expect((await tidemark('--out', 'tidemark.ts')).err).toBe('tidemark.ts is up to date.\n');
+    expect(read('tidemark.ts')).toBe(reformatted);
+    schemas.Order = { properties: { total: { type: 'string' } } };
+    expect(JSON.parse((await tidemark('--out', 'tidemark.ts', '--json')).out)).toEqual({
+      file: join(folder, 'tidemark.ts'),
+      written: true,
+      sources: 2,
+    });
+    expect(read('tidemark.ts')).toContain('readonly total?: string;');
+  });
+
+  it('[TYPES-22] --check writes nothing, and fails with what differs', async () => {
+    const check = () => tidemark('--out', 'tidemark.ts', '--check');
+    expect(await check()).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('tidemark.ts is not up to date with the schemas of the sources\n  the file does not exist\n'),
+    });
+    expect(existsSync(join(folder, 'tidemark.ts'))).toBe(false);
+    await tidemark('--out', 'tidemark.ts');
+    expect(await check()).toEqual({ code: 0, out: '', err: 'tidemark.ts is up to date.\n' });
+    schemas = { Order: { properties: { total: { type: 'string' } } }, Line: { properties: { count: {} } } };
+    const before = read('tidemark.ts');
+    expect((await check()).err).toContain(
+      ['Line is missing in the file', 'Order differs', 'Sources differs', 'versions differs', 'hint:'].join('\n  '),
+    );
+    expect(read('tidemark.ts')).toBe(before);
+    expect(await tidemark('--check')).toMatchObject({ code: 2, err: expect.stringContaining('name it with --out') });
+  });
+
+  it('[TYPES-22] --check names the definitions of a JSON Schema that differ, and a file that is none', async () => {
+    const json = (...args: string[]) => tidemark('--format', 'json-schema', '--out', 'schemas.json', ...args);
+    await json();
+    expect((await json('--check')).code).toBe(0);
+    schemas = { Order: null };
+    expect((await json('--check')).err).toContain('  Order differs\n  price list is in the file, and no source has it\n');
+    writeFileSync(join(folder, 'schemas.json'), '{');
+    expect((await json('--check')).err).toContain('  Order is missing in the file\n');
+  });
+
+  it('[TYPES-23] a file that the command has not written is not overwritten', async () => {
+    writeFileSync(join(folder, 'app.ts'), 'export const app = 1;\n');
+    const refused = await tidemark('--out', 'app.ts');
+    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('app.ts was not written by tidemark types')]);
+    expect(read('app.ts')).toBe('export const app = 1;\n');
+  });
+
+  it('[TYPES-24] a JSON Schema has a definition for every source, in words that other tools know', async () => {
+    schemas = {
+      Order: {
+        description: 'What is ordered.',
+        properties: {
+          photo: { format: 'file', title: 'A photo.' },
+          photos: { type: 'array', items: { type: ['object', 'null'], format: 'file' } },
+          customer_id: { type: 'string', reference: 'Customer' },
+          due: { type: 'string', format: 'date' },
+        },
+        required: ['photo', 'due'],
+        additionalProperties: false,
+      },
+      Note: null,
+    };
+    const { $defs } = JSON.parse((await tidemark('--format', 'json-schema')).out);
+    const file = { type: 'object', properties: { $file: expect.anything() }, required: ['$file'] };
+    expect($defs).toEqual({
+      Note: { type: 'object' },
+      Order: {
+        type: 'object',
+        description: 'What is ordered.',
+        properties: {
+          photo: { title: 'A photo.', ...file },
+          photos: { type: 'array', items: { anyOf: [file, { type: 'null' }] } },
+          customer_id: { type: 'string', $comment: 'The id of an object of Customer.' },
+          due: { type: 'string', format: 'date' },
+        },
+        required: ['due', 'photo'],
+        additionalProperties: false,
+      },
+    });
+  });
+
+  it('[TYPES-25] schemas of Zod accept what the schemas of the sources accept', async () => {
+    schemas = {
+      Order: {
+        properties: {
+          total: { type: 'integer', minimum: 0 },
+          status: { enum: ['open', 'done'] },
+          note: { type: ['string', 'null'], maxLength: 5 },
+          size: { enum: [1, 'one', null] },
+          due: { type: 'string', format: 'date' },
+          address: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false },
+          photos: { type: 'array', items: { format: 'file' }, minItems: 1 },
+          either: { type: ['string', 'number'] },
+          nothing: { type: 'null' },
+          extra: {},
+        },
+        required: ['total'],
+      },
+      Note: null,
+    };
+    await tidemark('--format', 'zod', '--out', 'tidemark.mts');
+    // Beside the test, where Zod is installed.
+    const text = read('tidemark.mts').replace("from 'zod'", `from '${import.meta.resolve('zod')}'`);
+    writeFileSync(join(folder, 'zod.mts'), text);
+    const { Order, JsonObject } = await import(join(folder, 'zod.mts'));
+    const accepts = (value: object) => Order.safeParse({ total: 1, ...value }).success;
+    expect(JsonObject.safeParse({ a: [1, { b: null }] }).success).toBe(true);
+    const file = { $file: { sha256: 'a', size: 1, type: 'image/png' } };
+    const right = [
+      {},
+      { status: 'done', note: null, size: 'one', due: '2026-11-19', address: { city: 'Kiel' }, photos: [file] },
+      { note: 'short', size: null, either: 7, nothing: null, extra: [{ a: 1 }] },
+    ];
+    expect(right.map(accepts)).toEqual(right.map(() => true));
+    const wrong = [
+      ...[{ total: -1 }, { total: 1.5 }, { total: undefined }, { status: 'opn' }, { note: 'too long' }, { size: 2 }],
+      ...[{ due: 'today' }, { address: {} }, { address: { city: 'Kiel', street: 'Kai' } }, { photos: [] }],
+      ...[{ photos: [{ $file: {} }] }, { either: true }, { nothing: 0 }],
+    ];
+    expect(wrong.map(accepts)).toEqual(wrong.map(() => false));
+  });
+});

@@ -1,0 +1,232 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SourceSchema } from '@tidemark/protocol';
+import { temporaryFolder } from '@tidemark/testing';
+import { expect, it, onTestFinished } from 'vitest';
+import type { DescribedSource } from './described-source.ts';
+import { typescriptText } from './typescript.ts';
+import { zodText } from './zod.ts';
+
+const MODULES = join(import.meta.dirname, '../../../../node_modules');
+
+function sourceOf(name: string, schema: SourceSchema, more: Partial<DescribedSource> = {}): DescribedSource {
+  return { name, schema, version: 1, steps: [], references: {}, ...more };
+}
+
+const sources: readonly DescribedSource[] = [
+  sourceOf(
+    'Order',
+    {
+      properties: {
+        customer_id: { type: 'string', reference: 'Customer' },
+        total: { type: 'number' },
+        status: { enum: ['open', 'done'] },
+        address: { type: 'object', properties: { city: { type: 'string' } } },
+        photo: { format: 'file' },
+      },
+      required: ['customer_id', 'total'],
+    },
+    {
+      version: 2,
+      steps: [[{ step: 'rename', attribute: 'sum', to: 'total' }]],
+      references: { customer_id: 'Customer' },
+    },
+  ),
+  sourceOf('Customer', { properties: { name: { type: 'string' } }, required: ['name'] }),
+];
+
+/** An app in a folder of its own, which sees what is installed, and nothing of the configuration of this repository. */
+async function newApp(options: object): Promise<{ readonly compile: (files: Readonly<Record<string, string>>) => string }> {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  mkdirSync(join(folder.path, 'node_modules'));
+  for (const name of ['@tidemark', '@tanstack', 'zod']) {
+    symlinkSync(join(MODULES, name), join(folder.path, 'node_modules', name));
+  }
+  const compilerOptions = { strict: true, noEmit: true, target: 'es2023', lib: ['es2023', 'dom'], types: [], ...options };
+  writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ type: 'module' }));
+  writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  return {
+    compile: (files) => {
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text);
+      const run = spawnSync(join(MODULES, '.bin/tsc'), ['-p', '.'], { cwd: folder.path, encoding: 'utf8' });
+      return run.stdout;
+    },
+  };
+}
+
+const DEVICE = `
+import { openDevice } from '@tidemark/client';
+import { type Customer, type Order, type Sources, versions } from './tidemark.js';
+
+export const device = await openDevice<Sources>({ url: 'https://sync.example.com', versions });
+const orders = device.source('Order');
+const order: Order = { customer_id: 'c1', total: 12, status: 'open', address: { city: 'Kiel' } };
+export const made = await orders.create(order);
+await orders.update(made.id, { status: undefined, total: 13 });
+const rows = orders.query({ where: { 'address.city': 'Kiel' }, include: { customer: 'customer_id' } }).list();
+export const customer: Customer | undefined = rows[0]?.included.customer?.attributes;
+export const file = device.files.url(made.attributes.photo ?? null!);
+await device.write((draft) => draft.update('Order', made.id, { total: 14 }));
+
+// mistake: the name of a source
+device.source('Ordr');
+// mistake: the name of an attribute
+await orders.create({ customer_id: 'c1', totl: 12 });
+// mistake: the type of a value
+await orders.update(made.id, { total: 'many' });
+// mistake: a value that is not in the list
+await device.write((draft) => draft.update('Order', made.id, { status: 'opn' }));
+// mistake: an attribute that is required
+await orders.create({ total: 12 });
+// mistake: a path
+orders.query({ where: { 'address.town': 'Kiel' } });
+// mistake: a relation
+orders.query({ include: { customer: 'client_id' } });
+`;
+
+const HOOKS = `
+import { useDevice, useMutation, useObject, useQuery, useSource } from '@tidemark/react';
+import type { Customer, Order, Sources } from './tidemark.js';
+
+declare module '@tidemark/react' {
+  interface Register {
+    sources: Sources;
+  }
+}
+
+export function Orders() {
+  const rows = useQuery('Order', { where: { status: 'open' }, include: { customer: 'customer_id' } });
+  const plain: readonly { attributes: Order }[] = useQuery('Order', { orderBy: 'total' });
+  const given = useQuery(useSource('Order'), { include: { customer: 'customer_id' } });
+  const found: Customer | undefined = useObject('Customer', 'c1')?.attributes;
+  const name: string | undefined = (rows[0] ?? given[0])?.included.customer?.attributes.name;
+  const rename = useMutation((device, id: string) => device.source('Customer').update(id, { name: 'Ada' }));
+  // mistake: the name of a source
+  useQuery('Ordr');
+  // mistake: the name of an attribute
+  useQuery('Order', { where: { totl: 1 } });
+  // mistake: a relation
+  useQuery('Order', { include: { customer: 'client_id' } });
+  // mistake: the type of a value
+  useSource('Customer').update('c1', { name: 7 });
+  // mistake: the name of a source
+  useDevice().source('Custmer');
+  return [plain, found, name, rename];
+}
+`;
+
+const COLLECTIONS = `
+import { createCollection } from '@tanstack/db';
+import { openDevice } from '@tidemark/client';
+import { tidemarkCollectionOptions } from '@tidemark/tanstack-db';
+import type { Sources } from './tidemark.js';
+
+const device = await openDevice<Sources>({ url: 'https://sync.example.com' });
+export const orders = createCollection(tidemarkCollectionOptions({ device, source: device.source('Order') }));
+orders.insert({ id: 'o1', customer_id: 'c1', total: 12 });
+orders.update('o1', (draft) => {
+  draft.total += 1;
+  // mistake: the name of an attribute
+  draft.totl = 1;
+});
+// mistake: the type of a value
+orders.insert({ id: 'o2', customer_id: 'c1', total: 'many' });
+`;
+
+const BACKEND = `
+import { createHandler, TidemarkClient } from '@tidemark/backend';
+import type { Order, Sources } from './tidemark.js';
+
+const tidemark = new TidemarkClient<Sources>({ url: 'https://sync.example.com', token: 'tmk_1' });
+await tidemark.push.objects('Order', { o1: { total: 12 } }, { user: 'ada' });
+const { objects } = await tidemark.documents.objects({ source: 'Order', user: 'ada' });
+export const first: Order | undefined = objects[0]?.attributes;
+export const handler = createHandler<Sources>({
+  secret: 'whsec_1',
+  sources: {
+    Order: {
+      query: () => ({ o1: { customer_id: 'c1', total: 12 } }),
+      create: ({ attributes }) => ({ id: attributes.customer_id }),
+      update: ({ attributes, removed }) => void [attributes.total?.toFixed(2), removed],
+    },
+    Customer: {
+      // mistake: the type of a value
+      query: () => ({ c1: { name: 7 } }),
+    },
+  },
+});
+// mistake: the name of a source
+await tidemark.push.objects('Ordr', {});
+// mistake: the name of an attribute
+await tidemark.push.objects('Order', { o1: { totl: 12 } });
+// mistake: an attribute that is required
+await tidemark.push.fastInsert('Order', { o1: { total: 12 } });
+// mistake: the type of a value
+await tidemark.push.partitions('Order', [{ user: 'ada', objects: { o1: { total: 'many' } } }]);
+`;
+
+const TESTS = `
+import { openTestServer } from '@tidemark/client-testing';
+import type { Order, Sources } from './tidemark.js';
+
+const server = await openTestServer<Sources>({ sources: [{ name: 'Order' }, { name: 'Customer' }], users: ['ada'] });
+await server.push('Order', { o1: { total: 12 } }, { user: 'ada' });
+export const stored: Order | undefined = (await server.objects('Order', { user: 'ada' })).o1;
+export const order = (await server.openDevice({ user: 'ada' })).source('Order').get('o1')?.attributes.total.toFixed(2);
+// mistake: the name of a source
+await server.push('Ordr', {});
+// mistake: the type of a value
+await server.push('Order', { o1: { total: 'many' } }, { user: 'ada' });
+// mistake: the name of a source
+await openTestServer<Sources>({ sources: [{ name: 'Ordr' }], users: [] });
+`;
+
+const FILES: Readonly<Record<string, string>> = {
+  'device.ts': DEVICE,
+  'hooks.ts': HOOKS,
+  'collections.ts': COLLECTIONS,
+  'backend.ts': BACKEND,
+  'tests.ts': TESTS,
+};
+
+/** The lines behind those that announce a mistake: file(line). */
+function mistakesIn(files: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(files).flatMap(([file, text]) =>
+    text.split('\n').flatMap((line, at) => (line.includes('// mistake:') ? [`${file}(${at + 2})`] : [])),
+  );
+}
+
+/** The files without the lines with mistakes. */
+function corrected(files: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const entries = Object.entries(files);
+  return Object.fromEntries(entries.map(([file, text]) => [file, text.replace(/^ *\/\/ mistake:.*\n.*\n/gm, '')]));
+}
+
+/** Compiles all files, and returns the places with errors. */
+function errorsOf(compile: (files: Readonly<Record<string, string>>) => string, files: Readonly<Record<string, string>>) {
+  const places = [...compile(files).matchAll(/^(\S+\(\d+),\d+\): error/gm)].map(([, place]) => `${place})`);
+  return [...new Set(places)].sort();
+}
+
+const TYPES = { 'tidemark.ts': typescriptText(sources) };
+
+it('[TYPES-6] an app outside of the repository compiles with its types, and each mistake in it is an error', async () => {
+  const { compile } = await newApp({ module: 'nodenext' });
+  expect(compile({ ...TYPES, ...corrected(FILES) })).toBe('');
+  expect(errorsOf(compile, FILES)).toEqual([...mistakesIn(FILES)].sort());
+});
+
+it('[TYPES-6] an app that is built by a bundler with the strictest settings sees the same mistakes, and no others', async () => {
+  const strict = { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, verbatimModuleSyntax: true };
+  // TanStack DB does not compile with exact types.
+  const { compile } = await newApp({ module: 'esnext', moduleResolution: 'bundler', skipLibCheck: true, ...strict });
+  expect(errorsOf(compile, { ...TYPES, ...FILES })).toEqual([...mistakesIn(FILES)].sort());
+});
+
+it('[TYPES-7] the types of a file with schemas of Zod are those of the file with types', async () => {
+  const { compile } = await newApp({ module: 'nodenext' });
+  const files = { 'device.ts': DEVICE, 'backend.ts': BACKEND };
+  expect(errorsOf(compile, { 'tidemark.ts': zodText(sources), ...files })).toEqual([...mistakesIn(files)].sort());
+});
