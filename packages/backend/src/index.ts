@@ -1,6 +1,12 @@
 export type { SourceName, SourceType, SourceTypes, Untyped } from '@tidemark/protocol';
 export type { ActivityOptions } from './client/calls/activity.ts';
-export type { DocumentOwner, ObjectListOf, ObjectListOptions, SourceDocumentOwner, WriteOptions } from './client/calls/documents.ts';
+export type {
+  DocumentOwner,
+  ObjectListOf,
+  ObjectListOptions,
+  SourceDocumentOwner,
+  WriteOptions,
+} from './client/calls/documents.ts';
 export type { DownloadOptions, FileBytes, FileFilter, FileOptions } from './client/calls/files.ts';
 export type { InspectOptions } from './client/calls/jobs.ts';
 export type { SessionCredentials } from './client/calls/session.ts';

@@ -1,6 +1,12 @@
 import { type Device, type DeviceOptions, openDevice, type Platform } from '@tidemark/client';
 import { type Passwords, Tidemark } from '@tidemark/core';
-import { type AttributesOfSource, DEFAULT_LIMITS, type SourceName, type SourceTypes, type Untyped } from '@tidemark/protocol';
+import {
+  type AttributesOfSource,
+  DEFAULT_LIMITS,
+  type SourceName,
+  type SourceTypes,
+  type Untyped,
+} from '@tidemark/protocol';
 import { type Attributes, adaptersOf, type TestBackend } from './kit-backend.ts';
 import { openMemoryStore } from './memory-store/open-memory-store.ts';
 import { TestNetwork } from './network/switchable-network.ts';

@@ -101,7 +101,8 @@ describe('the guide', () => {
 
   it('[SDK-44] the table of options in the guide lists every option of openDevice, in words', async () => {
     const read = (path: string) => readFile(new URL(path, import.meta.url), 'utf8');
-    const [, options = ''] = /interface DeviceOptions \{(.*?)^\}/ms.exec(await read('./device/open-device.ts')) ?? [];
+    const [, options = ''] =
+      /interface DeviceOptions<[^{]*> \{(.*?)^\}/ms.exec(await read('./device/open-device.ts')) ?? [];
     const names = [...options.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name]) => name);
     const [, table = ''] = /^## Options\n(.*?)^\*\*/ms.exec(await read('../../../docs/sdk/guide.md')) ?? [];
     const rows = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);

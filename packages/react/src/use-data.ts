@@ -172,10 +172,7 @@ export function useIsLoading<A extends object = Attributes>(
   source: SourceRef<A>,
   options?: QueryOptions<A, Include>,
 ): boolean;
-export function useIsLoading<A extends object>(
-  source: SourceRef<A>,
-  options?: QueryOptions<A, Include>,
-): boolean {
+export function useIsLoading<A extends object>(source: SourceRef<A>, options?: QueryOptions<A, Include>): boolean {
   const query = useQueryOf(source, options);
   const observable = useMemo(
     () => query && { subscribe: query.subscribe, getSnapshot: () => query.isLoading },
@@ -225,14 +222,8 @@ export function useObject<N extends RegisteredName>(
   source: N,
   id: string,
 ): SyncedObject<RegisteredAttributes<N>> | undefined;
-export function useObject<A extends object = Attributes>(
-  source: SourceRef<A>,
-  id: string,
-): SyncedObject<A> | undefined;
-export function useObject<A extends object>(
-  source: SourceRef<A>,
-  id: string,
-): SyncedObject<A> | undefined {
+export function useObject<A extends object = Attributes>(source: SourceRef<A>, id: string): SyncedObject<A> | undefined;
+export function useObject<A extends object>(source: SourceRef<A>, id: string): SyncedObject<A> | undefined {
   const device = useMaybeDevice();
   const found = device && sourceOf(device, source);
   const observable = useMemo(

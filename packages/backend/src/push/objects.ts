@@ -15,10 +15,7 @@ export type Objects<A = Attributes> = { readonly [id: string]: A };
 export type ObjectEntry<A = Attributes> = readonly [id: string | number, attributes: A];
 
 /** Objects in any form: as one object, or as an iterable of entries. */
-export type ObjectsGiven<A = Attributes> =
-  | Objects<A>
-  | Iterable<ObjectEntry<A>>
-  | AsyncIterable<ObjectEntry<A>>;
+export type ObjectsGiven<A = Attributes> = Objects<A> | Iterable<ObjectEntry<A>> | AsyncIterable<ObjectEntry<A>>;
 
 /** Objects that are there already. */
 export type ObjectsNow<A = Attributes> = Exclude<ObjectsGiven<A>, AsyncIterable<ObjectEntry<A>>>;

@@ -1,4 +1,13 @@
-import { type AttributesOfSource, DEFAULT_LIMITS, type MoveReport, type PartitionsReport, type SourceName, type SourceTypes, type Untyped, type WriteReport } from '@tidemark/protocol';
+import {
+  type AttributesOfSource,
+  DEFAULT_LIMITS,
+  type MoveReport,
+  type PartitionsReport,
+  type SourceName,
+  type SourceTypes,
+  type Untyped,
+  type WriteReport,
+} from '@tidemark/protocol';
 import { path } from '../transport/path.ts';
 import { type PushProgress, TidemarkError } from '../transport/tidemark-error.ts';
 import type { CallOptions, Transport } from '../transport/transport.ts';

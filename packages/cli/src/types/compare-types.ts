@@ -1,3 +1,5 @@
+import { parseJson } from '@tidemark/protocol';
+
 /** Returns what differs between two texts of types, a sentence each. Only formatting is no difference. */
 export function differencesBetween(before: string, after: string): readonly string[] {
   if (squeezed(before) === squeezed(after)) return [];
@@ -15,7 +17,9 @@ export function differencesBetween(before: string, after: string): readonly stri
 /** The exports of a file of code, or the definitions of a JSON Schema, by their names. */
 function partsOf(text: string): ReadonlyMap<string, string> {
   if (text.trimStart().startsWith('{')) return definitionsOf(text);
-  const starts = [...text.matchAll(/^(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*)?export (?:type|const|interface) ([^\s=:]+)/gm)];
+  const starts = [
+    ...text.matchAll(/^(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*)?export (?:type|const|interface) ([^\s=:]+)/gm),
+  ];
   const parts = new Map<string, string>();
   for (const [at, start] of starts.entries()) {
     const [, name = ''] = start;
@@ -27,7 +31,7 @@ function partsOf(text: string): ReadonlyMap<string, string> {
 
 function definitionsOf(text: string): ReadonlyMap<string, string> {
   try {
-    const { $defs = {} } = JSON.parse(text) as { readonly $defs?: Readonly<Record<string, unknown>> };
+    const { $defs = {} } = parseJson(text) as { readonly $defs?: Readonly<Record<string, unknown>> };
     return new Map(Object.entries($defs).map(([name, schema]) => [name, JSON.stringify(schema)]));
   } catch {
     return new Map();

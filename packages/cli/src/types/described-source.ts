@@ -1,8 +1,12 @@
-import type { SchemaVersion, SourceSchema } from '@tidemark/protocol';
+import type { SourceSchema, Step } from '@tidemark/protocol';
 
 /** A source as types are made of it. */
-export interface DescribedSource extends SchemaVersion {
+export interface DescribedSource {
   readonly name: string;
+  /** The version of its schema, from 1. */
+  readonly version: number;
+  /** The steps to each version from the one before: `steps[0]` leads from 1 to 2. */
+  readonly steps: readonly (readonly Step[])[];
   /** Null: the source has none, so its attributes may be anything. */
   readonly schema: SourceSchema | null;
   /** The attributes that hold ids of objects of another source: attribute → source. */

@@ -1,9 +1,10 @@
 import type { Transport } from '@tidemark/backend/transport';
-import type { SourceSchema, Step, ValueSchema } from '@tidemark/protocol';
+import type { SourceSchema, Step } from '@tidemark/protocol';
 import { type DescribedSource, sortedSources } from './described-source.ts';
 
 interface ListedSource {
   readonly name: string;
+  /** Also those that the schema declares. */
   readonly references: Readonly<Record<string, string>>;
   /** Null: the source has no schema. */
   readonly schema?: { readonly version: number } | null;
@@ -24,19 +25,8 @@ export async function readSources(server: Pick<Transport, 'get'>): Promise<reado
     else {
       const stored = await server.get<StoredSchema>(`/rc/v1/sources/${encodeURIComponent(name)}/schema`);
       const { version, steps } = stored;
-      described.push({ name, version, steps, schema: stored.schema, references: referencesOf(stored.schema, references) });
+      described.push({ name, version, steps, schema: stored.schema, references });
     }
   }
   return sortedSources(described);
-}
-
-/** What the schema says about an attribute counts more than an earlier setting of the source. */
-function referencesOf(
-  { properties }: SourceSchema,
-  declared: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const named = Object.entries(properties).flatMap(([attribute, { reference }]: [string, ValueSchema]) =>
-    reference === undefined ? [] : [[attribute, reference] as const],
-  );
-  return { ...declared, ...Object.fromEntries(named) };
 }

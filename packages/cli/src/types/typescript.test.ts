@@ -45,9 +45,13 @@ const order: SourceSchema = {
     photos: { type: 'array', items: { format: 'file' } },
     kinds: {
       type: 'array',
-      items: { enum: ['the first kind of all of them', 'the second kind of all of them', 'a third one', 'and a fourth'] },
+      items: {
+        enum: ['the first kind of all of them', 'the second kind of all of them', 'a third one', 'and a fourth'],
+      },
     },
-    state: { enum: ['the first state of all of them', 'the second state of all of them', 'a third one', 'and a fourth'] },
+    state: {
+      enum: ['the first state of all of them', 'the second state of all of them', 'a third one', 'and a fourth'],
+    },
     matrix: { type: 'array', items: { type: 'array', items: { type: ['number', 'string'] } } },
     pair: { const: { a: [1, null] } },
     extra: {},
@@ -172,11 +176,18 @@ it('[TYPES-4] a file has the versions of the sources that have a schema, with th
 it('[TYPES-5] a file is formatted as Biome formats it', async () => {
   const folder = await temporaryFolder();
   onTestFinished(folder.remove);
-  const config = { formatter: { indentStyle: 'space', lineWidth: 120 }, javascript: { formatter: { quoteStyle: 'single' } } };
+  const config = {
+    formatter: { indentStyle: 'space', lineWidth: 120 },
+    javascript: { formatter: { quoteStyle: 'single' } },
+  };
   writeFileSync(join(folder.path, 'biome.json'), JSON.stringify(config));
   const biome = join(ROOT, 'node_modules/.bin/biome');
   const texts = { 'types.ts': typescriptText(sources), 'none.ts': typescriptText([]) };
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder.path, name), text);
-  const run = spawnSync(biome, ['format', ...Object.keys(texts)], { cwd: folder.path, encoding: 'utf8', env: { PATH: process.env.PATH } });
+  const run = spawnSync(biome, ['format', ...Object.keys(texts)], {
+    cwd: folder.path,
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
+  });
   expect([run.status, run.stdout]).toEqual([0, '']);
 });

@@ -51,10 +51,7 @@ class ZodFile {
     );
     const sources = this.#sources.map((source, at) => ({ ...source, type: names[at] as string }));
     // A schema is used after it is made.
-    const shared = [
-      ...(this.#usesFiles ? [FILE_VALUE] : []),
-      ...(names.includes('JsonObject') ? [UNTYPED] : []),
-    ];
+    const shared = [...(this.#usesFiles ? [FILE_VALUE] : []), ...(names.includes('JsonObject') ? [UNTYPED] : [])];
     return [HEADER, IMPORT, ...shared, ...schemas, sourcesText(sources), versionsText(this.#sources)].join('\n');
   }
 

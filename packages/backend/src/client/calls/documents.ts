@@ -1,4 +1,12 @@
-import type { AttributesOfSource, DocumentReport, ObjectFilters, ObjectList, SourceName, SourceTypes, Untyped } from '@tidemark/protocol';
+import type {
+  AttributesOfSource,
+  DocumentReport,
+  ObjectFilters,
+  ObjectList,
+  SourceName,
+  SourceTypes,
+  Untyped,
+} from '@tidemark/protocol';
 import type { ObjectEntry, Objects } from '../../push/objects.ts';
 import { objectsFromJson } from '../../push/read-objects.ts';
 import { path } from '../../transport/path.ts';
