@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { memoryStore, openDevice } from '@tidemark/client';
+import { memoryStore, openDevice, type Versions } from '@tidemark/client';
 import { openFileStore } from '@tidemark/client/file-store';
 import { addChecksums, attributesChecksum, type JsonValue } from '@tidemark/protocol';
 import type { BenchDevice } from './device-fixture.ts';
@@ -19,6 +19,8 @@ export interface FirstSyncOrder {
    * of the objects, freezes them and puts them into a map: what no device with the promises of the SDK can do without.
    */
   readonly way: 'memory' | 'file' | 'bare' | 'least';
+  /** What the app was built with; it reads the list of objects once. Absent: it does not say, and reads nothing. */
+  readonly versions?: Versions;
 }
 
 export interface FirstSyncCost {
@@ -47,13 +49,17 @@ async function syncOnce(order: FirstSyncOrder): Promise<FirstSyncCost> {
   return { objects, cpuMs: (user + system) / 1_000, memoryBytes: peakMemoryBytes() };
 }
 
-async function sync({ url, source }: FirstSyncOrder, store: ReturnType<typeof memoryStore>): Promise<number> {
-  const device = await openDevice({ url, store, sources: [source], live: false });
+async function sync({ url, source, versions }: FirstSyncOrder, store: ReturnType<typeof memoryStore>): Promise<number> {
+  const device = await openDevice({
+    ...{ url, store, sources: [source], live: false },
+    ...(versions === undefined ? {} : { versions }),
+  });
   let objects = 0;
   device.status.subscribe(() => {
     objects = Math.max(objects, device.status.getSnapshot().progress?.total ?? 0);
   });
   await device.sync();
+  if (versions !== undefined && device.source(source).list().length !== objects) throw new Error('objects are missing');
   return objects;
 }
 

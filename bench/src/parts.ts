@@ -37,6 +37,7 @@ import { start } from './scenarios/start.ts';
 import { twoServers } from './scenarios/two-servers.ts';
 import { valkey } from './scenarios/valkey.ts';
 import { valkeyFleet } from './scenarios/valkey-fleet.ts';
+import { versions } from './scenarios/versions.ts';
 
 /** What a part is told about the size of the run. */
 export interface RunSize {
@@ -73,6 +74,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   queries: part('queries of a device', liveQuery),
   sdk: part('first syncs of a device', deviceFirstSync),
   disk: part('200,000 objects on the disk of a device', disk, false),
+  versions: part('an app of an older version of a schema', versions),
   browser: part('a device in Chromium', async () => [...(await browserStart()), ...(await browserTasks())], false),
   console: part('the console in Chromium with 100,000 objects', consoleObjects, false),
   groups: part('groups', groups),

@@ -11,11 +11,14 @@ export interface BuiltWith {
   readonly steps: readonly (readonly Step[])[];
 }
 
+type Translation = (attributes: Attributes) => Attributes;
+
 const NOTHING: ObjectEdit = { attributes: {} };
 
 /** Translates for an app that says which versions it was built with. */
 export class TranslatedVersions implements AppVersions {
   readonly #built: Versions;
+  readonly #translations = new WeakMap<SourceRow, Translation | null>();
 
   constructor(built: Versions) {
     this.#built = built;
@@ -26,21 +29,12 @@ export class TranslatedVersions implements AppVersions {
   }
 
   isSame(row: SourceRow | undefined): boolean {
-    const schema = row?.description.schema;
-    const app = row === undefined ? undefined : this.of(row.description.name);
-    return schema === undefined || app === undefined || (schema.version === app && !schema.converting);
+    return row === undefined || this.#translationOf(row) === null;
   }
 
   shown(row: SourceRow | undefined, attributes: Attributes): Attributes {
-    const schema = row?.description.schema;
-    const app = row === undefined ? undefined : this.of(row.description.name);
-    if (row === undefined || schema === undefined || app === undefined) return attributes;
-    const { version, converting } = schema;
-    // The object may be of the version before.
-    const present = converting ? renewed(attributes, this.#steps(row, version - 1, version)) : attributes;
-    return version >= app
-      ? toOlder(present, this.#steps(row, app, version))
-      : this.#renewed(row, present, version, app);
+    const translate = row === undefined ? null : this.#translationOf(row);
+    return translate === null ? attributes : translate(attributes);
   }
 
   changeOf(
@@ -84,11 +78,32 @@ export class TranslatedVersions implements AppVersions {
     return { attributes: set, ...(removed === undefined ? {} : { removed }) };
   }
 
-  /** The app is newer than what the device has: it was updated without a network, or before the server. */
-  #renewed(row: SourceRow, attributes: Attributes, from: number, to: number): Attributes {
-    let values = attributes;
-    for (let version = from; version < to; version++) values = renewed(values, this.#steps(row, version, version + 1));
-    return values;
+  /** How stored objects become those of the app; null: they are. It is found once for each state of a source. */
+  #translationOf(row: SourceRow): Translation | null {
+    const known = this.#translations.get(row);
+    if (known !== undefined) return known;
+    const made = this.#newTranslation(row);
+    this.#translations.set(row, made);
+    return made;
+  }
+
+  #newTranslation(row: SourceRow): Translation | null {
+    const { schema, name } = row.description;
+    const app = this.of(name);
+    if (schema === undefined || app === undefined) return null;
+    const { version, converting } = schema;
+    if (version === app && !converting) return null;
+    // The objects may be of the version before.
+    const last = converting ? this.#steps(row, version - 1, version) : [];
+    const back = this.#steps(row, app, version);
+    // The app is newer than what the device has: it was updated without a network, or before the server.
+    const ahead = Array.from({ length: Math.max(0, app - version) }, (_, at) =>
+      this.#steps(row, version + at, version + at + 1),
+    );
+    return (attributes) => {
+      const present = toOlder(renewed(attributes, last), back);
+      return ahead.reduce(renewed, present);
+    };
   }
 
   /** The steps between two versions, from the server or from the app: whichever knows more of them. */
