@@ -15,6 +15,8 @@ interface CoreEventMap {
   readonly acknowledged: Acknowledgement;
   /** A refresh has ended here, however it ended. */
   readonly refreshed: EndedRefresh;
+  /** Objects were written that do not fit the schema of their source, which only reports. */
+  readonly misfits: { readonly source: string; readonly objects: number };
 }
 
 type Listeners = { readonly [Name in keyof CoreEventMap]: Set<(event: CoreEventMap[Name]) => void> };
@@ -27,6 +29,7 @@ export class CoreEvents {
     outcome: new Set(),
     acknowledged: new Set(),
     refreshed: new Set(),
+    misfits: new Set(),
   };
 
   constructor(log: Log) {

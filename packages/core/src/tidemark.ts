@@ -36,7 +36,7 @@ import { Refresher } from './refresh/refresher.ts';
 import { isSearchable, search } from './search/search.ts';
 import type { Groups } from './sources/groups.ts';
 import { MembershipChanges } from './sources/membership-changes.ts';
-import { Sources } from './sources/sources.ts';
+import { Sources, type SourcesPorts } from './sources/sources.ts';
 import { Stats } from './stats/stats.ts';
 import { Devices } from './sync/devices.ts';
 import type { UrlRules } from './system/admit-url.ts';
@@ -136,7 +136,7 @@ export class Tidemark {
     this.identities = new Identities(ports);
     this.invites = new Invites(ports);
     this.clients = new Clients({ ...ports, onErased: (client) => this.#voidShared(client) });
-    this.sources = new Sources({ ...ports, onGroupsChanged: (user) => void this.#emitMembership(user) });
+    this.sources = new Sources({ ...ports, ...this.#sourcePorts() });
     this.groups = this.sources.memberships.groups;
     this.tokens = new Tokens(ports);
     this.#membershipChanges = new MembershipChanges(this.sources.memberships, log, this.#onCommitted);
@@ -189,6 +189,13 @@ export class Tidemark {
     this.delivery = new DeviceDelivery({ ...watched, clients, connectors: this.connectors, cache });
     this.receipts = new Receipts({ ...watched, onAcknowledged: (hear) => events.on('acknowledged', hear) });
     this.listings = new Listings({ ...ports, sources, readUser: readUserRecord });
+  }
+
+  #sourcePorts(): Pick<SourcesPorts, 'onGroupsChanged' | 'onMisfits'> {
+    return {
+      onGroupsChanged: (user) => void this.#emitMembership(user),
+      onMisfits: (source, objects) => this.events.emit('misfits', { source, objects }),
+    };
   }
 
   /** Returns the objects that the adapter of a source finds, as the text of a JSON object. They are not stored. */

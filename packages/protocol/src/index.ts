@@ -10,6 +10,7 @@ export type * from './admin/files.ts';
 export type * from './admin/jobs.ts';
 export type * from './admin/pings.ts';
 export type * from './admin/session.ts';
+export type * from './admin/source-schemas.ts';
 export type * from './admin/sources.ts';
 export type * from './admin/system.ts';
 export type * from './admin/tokens.ts';

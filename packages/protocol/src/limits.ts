@@ -97,6 +97,8 @@ export const STEPS_MAX = 100;
 export const STEP_VALUES_MAX = 1_000;
 /** Flaws that a refusal with `schema_violation` names. The others are not named. */
 export const SCHEMA_FLAWS_MAX = 20;
+/** Objects of one source that the report about its schema names. Older ones are forgotten. */
+export const SCHEMA_SAMPLES_MAX = 20;
 /** Attempts to commit a write that conflicts with other writes. Exceeded: `write_conflict`. */
 export const COMMIT_ATTEMPTS_MAX = 20;
 /** A commit within so long after the begin of the last commit interval of its partition belongs to it. */

@@ -102,6 +102,7 @@ export const SourceVersions = Type.Object(
     version: Type.Integer({ minimum: 1, description: 'The present version of the schema.', examples: [2] }),
     steps: Type.Array(Type.Array(StepOfVersion), {
       description: 'The steps from each version to the next: the first list leads from version 1 to 2.',
+      examples: [[[{ step: 'rename', attribute: 'title', to: 'name' }]]],
     }),
     oldest_version: Type.Integer({
       minimum: 1,

@@ -11,6 +11,7 @@ export const ACTION_WORDS: Readonly<Record<string, string>> = {
   'read_state.set': 'set when to refresh',
   'source.declare': 'made a source',
   'source.update': 'changed a source',
+  'source.schema': 'set the schema of a source',
   'source.drop': 'dropped a source',
   'user.create': 'made a user',
   'user.update': 'changed a user',

@@ -13,6 +13,7 @@ import type { Pace } from '../ports/pace.ts';
 import { admitName, quoted } from './admit-name.ts';
 import { admitAttributes, admitManyObjects, type ObjectLimits } from './admit-objects.ts';
 import { DocumentObjects } from './admitted.ts';
+import type { WriteCheck } from './schema-check.ts';
 
 /** The name of the field in JSON pointers of refusals: the answer as a whole is the objects. */
 const FIELD = 'answer';
@@ -21,12 +22,19 @@ const FIELD = 'answer';
  * Admits the objects a backend has answered; a mistake in them is a `backend_error`. Objects that arrive as text are
  * parsed only when their attributes are asked for, because most texts equal the stored ones.
  */
-export async function admitAnswer(answer: ObjectsAnswer, limits: Limits, pace: Pace): Promise<DocumentObjects> {
+export async function admitAnswer(
+  answer: ObjectsAnswer,
+  limits: Limits,
+  pace: Pace,
+  check: WriteCheck | null = null,
+): Promise<DocumentObjects> {
   const { answerObjectsMax, answerUnitsMax } = limits;
   const bounds = { ...limits, objectsPerWriteMax: answerObjectsMax, writeUnitsMax: answerUnitsMax };
-  if ('chunks' in answer) return splitAnswer(answer, bounds, limits.writeUnitsMax);
+  if ('chunks' in answer) return splitAnswer(answer, bounds, limits.writeUnitsMax, check);
   try {
-    return DocumentObjects.parsed(await admitManyObjects(answer.objects, bounds, FIELD, pace));
+    const objects = await admitManyObjects(answer.objects, bounds, FIELD, pace);
+    await check?.checkGiven(answer.objects, { field: FIELD, isWhole: true, pace });
+    return DocumentObjects.parsed(objects);
   } catch (error) {
     throw backendFault(error);
   }
@@ -46,11 +54,12 @@ async function splitAnswer(
   answer: ArrivingAnswer,
   limits: ObjectLimits,
   objectUnitsMax: number,
+  check: WriteCheck | null,
 ): Promise<DocumentObjects> {
   const { objectsPerWriteMax: objectsMax, writeUnitsMax: unitsMax } = limits;
   const objects = new DocumentObjects((id, text) => {
     try {
-      return admitText(id, text, limits);
+      return admitText(id, text, limits, check);
     } catch (error) {
       throw recorded(answer, error);
     }
@@ -102,10 +111,13 @@ function unusable(problem: string): Refusal {
   return new Refusal('backend_error', `the answer is not usable: ${problem}`);
 }
 
-function admitText(id: string, text: string, limits: ObjectLimits): AttributeTexts {
+function admitText(id: string, text: string, limits: ObjectLimits, check: WriteCheck | null): AttributeTexts {
   try {
     admitName('object', id, `/${FIELD}`);
-    return admitAttributes(parseJson(text), limits, [FIELD, id]);
+    const attributes = parseJson(text);
+    const admitted = admitAttributes(attributes, limits, [FIELD, id]);
+    check?.checkAnswered(id, attributes as Readonly<Record<string, unknown>>);
+    return admitted;
   } catch (error) {
     throw backendFault(error instanceof SyntaxError ? new Refusal('invalid_json', 'it is not JSON') : error, id);
   }

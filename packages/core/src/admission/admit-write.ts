@@ -9,6 +9,7 @@ import { admitName, quoted } from './admit-name.ts';
 import { admitIds, admitIdsBeside, admitManyObjects } from './admit-objects.ts';
 import { type Admitted, asAdmitted, DocumentObjects, type ObjectTexts } from './admitted.ts';
 import type { PartitionedSource } from './partitioned-source.ts';
+import { type SchemaCheck, WriteCheck } from './schema-check.ts';
 
 /** Looks up the sources and users that calls name. */
 export interface Directory {
@@ -16,6 +17,8 @@ export interface Directory {
     find(name: string): Promise<PartitionedSource | null>;
     /** Returns the partition that holds the user's data of the source. */
     partitionOf(source: PartitionedSource, login: string): Promise<PartitionKey>;
+    /** What the schema of a source that `find` returned asks; null: nothing is checked. */
+    checkOf(source: PartitionedSource): SchemaCheck | null;
   };
   readonly users: {
     /** Returns a number that no other user of this login ever had or will have; null when there is no such user. */
@@ -57,6 +60,8 @@ export interface Target {
   readonly generation: number | null;
   /** The user on whose behalf the call is made; null when all users share the partition, or the call names none. */
   readonly user: string | null;
+  /** What the schema of the source asks; null: nothing is checked. */
+  readonly schema: SchemaCheck | null;
 }
 
 export interface PartitionWrite {
@@ -65,6 +70,8 @@ export interface PartitionWrite {
   /** Entries that must still exist when the write is committed. */
   readonly guards: readonly Guard[];
   readonly change: ObjectsChange;
+  /** The check of what the write makes of stored objects. Absent: nothing is checked. */
+  readonly check?: WriteCheck;
 }
 
 /** Names the partition of a call: by source and user or group, or, in calls the server makes itself, by its key. */
@@ -114,12 +121,9 @@ export class WriteAdmission {
   async pushObjects(call: PushCall): Promise<Admitted<PartitionWrite>> {
     const objects = await this.#objects(call.objects, 'objects');
     const deletes = call.deletes === undefined ? null : admitIdsBeside(objects, call.deletes, this.#limits);
-    return this.#admit(call, {
-      op: 'push_objects',
-      objects,
-      ...(deletes === null ? {} : { deletes }),
-      ...(call.whole === true ? { isWhole: true } : {}),
-    });
+    const whole = call.whole === true ? { isWhole: true } : {};
+    const change = { op: 'push_objects', objects, ...(deletes === null ? {} : { deletes }), ...whole } as const;
+    return this.#admit(call, change, { set: call.objects, isWhole: call.whole === true });
   }
 
   async pushDeletes(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
@@ -127,27 +131,35 @@ export class WriteAdmission {
   }
 
   async fastInsert(call: ObjectsCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, { op: 'fast_insert', objects: await this.#objects(call.objects, 'objects') });
+    const objects = await this.#objects(call.objects, 'objects');
+    return this.#admit(call, { op: 'fast_insert', objects }, { set: call.objects, isWhole: true });
   }
 
   async fastUpdate(call: FastUpdateCall): Promise<Admitted<PartitionWrite>> {
     const remove = await this.#objects(call.delete_data, 'delete_data');
-    return this.#admit(call, { op: 'fast_update', remove, put: await this.#objects(call.data, 'data') });
+    const put = await this.#objects(call.data, 'data');
+    const given = { set: call.data, field: 'data', taken: call.delete_data };
+    return this.#admit(call, { op: 'fast_update', remove, put }, given);
   }
 
   async fastDelete(call: FastDeleteCall): Promise<Admitted<PartitionWrite>> {
-    return this.#admit(call, { op: 'fast_delete', remove: await this.#objects(call.data, 'data') });
+    const remove = await this.#objects(call.data, 'data');
+    return this.#admit(call, { op: 'fast_delete', remove }, { taken: call.data });
   }
 
   async replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
     const objects = DocumentObjects.parsed(await this.#objects(call.objects, 'objects'));
-    return this.#admit(call, { op: 'replace', objects, since: call.since });
+    const given = { set: call.objects, isWhole: true };
+    return this.#admit(call, { op: 'replace', objects, since: call.since }, given);
   }
 
   async answer(call: AnswerCall): Promise<Admitted<PartitionWrite>> {
-    const objects = await admitAnswer(call.answer, this.#limits, this.#pace);
+    const { schema } = await this.partition(call);
+    const check = schema === null ? null : new WriteCheck(schema);
+    const objects = await admitAnswer(call.answer, this.#limits, this.#pace, check);
     const write = await this.#admit(call, { op: 'replace', objects, since: call.since });
-    return call.fence === undefined ? write : asAdmitted({ ...write, guards: [...write.guards, call.fence] });
+    const guards = call.fence === undefined ? write.guards : [...write.guards, call.fence];
+    return asAdmitted({ ...write, guards, ...(check === null ? {} : { check }) });
   }
 
   async move({ source, from, to, objects }: MoveCall): Promise<Admitted<MoveWrite>> {
@@ -168,17 +180,16 @@ export class WriteAdmission {
     const source = await this.#directory.sources.find(name);
     if (source === null) throw new Refusal('source_not_found', `there is no source ${quoted(name)}`);
     const sourceGuard: Guard = { kind: 'source', key: [name] };
-    if (owner?.kind === 'group') {
-      return { partition: { source: name, owner }, guards: [sourceGuard], generation: null, user: null };
-    }
+    const schema = this.#directory.sources.checkOf(source);
+    const shared = { guards: [sourceGuard], generation: null, user: null, schema };
+    if (owner?.kind === 'group') return { ...shared, partition: { source: name, owner } };
     if (source.partition_type === 'group') {
-      const partition = groupPartition(name, admitGroup(name, call.group));
-      return { partition, guards: [sourceGuard], generation: null, user: null };
+      return { ...shared, partition: groupPartition(name, admitGroup(name, call.group)) };
     }
     refuseGroup(name, call.group);
     if (source.partition_type === 'app') {
       if (call.user_id !== undefined && call.user_id !== null) admitName('login', call.user_id, '/user_id');
-      return { partition: sharedPartition(name), guards: [sourceGuard], generation: null, user: null };
+      return { ...shared, partition: sharedPartition(name) };
     }
     const user = admitName('login', owner?.kind === 'user' ? owner.login : call.user_id, '/user_id');
     const generation = await this.#directory.users.generationOf(user);
@@ -190,6 +201,7 @@ export class WriteAdmission {
       guards: [sourceGuard, generationGuard(user, generation)],
       generation: groupOf(partition) === null ? generation : null,
       user,
+      schema,
     };
   }
 
@@ -197,13 +209,36 @@ export class WriteAdmission {
     return admitManyObjects(objects, this.#limits, field, this.#pace);
   }
 
-  async #admit(call: WriteCall, change: ObjectsChange): Promise<Admitted<PartitionWrite>> {
-    const { partition, guards, generation, user } = await this.partition(call);
+  async #admit(call: WriteCall, change: ObjectsChange, given: GivenObjects = {}): Promise<Admitted<PartitionWrite>> {
+    const { partition, guards, generation, user, schema } = await this.partition(call);
     const isOfAnotherUser = change.op === 'replace' && change.since !== null && change.since.generation !== generation;
     if (isOfAnotherUser)
       throw new Refusal('refresh_stale', 'the user has been deleted and made again since; query again');
-    return asAdmitted({ partition, guards, change, user });
+    const check = schema === null ? null : await this.#checkGiven(schema, given);
+    return asAdmitted({ partition, guards, change, user, ...(check === null ? {} : { check }) });
   }
+
+  async #checkGiven(
+    schema: SchemaCheck,
+    { set, field = 'objects', isWhole = false, taken }: GivenObjects,
+  ): Promise<WriteCheck> {
+    const check = new WriteCheck(schema);
+    if (taken !== undefined) check.noteTaken(taken);
+    if (set !== undefined) await check.checkGiven(set, { field, isWhole, pace: this.#pace });
+    return check;
+  }
+}
+
+/** The objects of a call that was admitted, as they were given. */
+interface GivenObjects {
+  /** Attributes that the call sets. */
+  readonly set?: unknown;
+  /** The name of `set` in the call. */
+  readonly field?: string;
+  /** True: the objects have no other attributes then. */
+  readonly isWhole?: boolean;
+  /** Attributes that the call may remove. */
+  readonly taken?: unknown;
 }
 
 /** The group that a call about a source of groups must name. */

@@ -1,5 +1,6 @@
 import type { ObjectsChange } from '../admission/admit-write.ts';
 import type { ObjectTexts } from '../admission/admitted.ts';
+import type { WriteCheck } from '../admission/schema-check.ts';
 import { AttributeTexts } from '../journal/attribute-texts.ts';
 import { changedRecord, newRecord, type ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Pace } from '../ports/pace.ts';
@@ -30,10 +31,11 @@ export function effectOn(
   change: PointChange,
   id: string,
   stored: StoredObject | undefined,
-  floor: number,
+  { floor, check }: { readonly floor: number; readonly check?: WriteCheck | undefined },
 ): ObjectChange | null {
   const current = liveRecord(stored);
   const verdict = verdictOn(change, id, current?.attributes ?? null);
+  if (verdict !== null && verdict !== 'gone') check?.checkResult(id, verdict);
   return changeOf(id, { stored, current }, verdict, floor);
 }
 

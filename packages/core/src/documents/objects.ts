@@ -162,6 +162,7 @@ export class Objects {
     const startedMs = steadyClock.nowMs();
     const { epoch, ...outcome } = await this.#writer.write(write, observer);
     onWritten?.(steadyClock.nowMs() - startedMs);
+    write.check?.end();
     if (outcome.changed > 0) {
       onCommitted({ partition, cause, range: rangeOfCommit({ epoch, head: outcome.seq }, outcome.changed) });
     }

@@ -92,6 +92,8 @@ export class Writer {
     let seen: PartitionState | null = null;
     let last: PartitionState | null = null;
     const budget = new WorkBudget();
+    const { check } = write;
+    check?.begin();
     for (let start = 0; start < ids.length || last === null; start += LOOKUP_CHUNK) {
       const chunk = ids.slice(start, start + LOOKUP_CHUNK);
       const { state, objects } = await this.#store.readObjects(write.partition, chunk);
@@ -99,7 +101,7 @@ export class Writer {
       last = state;
       for (const id of chunk) {
         const stored = objects.get(id);
-        const effect = effectOn(change, id, stored, state.floor);
+        const effect = effectOn(change, id, stored, { floor: state.floor, check });
         if (effect === null) kept.push({ id, expect: stored?.seq ?? 0 });
         else changes.push(effect);
         observed.add(stored, effect);
@@ -107,6 +109,7 @@ export class Writer {
         if (budget.isSpent(weightOf(effect) + (stored?.record?.length ?? 0))) await this.#pace.turn();
       }
     }
+    check?.requireFit();
     const terms = { kept, ...(seen === null ? {} : { seen }) };
     const result = await this.#commit(write, changes, isSame(seen, last) ? last : null, terms);
     return observed.tell(outcomeOf(result, changes.length, kept.length));

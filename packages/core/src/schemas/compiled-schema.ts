@@ -1,16 +1,8 @@
 import { isFileReference, type SourceSchema, type ValueSchema } from '@tidemark/protocol';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
+import type { AttributeFlaw } from '../admission/schema-check.ts';
 import { FILE_KEYWORD, sentenceOf } from './sentences.ts';
-
-/** Where the attributes of an object do not fit the schema, and how. */
-export interface AttributeFlaw {
-  readonly attribute: string;
-  /** A JSON pointer from the value of the attribute to the wrong part; empty: the value itself. */
-  readonly at: string;
-  /** A sentence without its subject: `must be a text`. */
-  readonly detail: string;
-}
 
 type Attributes = Readonly<Record<string, unknown>>;
 
@@ -40,19 +32,14 @@ export class CompiledSchema {
    */
   check(attributes: Attributes, resultNames: ReadonlySet<string> | null): readonly AttributeFlaw[] {
     const flaws = this.#areValid(attributes) ? NO_FLAWS : this.#flawsIn(attributes);
-    if (resultNames === null || this.required.every((name) => resultNames.has(name))) return flaws;
-    return [...flaws, ...this.missing((name) => resultNames.has(name))];
+    return resultNames === null ? flaws : [...flaws, ...this.missing((name) => resultNames.has(name))];
   }
 
   /** Returns a flaw for each required attribute that is missing. */
   missing(has: (name: string) => boolean): readonly AttributeFlaw[] {
     const missing = this.required.filter((name) => !has(name));
+    if (missing.length === 0) return NO_FLAWS;
     return missing.map((attribute) => ({ attribute, at: '', detail: 'is required and missing' }));
-  }
-
-  /** Whether an object of these attributes has all that are required. */
-  isComplete(attributes: Attributes): boolean {
-    return this.required.every((name) => Object.hasOwn(attributes, name));
   }
 
   /** Whether a single value is one that the schema of an attribute allows. */

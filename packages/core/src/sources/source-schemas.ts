@@ -1,12 +1,21 @@
-import { Refusal, type SourceSchema, type Step } from '@tidemark/protocol';
+import {
+  Refusal,
+  type SchemaDiff,
+  type SchemaReport,
+  type SchemaView,
+  type SourceSchema,
+  type Step,
+} from '@tidemark/protocol';
 import { admitName, quoted } from '../admission/admit-name.ts';
+import type { FoundFlaws, SchemaCheck } from '../admission/schema-check.ts';
 import type { Clock } from '../ports/clock.ts';
 import { isoTime } from '../primitives/time.ts';
 import { admitSchemaChange, notAllowed, requireFitting, type SchemaChangeCall } from '../schemas/admit-change.ts';
-import { type ChangeKind, classify, type SchemaChange } from '../schemas/classify.ts';
+import { classify, type SchemaChange } from '../schemas/classify.ts';
 import type { CompiledSchema } from '../schemas/compiled-schema.ts';
 import { SchemaCache } from '../schemas/schema-cache.ts';
-import { type SchemaState, type StoredSchema, schemaStateOf, versionOf } from '../schemas/stored-schema.ts';
+import { SchemaReports } from '../schemas/schema-reports.ts';
+import { type StoredSchema, schemaStateOf, versionOf } from '../schemas/stored-schema.ts';
 import type { SourceRecord } from './source-record.ts';
 import { type SourceView, viewOf } from './source-view.ts';
 
@@ -18,6 +27,8 @@ export interface SourceSchemasPorts {
   readonly change: (source: string, change: (old: SourceRecord) => Promise<SourceRecord | null>) => Promise<void>;
   /** How many devices that were here lately were built with which version of the schema. */
   readonly devices: (source: string) => Promise<DeviceVersions>;
+  /** Hears how many objects were written that do not fit a schema which only reports. */
+  readonly onMisfits?: (source: string, objects: number) => void;
 }
 
 /** Version → number of devices. */
@@ -27,31 +38,13 @@ export interface DeviceVersions {
   readonly unknown: number;
 }
 
-/** The schema of a source in answers. */
-export interface SchemaView extends SchemaState {
-  readonly source: string;
-  readonly schema: SourceSchema;
-  readonly steps: readonly (readonly Step[])[];
-  readonly set_at: string;
-}
-
-/** What a new schema would mean for the apps in use. */
-export interface SchemaDiff {
-  readonly source: string;
-  readonly kind: ChangeKind;
-  readonly reasons: readonly string[];
-  /** The version that the new schema would be. */
-  readonly version: number;
-  /** Devices that were here in the last 30 days, by the version that they say. */
-  readonly devices: Readonly<Record<string, number>>;
-  readonly devices_without_version: number;
-}
-
 /** The schemas of sources and their versions. */
 export class SourceSchemas {
   readonly #ports: SourceSchemasPorts;
   readonly #stored = new WeakMap<SourceView, StoredSchema>();
   readonly #compiled = new SchemaCache();
+  readonly #writeChecks = new WeakMap<SourceView, SchemaCheck>();
+  readonly #reports = new SchemaReports();
 
   constructor(ports: SourceSchemasPorts) {
     this.#ports = ports;
@@ -78,6 +71,34 @@ export class SourceSchemas {
   async get(name: unknown): Promise<SchemaView> {
     const source = admitSource(name);
     return schemaViewOf(source, requireSchema(source, (await this.#ports.read(source)).schema));
+  }
+
+  /** What the schema of such a source asks of writes; null: nothing is checked. */
+  writeCheckOf(view: SourceView): SchemaCheck | null {
+    const stored = this.of(view);
+    if (stored === null || stored.mode === 'off') return null;
+    const known = this.#writeChecks.get(view);
+    if (known !== undefined) return known;
+    const compiled = this.#compiled.of(view.name, stored);
+    const check: SchemaCheck = {
+      source: view.name,
+      isEnforced: stored.mode === 'enforce',
+      checksResults: !stored.converting,
+      check: (attributes, resultNames) => compiled.check(attributes, resultNames),
+      missing: (has) => compiled.missing(has),
+      report: (found) => this.#noteMisfits(view.name, versionOf(stored), found),
+    };
+    this.#writeChecks.set(view, check);
+    return check;
+  }
+
+  /** What would have been refused if the schema were enforced, as far as this process has seen it. */
+  async report(name: unknown): Promise<SchemaReport> {
+    const source = admitSource(name);
+    const stored = requireSchema(source, (await this.#ports.read(source)).schema);
+    const { objects, samples } = this.#reports.of(source, versionOf(stored));
+    const shown = samples.map(({ atMs, ...sample }) => ({ ...sample, at: isoTime(atMs) }));
+    return { source, mode: stored.mode, version: versionOf(stored), objects, samples: shown };
   }
 
   /**
@@ -107,7 +128,7 @@ export class SourceSchemas {
     const { kind, reasons } = changeOf(stored, schema, steps);
     const version = stored === null ? 1 : versionOf(stored) + (kind === 'equal' ? 0 : 1);
     const devices = Object.fromEntries([...versions].sort(([one], [other]) => one - other));
-    return { source, kind, reasons, version, devices, devices_without_version: unknown };
+    return { source, kind, reasons: [...reasons], version, devices, devices_without_version: unknown };
   }
 
   /** Notes that all stored objects of the source are of this version. */
@@ -116,6 +137,11 @@ export class SourceSchemas {
       if (old.schema === null || !old.schema.converting || versionOf(old.schema) !== version) return null;
       return { ...old, schema: { ...old.schema, converting: false } };
     });
+  }
+
+  #noteMisfits(source: string, version: number, found: FoundFlaws): void {
+    this.#reports.add(source, version, found, this.#ports.clock.nowMs());
+    this.#ports.onMisfits?.(source, found.objects);
   }
 
   async #next(source: string, old: StoredSchema | null, call: SchemaChangeCall): Promise<StoredSchema> {

@@ -3,6 +3,7 @@ import { admitName, quoted } from '../admission/admit-name.ts';
 import { admitGroup, WriteAdmission } from '../admission/admit-write.ts';
 import type { PartitionedSource } from '../admission/partitioned-source.ts';
 import { REFRESH } from '../admission/refuse-gone.ts';
+import type { SchemaCheck } from '../admission/schema-check.ts';
 import { allEntries } from '../entries/all-entries.ts';
 import { lastOf, ownerRemoved, readOwnerVersion } from '../entries/owner-index.ts';
 import { ParsedEntryCache } from '../entries/parsed-entry-cache.ts';
@@ -29,6 +30,8 @@ import { type CountedSource, type SourceView, viewOf } from './source-view.ts';
 export interface SourcesPorts extends MembershipsPorts {
   /** How many devices were built with which version of the schema. Absent: nobody knows. */
   readonly deviceVersions?: SourceSchemasPorts['devices'];
+  /** Hears how many objects were written that do not fit a schema which only reports. */
+  readonly onMisfits?: (source: string, objects: number) => void;
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Limits;
@@ -52,7 +55,7 @@ export class Sources {
   });
 
   constructor(ports: SourcesPorts) {
-    const { store, clock, limits } = ports;
+    const { store, clock, limits, deviceVersions, onMisfits } = ports;
     this.memberships = new Memberships(ports, (name) => this.find(name));
     this.#store = store;
     this.#clock = clock;
@@ -64,7 +67,8 @@ export class Sources {
       clock,
       read: async (source) => readSourceRecord((await this.#require(source)).value),
       change: (source, change) => this.#changeRecord(source, change),
-      devices: ports.deviceVersions ?? (async () => ({ versions: new Map(), unknown: 0 })),
+      ...(onMisfits === undefined ? {} : { onMisfits }),
+      devices: deviceVersions ?? (async () => ({ versions: new Map(), unknown: 0 })),
     });
   }
 
@@ -118,6 +122,11 @@ export class Sources {
   /** Returns the source as it was last read here, which may be outdated. */
   lastSeen(name: string): SourceView | null {
     return this.#views.last(name);
+  }
+
+  /** What the schema of a source that was found asks of writes; null: nothing is checked. */
+  checkOf(source: SourceView): SchemaCheck | null {
+    return this.schemas.writeCheckOf(source);
   }
 
   async has(name: string): Promise<boolean> {

@@ -37,6 +37,7 @@ export const Source = Type.Object(
     ...SourceAttributes.properties,
     schema: Type.Union([SchemaState, Type.Null()], {
       description: 'The state of its schema; null: it has none. `GET …/schema` has the schema itself.',
+      examples: [null],
     }),
     configured: flag('True: the configuration of the server declares the source.'),
     created_at: moment('When the source was declared.'),

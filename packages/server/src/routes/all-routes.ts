@@ -15,6 +15,7 @@ import { pushRoutes } from './push.ts';
 import { readStateRoutes } from './read-state.ts';
 import { receiptRoutes } from './receipts.ts';
 import { sessionRoutes as consoleSessionRoutes } from './session.ts';
+import { sourceSchemaRoutes } from './source-schemas.ts';
 import { sourceRoutes } from './sources.ts';
 import { deviceClientRoutes } from './sync/clients.ts';
 import { eventRoutes } from './sync/events.ts';
@@ -38,6 +39,7 @@ export const allRoutes: readonly Route[] = [
   ...groupRoutes,
   ...readStateRoutes,
   ...sourceRoutes,
+  ...sourceSchemaRoutes,
   ...receiptRoutes,
   ...deliveryRoutes,
   ...clientRoutes,

@@ -18,6 +18,7 @@ async function usedMetrics(): Promise<Metrics> {
   metrics.written(0.002);
   metrics.backendCalled('query', 'failed', 2);
   metrics.mismatched('Order');
+  metrics.misfitsWritten('Order', 2);
   metrics.watchActivityStreams(() => 3);
   metrics.watchSeen(async () => [['1h', 12]]);
   metrics.watchStaleness(() => new Map([['Order', 7.5]]));
@@ -76,6 +77,7 @@ describe('/metrics', () => {
       'tidemark_write_seconds_bucket{le="0.0025"} 1',
       'tidemark_backend_call_seconds_count{call="query",outcome="failed"} 1',
       'tidemark_checksum_mismatches_total{source="Order"} 1',
+      'tidemark_schema_misfits_total{source="Order"} 2',
       'tidemark_activity_streams 3',
       'tidemark_devices_seen{within="1h"} 12',
       'tidemark_staleness_seconds{source="Order"} 7.5',

@@ -155,6 +155,10 @@ export class Metrics {
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [this.#registry],
   });
+  readonly #misfits = this.#bySource(
+    'schema_misfits',
+    'Objects written that do not fit the schema, which only reports',
+  );
   readonly #mismatches = this.#bySource('checksum_mismatches', 'Devices whose objects did not match the checksum');
   readonly #requests = new RequestCounter(this.#registry);
   readonly #pingAttempts = new Counter({
@@ -249,6 +253,11 @@ export class Metrics {
   /** Counts a device that starts over because its objects did not match the checksum of the source. */
   mismatched(source: string): void {
     this.#mismatches.add(source, 1);
+  }
+
+  /** Counts objects that were written although they do not fit the schema of their source. */
+  misfitsWritten(source: string, objects: number): void {
+    this.#misfits.add(source, objects);
   }
 
   pingAttempted(service: string | null, result: string): void {

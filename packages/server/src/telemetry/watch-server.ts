@@ -47,6 +47,7 @@ export function watchServer(metrics: Metrics, parts: WatchedParts): void {
   tidemark.events.on('refreshed', ({ partition: { source }, code, tookMs }) =>
     metrics.refreshed(source, code, tookMs / 1_000),
   );
+  tidemark.events.on('misfits', ({ source, objects }) => metrics.misfitsWritten(source, objects));
   tidemark.events.on('outcome', ({ source, status }) => metrics.uploaded(source, status));
 }
 

@@ -9,6 +9,7 @@ import { httpCases } from './cases/http-cases.ts';
 import { jobCases } from './cases/job-cases.ts';
 import { pingCases } from './cases/ping-cases.ts';
 import { pushCases } from './cases/push-cases.ts';
+import { schemaCases } from './cases/schema-cases.ts';
 import { sourceCases } from './cases/source-cases.ts';
 import { systemCases } from './cases/system-cases.ts';
 import { tokenCases } from './cases/token-cases.ts';
@@ -24,6 +25,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...pingCases,
   ...groupCases,
   ...sourceCases,
+  ...schemaCases,
   ...clientCases,
   ...pushCases,
   ...tokenCases,

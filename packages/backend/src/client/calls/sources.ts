@@ -1,4 +1,15 @@
-import type { Deleted, PartitionType, Receipt, RefreshDue, Source, SourceAttributes } from '@tidemark/protocol';
+import type {
+  Deleted,
+  PartitionType,
+  Receipt,
+  RefreshDue,
+  SchemaChanges,
+  SchemaDiff,
+  SchemaReport,
+  SchemaView,
+  Source,
+  SourceAttributes,
+} from '@tidemark/protocol';
 import { path } from '../../transport/path.ts';
 import type { CallOptions, Transport } from '../../transport/transport.ts';
 
@@ -58,6 +69,26 @@ export class SourceCalls {
   update(source: string, changes: SourceChanges, { userName, ...options }: SourceUpdateOptions = {}): Promise<Source> {
     const body = { data: changes, ...(userName === undefined ? {} : { user_name: userName }) };
     return this.#api.put(path`/rc/v1/sources/${source}`, body, options);
+  }
+
+  /** The schema of a source, with its versions. */
+  schema(source: string, options?: CallOptions): Promise<SchemaView> {
+    return this.#api.get(path`/rc/v1/sources/${source}/schema`, options);
+  }
+
+  /** Sets the schema of a source, its mode or its oldest version. Another schema is a new version. */
+  setSchema(source: string, changes: SchemaChanges, options?: CallOptions): Promise<SchemaView> {
+    return this.#api.put(path`/rc/v1/sources/${source}/schema`, changes, options);
+  }
+
+  /** What `setSchema` would mean for the apps that are in use. It changes nothing. */
+  diffSchema(source: string, changes: SchemaChanges, options?: CallOptions): Promise<SchemaDiff> {
+    return this.#api.post(path`/rc/v1/sources/${source}/schema/diff`, changes, 'harmless', options);
+  }
+
+  /** What a schema whose mode is `report` would have refused, since the server that answers has started. */
+  schemaReport(source: string, options?: CallOptions): Promise<SchemaReport> {
+    return this.#api.get(path`/rc/v1/sources/${source}/schema/report`, options);
   }
 
   /** Which devices have acknowledged a push. */
