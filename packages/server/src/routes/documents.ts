@@ -53,7 +53,7 @@ export function documentRoutes({ name, id, path, params, scopeOf }: DocumentOwne
     operationId: `documentsWrite${id}`,
     scope: 'admin',
     summary: `Set or append the content of a document of ${name}`,
-    refusals: ['type_conflict', 'document_too_large', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
+    refusals: ['type_conflict', 'document_too_large', 'schema_violation', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
     params: withDoc,
     body: DocumentBody,
     answer: DocumentReport,

@@ -49,7 +49,7 @@ export const pushPartitions = route({
   summary: 'Add, update and delete objects of several users or groups',
   description:
     'Each user or group is written in one commit of its own, and all of them share a flush to the disk. What is wrong with one refuses this one alone. A repetition changes nothing.',
-  refusals: ['user_not_found', 'group_required', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
+  refusals: ['user_not_found', 'group_required', 'schema_violation', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
   params: Type.Object({ source_name: SourceId }),
   body: Body,
   answer: PartitionsReport,

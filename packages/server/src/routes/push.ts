@@ -63,7 +63,7 @@ function push<B extends TSchema>(
     operationId: OPERATION_IDS[operation],
     scope: 'push',
     summary,
-    refusals: ['user_not_found', 'group_required', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
+    refusals: ['user_not_found', 'group_required', 'schema_violation', ...OBJECT_REFUSALS, ...MEMBERSHIP_REFUSALS],
     params: Type.Object({ source_name: SourceId }),
     body,
     answer: WriteReport,
