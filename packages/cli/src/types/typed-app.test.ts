@@ -1,14 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { SourceSchema } from '@tidemark/protocol';
-import { temporaryFolder } from '@tidemark/testing';
+import { newTypescriptApp, type TypescriptApp } from '@tidemark/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import type { DescribedSource } from './described-source.ts';
 import { typescriptText } from './typescript.ts';
 import { zodText } from './zod.ts';
-
-const MODULES = join(import.meta.dirname, '../../../../node_modules');
 
 function sourceOf(name: string, schema: SourceSchema, more: Partial<DescribedSource> = {}): DescribedSource {
   return { name, schema, version: 1, steps: [], references: {}, ...more };
@@ -36,35 +31,12 @@ const sources: readonly DescribedSource[] = [
   sourceOf('Customer', { properties: { name: { type: 'string' } }, required: ['name'] }),
 ];
 
-/** An app in a folder of its own, which sees what is installed, and nothing of the configuration of this repository. */
-async function newApp(
-  options: object,
-): Promise<{ readonly compile: (files: Readonly<Record<string, string>>) => string }> {
-  const folder = await temporaryFolder();
-  onTestFinished(folder.remove);
-  mkdirSync(join(folder.path, 'node_modules'));
-  for (const name of ['@tidemark', '@tanstack', 'zod']) {
-    symlinkSync(join(MODULES, name), join(folder.path, 'node_modules', name));
-  }
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    target: 'es2023',
-    lib: ['es2023', 'dom'],
-    types: [],
-    // The types of others are not checked: those of TanStack DB do not compile with the strictest settings.
-    skipLibCheck: true,
-    ...options,
-  };
-  writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ type: 'module' }));
-  writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
-  return {
-    compile: (files) => {
-      for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text);
-      const run = spawnSync(join(MODULES, '.bin/tsc'), ['-p', '.'], { cwd: folder.path, encoding: 'utf8' });
-      return run.stdout;
-    },
-  };
+/** An app with these files. */
+async function appWith(options: object, files: Readonly<Record<string, string>>): Promise<TypescriptApp> {
+  const app = await newTypescriptApp(options);
+  onTestFinished(app.remove);
+  app.write(files);
+  return app;
 }
 
 const DEVICE = `
@@ -215,31 +187,24 @@ function corrected(files: Readonly<Record<string, string>>): Readonly<Record<str
   return Object.fromEntries(entries.map(([file, text]) => [file, text.replace(/^ *\/\/ mistake:.*\n.*\n/gm, '')]));
 }
 
-/** Compiles all files, and returns the places with errors. */
-function errorsOf(
-  compile: (files: Readonly<Record<string, string>>) => string,
-  files: Readonly<Record<string, string>>,
-) {
-  const places = [...compile(files).matchAll(/^(\S+\(\d+),\d+\): error/gm)].map(([, place]) => `${place})`);
-  return [...new Set(places)].sort();
-}
-
 const TYPES = { 'tidemark.ts': typescriptText(sources) };
 
 it('[TYPES-6] an app outside of the repository compiles with its types, and each mistake in it is an error', async () => {
-  const { compile } = await newApp({ module: 'nodenext' });
-  expect(compile({ ...TYPES, ...corrected(FILES) })).toBe('');
-  expect(errorsOf(compile, FILES)).toEqual([...mistakesIn(FILES)].sort());
+  const app = await appWith({ module: 'nodenext' }, { ...TYPES, ...corrected(FILES) });
+  expect(app.compile().output).toBe('');
+  app.write(FILES);
+  expect(app.compile().places).toEqual([...mistakesIn(FILES)].sort());
 });
 
 it('[TYPES-6] an app that is built by a bundler with the strictest settings sees the same mistakes, and no others', async () => {
   const strict = { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, verbatimModuleSyntax: true };
-  const { compile } = await newApp({ module: 'esnext', moduleResolution: 'bundler', ...strict });
-  expect(errorsOf(compile, { ...TYPES, ...FILES })).toEqual([...mistakesIn(FILES)].sort());
+  const bundler = { module: 'esnext', moduleResolution: 'bundler' };
+  const app = await appWith({ ...bundler, ...strict }, { ...TYPES, ...FILES });
+  expect(app.compile().places).toEqual([...mistakesIn(FILES)].sort());
 });
 
 it('[TYPES-7] the types of a file with schemas of Zod are those of the file with types', async () => {
-  const { compile } = await newApp({ module: 'nodenext' });
   const files = { 'device.ts': DEVICE, 'backend.ts': BACKEND };
-  expect(errorsOf(compile, { 'tidemark.ts': zodText(sources), ...files })).toEqual([...mistakesIn(files)].sort());
+  const app = await appWith({ module: 'nodenext' }, { 'tidemark.ts': zodText(sources), ...files });
+  expect(app.compile().places).toEqual([...mistakesIn(files)].sort());
 });
