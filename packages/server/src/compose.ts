@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Passwords, PingAttempt } from '@tidemark/core';
 import { openActivity } from './activity/open-activity.ts';
 import { showBackendFailure, showPingAttempt } from './activity/show-background.ts';
+import { type DescribedSource, describeSources } from './app/describe-sources.ts';
 import { modulesPart } from './app/source-modules.ts';
 import { LoginLimiter } from './auth/login-limiter.ts';
 import { openPasswords } from './auth/passwords.ts';
@@ -39,6 +40,8 @@ export interface Running extends AdminInfo {
   readonly url: string;
   /** Takes other connectors; those that are the same go on. */
   configureConnectors(connectors: Config['connectors']): Promise<void>;
+  /** Returns all sources with their schemas, for the types of an app. */
+  describeSources(): Promise<readonly DescribedSource[]>;
   /** Takes no new requests, lets those under way finish within the grace period, then cuts them off. */
   close(): Promise<void>;
 }
@@ -72,7 +75,13 @@ export async function compose(
   });
   const close = await startParts([{ name: 'store', stop: () => store.close() }, ...partsOf(config, server)]);
   const configureConnectors = (connectors: Config['connectors']) => server.connectors.configure(connectors);
-  return { url: server.address.url, ...server.admin, configureConnectors, close };
+  return {
+    url: server.address.url,
+    ...server.admin,
+    configureConnectors,
+    describeSources: () => describeSources(server.tidemark),
+    close,
+  };
 }
 
 interface ServerInput extends Engines, Required<ComposeOptions> {}

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { errorMessage } from '@tidemark/protocol';
 import type { Config } from '@tidemark/server/config/config';
@@ -8,12 +9,13 @@ import type { WorkerChannel } from '@tidemark/server/workers/worker-channel';
 import type { StartFailure, WorkerReady } from '@tidemark/server/workers/worker-message';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { CliFailure, type ExitCode } from '../cli-failure.ts';
+import { CliFailure, type ExitCode, usageFailure } from '../cli-failure.ts';
 import { configOf, withConfigFlags } from '../config-flags.ts';
 import { endWithParent } from '../end-with-parent.ts';
 import { withExamples } from '../examples.ts';
 import { permissionFailure } from '../local/ownership.ts';
 import { storeFailure } from '../local/with-store.ts';
+import { keepTypes } from '../types/keep-types.ts';
 
 /** What each worker process runs: this very program. */
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
@@ -41,19 +43,37 @@ export function addDev(program: Command, cli: Cli): void {
   const command = program
     .command('dev')
     .description('Run the server for development; it reloads source modules when they change')
-    .action(async (_options: object, self: Command) => {
+    .option('--types <file>', 'write the types of all sources into this file, again whenever a schema changes')
+    .action(async ({ types }: { readonly types?: string }, self: Command) => {
       endWithParent(() => process.kill(process.pid, 'SIGTERM'));
-      await serve(cli, () => {
+      const load = () => {
         const loaded = configOf(self, cli, { readsConnectors: true });
         const { appFolder } = loaded.config;
         return { ...loaded, config: { ...loaded.config, appFolder: appFolder ?? cli.folder, isAppWatched: true } };
-      });
+      };
+      if (types === undefined) return serve(cli, load);
+      if (load().config.workers > 1) throw usageFailure('--types works with one process: leave out --workers');
+      const file = resolve(cli.folder, types);
+      const say = (line: string) => cli.terminal.say(line);
+      await serve(cli, load, ({ describeSources }) => keepTypes({ file, shown: types, read: describeSources, say }));
     });
-  withExamples(withConfigFlags(command), 'tidemark dev', 'tidemark dev --app ../my-app --port 8080');
+  withExamples(
+    withConfigFlags(command),
+    'tidemark dev',
+    'tidemark dev --app ../my-app --port 8080',
+    'tidemark dev --types src/tidemark.ts',
+  );
 }
 
-/** Loads log and server on demand, so that other commands start quickly. */
-async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
+/**
+ * Loads log and server on demand, so that other commands start quickly. `accompany` begins work beside the server, and returns what ends
+ * it.
+ */
+async function serve(
+  cli: Cli,
+  load: () => LoadedConfig,
+  accompany: (running: Running) => () => void = () => () => undefined,
+): Promise<void> {
   const loaded = load();
   const { default: cluster } = await import('node:cluster');
   if (cluster.worker !== undefined) return serveAsWorker(cli, load, cluster.worker.id);
@@ -65,7 +85,12 @@ async function serve(cli: Cli, load: () => LoadedConfig): Promise<void> {
   const reload = await reloadOnHangUp(loaded, load, log);
   const running = await start(config, log);
   reload.apply(running);
-  const stopped = untilSignal(running, log);
+  const end = accompany(running);
+  const close = () => {
+    end();
+    return running.close();
+  };
+  const stopped = untilSignal({ close }, log);
   tellReady(cli, running);
   await stopped;
 }
@@ -192,7 +217,7 @@ function endWithChannel(): void {
 }
 
 /** Ignores a second signal: a terminal and npm may both deliver the same Ctrl-C. */
-function untilSignal(running: Running, log: ServerLog): Promise<void> {
+function untilSignal(running: Pick<Running, 'close'>, log: ServerLog): Promise<void> {
   return new Promise((resolve, reject) => {
     let isStopping = false;
     const stop = (signal: NodeJS.Signals) => {
