@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
+import { TidemarkClient } from '@tidemark/backend';
 import type { Page, PullAnswer } from '@tidemark/protocol';
 import { makeUser, openDevice, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
-import { ADMIN_PASSWORD, logIn } from '@tidemark/testing/server';
+import { ADMIN_PASSWORD, logIn, runInProcess } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 
 // The program as it is shipped: what was built, in a process of its own. `npm test` builds before it runs this.
@@ -31,9 +32,9 @@ beforeAll(async () => {
 
 afterAll(() => folder.remove());
 
-async function dev(): Promise<{ readonly url: string; readonly log: AsyncIterator<string> }> {
+async function dev(...more: readonly string[]): Promise<{ readonly url: string; readonly log: AsyncIterator<string> }> {
   const env = { ...ENV, TIDEMARK_ADMIN_PASSWORD: ADMIN_PASSWORD };
-  const args = [MAIN, 'dev', '--port', '0', '--log-level', 'info', '--log-format', 'json'];
+  const args = [MAIN, 'dev', '--port', '0', '--log-level', 'info', '--log-format', 'json', ...more];
   const child: ChildProcess = spawn(process.execPath, args, { cwd: app, env });
   onTestFinished(async () => {
     child.kill('SIGKILL');
@@ -105,4 +106,39 @@ it('[MODULE-4] tidemark dev serves what a changed module answers at once, be it 
     expect.stringContaining('Esm.mjs: on the way up'),
     expect.stringContaining('Esm.mjs:1'),
   ]);
+});
+
+it('[TYPES-32] the types that tidemark dev writes follow the schemas of its server, and tidemark types finds nothing to add', async () => {
+  // What another test has left does not load.
+  rmSync(join(app, 'sources'), { recursive: true, force: true });
+  const file = join(app, 'src/tidemark.ts');
+  const { url, log } = await dev('--types', 'src/tidemark.ts');
+  const token = await logIn(url);
+  const tidemark = new TidemarkClient({ url, token });
+  const written = async () => {
+    for (;;) {
+      const { value, done } = await log.next();
+      if (done === true) throw new Error('the log has ended');
+      if (value === 'Wrote src/tidemark.ts.') return readFileSync(file, 'utf8');
+    }
+  };
+  expect(await written()).toContain('export type Sources = {');
+  await tidemark.sources.declare({ name: 'Order' });
+  expect(await written()).toMatch(/readonly Order: \{\s+readonly attributes: JsonObject;/);
+  const schema = {
+    properties: { sum: { type: 'number' }, customer: { type: 'string', reference: 'Customer' } },
+  } as const;
+  await tidemark.sources.setSchema('Order', { schema });
+  expect(await written()).toContain('readonly sum?: number;');
+  const { sum, ...rest } = schema.properties;
+  const steps = [{ step: 'rename', attribute: 'sum', to: 'total' }] as const;
+  await tidemark.sources.setSchema('Order', { schema: { properties: { ...rest, total: sum } }, steps });
+  const types = await written();
+  expect(types).toContain("  Order: { version: 2, steps: [[{ step: 'rename', attribute: 'sum', to: 'total' }]] },");
+  expect(types).toMatch(/readonly references: \{\s+readonly customer: 'Customer';/);
+  const env = { HOME: folder.path, TIDEMARK_URL: url, TIDEMARK_TOKEN: token };
+  const checked = await runInProcess(['types', '--out', 'src/tidemark.ts', '--check'], { env, folder: app });
+  expect(checked).toEqual({ code: 0, out: '', err: 'src/tidemark.ts is up to date.\n' });
+  const { out } = await runInProcess(['types'], { env, folder: app });
+  expect(out).toBe(types);
 });

@@ -32,8 +32,7 @@ export function addTypes(program: Command, cli: Cli): void {
 async function types(cli: Cli, { out, check, format }: TypesOptions, command: Command): Promise<void> {
   if (check === true && out === undefined) throw usageFailure('--check needs the file to check: name it with --out');
   const session = cli.session(command);
-  const transport = cli.transport(command, cli.token(session.url));
-  const sources = await withFailures(session, () => readSources(transport));
+  const sources = await withFailures(session, () => readSources(session.api));
   const text = typesText(sources, format);
   if (out === undefined) return session.print.text(text);
   const file = resolve(cli.folder, out);
