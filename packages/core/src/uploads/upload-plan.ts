@@ -10,6 +10,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Commit, NoteWrite, ObjectsRead, PartitionKey, Store, UnchangedObject } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
 import { type Decision, decideUpload } from './decide-upload.ts';
+import { fitSchema } from './fit-schema.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
 import { conflictingAsGiven, translated } from './translate-upload.ts';
 import {
@@ -95,16 +96,19 @@ export function decide(
   return { prepared: present, outcome, change, kept: change === null ? kept : [] };
 }
 
-/** Translates an upload of an older version of the schema. What cannot be translated is refused. */
+/** Translates an upload of an older version of the schema. What cannot be translated, or does not fit the schema, is refused. */
 export function inPresentVersion(
   target: UploadTarget,
   prepared: PreparedUpload,
   current: ObjectRecord | null,
   limits: Limits,
 ): PreparedUpload {
-  if (prepared.refusal !== null || prepared.admitted.version === undefined) return prepared;
+  if (prepared.refusal !== null) return prepared;
+  const { admitted: given } = prepared;
   try {
-    return { ...prepared, admitted: translated(prepared.admitted, target, current, limits) };
+    const admitted = given.version === undefined ? given : translated(given, target, current, limits);
+    fitSchema(target.schema, admitted, current);
+    return { ...prepared, admitted };
   } catch (error) {
     if (error instanceof Refusal) return { ...prepared, admitted: null, refusal: error };
     throw error;

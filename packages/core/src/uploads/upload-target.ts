@@ -1,5 +1,6 @@
 import { type Conflicts, Refusal } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
+import type { SchemaCheck } from '../admission/schema-check.ts';
 import type { Clients } from '../devices/clients.ts';
 import type { RegisteredDevice } from '../devices/device-sessions.ts';
 import type { Adapter, Adapters } from '../ports/adapter.ts';
@@ -21,6 +22,8 @@ export interface UploadTarget extends UserPartition, RegisteredDevice {
   readonly conflicts: Conflicts;
   readonly isReadOnly: boolean;
   readonly versions: UploadVersions;
+  /** What the schema of the source asks; null: nothing is checked. */
+  readonly schema: SchemaCheck | null;
   /** Attribute → the partition of the objects that the attribute refers to. */
   readonly references: ReadonlyMap<string, PartitionKey>;
   /** The backend that must agree; null: uploads need no backend. */
@@ -111,6 +114,7 @@ export class UploadTargets {
       conflicts,
       isReadOnly,
       versions: schema === null ? null : sourceVersionsOf(schema),
+      schema: this.#parts.sources.checkOf(source),
       references: await this.#references(source, user, group),
       adapter: adapterOf(this.#parts.adapters, source),
       queue: cud_queue ?? queue,
