@@ -13,6 +13,7 @@ import { Freshness } from './delivery/freshness.ts';
 import { Listings } from './delivery/listings.ts';
 import { Receipts } from './delivery/receipts.ts';
 import { Clients } from './devices/clients.ts';
+import { countSchemaVersions } from './devices/count-schema-versions.ts';
 import { type ConversionPorts, Conversions } from './documents/conversions.ts';
 import { type DeviceDocuments, Documents } from './documents/documents.ts';
 import { Objects } from './documents/objects.ts';
@@ -191,9 +192,10 @@ export class Tidemark {
     this.listings = new Listings({ ...ports, sources, readUser: readUserRecord });
   }
 
-  #sourcePorts(): Pick<SourcesPorts, 'onGroupsChanged' | 'onMisfits'> {
+  #sourcePorts(): Pick<SourcesPorts, 'onGroupsChanged' | 'onMisfits' | 'deviceVersions'> {
     return {
       onGroupsChanged: (user) => void this.#emitMembership(user),
+      deviceVersions: (source) => countSchemaVersions({ ...this.#parts, pace: this.#pace }, source),
       onMisfits: (source, objects) => this.events.emit('misfits', { source, objects }),
     };
   }

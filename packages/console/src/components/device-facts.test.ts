@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shownNameOf } from './device-facts.ts';
+import { shownNameOf, versionsOf } from './device-facts.ts';
 
 const UNKNOWN = {
   ...{ label: null, device_name: null, device_platform: null, device_system: null },
@@ -18,4 +18,9 @@ it('[CONSOLE-93] a device is known by its label, else its own name, else its sys
     shownNameOf({ ...UNKNOWN, device_platform: 'web' }),
     shownNameOf(UNKNOWN),
   ]).toEqual(['Van 7', 'Till', 'Firefox 128 on Linux · Field 2.3', 'web · Field 2.3', 'Field', 'web', null]);
+});
+
+it('[SCHEMA-18] the versions of schemas that an app says are listed with their sources', () => {
+  expect(versionsOf({ schema_versions: { Order: 2, Product: 1 } })).toBe('Order 2, Product 1');
+  expect([versionsOf({ schema_versions: {} }), versionsOf({ schema_versions: null })]).toEqual(['not told', 'not told']);
 });

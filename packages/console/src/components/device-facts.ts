@@ -1,4 +1,4 @@
-import type { NamedClient } from '@tidemark/protocol';
+import type { Client, NamedClient } from '@tidemark/protocol';
 
 type Told = Pick<
   NamedClient,
@@ -8,6 +8,12 @@ type Told = Pick<
 /** The app of a device with its version, as far as the device told it. */
 export function appOf({ device_app_id, device_app_version }: Told): string {
   return [device_app_id, device_app_version].filter(Boolean).join(' ') || 'not told';
+}
+
+/** The versions of the schemas that the app was built with, as far as the device told them. */
+export function versionsOf({ schema_versions }: Pick<Client, 'schema_versions'>): string {
+  const versions = Object.entries(schema_versions ?? {}).map(([source, version]) => `${source} ${version}`);
+  return versions.join(', ') || 'not told';
 }
 
 /** What people call the device; null: nobody has named it. */

@@ -8,7 +8,7 @@ import { client } from '../api/client.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Action } from '../components/action.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { appOf, shownNameOf, systemOf } from '../components/device-facts.ts';
+import { appOf, shownNameOf, systemOf, versionsOf } from '../components/device-facts.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/fields.tsx';
 import { Gauge } from '../components/gauge.tsx';
@@ -104,6 +104,7 @@ function factsOf(device: Client, isOnline: boolean | undefined) {
     ['Registered', <Moment key="made" at={device.created_at} />],
     ['Runs on', systemOf(device)],
     ['App', appOf(device)],
+    ['Schemas', versionsOf(device)],
     ['Type', device.device_type ?? 'not told'],
     ['Push address', device.device_pin ?? 'none: pings reach it only while it is connected'],
   ] as const;

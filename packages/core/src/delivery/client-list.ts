@@ -114,13 +114,13 @@ function isVersionBelow({ device }: ClientRecord, wanted: AppVersion): boolean {
 
 function rowOf({ id, record, isOnline }: Candidate, behind: number | null): ListedClient {
   const { user, createdAtMs, wipe } = record;
-  const { device_name, device_platform, device_system, device_app_id, device_app_version } = {
+  const { device_name, device_platform, device_system, device_app_id, device_app_version, schema_versions } = {
     ...BLANK_DEVICE,
     ...record.device,
   };
   return {
     ...{ client_id: id, user_id: user, label: record.label ?? null, device_name, device_platform, device_system },
-    ...{ device_app_id, device_app_version },
+    ...{ device_app_id, device_app_version, schema_versions },
     created_at: isoTime(createdAtMs),
     last_contact: isoTime(lastContactMs(record)),
     online: isOnline,

@@ -47,7 +47,7 @@ it('[DEVICE-20] devices are listed by user and id, page by page, also when the l
   const first = await devices({ limit: 2 });
   expect(first.clients[0]).toEqual({
     ...{ client_id: 'a1', user_id: 'ada', label: null, device_name: 'Till', device_platform: null },
-    ...{ device_system: null, device_app_id: 'Field', device_app_version: null },
+    ...{ device_system: null, device_app_id: 'Field', device_app_version: null, schema_versions: null },
     ...{ created_at: isoNow(), last_contact: isoNow(), online: false, behind: null, wipe: 'none' },
   });
   expect({ ...first, clients: first.clients.map(({ client_id }) => client_id) }).toEqual({

@@ -63,6 +63,8 @@ function admitAttribute(name: string, value: unknown): Partial<Device> {
     case 'device_platform':
     case 'device_system':
       return { [name]: admitShownText(name, value) };
+    case 'schema_versions':
+      return { schema_versions: admitVersions(value) };
     default:
       throw KEPT_BY_SERVER.has(name) ? fixed(name) : unknown(name);
   }
@@ -122,6 +124,21 @@ export function admitShownText(name: string, value: unknown): string | null {
   if (UNSHOWABLE.test(text)) throw notAllowed(name, 'must have no line breaks and no control characters');
   if (text.length <= DEVICE_TEXT_UNITS_MAX) return text;
   throw notAllowed(name, `must not be longer than ${DEVICE_TEXT_UNITS_MAX} characters`);
+}
+
+/** Sources that do not exist are allowed: an app may know more of them than the server. */
+function admitVersions(value: unknown): Readonly<Record<string, number>> | null {
+  if (value === null) return null;
+  const versions = admitFields(value, ['schema_versions']).map(([source, version]) => {
+    const at = pointer('schema_versions', source);
+    admitName('source', source, at);
+    if (Number.isSafeInteger(version) && (version as number) >= 1) return [source, version as number] as const;
+    const detail = 'must be a whole number from 1';
+    throw new Refusal('invalid_value', `${at} ${detail}`, [{ pointer: at, detail }]);
+  });
+  const said = Object.fromEntries(versions);
+  if (JSON.stringify(said).length <= DEVICE_ATTRIBUTE_UNITS_MAX) return said;
+  throw notAllowed('schema_versions', `must not be longer than ${DEVICE_ATTRIBUTE_UNITS_MAX} characters as JSON`);
 }
 
 /** The value is not repeated: a `device_pin` is a secret. */

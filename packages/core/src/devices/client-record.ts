@@ -16,6 +16,8 @@ export interface Device {
   readonly device_platform: string | null;
   /** The browser or operating system, with its version. */
   readonly device_system: string | null;
+  /** Source → the version of its schema that the app was built with; null: the app says nothing. */
+  readonly schema_versions: Readonly<Record<string, number>> | null;
 }
 
 export interface ClientRecord {
@@ -52,6 +54,7 @@ export const BLANK_DEVICE: Device = {
   device_name: null,
   device_platform: null,
   device_system: null,
+  schema_versions: null,
 };
 
 export function readClientRecord(text: string): ClientRecord {

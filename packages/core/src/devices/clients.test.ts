@@ -64,7 +64,7 @@ describe('register', () => {
       ...device,
       last_sync: null,
       created_at: '2023-11-14T22:13:20.000Z',
-      ...{ label: null, device_name: null, device_platform: null, device_system: null },
+      ...{ label: null, device_name: null, device_platform: null, device_system: null, schema_versions: null },
       wipe: null,
     };
     expect(made).toEqual(view);

@@ -29,6 +29,8 @@ export interface OwnDevice {
   readonly user: string;
   readonly lastSyncMs: number | null;
   readonly restarts: ReadonlyMap<string, number>;
+  /** Source → the version of its schema that the app was built with, as the app says. */
+  readonly schemaVersions: ReadonlyMap<string, number>;
   /** True: an administrator has ordered to erase the device. */
   readonly isWiped: boolean;
   /** Stays the same while the device is registered, and differs after it was deleted and registered again. */
@@ -305,6 +307,10 @@ export class Clients {
 }
 
 function ownDeviceOf(_id: string, { value }: Entry): Omit<OwnDevice, 'registration' | 'version'> {
-  const { user, lastSyncMs, restarts, wipe } = readClientRecord(value);
-  return { user, lastSyncMs, restarts: new Map(Object.entries(restarts)), isWiped: wipe !== undefined };
+  const { user, device, lastSyncMs, restarts, wipe } = readClientRecord(value);
+  return {
+    ...{ user, lastSyncMs, isWiped: wipe !== undefined },
+    restarts: new Map(Object.entries(restarts)),
+    schemaVersions: new Map(Object.entries(device.schema_versions ?? {})),
+  };
 }

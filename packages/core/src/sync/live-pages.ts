@@ -5,6 +5,7 @@ import { positionAt } from '../pages/pull-position.ts';
 import { type RenderedPage, readPage, rendered } from '../pages/read-page.ts';
 import { tokenText } from '../pages/token.ts';
 import type { PartitionKey, Store } from '../ports/store.ts';
+import { refusesOldApps } from '../sources/app-versions.ts';
 import type { Sources } from '../sources/sources.ts';
 
 export interface LivePagesParts {
@@ -50,6 +51,8 @@ export class LivePages {
   async #isDeliveredFrom({ source: name, owner }: PartitionKey): Promise<boolean> {
     const source = await this.#parts.sources.find(name);
     if (source === null || source.sync_type === 'bulk_only' || source.filling) return false;
+    // Only a pull knows the version of the app.
+    if (refusesOldApps(source)) return false;
     if (source.partition_type === 'app') return owner.kind === 'shared';
     // Only a pull checks whether the user is still a member of the group.
     if (source.partition_type === 'group') return false;

@@ -9,6 +9,7 @@ import type { PageBounds } from '../pages/read-from-store.ts';
 import { pageBounds, readPage } from '../pages/read-page.ts';
 import { sentPosition } from '../pages/record-tidemark.ts';
 import { SOURCE_FILLING } from '../refresh/pull-wait.ts';
+import { refusesOldApps, requireServed } from '../sources/app-versions.ts';
 import { groupPartitionsNamed } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/source-view.ts';
@@ -108,6 +109,7 @@ export class Pulls {
     try {
       const view = await sources.view(name);
       if (view.filling) return { name, waiting: [], error: SOURCE_FILLING };
+      if (refusesOldApps(view)) requireServed(view, (await opened).schemaVersions);
       return await (early !== null && view === known ? early : find(view));
     } catch (error) {
       return { name, waiting: [], error: partialErrorOf(error) };

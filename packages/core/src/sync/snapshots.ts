@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts';
 import { oneOf } from '../ports/owner.ts';
 import type { PartitionKey, PartitionState } from '../ports/store.ts';
 import { SOURCE_FILLING } from '../refresh/pull-wait.ts';
+import { requireServed } from '../sources/app-versions.ts';
 import { ensureFresh, type PageReaderParts } from './page-reader.ts';
 
 export interface SnapshotsParts extends PageReaderParts {
@@ -71,6 +72,7 @@ export class Snapshots {
     const own = await sessions.open(device);
     const source = await sources.view(call.source);
     if (source.filling) throw fillingRefusal();
+    requireServed(source, own.schemaVersions);
     const { partition } = await sources.memberships.partitionOf(source, device.user, call.group);
     const error = await ensureFresh(refresher, partition, source, call.token);
     const reader: Reader = { device, partition, bounds, own, partitionCheckedAtMs: this.#clock.nowMs() };

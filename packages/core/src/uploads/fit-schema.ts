@@ -22,10 +22,7 @@ export function fitSchema(schema: SchemaCheck | null, upload: AdmittedUpload, cu
 }
 
 /** The names of the attributes that the object has after the upload. */
-function namesAfter(
-  { op, attributes, removed }: AdmittedUpload,
-  current: ObjectRecord | null,
-): ReadonlySet<string> {
+function namesAfter({ op, attributes, removed }: AdmittedUpload, current: ObjectRecord | null): ReadonlySet<string> {
   const before = op === 'create' || current === null ? [] : current.attributes.keys();
   const names = new Set([...before, ...attributes.keys()]);
   for (const name of removed) names.delete(name);

@@ -49,7 +49,10 @@ describe('uploads to a source with a schema', () => {
 
   it('[SCHEMA-17] an upload of an older version is judged after it was translated', async () => {
     const { tidemark, upload, read } = await scene('enforce');
-    const schema: SourceSchema = { properties: { name: { type: 'string', maxLength: 3 }, state: {} }, required: ['name'] };
+    const schema: SourceSchema = {
+      properties: { name: { type: 'string', maxLength: 3 }, state: {} },
+      required: ['name'],
+    };
     const steps = [{ step: 'rename', attribute: 'title', to: 'name' }];
     await tidemark.sources.schemas.set('Order', { schema, steps, force: true });
     const outcomes = await upload(
@@ -75,11 +78,11 @@ describe('uploads to a source with a schema', () => {
       delete: async () => void asked.push('delete'),
     };
     const { upload } = await scene('enforce', backend);
-    const outcomes = await upload({ attributes: { title: 1 } }, { id: 'b', op: 'create', attributes: {  state: 'open' } });
-    expect(outcomes).toMatchObject([
-      rejected('"title" must be a text'),
-      rejected('"title" is required and missing'),
-    ]);
+    const outcomes = await upload(
+      { attributes: { title: 1 } },
+      { id: 'b', op: 'create', attributes: { state: 'open' } },
+    );
+    expect(outcomes).toMatchObject([rejected('"title" must be a text'), rejected('"title" is required and missing')]);
     expect(asked).toEqual([]);
   });
 

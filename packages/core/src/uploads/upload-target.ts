@@ -7,6 +7,7 @@ import type { Adapter, Adapters } from '../ports/adapter.ts';
 import { groupPartition, partitionName, readOwner } from '../ports/owner.ts';
 import type { Guard, PartitionKey } from '../ports/store.ts';
 import { sourceVersionsOf } from '../schemas/stored-schema.ts';
+import { refusesOldApps, requireServed } from '../sources/app-versions.ts';
 import { groupIn, groupPartitionsNamed, type UserPartition } from '../sources/memberships.ts';
 import { NO_ADAPTER } from '../sources/source-record.ts';
 import type { SourceView } from '../sources/source-view.ts';
@@ -55,6 +56,9 @@ export class UploadTargets {
   async current(device: RegisteredDevice, name: string, group?: string): Promise<UploadTarget> {
     const { memberships } = this.#parts.sources;
     const source = await this.#parts.sources.view(name);
+    if (refusesOldApps(source)) {
+      requireServed(source, (await this.#parts.clients.registered(device.user, device.client)).schemaVersions);
+    }
     const target = await this.#target(device, source, await memberships.partitionOf(source, device.user, group));
     // What a backend has agreed to is written, even if the user has left the group meanwhile.
     if (target.adapter !== null || target.group === null) return target;

@@ -262,4 +262,5 @@ const REFUSED_BY_SOURCE: ReadonlySet<string> = new Set([
   'invalid_name',
   'group_required',
   'not_a_member',
+  'app_too_old',
 ]);

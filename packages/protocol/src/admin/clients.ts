@@ -47,6 +47,12 @@ const DeviceTexts = {
   device_system: nullableText('The browser or operating system, with its version.', 'Firefox 128 on Linux'),
 };
 
+const SchemaVersions = Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()], {
+  description:
+    'The versions of schemas that the app was built with, as it says: source → version. Null: it says nothing.',
+  examples: [{ Order: 2 }],
+});
+
 /** A device. */
 export const Client = Type.Object(
   {
@@ -63,6 +69,7 @@ export const Client = Type.Object(
     device_app_version: nullableText('The version of the app.', '2.4.0'),
     phone_id: nullableText('An id of the hardware, which tells reinstalled apps from other devices.', null),
     ...DeviceTexts,
+    schema_versions: SchemaVersions,
     label: Label,
     last_sync: nullableMoment('When the device last pulled; null: never.'),
     created_at: moment('When the device was registered.'),
@@ -99,6 +106,7 @@ export type NamedClient = Static<typeof NamedClient>;
 export const ListedClient = Type.Object(
   {
     ...deviceNames,
+    schema_versions: SchemaVersions,
     created_at: moment('When the device was registered.'),
     last_contact: moment('When the device last pulled, to the minute; before its first pull, when it signed in first.'),
     online: flag('Whether the device listens for events now, at any server. A device that only polls is never online.'),

@@ -132,6 +132,10 @@ export const DeviceAttributes = Type.Partial(
     device_name: nullableText('The name that the app or its user gave the device.', 'Till 3'),
     device_platform: nullableText('What the app runs on, such as `web`, `node`, `ios` or `android`.', 'web'),
     device_system: nullableText('The browser or operating system, with its version.', 'Firefox 128 on Linux'),
+    schema_versions: Type.Union([Type.Record(Type.String(), Type.Integer({ minimum: 1 })), Type.Null()], {
+      description: 'The versions of schemas that the app was built with: source → version.',
+      examples: [{ Order: 2 }],
+    }),
   }),
   { ...closed, title: 'DeviceAttributes', description: 'What a device says about itself. What is absent stays.' },
 );

@@ -20,6 +20,7 @@ const snapshot = route({
     'user_not_found',
     'group_required',
     'not_a_member',
+    'app_too_old',
     'refresh_pending',
     ...MEMBERSHIP_REFUSALS,
   ],

@@ -27,6 +27,7 @@ const DEVICE = {
   device_push_type: 'fcm',
   device_app_id: 'app',
   device_app_version: '1.2',
+  schema_versions: { Order: 2 },
   phone_id: 'phone',
 };
 
@@ -34,7 +35,13 @@ const DEVICE = {
 function listed(id: string, user: string, changes: Readonly<Record<string, unknown>> = {}) {
   return {
     ...{ client_id: id, user_id: user, label: null, device_name: null, device_platform: null, device_system: null },
-    ...{ device_app_id: null, device_app_version: null, created_at: MOMENT, last_contact: MOMENT },
+    ...{
+      device_app_id: null,
+      device_app_version: null,
+      schema_versions: null,
+      created_at: MOMENT,
+      last_contact: MOMENT,
+    },
     ...{ online: false, behind: null, wipe: 'none' },
     ...changes,
   };

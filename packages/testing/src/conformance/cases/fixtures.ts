@@ -69,6 +69,7 @@ export function clientView(id: string, user: string, changes: Readonly<Record<st
     device_name: null,
     device_platform: null,
     device_system: null,
+    schema_versions: null,
     label: null,
     last_sync: null,
     created_at: MOMENT,
