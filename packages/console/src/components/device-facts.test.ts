@@ -22,5 +22,8 @@ it('[CONSOLE-93] a device is known by its label, else its own name, else its sys
 
 it('[SCHEMA-18] the versions of schemas that an app says are listed with their sources', () => {
   expect(versionsOf({ schema_versions: { Order: 2, Product: 1 } })).toBe('Order 2, Product 1');
-  expect([versionsOf({ schema_versions: {} }), versionsOf({ schema_versions: null })]).toEqual(['not told', 'not told']);
+  expect([versionsOf({ schema_versions: {} }), versionsOf({ schema_versions: null })]).toEqual([
+    'not told',
+    'not told',
+  ]);
 });
