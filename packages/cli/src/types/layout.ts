@@ -14,15 +14,15 @@ interface Group {
 interface Marks {
   /** On one line: before the first, between two, and behind the last. */
   readonly flat: readonly [before: string, between: string, behind: string];
-  /** On lines of their own: before each, behind each but the last, and behind the last. */
-  readonly lines: readonly [before: string, behind: string, last: string];
+  /** On lines of their own: before and behind each. */
+  readonly lines: readonly [before: string, behind: string];
 }
 
 const WIDTH = 120;
 const INDENT = '  ';
-const LIST: Marks = { flat: ['', ', ', ''], lines: ['', ',', ','] };
-const RECORD: Marks = { flat: [' ', ', ', ' '], lines: ['', ',', ','] };
-const UNION: Marks = { flat: ['', ' | ', ''], lines: ['| ', '', ''] };
+const LIST: Marks = { flat: ['', ', ', ''], lines: ['', ','] };
+const RECORD: Marks = { flat: [' ', ', ', ' '], lines: ['', ','] };
+const UNION: Marks = { flat: ['', ' | ', ''], lines: ['| ', ''] };
 const MEMBER_UNION: Marks = { ...UNION, flat: [' ', ' | ', ''] };
 
 /** A list in brackets. */
@@ -69,11 +69,9 @@ export function render(layout: Layout, indent: number, after = ''): string {
   const flat = `${flatText(layout)}${after}`;
   if (!layout.isBroken && INDENT.length * indent + flat.length <= WIDTH) return flat;
   const { open, items, marks, close } = layout;
-  const [before, behind, last] = marks.lines;
-  const lines = items.map((item, at) => {
-    const text = render(item, indent + 1, at === items.length - 1 ? last : behind);
-    return `${INDENT.repeat(indent + 1)}${before}${text}`;
-  });
+  const [before, behind] = marks.lines;
+  const inside = INDENT.repeat(indent + 1);
+  const lines = items.map((item) => `${inside}${before}${render(item, indent + 1, behind)}`);
   const end = close === '' ? after : `\n${INDENT.repeat(indent)}${close}${after}`;
   return `${[open, ...lines].join('\n')}${end}`;
 }

@@ -173,6 +173,23 @@ it('[TYPES-4] a file has the versions of the sources that have a schema, with th
   );
 });
 
+/** A source with lines of all lengths around the width of a page. */
+function linesOfAllLengths(): DescribedSource {
+  const lengths = Array.from({ length: 40 }, (_, at) => at + 10);
+  const values = (length: number) => ({ enum: ['x'.repeat(length), 'y'.repeat(length)] });
+  const properties = Object.fromEntries(
+    lengths.flatMap((length) => [
+      [`one_${length}`, { ...values(length), description: 'd'.repeat(2 * length + 20) }],
+      [`list_${length}`, { type: 'array', items: values(length) }],
+    ]),
+  );
+  const steps = lengths.map((length) => [
+    { step: 'rename', attribute: 'x'.repeat(length), to: 'y'.repeat(length) } as const,
+    { step: 'map', attribute: 'a', values: [['x'.repeat(length), 'y'.repeat(length)]] } as const,
+  ]);
+  return sourceOf('Long', { properties } as SourceSchema, { version: steps.length + 1, steps });
+}
+
 it('[TYPES-5] a file is formatted as Biome formats it', async () => {
   const folder = await temporaryFolder();
   onTestFinished(folder.remove);
@@ -182,7 +199,11 @@ it('[TYPES-5] a file is formatted as Biome formats it', async () => {
   };
   writeFileSync(join(folder.path, 'biome.json'), JSON.stringify(config));
   const biome = join(ROOT, 'node_modules/.bin/biome');
-  const texts = { 'types.ts': typescriptText(sources), 'none.ts': typescriptText([]) };
+  const texts = {
+    'types.ts': typescriptText(sources),
+    'long.ts': typescriptText([linesOfAllLengths()]),
+    'none.ts': typescriptText([]),
+  };
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder.path, name), text);
   const run = spawnSync(biome, ['format', ...Object.keys(texts)], {
     cwd: folder.path,
