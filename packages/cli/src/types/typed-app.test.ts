@@ -70,7 +70,17 @@ orders.query({ include: { customer: 'client_id' } });
 `;
 
 const HOOKS = `
-import { useDevice, useMutation, useObject, useQuery, useSource } from '@tidemark/react';
+import {
+  useCount,
+  useDevice,
+  useIsLoading,
+  useMutation,
+  useObject,
+  usePages,
+  useQuery,
+  useSource,
+  useSuspenseQuery,
+} from '@tidemark/react';
 import type { Customer, Order, Sources } from './tidemark.js';
 
 declare module '@tidemark/react' {
@@ -86,6 +96,18 @@ export function Orders() {
   const found: Customer | undefined = useObject('Customer', 'c1')?.attributes;
   const name: string | undefined = (rows[0] ?? given[0])?.included.customer?.attributes.name;
   const rename = useMutation((device, id: string) => device.source('Customer').update(id, { name: 'Ada' }));
+  const pages: readonly { attributes: Order }[] = usePages('Order', { size: 10, orderBy: 'total' }).rows;
+  const count = useCount('Order', { where: { status: 'open' } }) + Number(useIsLoading('Order'));
+  const [first] = useSuspenseQuery('Order', { include: { customer: { source: 'Customer', via: 'customer_id' } } });
+  const also: Customer | undefined = first?.included.customer?.attributes;
+  // mistake: the name of a source
+  useObject('Custmer', 'c1');
+  // mistake: the name of an attribute
+  usePages('Order', { size: 10, orderBy: 'totl' });
+  // mistake: the type of a value
+  useCount('Order', { where: { total: 'many' } });
+  // mistake: a type besides the registered ones
+  useQuery<Order>('Order');
   // mistake: the name of a source
   useQuery('Ordr');
   // mistake: the name of an attribute
@@ -96,7 +118,7 @@ export function Orders() {
   useSource('Customer').update('c1', { name: 7 });
   // mistake: the name of a source
   useDevice().source('Custmer');
-  return [plain, found, name, rename];
+  return [plain, found, name, rename, pages, count, also];
 }
 `;
 
