@@ -297,6 +297,13 @@ export const PullAnswer = Type.Object(
       description: 'Source → page, pages of its groups, or why there is none.',
     }),
     outcomes: Type.Array(Outcome, { description: 'Outcomes that the device has not acknowledged.' }),
+    versions: Type.Optional(
+      membersOf(
+        Type.Integer({ minimum: 1 }),
+        'Source → present version of its schema, of sources that have one and whose pages bring something. The objects are not newer.',
+        { Product: 2 },
+      ),
+    ),
   },
   { ...closed, title: 'PullAnswer', description: 'One page of each source, and waiting outcomes.' },
 );
@@ -402,6 +409,8 @@ export type SearchRequest = Static<typeof SearchRequest>;
 export interface LiveChange {
   readonly source: string;
   readonly from: string;
+  /** The present version of the schema of the source. Absent: it has none. */
+  readonly version?: number;
   readonly page: Page;
 }
 

@@ -192,7 +192,9 @@ export class Device<S extends SourceTypes = Untyped> {
     const found = await this.#host.run('search', source, params);
     const { reader } = this.#host.replica;
     const row = reader.get('sources', ['', source]);
-    const shown = found.map(([id, attributes]) => [id, reader.versions?.shown(row, attributes) ?? attributes] as const);
+    const shown = found.map(
+      ([id, attributes]) => [id, reader.versions?.answered(row, attributes) ?? attributes] as const,
+    );
     return new Map(shown) as ReadonlyMap<string, AttributesOfSource<S, N>>;
   }
 

@@ -65,7 +65,12 @@ export function concernsAll(source: string, change: Change): boolean {
 export function isOtherVersion(source: string, change: Change): boolean {
   if (!isOfRow(source, change)) return false;
   const [old, row] = [change.before, change.after] as readonly (SourceRow | undefined)[];
-  return !sameJson(old?.description.schema, row?.description.schema);
+  return !sameJson(versionsIn(old), versionsIn(row));
+}
+
+function versionsIn(row: SourceRow | undefined) {
+  const { description, form } = row ?? {};
+  return [description?.schema ?? null, form === undefined ? null : { ...form }];
 }
 
 /** True if the app did not see the source before the change. */

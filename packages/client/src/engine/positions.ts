@@ -8,6 +8,7 @@ import type { ReadBefore } from '../replica/replica.ts';
 import type { RowsRead } from '../state/disk-work.ts';
 import { isGrouped, type RowScope, rowKey } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
+import { withMixedForm, withPresentForm } from '../state/object-form.ts';
 import type { SourceRow } from '../state/rows.ts';
 import type { AnsweredPage, AnsweredSource } from './answered-sources.ts';
 import type { DeviceData } from './device-data.ts';
@@ -189,7 +190,8 @@ export class Positions {
     });
     const isNews = isLeft || (set !== null && this.#sets.hasNews(source, set));
     const end = isNews ? endOf(answered, effects) : endWithoutNews(answered, effects);
-    if (end !== 'more') this.#showUnion(tx, asked, row, changed);
+    const formed = answered.errors.length === 0 ? withPresentForm(row) : withMixedForm(row);
+    if (end !== 'more') this.#showUnion(tx, asked, { row, formed }, changed);
     else if (row.staging === null && effects.length + gone.length > 0)
       tx.put('sources', ['', source], { ...row, staging: UNION_IS_BEHIND });
     return { answered, effects, end };
@@ -218,13 +220,18 @@ export class Positions {
     this.#sets.clear();
   }
 
-  #showUnion(tx: Transaction, { source, settledBefore }: Asked, row: SourceRow, changed: ChangedByGroup): void {
+  #showUnion(
+    tx: Transaction,
+    { source, settledBefore }: Asked,
+    { row, formed }: { readonly row: SourceRow; readonly formed: SourceRow },
+    changed: ChangedByGroup,
+  ): void {
     if (row.staging === null) updateUnion(tx, source, changed);
     else rebuildUnion(tx, source);
     dropIncluded(tx, source, settledBefore);
-    const isNews = row.staging !== null || row.syncedAtMs === null || changed.size > 0;
+    const isNews = row.staging !== null || row.syncedAtMs === null || changed.size > 0 || formed !== row;
     if (!isNews) return;
-    tx.put('sources', ['', source], { ...row, staging: null, syncedAtMs: this.#parts.data.platform.nowMs() });
+    tx.put('sources', ['', source], { ...formed, staging: null, syncedAtMs: this.#parts.data.platform.nowMs() });
   }
 }
 

@@ -130,8 +130,8 @@ export class Puller {
   takeLive(change: LiveChange, scope: WorkScope): void {
     const { source } = change;
     if (!this.#list.isSelected(source)) return;
-    // Only a pull tells whether the backend has answered.
-    if (this.#results.isPending(source)) this.#parts.hooks.onDue(source);
+    // Only a pull tells whether the backend has answered, and reads the list of sources if that is needed.
+    if (this.#results.isPending(source) || !this.#isOfHeldVersion(change)) this.#parts.hooks.onDue(source);
     else this.#live.take(change, scope);
   }
 
@@ -201,6 +201,8 @@ export class Puller {
     };
     const { signal } = scope;
     const answer = await caller.ask({ method: 'POST', path: '/pull', body, read: readPull, signal });
+    // Without the list, the app would see objects of a version that the device has not heard of. The next round pulls again.
+    if (this.#list.lacks(answer.versions)) return;
     const answers = answeredSources(answer, names);
     const pending: Prepared[] = [];
     for (const answered of answers) {
@@ -225,6 +227,11 @@ export class Puller {
     this.#applier.requireHealed();
   }
 
+  #isOfHeldVersion({ source, version }: LiveChange): boolean {
+    const { reader } = this.#parts.data.replica;
+    return reader.versions === null || reader.get('sources', ['', source])?.form?.newest === version;
+  }
+
   #settleOutcomes(tx: Transaction, { outcomes }: PullAnswer): readonly OutcomeEffects[] {
     const { platform, writes } = this.#parts.data;
     const nowMs = platform.nowMs();
@@ -234,6 +241,11 @@ export class Puller {
 
   async #readSnapshot(source: string, scope: WorkScope): Promise<void> {
     const { data, hooks } = this.#parts;
+    if (data.replica.reader.versions !== null) {
+      // Pages of a snapshot do not tell versions.
+      this.#list.markStale();
+      await this.#refreshSources(scope);
+    }
     const request = this.wants.beginRequest();
     let asked = this.#positions.asked(source);
     const first = asked.tokens.get('') ?? null;

@@ -21,6 +21,8 @@ export class SourceList {
   readonly #parts: SourceListParts;
   #readAtMs: number | null = null;
   #isStale = false;
+  /** The versions for which the list was read again. A server that goes on telling others is not asked for ever. */
+  readonly #readFor = new Map<string, number>();
 
   constructor(parts: SourceListParts) {
     this.#parts = parts;
@@ -67,6 +69,22 @@ export class SourceList {
     }
     this.#readAtMs = nowMs;
     return true;
+  }
+
+  /**
+   * True if an answer has objects of a version of a schema that the list does not tell, and the app knows versions. Then the next
+   * refresh reads the list.
+   */
+  lacks(versions: Readonly<Record<string, number>> = {}): boolean {
+    const { reader } = this.#parts.replica;
+    if (reader.versions === null) return false;
+    const unknown = Object.entries(versions).filter(([source, version]) => {
+      const listed = reader.get('sources', ['', source])?.description.schema?.version;
+      return listed !== version && this.#readFor.get(source) !== version;
+    });
+    for (const [source, version] of unknown) this.#readFor.set(source, version);
+    if (unknown.length > 0) this.markStale();
+    return unknown.length > 0;
   }
 
   /** Makes the next refresh read the list. */

@@ -2,7 +2,8 @@ import { addChecksums, attributesChecksum, type Page, sameJson, subtractChecksum
 import { frozen } from '../state/frozen.ts';
 import { asideOf, type RowScope, rowKey, rowsOf, storedRowsOf } from '../state/group-rows.ts';
 import type { Reader, Transaction } from '../state/local-state.ts';
-import type { Attributes, SourceRow } from '../state/rows.ts';
+import { withPresentForm } from '../state/object-form.ts';
+import type { Attributes, SourceRow, Staging } from '../state/rows.ts';
 import { type PagePart, wholePart } from './first-sync.ts';
 import {
   type Fold,
@@ -124,8 +125,13 @@ function storePart(tx: Transaction, row: SourceRow, part: PagePart, context: Pag
     return finish(tx, row, part, { ...context, measured, changed: isKnown ? part.ids : null });
   }
   const token = part.isLast ? part.token : context.token;
-  tx.put('sources', rowKey(context), { ...row, staging: { ...staging, token } });
+  tx.put('sources', rowKey(context), { ...withFormOf(row, staging, reset === true), staging: { ...staging, token } });
   return { kind: 'stored', measured };
+}
+
+/** What is stored aside is not what the app sees. */
+function withFormOf(row: SourceRow, { firstSync }: Staging, isFirst: boolean): SourceRow {
+  return isFirst && firstSync !== 'aside' ? withPresentForm(row) : row;
 }
 
 /** Returns how the only part of a source differs from what it says about itself; null: in nothing. */
@@ -224,8 +230,9 @@ function finish(
   if (group === undefined) dropIncluded(tx, source, settledBefore);
   const { token } = page;
   // Most pulls bring no change and should not write to the disk.
-  const isNews = row.staging !== null || row.token !== token || row.seen !== token;
-  if (isNews) tx.put('sources', rowKey(context), { ...row, token, seen: token, staging: null, syncedAtMs: nowMs });
+  const formed = withPresentForm(row);
+  const isNews = row.staging !== null || row.token !== token || row.seen !== token || formed !== row;
+  if (isNews) tx.put('sources', rowKey(context), { ...formed, token, seen: token, staging: null, syncedAtMs: nowMs });
   return { kind: 'complete', measured, isNews, changed };
 }
 

@@ -14,6 +14,8 @@ export interface AppVersions {
   isSame(row: SourceRow | undefined): boolean;
   /** Returns the attributes of a stored object as the app knows them. */
   shown(row: SourceRow | undefined, attributes: Attributes): Attributes;
+  /** Does the same for an object that the server has sent beside the pages. */
+  answered(row: SourceRow | undefined, attributes: Attributes): Attributes;
   /** Returns a change in the version of the app, whatever version it was made in. `seen` is the object that it changes. */
   changeOf(row: SourceRow | undefined, change: VersionedEdit, seen: Attributes | undefined): ObjectEdit;
   /** Returns what the server says by attribute under the names of a version; absent: that of the app. */

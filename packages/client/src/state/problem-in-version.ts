@@ -6,7 +6,7 @@ export function inVersionOfApp(reader: Reader, problem: ProblemRow): ProblemRow 
   const { versions } = reader;
   if (versions === null) return problem;
   const row = reader.get('sources', ['', problem.source]);
-  const current = problem.current && versions.shown(row, problem.current);
+  const current = problem.current && versions.answered(row, problem.current);
   const { removed: _, version: __, ...rest } = problem;
   return { ...rest, ...versions.changeOf(row, problem, current ?? undefined), current };
 }

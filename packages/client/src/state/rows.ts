@@ -27,6 +27,14 @@ export interface SourceRow {
   readonly syncedAtMs: number | null;
   /** How often the objects were found to differ from the server's. It should stay 0. */
   readonly heals: number;
+  /** Of which versions of the schema the objects that the app sees are. Absent: the source had no schema when they came. */
+  readonly form?: ObjectForm;
+}
+
+/** Objects are of the newest version, except for those that were not converted yet when they came. */
+export interface ObjectForm {
+  readonly oldest: number;
+  readonly newest: number;
 }
 
 /** A catch-up under way. */

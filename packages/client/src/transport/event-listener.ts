@@ -176,11 +176,12 @@ function eventsPath(sources: readonly string[] | null): string {
 }
 
 function readChange(data: unknown): SyncEvents['changed'] | null {
-  const { source, from, page } = (data ?? {}) as { readonly [name: string]: unknown };
+  const { source, from, version, page } = (data ?? {}) as { readonly [name: string]: unknown };
   if (typeof source !== 'string') return null;
   if (typeof from !== 'string') return { source };
   try {
-    return { source, from, page: readPage(page) };
+    const told = typeof version === 'number' ? { version } : {};
+    return { source, from, ...told, page: readPage(page) };
   } catch {
     return { source };
   }

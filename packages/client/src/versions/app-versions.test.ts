@@ -155,6 +155,52 @@ describe('an app of an older version of a schema', () => {
     });
   });
 
+  it.each([
+    ['pulls', false],
+    ['hears of changes as they happen', true],
+  ])(
+    '[VERSION-18] never sees an object of a version that it has not heard of: a device that %s',
+    async (_how, live) => {
+      await push({ a: { title: 'Pump', status: 'open', street: 'Elm' }, b: { title: 'Valve', status: 'open' } });
+      fixture.sync.sendsPages = true;
+      const device = await open(BUILT_FIRST, { live });
+      const looks: Record<string, unknown>[] = [];
+      device.source('Task').subscribe(() => looks.push(...Object.values(shown(device))));
+      await setSecond();
+      await push({ a: { name: 'Big pump', status: 'closed', address: { street: 'Oak' } } });
+      if (live) await fixture.platform.until(() => shown(device).a?.title === 'Big pump');
+      await fixture.finish(device.sync());
+      await fixture.tidemark.conversions.run();
+      await push({ c: { name: 'New', status: 'todo' } });
+      if (live) await fixture.platform.until(() => shown(device).c !== undefined);
+      await fixture.finish(device.sync());
+      expect(shown(device)).toEqual({
+        a: { title: 'Big pump', status: 'done', street: 'Oak' },
+        b: { title: 'Valve', status: 'open' },
+        c: { title: 'New', status: 'open' },
+      });
+      expect(looks.length).toBeGreaterThan(0);
+      for (const look of looks)
+        expect(look).toEqual({ ...look, title: expect.any(String), status: expect.stringMatching(/open|done/) });
+      for (const look of looks) expect(Object.keys(look)).not.toContain('name');
+    },
+  );
+
+  it('[VERSION-18] an app that knows the newer version sees what the device holds in it, as long as the new objects have not come', async () => {
+    await push({ a: { title: 'Pump', status: 'open', town: 'Bern' } });
+    const device = await open(BUILT_SECOND);
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    fixture.intercept = ({ path }) => (path === '/pull' ? Promise.reject(new Error('no network')) : undefined);
+    await fixture.platform.advance(3_600_000);
+    device.sync().catch(() => undefined);
+    await fixture.platform.advance(60_000);
+    expect(shown(device)).toEqual({ a: { name: 'Pump', status: 'todo', address: { city: 'Bern' } } });
+    fixture.intercept = () => undefined;
+    await fixture.finish(device.sync());
+    expect(shown(device)).toEqual({ a: { name: 'Pump', status: 'todo', address: { city: 'Bern' } } });
+  });
+
   it('[VERSION-15] queries, orders, indexes and relations are those of its version', async () => {
     await setSecond();
     await fixture.tidemark.conversions.run();

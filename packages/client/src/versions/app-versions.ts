@@ -1,6 +1,7 @@
 import { namedAsBefore, renewed, type Step, toNewer, toOlder, Untranslatable } from '@tidemark/protocol';
 import type { AppVersions, ObjectEdit, VersionedEdit } from '../state/app-versions.ts';
-import type { Attributes, SourceRow } from '../state/rows.ts';
+import { formOf } from '../state/object-form.ts';
+import type { Attributes, ObjectForm, SourceRow } from '../state/rows.ts';
 
 /** What an app was built with: a constant of the generated types. */
 export type Versions = Readonly<Record<string, BuiltWith>>;
@@ -34,6 +35,11 @@ export class TranslatedVersions implements AppVersions {
 
   shown(row: SourceRow | undefined, attributes: Attributes): Attributes {
     const translate = row === undefined ? null : this.#translationOf(row);
+    return translate === null ? attributes : translate(attributes);
+  }
+
+  answered(row: SourceRow | undefined, attributes: Attributes): Attributes {
+    const translate = row === undefined ? null : this.#newTranslation(row, formOf(row.description));
     return translate === null ? attributes : translate(attributes);
   }
 
@@ -82,28 +88,23 @@ export class TranslatedVersions implements AppVersions {
   #translationOf(row: SourceRow): Translation | null {
     const known = this.#translations.get(row);
     if (known !== undefined) return known;
-    const made = this.#newTranslation(row);
+    const made = this.#newTranslation(row, row.form ?? formOf(row.description));
     this.#translations.set(row, made);
     return made;
   }
 
-  #newTranslation(row: SourceRow): Translation | null {
-    const { schema, name } = row.description;
-    const app = this.of(name);
-    if (schema === undefined || app === undefined) return null;
-    const { version, converting } = schema;
-    if (version === app && !converting) return null;
-    // The objects may be of the version before.
-    const last = converting ? this.#steps(row, version - 1, version) : [];
-    const back = this.#steps(row, app, version);
-    // The app is newer than what the device has: it was updated without a network, or before the server.
-    const ahead = Array.from({ length: Math.max(0, app - version) }, (_, at) =>
-      this.#steps(row, version + at, version + at + 1),
+  #newTranslation(row: SourceRow, form: ObjectForm | undefined): Translation | null {
+    const app = this.of(row.description.name);
+    // Without a schema at the server there is nothing to translate from.
+    if (form === undefined || app === undefined || row.description.schema === undefined) return null;
+    const { oldest, newest } = form;
+    if (oldest === app && newest === app) return null;
+    // An app is newer than what the device has if it was updated without a network, or before the server.
+    const ahead = Array.from({ length: Math.max(newest, app) - oldest }, (_, at) =>
+      this.#steps(row, oldest + at, oldest + at + 1),
     );
-    return (attributes) => {
-      const present = toOlder(renewed(attributes, last), back);
-      return ahead.reduce(renewed, present);
-    };
+    const back = app < newest ? this.#steps(row, app, newest) : [];
+    return (attributes) => toOlder(ahead.reduce(renewed, attributes), back);
   }
 
   /** The steps between two versions, from the server or from the app: whichever knows more of them. */

@@ -144,8 +144,9 @@ function concernsAll(source: string, { table, key, before, after }: Change): boo
 }
 
 function meaningOf(row: unknown) {
-  const { references = {}, schema = null } = (row as SourceRow | undefined)?.description ?? {};
-  return { references, schema };
+  const { description, form = null } = (row as SourceRow | undefined) ?? {};
+  const { references = {}, schema = null } = description ?? {};
+  return { references, schema, form: form && { ...form } };
 }
 
 /** Adds the ids of the objects of the source that the change concerns. */

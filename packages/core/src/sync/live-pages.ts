@@ -21,6 +21,8 @@ export interface LivePage {
   readonly page: RenderedPage;
   /** The seqs that the page covers. */
   readonly range: CommitRange;
+  /** The present version of the schema of the source; null: it has none. The objects are not newer. */
+  readonly version: number | null;
 }
 
 /** Reads pages for devices that hold everything up to a commit, so that they need not ask for it. */
@@ -44,7 +46,8 @@ export class LivePages {
     const page = await readPage(store, position, { entriesMax: LIVE_OBJECTS_MAX, unitsMax: LIVE_UNITS_MAX }, cache);
     if (page.start.kind === 'reset' || page.more || page.body.units > LIVE_UNITS_MAX) return null;
     const { epoch: reached, seq } = page.token;
-    return { from, page: rendered(position, page, null), range: { epoch: reached, after, upTo: seq } };
+    const version = (await this.#parts.sources.find(partition.source))?.schema?.version ?? null;
+    return { from, page: rendered(position, page, null), range: { epoch: reached, after, upTo: seq }, version };
   }
 
   /** Whether pulls deliver pages of the source from this partition. */

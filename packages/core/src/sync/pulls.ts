@@ -45,6 +45,8 @@ export interface DevicePull {
   /** What else there is to tell about each source of groups. */
   readonly grouped: readonly GroupNews[];
   readonly outcomes: readonly Outcome[];
+  /** The present version of the schema of each source that has one and news. The objects are not newer. */
+  readonly versions: ReadonlyMap<string, number>;
   /** Resolves when what the device presented is recorded. Trimming uses it as a hint, so no caller has to wait. */
   readonly noted: Promise<void>;
   /**
@@ -86,6 +88,7 @@ export class Pulls {
       pages: kept.flatMap((result) => pagesOf(result, pages)),
       grouped: await readGroupNews(this.#parts.store, found, pages),
       outcomes: kept.flatMap(({ waiting }) => waiting),
+      versions: await this.#versionsOf(found),
       noted: this.#record(device, own, found, pages),
       ...(unchanged === null
         ? {}
@@ -133,6 +136,14 @@ export class Pulls {
     return pages;
   }
 
+  /** They are read after the pages, because a page that was read after a new version was set may have objects of it. */
+  async #versionsOf(found: readonly FoundSource[]): Promise<ReadonlyMap<string, number>> {
+    const names = found.flatMap(({ view, hasNews }) => (hasNews && view.schema !== null ? view.name : []));
+    if (names.length === 0) return NO_VERSIONS;
+    const views = await Promise.all(names.map((name) => this.#parts.sources.find(name)));
+    return new Map(views.flatMap((view) => (view?.schema == null ? [] : [[view.name, view.schema.version] as const])));
+  }
+
   /**
    * Refreshes and reads took their time: checks that the device may still have what was read. An answer without news says
    * nothing beyond the tokens that were presented.
@@ -159,6 +170,8 @@ export class Pulls {
     ]);
   }
 }
+
+const NO_VERSIONS: ReadonlyMap<string, number> = new Map();
 
 function foundIn(results: readonly SourceResult[]): readonly FoundSource[] {
   return results.flatMap((result) => ('view' in result ? result : []));

@@ -56,7 +56,7 @@ function acknowledgedIn(given: NonNullable<PullRequest['acknowledged']>): Acknow
 }
 
 /** Writes the answer to a pull. Pages are text already; only the text between them is written here. */
-export function renderPull({ pages, grouped, outcomes }: DevicePull): readonly PagePart[] {
+export function renderPull({ pages, grouped, outcomes, versions }: DevicePull): readonly PagePart[] {
   const parts: PagePart[] = [];
   const begin = (source: string) =>
     parts.push(`${parts.length === 0 ? '{"sources":{' : ','}${JSON.stringify(source)}:`);
@@ -70,7 +70,8 @@ export function renderPull({ pages, grouped, outcomes }: DevicePull): readonly P
     parts.push(...groupPages(news, pages));
   }
   if (parts.length === 0) parts.push('{"sources":{');
-  parts.push(`},"outcomes":${JSON.stringify(outcomes)}}`);
+  const told = versions.size === 0 ? '' : `,"versions":${JSON.stringify(Object.fromEntries(versions))}`;
+  parts.push(`},"outcomes":${JSON.stringify(outcomes)}${told}}`);
   return parts;
 }
 
@@ -102,6 +103,7 @@ export function renderLines(pages: readonly RenderedPage[]): readonly PagePart[]
 }
 
 /** Writes the event `changed` with its page. The text has no line breaks. */
-export function renderChange(source: string, { from, page }: LivePage): string {
-  return `{"source":${JSON.stringify(source)},"from":"${from}","page":${pageJson(page.token, page.body)}}`;
+export function renderChange(source: string, { from, page, version }: LivePage): string {
+  const told = version === null ? '' : `"version":${version},`;
+  return `{"source":${JSON.stringify(source)},"from":"${from}",${told}"page":${pageJson(page.token, page.body)}}`;
 }

@@ -124,7 +124,7 @@ class LivePartition {
     const start = { kind: 'continue', after: range.after, baseline: { kind: 'base', seq: range.after } } as const;
     const body = { parts: ['"size":1}'], units: 9 };
     const page = { token: `t${this.head}`, more: false, isShared: true, entries: 1, start, body };
-    return { from: `t${range.after}`, page, range: { ...range, upTo: this.head } };
+    return { from: `t${range.after}`, page, range: { ...range, upTo: this.head }, version: null };
   };
 }
 
