@@ -10,7 +10,13 @@ export type {
 export type { DownloadOptions, FileBytes, FileFilter, FileOptions } from './client/calls/files.ts';
 export type { InspectOptions } from './client/calls/jobs.ts';
 export type { SessionCredentials } from './client/calls/session.ts';
-export type { RefreshOptions, SourceChanges, SourceDeclaration, SourceUpdateOptions } from './client/calls/sources.ts';
+export type {
+  InferOptions,
+  RefreshOptions,
+  SourceChanges,
+  SourceDeclaration,
+  SourceUpdateOptions,
+} from './client/calls/sources.ts';
 export type { AdminCredentials, MetricRange } from './client/calls/system.ts';
 export type { TokenFilter, TokenRequest } from './client/calls/tokens.ts';
 export type { ClientFilter, GroupOptions, NewUser, Ping, UserChanges, UserFilter } from './client/calls/users.ts';

@@ -16,7 +16,7 @@ import { Clients } from './devices/clients.ts';
 import { countSchemaVersions } from './devices/count-schema-versions.ts';
 import { type ConversionPorts, Conversions } from './documents/conversions.ts';
 import { type DeviceDocuments, Documents } from './documents/documents.ts';
-import { Objects } from './documents/objects.ts';
+import { Objects, type ObjectsParts } from './documents/objects.ts';
 import { type FileRules, Files } from './files/files.ts';
 import type { Committed } from './journal/committed.ts';
 import { inspectRecord } from './journal/record.ts';
@@ -157,7 +157,7 @@ export class Tidemark {
     this.objects = new Objects({
       ...written,
       admission: this.#admission,
-      hasGroups: async (source) => (await sources.partitionTypeOf(source)) === 'group',
+      ...objectSources(sources),
       onCommitted: this.#onCommitted,
     });
     this.conversions = this.#conversionsWith(written);
@@ -265,6 +265,13 @@ export class Tidemark {
       await voidTidemark(this.store, sharedPartition(source), client);
     }
   }
+}
+
+function objectSources(sources: Sources): Pick<ObjectsParts, 'hasGroups' | 'nameOf'> {
+  return {
+    hasGroups: async (source) => (await sources.partitionTypeOf(source)) === 'group',
+    nameOf: async (source) => (await sources.view(source)).name,
+  };
 }
 
 function deviceDocuments({ clients, devices }: Pick<Tidemark, 'clients' | 'devices'>): DeviceDocuments {

@@ -99,6 +99,8 @@ export const STEP_VALUES_MAX = 1_000;
 export const SCHEMA_FLAWS_MAX = 20;
 /** Objects of one source that the report about its schema names. Older ones are forgotten. */
 export const SCHEMA_SAMPLES_MAX = 20;
+/** Stored objects of a source that a proposal of its schema is made from. The others are not read. */
+export const SCHEMA_INFER_OBJECTS_MAX = 10_000;
 /** Attempts to commit a write that conflicts with other writes. Exceeded: `write_conflict`. */
 export const COMMIT_ATTEMPTS_MAX = 20;
 /** A commit within so long after the begin of the last commit interval of its partition belongs to it. */

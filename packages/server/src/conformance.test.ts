@@ -38,6 +38,7 @@ const RULES = [
   '[REST-12] sources',
   '[SCHEMA-9] schemas of sources',
   '[SCHEMA-10] schemas that break apps',
+  '[SCHEMA-20] schemas proposed from objects',
   '[SCHEMA-14] objects that do not fit a schema',
   '[REST-13] devices and their documents',
   '[REST-14] push_objects and push_deletes',

@@ -83,6 +83,7 @@ const CALLS: Readonly<Record<string, (client: TidemarkClient) => unknown>> = {
   'sources.schema': ({ sources }) => sources.schema('{source_id}'),
   'sources.setSchema': ({ sources }) => sources.setSchema('{source_id}', {}),
   'sources.diffSchema': ({ sources }) => sources.diffSchema('{source_id}', {}),
+  'sources.inferSchema': ({ sources }) => sources.inferSchema('{source_id}'),
   'sources.schemaReport': ({ sources }) => sources.schemaReport('{source_id}'),
   'sources.receipts': ({ sources }) => sources.receipts('{source_id}'),
   'sources.refresh': ({ sources }) => sources.refresh('{source_id}', '{user_id}'),

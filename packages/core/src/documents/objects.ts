@@ -1,5 +1,13 @@
-import { type JsonValue, type Limits, type MoveReport, parseJson, type WriteReport } from '@tidemark/protocol';
+import {
+  type JsonValue,
+  type Limits,
+  type MoveReport,
+  parseJson,
+  type SchemaProposal,
+  type WriteReport,
+} from '@tidemark/protocol';
 import { admitAnswer } from '../admission/admit-answer.ts';
+import { admitManyObjects } from '../admission/admit-objects.ts';
 import type {
   AnswerCall,
   FastDeleteCall,
@@ -23,6 +31,7 @@ import type { Clock } from '../ports/clock.ts';
 import { groupOf } from '../ports/owner.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { PartitionState, Store } from '../ports/store.ts';
+import { inferFromSamples, inferFromStored } from './infer-schema.ts';
 import { moveObjects } from './move-objects.ts';
 import { type ObjectPageCall, objectPage } from './object-page.ts';
 import type { ChangeObserver } from './observed-changes.ts';
@@ -40,6 +49,8 @@ export interface ObjectsParts {
   readonly files: FileClaims;
   /** Whether callers name the partitions of the source by groups. */
   readonly hasGroups: (source: string) => Promise<boolean>;
+  /** Returns the name of a source, or refuses if there is none of this name. */
+  readonly nameOf: (source: unknown) => Promise<string>;
   /** Called with the time that a write took to be durable. */
   readonly onWritten?: (tookMs: number) => void;
   readonly onCommitted: (committed: Committed) => void;
@@ -110,6 +121,19 @@ export class Objects {
     const objects = await admitAnswer(answer, this.#parts.limits, this.#parts.pace);
     for (const object of objects) objects.attributesOf(object);
     return objects.size;
+  }
+
+  /** Proposes a schema that fits the given objects; without them, the stored objects of the source. Sets nothing. */
+  async inferSchema(name: unknown, samples?: unknown): Promise<SchemaProposal> {
+    const { store, pace, limits, nameOf } = this.#parts;
+    const source = await nameOf(name);
+    if (samples === undefined) return inferFromStored({ store, pace }, source);
+    await admitManyObjects(samples, limits, 'samples', pace);
+    return inferFromSamples(
+      source,
+      Object.values(samples as Readonly<Record<string, Record<string, JsonValue>>>),
+      pace,
+    );
   }
 
   /** Returns the current state, to be passed as `since` to `replace` when a query that starts now is answered. */

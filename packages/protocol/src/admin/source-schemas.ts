@@ -54,6 +54,20 @@ export const SchemaReport = Type.Object(
 );
 export type SchemaReport = Static<typeof SchemaReport>;
 
+export const SchemaProposal = Type.Object(
+  {
+    source: text('The name of the source.', 'Order'),
+    schema: SchemaText,
+    objects: count('The objects that it was made from.', 1_200),
+    support: Type.Record(Type.String(), Type.Integer(), {
+      description: 'A JSON pointer to a statement of the schema → how many values support it.',
+      examples: [{ '/properties/state/type': 1_200, '/properties/state/enum': 1_200, '/required/0': 1_200 }],
+    }),
+  },
+  { ...closed, title: 'SchemaProposal', description: 'A schema that fits the objects it was made from.' },
+);
+export type SchemaProposal = Static<typeof SchemaProposal>;
+
 /** What a call can set about the schema of a source. */
 export const SchemaChanges = Type.Object(
   {

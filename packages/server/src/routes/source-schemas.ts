@@ -1,7 +1,16 @@
-import { SchemaChanges, SchemaDiff, SchemaReport, SchemaView } from '@tidemark/protocol/admin/source-schemas';
+import { SCHEMA_INFER_OBJECTS_MAX } from '@tidemark/protocol';
+import {
+  SchemaChanges,
+  SchemaDiff,
+  SchemaProposal,
+  SchemaReport,
+  SchemaView,
+} from '@tidemark/protocol/admin/source-schemas';
+import { closed, objects } from '@tidemark/protocol/annotated';
 import { Type } from '@tidemark/protocol/typebox';
 import { documentedAs } from '../http/documented-schema.ts';
 import { route } from '../http/route.ts';
+import { OBJECT_REFUSALS } from '../http/route-refusals.ts';
 import { SourceId } from './shapes.ts';
 
 const Params = Type.Object({ source_id: SourceId });
@@ -84,4 +93,25 @@ const report = route({
   handle: ({ context, params }) => context.tidemark.sources.schemas.report(params.source_id),
 });
 
-export const sourceSchemaRoutes = [get, set, diff, report];
+const infer = route({
+  method: 'POST',
+  path: '/rc/v1/sources/:source_id/schema/infer',
+  operationId: 'sourcesInferSchema',
+  scope: 'read',
+  summary: 'Propose a schema that fits the objects',
+  description: `Sets nothing. Without \`samples\` it is made from the stored objects, of which ${SCHEMA_INFER_OBJECTS_MAX} are read.`,
+  refusals: ['source_not_found', ...OBJECT_REFUSALS],
+  params: Params,
+  body: Type.Object(
+    {
+      samples: Type.Optional(
+        Type.Unknown(documentedAs(objects('Objects to make it from, instead of the stored ones.'))),
+      ),
+    },
+    { ...closed, title: 'SchemaSamples', description: 'What to make the schema from.' },
+  ),
+  answer: SchemaProposal,
+  handle: ({ context, params, body }) => context.tidemark.objects.inferSchema(params.source_id, body.samples),
+});
+
+export const sourceSchemaRoutes = [get, set, diff, infer, report];

@@ -5,11 +5,13 @@ import type {
   RefreshDue,
   SchemaChanges,
   SchemaDiff,
+  SchemaProposal,
   SchemaReport,
   SchemaView,
   Source,
   SourceAttributes,
 } from '@tidemark/protocol';
+import type { Objects } from '../../push/objects.ts';
 import { path } from '../../transport/path.ts';
 import type { CallOptions, Transport } from '../../transport/transport.ts';
 
@@ -26,6 +28,11 @@ export interface SourceUpdateOptions extends CallOptions {
 export interface RefreshOptions extends CallOptions {
   /** Seconds until the refresh is due. Absent: at the next sync. */
   readonly refreshTimeS?: number;
+}
+
+export interface InferOptions extends CallOptions {
+  /** Objects to make the schema from. Absent: the stored objects. */
+  readonly samples?: Objects;
 }
 
 export interface ReceiptOptions extends CallOptions {
@@ -84,6 +91,12 @@ export class SourceCalls {
   /** What `setSchema` would mean for the apps that are in use. It changes nothing. */
   diffSchema(source: string, changes: SchemaChanges, options?: CallOptions): Promise<SchemaDiff> {
     return this.#api.post(path`/rc/v1/sources/${source}/schema/diff`, changes, 'harmless', options);
+  }
+
+  /** Proposes a schema that fits the stored objects of the source, or the samples. It sets nothing. */
+  inferSchema(source: string, { samples, ...options }: InferOptions = {}): Promise<SchemaProposal> {
+    const body = samples === undefined ? {} : { samples };
+    return this.#api.post(path`/rc/v1/sources/${source}/schema/infer`, body, 'harmless', options);
   }
 
   /** What a schema whose mode is `report` would have refused, since the server that answers has started. */

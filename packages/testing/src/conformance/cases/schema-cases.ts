@@ -57,6 +57,28 @@ export const schemaCases: readonly ConformanceCase[] = [
     },
   },
   {
+    rule: 'SCHEMA-20',
+    title: 'a schema is proposed from the stored objects, or from samples',
+    steps: (name) => {
+      const to = `${schemaOf(name('Order'))}/infer`;
+      const schema = { properties: { title: { type: 'string' } }, required: ['title'] };
+      const support = { '/properties/title/type': 1, '/required/0': 1 };
+      const proposal = { source: name('Order'), schema, objects: 1, support };
+      return [
+        aSource(name('Order'), { partition_type: 'app' }),
+        [post(to, {}), json({ ...proposal, schema: { properties: {} }, objects: 0, support: {} })],
+        [
+          post(push(name('Order'), 'push_objects'), { objects: { a: { title: 'x' } } }),
+          json({ source: name('Order'), user_id: null, changed: 1, unchanged: 0, seq: 1 }),
+        ],
+        [post(to, {}), json(proposal)],
+        [post(to, { samples: { a: { title: 'y' } } }), json(proposal)],
+        [post(to, { samples: [] }), refused('invalid_request', '/samples')],
+        [post(`${schemaOf(name('none'))}/infer`, {}), refused('source_not_found')],
+      ];
+    },
+  },
+  {
     rule: 'SCHEMA-14',
     title: 'a schema that is enforced refuses objects that do not fit it, with a pointer to each flaw',
     steps: (name) => {
