@@ -24,6 +24,20 @@ it('[DOCS-7] the commands of the guide to importing print what it says', async (
   }
 });
 
+it('[DOCS-7] the commands of the guide to schemas print what it says', async () => {
+  const server = await startTestServer();
+  onTestFinished(() => server.close());
+  const cwd = mkdtempSync(join(tmpdir(), 'tidemark-schemas-'));
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
+  const sessions = blocksOf(readPage('guides/schemas.md')).filter(({ language }) => language === 'console');
+  expect(sessions).toHaveLength(2);
+  for (const { text } of sessions) {
+    const { commands, printed } = sessionOf(text);
+    const env = { TIDEMARK_URL: server.url, TIDEMARK_TOKEN: server.token };
+    expect((await runSession(commands, { env, cwd })).map(timeless)).toEqual(printed.map(timeless));
+  }
+});
+
 it('[DOCS-7] the samples of the guide to conflicts do what it says', async () => {
   const [told, merging] = blocksOf(readPage('guides/conflicts.md')).filter(({ language }) => language === 'ts');
   const server = await openTestServer({ sources: [{ name: 'Order', conflicts: 'detect' }], users: ['ada'] });

@@ -16,6 +16,7 @@ export const SIDEBAR = [
     pages: [
       ['sdk/guide.md', 'Device SDK'],
       ['sdk/queries.md', 'Queries'],
+      ['guides/schemas.md', 'Schemas'],
       ['guides/types.md', 'Types'],
       ['sdk/react.md', 'React'],
       ['guides/vue-svelte.md', 'Vue and Svelte'],

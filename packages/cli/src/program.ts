@@ -16,6 +16,7 @@ import { addLogin } from './commands/login.ts';
 import { addPing, addPings } from './commands/ping.ts';
 import { addPush } from './commands/push.ts';
 import { addReceipts } from './commands/receipts.ts';
+import { addSchema } from './commands/schema.ts';
 import { addReadState, addSources } from './commands/sources.ts';
 import { addStats } from './commands/stats.ts';
 import { addSystem } from './commands/system.ts';
@@ -54,6 +55,7 @@ const GROUPS: readonly (readonly [heading: string, commands: readonly (Add | Hea
       addGroups,
       addClients,
       addSources,
+      addSchema,
       addDocs,
       addPush,
       addFiles,

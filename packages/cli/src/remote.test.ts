@@ -108,6 +108,12 @@ const REPORT = { source: 'Order', user_id: 'ada', changed: 1, unchanged: 0, seq:
 const DOC = { doc: 'motd', type: 'text', size: 5 };
 const SOURCE = { name: 'Order', poll_interval: -1, partition_type: 'user', sync_type: 'incremental', adapter: 'none' };
 
+const SCHEMA = { properties: { title: { type: 'string' } } };
+const SCHEMA_STATE = { source: 'Order', mode: 'enforce', version: 2, oldest_version: 1, converting: false };
+const SCHEMA_VIEW = { ...SCHEMA_STATE, schema: SCHEMA, steps: [[{ step: 'remove', attribute: 'a' }]], set_at: 'T' };
+const SCHEMA_LINES =
+  'source          Order\nmode            enforce\nversion         2\noldest_version  1\nconverting      false\nset_at          T\n';
+
 interface Row {
   readonly args: readonly string[];
   readonly call: string;
@@ -169,6 +175,59 @@ const ROWS: readonly Row[] = [
     call: 'DELETE /rc/v1/users/ada',
     answer: { deleted: 'ada' },
     out: 'deleted  ada\n',
+  },
+  {
+    args: ['schema', 'show', 'Order'],
+    call: 'GET /rc/v1/sources/Order/schema',
+    answer: SCHEMA_VIEW,
+    out: `${SCHEMA_LINES}${JSON.stringify(SCHEMA, null, 2)}\nSteps from version 1 to 2: [{"step":"remove","attribute":"a"}]\n`,
+  },
+  {
+    args: ['schema', 'set', 'Order', '--mode', 'enforce', '--oldest-version', '2', '--force'],
+    call: 'PUT /rc/v1/sources/Order/schema',
+    body: { schema: SCHEMA, mode: 'enforce', oldest_version: 2, force: true },
+    answer: SCHEMA_VIEW,
+    out: SCHEMA_LINES,
+    input: JSON.stringify(SCHEMA),
+  },
+  {
+    args: ['schema', 'diff', 'Order', '-'],
+    call: 'POST /rc/v1/sources/Order/schema/diff',
+    body: { schema: SCHEMA },
+    answer: {
+      source: 'Order',
+      kind: 'additive',
+      reasons: [],
+      version: 3,
+      devices: { 1: 4 },
+      devices_without_version: 0,
+    },
+    out: 'source                   Order\nkind                     additive\nreasons\nversion                  3\ndevices                  {"1":4}\ndevices_without_version  0\n',
+    input: JSON.stringify(SCHEMA),
+  },
+  {
+    args: ['schema', 'infer', 'Order', '--samples', '-', '--json'],
+    call: 'POST /rc/v1/sources/Order/schema/infer',
+    body: { samples: { a: { title: 'x' } } },
+    answer: { source: 'Order', schema: SCHEMA, objects: 1, support: {} },
+    out: `${JSON.stringify({ source: 'Order', schema: SCHEMA, objects: 1, support: {} }, null, 2)}\n`,
+    input: '{"a":{"title":"x"}}',
+  },
+  {
+    args: ['schema', 'mode', 'Order', 'enforce'],
+    call: 'PUT /rc/v1/sources/Order/schema',
+    body: { mode: 'enforce' },
+    answer: SCHEMA_VIEW,
+    out: SCHEMA_LINES,
+  },
+  {
+    args: ['schema', 'report', 'Order'],
+    call: 'GET /rc/v1/sources/Order/schema/report',
+    answer: {
+      ...{ source: 'Order', mode: 'report', version: 2, objects: 1 },
+      samples: [{ object: 'a', attribute: 'title', detail: '"title" must be a text', at: 'T' }],
+    },
+    out: 'source   Order\nmode     report\nversion  2\nobjects  1\nOBJECT  ATTRIBUTE  DETAIL                  AT\na       title      "title" must be a text  T\n',
   },
   { args: ['users', 'clients', 'ada'], call: 'GET /rc/v1/users/ada/clients', answer: ['c1'], out: 'c1\n' },
   {
@@ -511,6 +570,31 @@ describe.concurrent('commands that speak to a server', () => {
     expect(result.seen).toEqual([{ call, body, token: TOKEN }]);
     expect({ code: result.code, out: result.out, err: result.err }).toEqual({ code: 0, out, err: expect.any(String) });
     if (!args.includes('create')) expect(result.err).toBe('');
+  });
+
+  it('[SCHEMA-21] `schema infer` prints the schema alone, and how many values support it beside it', async () => {
+    const answer = { source: 'Order', schema: SCHEMA, objects: 3, support: { '/properties/title/type': 3 } };
+    const call = 'POST /rc/v1/sources/Order/schema/infer';
+    const { code, out, err } = await speak(['schema', 'infer', 'Order'], call, { body: answer });
+    expect({ code, out, err }).toEqual({
+      ...{ code: 0, out: `${JSON.stringify(SCHEMA, null, 2)}\n` },
+      err: 'Made from 3 objects.\n/properties/title/type: 3\n',
+    });
+  });
+
+  it('[SCHEMA-21] `schema diff` fails if the schema breaks apps, and `schema mode` refuses an unknown mode', async () => {
+    const diff = { source: 'Order', kind: 'breaking', reasons: ['"a" is missing'], version: 2, devices: {} };
+    const call = 'POST /rc/v1/sources/Order/schema/diff';
+    const input = JSON.stringify(SCHEMA);
+    const broken = await speak(['schema', 'diff', 'Order'], call, { body: diff }, { input });
+    expect([broken.code, broken.out.includes('breaking')]).toEqual([1, true]);
+    expect(broken.err).toContain('the schema breaks apps that use Order\n  "a" is missing\n');
+    const unknown = await speak(['schema', 'mode', 'Order', 'strict'], 'PUT /rc/v1/sources/Order/schema', {});
+    expect([unknown.code, unknown.err, unknown.seen]).toEqual([
+      2,
+      'tidemark: the mode must be one of off, report, enforce, not strict\n',
+      [],
+    ]);
   });
 
   it('[CLI-1] numbers in a file keep all their digits', async () => {

@@ -25,11 +25,14 @@ export interface SchemaChange {
 
 /** Compares the schema of a source with the one that should follow it. */
 export function classify(old: SourceSchema, now: SourceSchema, steps: readonly Step[]): SchemaChange {
-  if (steps.length === 0 && sameJson(old as unknown as JsonValue, now as unknown as JsonValue))
-    return { kind: 'equal', reasons: [] };
+  if (steps.length === 0 && sameSchema(old, now)) return { kind: 'equal', reasons: [] };
   const reasons = narrowings(schemaAfter(old, steps), now);
   if (reasons.length > 0) return { kind: 'breaking', reasons };
   return { kind: steps.length === 0 ? 'additive' : 'translatable', reasons };
+}
+
+export function sameSchema(old: SourceSchema, now: SourceSchema): boolean {
+  return sameJson(old as unknown as JsonValue, now as unknown as JsonValue);
 }
 
 /** Says for each attribute why values of the old schema do not fit the new one. */

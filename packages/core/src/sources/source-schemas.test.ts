@@ -128,6 +128,34 @@ describe('the schema of a source', () => {
     expect(listed?.schema).toEqual({ mode: 'report', version: 2, oldest_version: 1, converting: true });
   });
 
+  it('[SCHEMA-22] the configuration sets schemas, makes versions, and says the same again without effect', async () => {
+    const { sources, schemas } = await newSource();
+    await sources.configure([{ name: 'Order', schema: FIRST, schema_mode: 'enforce' }]);
+    expect(await schemas.get('Order')).toMatchObject({ version: 1, mode: 'enforce' });
+    const second = { name: 'Order', schema: SECOND, schema_steps: RENAME, oldest_version: 1 };
+    for (let start = 0; start < 2; start++) {
+      await sources.configure([second]);
+      expect(await schemas.get('Order')).toMatchObject({ version: 2, mode: 'enforce', steps: [RENAME] });
+    }
+    await sources.configure([{ name: 'Order' }]);
+    expect(await schemas.get('Order')).toMatchObject({ version: 2 });
+    await sources.configure([{ name: 'New', schema: SECOND, schema_steps: RENAME }]);
+    expect(await schemas.get('New')).toMatchObject({ version: 1, steps: [] });
+  });
+
+  it('[SCHEMA-22] a breaking schema in the configuration is an error that names the source, unless it is forced there', async () => {
+    const { sources, schemas } = await newSource();
+    await sources.configure([{ name: 'Order', schema: FIRST }]);
+    const breaking = { name: 'Order', schema: SECOND };
+    await expect(sources.configure([breaking])).rejects.toThrow(
+      'the schema of the source "Order": the new schema of "Order" breaks older apps: "title" is missing',
+    );
+    expect((await schemas.get('Order')).version).toBe(1);
+    await sources.configure([{ ...breaking, schema_force: true }]);
+    expect((await schemas.get('Order')).version).toBe(2);
+    await expect(sources.configure([{ name: 'Order', schema: {} }])).rejects.toThrow('needs "properties"');
+  });
+
   it('[SCHEMA-11] attributes that refer to objects by the schema are references of the source', async () => {
     const { sources, schemas } = await newSource();
     await sources.update('Order', { references: { product: 'Product', owner: 'User' } });

@@ -11,7 +11,7 @@ import type { FoundFlaws, SchemaCheck } from '../admission/schema-check.ts';
 import type { Clock } from '../ports/clock.ts';
 import { isoTime } from '../primitives/time.ts';
 import { admitSchemaChange, notAllowed, requireFitting, type SchemaChangeCall } from '../schemas/admit-change.ts';
-import { classify, type SchemaChange } from '../schemas/classify.ts';
+import { classify, type SchemaChange, sameSchema } from '../schemas/classify.ts';
 import type { CompiledSchema } from '../schemas/compiled-schema.ts';
 import { SchemaCache } from '../schemas/schema-cache.ts';
 import { SchemaReports } from '../schemas/schema-reports.ts';
@@ -116,6 +116,24 @@ export class SourceSchemas {
       return { ...old, schema: next };
     });
     return schemaViewOf(source, requireSchema(source, next));
+  }
+
+  /**
+   * Sets what the configuration says. The steps that led to the schema may stay there: they count only when it changes. The
+   * error names the source.
+   */
+  async configure(source: string, call: Readonly<Record<string, unknown>> | null): Promise<void> {
+    if (call === null) return;
+    try {
+      const { steps: _steps, ...same } = call;
+      const { schema } = admitSchemaChange(call);
+      const { schema: stored } = await this.#ports.read(source);
+      const isKnown = stored === null || (schema !== undefined && sameSchema(stored.schema, schema));
+      await this.set(source, isKnown ? same : call);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      throw new Refusal(error.code, `the schema of the source ${quoted(source)}: ${error.message}`, error.flaws);
+    }
   }
 
   /** Says what `set` would do. */

@@ -12,7 +12,6 @@ import type { Clock } from '../ports/clock.ts';
 import { sharedPartition } from '../ports/owner.ts';
 import type { Entry, EntryWrite, PartitionKey, Store } from '../ports/store.ts';
 import { retryOnConflict } from '../primitives/retry-on-conflict.ts';
-import { versionOf } from '../schemas/stored-schema.ts';
 import {
   admitPartitionType,
   admitSource,
@@ -21,11 +20,14 @@ import {
   requireAdapter,
   type SourceDeclaration,
 } from './admit-source.ts';
+import { convertingSources } from './converting-sources.ts';
 import { Memberships, type MembershipsPorts } from './memberships.ts';
 import { RefreshTimes } from './refresh-times.ts';
 import { PLAIN_SOURCE, readSourceRecord, type SourceRecord, writeSourceRecord } from './source-record.ts';
+import { groupsArePaged, notFound } from './source-refusals.ts';
 import { SourceSchemas, type SourceSchemasPorts } from './source-schemas.ts';
 import { type CountedSource, type SourceView, viewOf } from './source-view.ts';
+import { splitSchema } from './split-schema.ts';
 
 export interface SourcesPorts extends MembershipsPorts {
   /** How many devices were built with which version of the schema. Absent: nobody knows. */
@@ -85,12 +87,16 @@ export class Sources {
    * their data and become ordinary sources.
    */
   async configure(calls: readonly unknown[]): Promise<readonly SourceView[]> {
-    const declarations = calls.map(admitSource);
+    const split = calls.map(splitSchema);
+    const declarations = split.map(({ declared }) => admitSource(declared));
     for (const [index, { adapter }] of declarations.entries()) {
       this.#requireAdapter(adapter, pointer('sources', index, 'adapter'));
     }
     const views: SourceView[] = [];
-    for (const declaration of declarations) views.push(await retryOnConflict(() => this.#tryConfigure(declaration)));
+    for (const [index, declaration] of declarations.entries()) {
+      views.push(await retryOnConflict(() => this.#tryConfigure(declaration)));
+      await this.schemas.configure(declaration.name, split[index]?.schema ?? null);
+    }
     const named = new Set(declarations.map(({ name }) => name));
     for (const { name, configured } of await this.list()) {
       if (configured && !named.has(name)) await retryOnConflict(() => this.#tryRelease(name));
@@ -159,15 +165,8 @@ export class Sources {
   }
 
   /** The sources with objects of the version before the present one of their schema, and what must stay as it is meanwhile. */
-  async converting() {
-    const names = (await this.list()).filter(({ schema }) => schema?.converting === true).map(({ name }) => name);
-    const views = await Promise.all(names.map((name) => this.find(name)));
-    return views.flatMap((view) => {
-      const stored = view === null ? null : this.schemas.of(view);
-      if (view === null || stored?.converting !== true) return [];
-      const guard = { kind: 'source', key: [view.name], version: this.versionOf(view) } as const;
-      return [{ name: view.name, version: versionOf(stored), steps: stored.steps.at(-1) ?? [], guard }];
-    });
+  converting() {
+    return convertingSources(this);
   }
 
   /** Returns null when there is no such source. */
@@ -296,12 +295,3 @@ export class Sources {
 
 /** A function, because the refusal is rarely needed. */
 const atSource = () => pointer('source_id');
-
-function notFound(name: string): Refusal {
-  return new Refusal('source_not_found', `there is no source ${quoted(name)}`);
-}
-
-function groupsArePaged(): Refusal {
-  const detail = 'cannot be bulk_only when the data belongs to groups';
-  return new Refusal('invalid_value', `sync_type ${detail}`, [{ pointer: pointer('sync_type'), detail }]);
-}

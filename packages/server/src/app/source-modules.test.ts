@@ -73,6 +73,19 @@ describe('source modules', () => {
     ]);
   });
 
+  it('[SCHEMA-22] a source module has a schema, which a server sets when it starts, and a wrong one stops it', async () => {
+    const schema = "{ properties: { title: { type: 'string' } } }";
+    const module = (name: string, more: string) =>
+      write(`${name}.mjs`, source(`partition_type: 'app', query: () => ({}), ${more}`));
+    module('Stock', `schema: ${schema}, schema_mode: 'enforce'`);
+    const running = await startTestServer({ appFolder: root });
+    onTestFinished(() => running.close());
+    const { body } = await new Caller(running.url, running.token).get('/rc/v1/sources/Stock/schema');
+    expect(body).toMatchObject({ version: 1, mode: 'enforce', schema: { properties: { title: { type: 'string' } } } });
+    module('Crate', "schema: { properties: { title: { type: 'date' } } }");
+    await expect(startTestServer({ appFolder: root })).rejects.toThrow('the schema of the source "Crate"');
+  });
+
   it('[MODULE-3] modules fill a real server, and changes that a module does not support are rejected', async () => {
     write('Stock.mjs', source("partition_type: 'app', poll_interval: 0, query: () => ({ '1': { a: 1 } })"));
     const server = await startTestServer({ appFolder: root });

@@ -1,4 +1,5 @@
-import { INTERVAL_S_MAX, nameProblem } from '@tidemark/protocol';
+import { INTERVAL_S_MAX, nameProblem, type SourceSchema, type Step } from '@tidemark/protocol';
+import { SchemaMode } from '@tidemark/protocol/admin/sources';
 import { Conflicts, PartitionType, References, SyncType } from '@tidemark/protocol/schemas';
 import { type Static, Type } from '@tidemark/protocol/typebox';
 
@@ -32,6 +33,17 @@ export const SourceSetting = Type.Object(
     conflicts: Type.Optional(Type.Union(Conflicts.anyOf, { rule: 'must be one of last_writer, detect' })),
     read_only: Type.Optional(Type.Boolean({ rule: 'must be true or false' })),
     references: Type.Optional(References),
+    schema: Type.Optional(
+      Type.Unsafe<SourceSchema>(Type.Object({}, { additionalProperties: true, rule: 'must be a schema' })),
+    ),
+    schema_steps: Type.Optional(
+      Type.Unsafe<readonly Step[]>(
+        Type.Array(Type.Unknown(), { rule: 'must be a list of steps to the present schema' }),
+      ),
+    ),
+    schema_mode: Type.Optional(Type.Union(SchemaMode.anyOf, { rule: 'must be one of off, report, enforce' })),
+    schema_force: Type.Optional(Type.Boolean({ rule: 'must be true or false' })),
+    oldest_version: Type.Optional(Type.Integer({ minimum: 1, rule: 'must be a whole number from 1' })),
     push_notify: Type.Optional(
       Type.Union([Type.Boolean(), Type.Literal('until_delivered')], {
         rule: 'must be true, false or "until_delivered"',
