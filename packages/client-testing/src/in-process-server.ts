@@ -76,11 +76,11 @@ export interface TestServer<S extends SourceTypes = Untyped> {
   /** Opens a device, which `close` closes. */
   openDevice(options?: TestDeviceOptions<S>): Promise<Device<S>>;
   /** Writes objects as a backend does; attributes that are not named stay. */
-  push<N extends SourceName<S>>(source: N, objects: PushedObjects<S, N>, owner?: Owner): Promise<void>;
+  push<N extends keyof S & string>(source: N, objects: PushedObjects<S, N>, owner?: Owner): Promise<void>;
   /** Deletes objects as a backend does. */
-  remove(source: SourceName<S>, ids: readonly string[], owner?: Owner): Promise<void>;
+  remove(source: keyof S & string, ids: readonly string[], owner?: Owner): Promise<void>;
   /** Returns what the server holds. */
-  objects<N extends SourceName<S>>(
+  objects<N extends keyof S & string>(
     source: N,
     owner?: Owner,
   ): Promise<Readonly<Record<string, AttributesOfSource<S, N>>>>;

@@ -3,7 +3,6 @@ import type {
   Device,
   RelativesOf,
   Source,
-  SourceName,
   SourceTypes,
   Untyped,
   UntypedName,
@@ -23,7 +22,7 @@ type Registered = Register extends { readonly sources: infer S extends SourceTyp
 export type RegisteredDevice = Device<Registered>;
 
 /** The names of sources of the app; none if it has not registered types. */
-export type RegisteredName = string extends keyof Registered ? never : SourceName<Registered>;
+export type RegisteredName = string extends keyof Registered ? never : keyof Registered & string;
 
 export type RegisteredAttributes<N extends RegisteredName> = AttributesOfSource<Registered, N>;
 

@@ -82,55 +82,58 @@ type Including<A, I extends Include> = QueryOptions<A, I> & { readonly include: 
 type ToOne = Readonly<Record<string, string | { readonly source: string; readonly via: string }>>;
 type ToMany = Readonly<Record<string, { readonly source: string; readonly by: string }>>;
 
+/** For an app without registered types: a source is a name or a `Source`. */
+interface AnyUseQuery {
+  <A extends object, R extends Relatives, const I extends Include<R>>(
+    source: Source<A, R>,
+    options: Including<A, I>,
+  ): readonly QueriedObject<A, I, R>[];
+  <A extends object = Attributes, const I extends Include = never>(
+    source: SourceRef<A>,
+    options: Including<A, I>,
+  ): readonly QueriedObject<A, I>[];
+  <A extends object>(source: SourceRef<A>, options: Including<A, ToOne>): readonly QueriedObject<A, ToOne>[];
+  <A extends object>(source: SourceRef<A>, options: Including<A, ToMany>): readonly QueriedObject<A, ToMany>[];
+  <A extends object = Attributes>(source: SourceRef<A>, options?: QueryOptions<A, never>): readonly SyncedObject<A>[];
+  <A extends object = Attributes>(
+    source: SourceRef<A>,
+    options?: QueryOptions<A, Include>,
+  ): readonly QueriedObject<A, Include>[];
+}
+
+/** For an app with registered types: every source is known by its name. */
+interface RegisteredUseQuery {
+  <A extends object, R extends Relatives, const I extends Include<R> = Record<never, never>>(
+    source: Source<A, R>,
+    options?: QueryOptions<A, I>,
+  ): readonly QueriedObject<A, I, R>[];
+  <N extends RegisteredName, const I extends Include<RegisteredRelatives<N>> = Record<never, never>>(
+    source: N,
+    options?: QueryOptions<RegisteredAttributes<N>, I>,
+  ): readonly QueriedObject<RegisteredAttributes<N>, I, RegisteredRelatives<N>>[];
+}
+
+/** Apart, so that an app reads only of what it can call when a call is wrong. */
+type UseQuery = [RegisteredName] extends [never] ? AnyUseQuery : RegisteredUseQuery;
+
 /**
  * Returns the result of a query, and renders again when it changes. Given a `Source`, or the name of a registered one, or no type, it
  * knows the type of every relation. With the type of the objects alone, TypeScript does not infer the relations: they are objects
  * without a type.
  */
-export function useQuery<N extends RegisteredName, const I extends Include<RegisteredRelatives<N>>>(
-  source: N,
-  options: Including<RegisteredAttributes<N>, I>,
-): readonly QueriedObject<RegisteredAttributes<N>, I, RegisteredRelatives<N>>[];
-export function useQuery<N extends RegisteredName>(
-  source: N,
-  options?: QueryOptions<RegisteredAttributes<N>, never>,
-): readonly SyncedObject<RegisteredAttributes<N>>[];
-export function useQuery<A extends object, R extends Relatives, const I extends Include<R>>(
-  source: Source<A, R>,
-  options: Including<A, I>,
-): readonly QueriedObject<A, I, R>[];
-export function useQuery<A extends object = Attributes, const I extends Include = never>(
-  source: SourceRef<A>,
-  options: Including<A, I>,
-): readonly QueriedObject<A, I>[];
-export function useQuery<A extends object>(
-  source: SourceRef<A>,
-  options: Including<A, ToOne>,
-): readonly QueriedObject<A, ToOne>[];
-export function useQuery<A extends object>(
-  source: SourceRef<A>,
-  options: Including<A, ToMany>,
-): readonly QueriedObject<A, ToMany>[];
-export function useQuery<A extends object = Attributes>(
-  source: SourceRef<A>,
-  options?: QueryOptions<A, never>,
-): readonly SyncedObject<A>[];
-export function useQuery<A extends object = Attributes>(
+export const useQuery: UseQuery = <A extends object>(
   source: SourceRef<A>,
   options?: QueryOptions<A, Include>,
-): readonly QueriedObject<A, Include>[];
-export function useQuery<A extends object>(
-  source: SourceRef<A>,
-  options?: QueryOptions<A, Include>,
-): readonly QueriedObject<A, Include>[] {
-  return useObservable<readonly QueriedObject<A, Include>[]>(useQueryOf(source, options), NONE);
-}
+): never => {
+  // The signatures say what it is.
+  return useObservable<readonly QueriedObject<A, Include>[]>(useQueryOf(source, options), NONE) as never;
+};
 
 /**
  * As `useQuery`, but the component suspends until the first sync of the device is over, or cannot go on, and
  * while stored objects are loaded if there is nothing to show yet.
  */
-export const useSuspenseQuery: typeof useQuery = <A extends object>(
+export const useSuspenseQuery: UseQuery = <A extends object>(
   source: SourceRef<A>,
   options?: QueryOptions<A, Include>,
 ): never => {
@@ -143,7 +146,6 @@ export const useSuspenseQuery: typeof useQuery = <A extends object>(
     if (query.isLoading) readPromise(loadingOf(query));
     else loadings.delete(query);
   }
-  // The signatures of `useQuery` say what it is.
   return rows as never;
 };
 

@@ -3,7 +3,6 @@ import {
   DEFAULT_LIMITS,
   type MoveReport,
   type PartitionsReport,
-  type SourceName,
   type SourceTypes,
   type Untyped,
   type WriteReport,
@@ -96,7 +95,7 @@ export class PushCalls<S extends SourceTypes = Untyped> {
   }
 
   /** Adds objects, or updates the attributes given of those that exist, and deletes those of `deletes`. */
-  objects<N extends SourceName<S>>(
+  objects<N extends keyof S & string>(
     source: N,
     objects: ObjectsGiven<PushedAttributes<S, N>>,
     options: PushObjectsOptions = {},
@@ -113,12 +112,12 @@ export class PushCalls<S extends SourceTypes = Untyped> {
   }
 
   /** Deletes objects; those that do not exist are no error. */
-  deletes(source: SourceName<S>, ids: IdsGiven, options: PushOptions = {}): Promise<PushReport> {
+  deletes(source: keyof S & string, ids: IdsGiven, options: PushOptions = {}): Promise<PushReport> {
     return this.#push(source, { operation: 'push_deletes', pieces: idPieces(ids), sections: IDS }, options);
   }
 
   /** Replaces objects wholesale, without a look at what was there. */
-  fastInsert<N extends SourceName<S>>(
+  fastInsert<N extends keyof S & string>(
     source: N,
     objects: ObjectsGiven<AttributesOfSource<S, N>>,
     options: PushOptions = {},
@@ -127,7 +126,7 @@ export class PushCalls<S extends SourceTypes = Untyped> {
   }
 
   /** Removes the attributes of `previous` that still have the value given, then sets those of `next`. */
-  fastUpdate<N extends SourceName<S>>(
+  fastUpdate<N extends keyof S & string>(
     source: N,
     states: {
       readonly previous: Objects<PushedAttributes<S, N>>;
@@ -140,7 +139,7 @@ export class PushCalls<S extends SourceTypes = Untyped> {
   }
 
   /** Removes the attributes given that still have the value given; an object without attributes is gone. */
-  fastDelete<N extends SourceName<S>>(
+  fastDelete<N extends keyof S & string>(
     source: N,
     data: ObjectsGiven<PushedAttributes<S, N>>,
     options: PushOptions = {},
@@ -152,7 +151,7 @@ export class PushCalls<S extends SourceTypes = Untyped> {
    * Pushes to several users or groups in one call. Each is written in one commit of its own; one that is refused says so in the
    * report, and refuses no other. More than one call can hold is refused by the server.
    */
-  async partitions<N extends SourceName<S>>(
+  async partitions<N extends keyof S & string>(
     source: N,
     partitions: readonly PartitionChanges<PushedAttributes<S, N>>[],
     { whole, ...options }: PushPartitionsOptions = {},
@@ -165,12 +164,12 @@ export class PushCalls<S extends SourceTypes = Untyped> {
   }
 
   /** Moves objects from one group to another. A device in both has them all the time. */
-  move(source: SourceName<S>, ids: readonly string[], { from, to, ...options }: MoveOptions): Promise<MoveReport> {
+  move(source: keyof S & string, ids: readonly string[], { from, to, ...options }: MoveOptions): Promise<MoveReport> {
     return this.#api.post(path`/app/v1/${source}/move`, { from, to, objects: ids }, 'harmless', options);
   }
 
   /** Sends a body that is JSON text already, unchanged and in one call. */
-  text(source: SourceName<S>, operation: PushOperation, body: string, options?: CallOptions): Promise<WriteReport> {
+  text(source: keyof S & string, operation: PushOperation, body: string, options?: CallOptions): Promise<WriteReport> {
     const where = `${path`/app/v1/${source}`}/${operation}`;
     return this.#api.call({ method: 'POST', path: where, body, repetition: 'harmless' }, options);
   }

@@ -1,4 +1,4 @@
-import type { AttributesOfSource, JsonValue, SourceName, SourceTypes, Untyped, UntypedName } from '@tidemark/protocol';
+import type { AttributesOfSource, JsonValue, SourceTypes, Untyped, UntypedName } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { CallLog } from '../debug/call-log.ts';
 import type { DebugOptions, DebugReport } from '../debug/debug-report.ts';
@@ -71,7 +71,7 @@ export class Device<S extends SourceTypes = Untyped> {
     options: SourceOptions<T> & { readonly schema: T },
   ): Source<OutputOf<T> & object>;
   source<A extends object = Attributes>(name: UntypedName<S>, options?: SourceOptions): Source<A>;
-  source<N extends SourceName<S>>(
+  source<N extends keyof S & string>(
     name: N,
     options?: SourceOptions,
   ): Source<AttributesOfSource<S, N>, RelativesOf<S, N>>;
@@ -185,7 +185,7 @@ export class Device<S extends SourceTypes = Untyped> {
   }
 
   /** Searches in the source's backend; the result is not stored. */
-  async search<N extends SourceName<S>>(
+  async search<N extends keyof S & string>(
     source: N,
     params: JsonValue,
   ): Promise<ReadonlyMap<string, AttributesOfSource<S, N>>> {

@@ -1,11 +1,4 @@
-import {
-  type AttributesOfSource,
-  type SourceName,
-  type SourceTypes,
-  sameJson,
-  type Untyped,
-  type UploadOp,
-} from '@tidemark/protocol';
+import { type AttributesOfSource, type SourceTypes, sameJson, type Untyped, type UploadOp } from '@tidemark/protocol';
 import { ClientError } from '../client-error.ts';
 import { UPLOADS_WAITING_MAX } from '../limits.ts';
 import type { Platform } from '../ports/platform.ts';
@@ -51,12 +44,12 @@ interface Target {
 }
 
 /** The attributes of a new object; any object where the sources have no types. */
-type NewAttributes<S extends SourceTypes, N extends SourceName<S>> = string extends keyof S
+type NewAttributes<S extends SourceTypes, N extends keyof S & string> = string extends keyof S
   ? object
   : AttributesOfSource<S, N>;
 
 /** Attributes to change, or to remove with the value undefined. */
-type ChangedAttributes<S extends SourceTypes, N extends SourceName<S>> = string extends keyof S
+type ChangedAttributes<S extends SourceTypes, N extends keyof S & string> = string extends keyof S
   ? object
   : { readonly [K in keyof AttributesOfSource<S, N>]?: AttributesOfSource<S, N>[K] | undefined };
 
@@ -112,7 +105,7 @@ export class Draft<S extends SourceTypes = Untyped> {
   }
 
   /** Returns the id of the new object, which is generated unless the app passes one. */
-  create<N extends SourceName<S>>(source: N, attributes: NewAttributes<S, N>, options: CreateOptions = {}): string {
+  create<N extends keyof S & string>(source: N, attributes: NewAttributes<S, N>, options: CreateOptions = {}): string {
     const target = this.#writable(source);
     const id = admitName('object', options.id ?? randomId(this.#parts.platform));
     // A random id is new.
@@ -129,7 +122,7 @@ export class Draft<S extends SourceTypes = Untyped> {
    * Uploads only attributes that differ, so that changes of others are kept. An attribute with the value undefined is
    * removed.
    */
-  update<N extends SourceName<S>>(source: N, givenId: string, changes: ChangedAttributes<S, N>): void {
+  update<N extends keyof S & string>(source: N, givenId: string, changes: ChangedAttributes<S, N>): void {
     const target = this.#writable(source);
     const { id, current } = this.#require(source, givenId);
     const given = this.#checked(source, changes, current);
@@ -150,7 +143,7 @@ export class Draft<S extends SourceTypes = Untyped> {
     this.#touch(source, id, after);
   }
 
-  delete(source: SourceName<S>, givenId: string): void {
+  delete(source: keyof S & string, givenId: string): void {
     const target = this.#writable(source);
     const { id } = this.#require(source, givenId);
     this.#add('delete', target, id, { attributes: null, ...this.#groupOf(target, id) });

@@ -3,7 +3,6 @@ import type {
   DocumentReport,
   ObjectFilters,
   ObjectList,
-  SourceName,
   SourceTypes,
   Untyped,
 } from '@tidemark/protocol';
@@ -77,7 +76,7 @@ export class DocumentCalls<S extends SourceTypes = Untyped> {
   }
 
   /** A page of the current objects of a source, in the order of their last change unless it is sorted. */
-  objects<N extends SourceName<S>>(
+  objects<N extends keyof S & string>(
     owner: ObjectsOwner & { readonly source: N },
     options: ObjectListOptions = {},
   ): Promise<ObjectListOf<S, N>> {
