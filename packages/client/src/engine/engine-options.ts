@@ -1,7 +1,6 @@
 import type { LocalStore } from '../ports/local-store.ts';
 import type { loadEarly } from '../replica/load-early.ts';
 import type { Replica } from '../replica/replica.ts';
-import type { AppVersions } from '../state/app-versions.ts';
 import type { Pause } from '../state/in-steps.ts';
 import type { FileOptions, LoadFileWork } from './file-work.ts';
 import type { LoadNetwork } from './load-network.ts';
@@ -17,8 +16,6 @@ export interface EngineOptions extends NetworkOptions {
   readonly loadEarly: typeof loadEarly | null;
   /** Loads and opens a store that can keep sources on the disk; null: this one cannot. */
   readonly disk: OpenDisk | null;
-  /** Translates for an app that says which versions of schemas it was built with. */
-  readonly versions: AppVersions | null;
   readonly loadNetwork: LoadNetwork;
   readonly loadFileWork: LoadFileWork;
   readonly files: FileOptions;

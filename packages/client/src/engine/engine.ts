@@ -255,7 +255,9 @@ export class Engine {
       const session = this.sessions.current();
       if (session === null) throw clientError('signed_out', 'nobody is signed in');
       const { userId, clientId } = session;
-      const more = await round(network, { userId, clientId, signal: controller.signal });
+      const scope = { userId, clientId, signal: controller.signal };
+      await network.introduce(scope);
+      const more = await round(network, scope);
       if (controller.signal.aborted) return;
       this.#board.clearError();
       if (type === 'pulled') this.#board.noteSynced();

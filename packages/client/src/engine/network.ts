@@ -9,6 +9,7 @@ import type { OutcomeEffects } from '../uploads/settle-outcome.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { ConflictMerger } from './conflict-merger.ts';
 import type { DeviceData } from './device-data.ts';
+import { releaseHeld } from './held-uploads.ts';
 import type { NetworkOptions } from './network-options.ts';
 import { Puller } from './puller.ts';
 import { Pusher } from './pusher.ts';
@@ -52,11 +53,13 @@ export class Network {
   constructor(parts: NetworkParts) {
     const { options, data, sessions, mayUseNetwork, onWiped } = parts;
     const { replica, listeners } = data;
-    const { platform, getToken, about } = options;
+    const { platform, getToken, about, versions } = options;
     this.#parts = parts;
     const wire = new Wire(platform, options.url);
     this.revoker = new Revoker({ platform, wire, replica, mayUseNetwork });
-    this.signIn = new SignIn({ platform, wire, replica, sessions, revoker: this.revoker, about, getToken, onWiped });
+    this.signIn = new SignIn({
+      ...{ platform, wire, replica, sessions, revoker: this.revoker, about, versions, getToken, onWiped },
+    });
     const caller = new SessionCaller(platform, wire, this.signIn);
     this.caller = caller;
     const clientId = () => (mayUseNetwork() ? (sessions.current()?.clientId ?? null) : null);
@@ -80,9 +83,15 @@ export class Network {
   async pull(scope: WorkScope): Promise<boolean> {
     for (const [, { source }] of this.#parts.data.replica.reader.entries('uploads', '')) this.puller.want(source);
     const more = await this.puller.round(scope);
+    if (await releaseHeld(this.#parts.data, this.puller.troubles, scope)) this.#parts.dispatch({ type: 'push_wanted' });
     if (!scope.signal.aborted) void this.signIn.describe(this.caller, scope.signal);
     if (!scope.signal.aborted) void this.#merger.mergeAll();
     return more;
+  }
+
+  /** A server that thinks that the app is older than it is would refuse it. */
+  async introduce(scope: WorkScope): Promise<void> {
+    if (this.#parts.options.versions !== null) await this.signIn.describe(this.caller, scope.signal);
   }
 
   /** Drops all knowledge about the server, because the session has ended or another one begins. */

@@ -117,7 +117,9 @@ export class Sessions {
 
   /** Deletes what is stored of the user. Of the session only what its revocation needs stays. */
   #leave(tx: Transaction, session: SessionRow | null, isWiped: boolean): void {
-    const unsentUploads = this.#writes.uploads().filter(([, { state }]) => state === 'waiting').length;
+    const unsentUploads = this.#writes
+      .uploads()
+      .filter(([, { state }]) => state === 'waiting' || state === 'held').length;
     tx.clear('sources', 'objects', 'staged', 'uploads', 'problems', 'acknowledgements', 'links');
     for (const key of [SESSION, OWNER, ENDED, LAST_RESULTS]) tx.delete('facts', key);
     forgetFollowed(tx);

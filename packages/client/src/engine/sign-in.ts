@@ -1,6 +1,7 @@
 import { ClientError, clientError } from '../client-error.ts';
 import type { Platform } from '../ports/platform.ts';
 import type { Replica } from '../replica/replica.ts';
+import type { AppVersions } from '../state/app-versions.ts';
 import type { SessionRow } from '../state/rows.ts';
 import { readSession } from '../transport/read-answer.ts';
 import { type SessionCaller, type SessionStore, sessionRow } from '../transport/session-caller.ts';
@@ -17,6 +18,7 @@ interface SignInParts {
   readonly sessions: Sessions;
   readonly revoker: Revoker;
   readonly about: About;
+  readonly versions: AppVersions | null;
   readonly getToken: GetToken | null;
   /** Called when the server says that the device must be erased. */
   readonly onWiped: () => void;
@@ -47,7 +49,8 @@ export class SignIn implements SessionStore {
    * tried once, and never rejects.
    */
   async describe(caller: SessionCaller, signal: AbortSignal): Promise<void> {
-    const body = describeDevice(this.#parts.about);
+    const { about: given, versions } = this.#parts;
+    const body = described(given, versions);
     const about = JSON.stringify(body);
     const session = this.current();
     if (this.#isDescribed || session === null || session.about === about) return;
@@ -57,8 +60,9 @@ export class SignIn implements SessionStore {
       await caller.ask({ method: 'PUT', path, body, read: () => null, signal });
       const current = this.current();
       if (current?.clientId === session.clientId) await this.#parts.sessions.keep({ ...current, about }, current.token);
-    } catch {
-      // The next start tries again.
+    } catch (error) {
+      // What the server refuses is told again by the next start.
+      this.#isDescribed = !(error instanceof ClientError) || error.status !== null;
     }
   }
 
@@ -107,11 +111,11 @@ export class SignIn implements SessionStore {
     credentials: Credentials,
     signal: AbortSignal,
   ): Promise<{ readonly session: SessionRow; readonly isWiped: boolean }> {
-    const { platform, wire, replica, sessions, about } = this.#parts;
+    const { platform, wire, replica, sessions, about, versions } = this.#parts;
     const client = sessions.owner()?.clientId ?? null;
     // The revocation ends all tokens of its device, so a device that waits for one signs in as a new one.
     const isKnown = client !== null && !revocationsIn(replica.reader).some(({ clientId }) => clientId === client);
-    const device = describeDevice(about);
+    const device = described(about, versions);
     const body = { ...proofOf(credentials), ...(isKnown ? { client } : {}), device };
     const answer = await wire.ask({ method: 'POST', path: '/login', body, read: readSession, signal });
     const session = { ...sessionRow(answer, platform.nowMs()), about: JSON.stringify(device) };
@@ -124,6 +128,11 @@ export class SignIn implements SessionStore {
     await replica.transact((tx) => addRevocation(tx, { token, clientId, unsentUploads: 0, isWiped: false }));
     await revoker.flush();
   }
+}
+
+function described(about: About, versions: AppVersions | null) {
+  const device = describeDevice(about);
+  return versions === null ? device : { ...device, schema_versions: versions.all };
 }
 
 function proofOf(credentials: Credentials): object {

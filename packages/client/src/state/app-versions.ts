@@ -8,6 +8,8 @@ export type ObjectEdit = Pick<UploadRow, 'attributes' | 'removed'>;
  * them, and changes as the app has made them.
  */
 export interface AppVersions {
+  /** Source → version that the app was built with. */
+  readonly all: Readonly<Record<string, number>>;
   /** The version of the schema of a source that the app was built with; undefined: it does not say. */
   of(source: string): number | undefined;
   /** True if the app knows stored objects as they are. */

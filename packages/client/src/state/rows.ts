@@ -50,7 +50,8 @@ export interface Staging {
   readonly firstSync?: 'hidden' | 'shown' | 'aside';
 }
 
-export type UploadState = 'waiting' | 'queued' | 'applied';
+/** `held`: the app is too old for the source. It is sent again when the server serves the version of the app, or the app is updated. */
+export type UploadState = 'waiting' | 'held' | 'queued' | 'applied';
 
 /** A change made here. It stays in the overlay until the objects include it. */
 export interface UploadRow {

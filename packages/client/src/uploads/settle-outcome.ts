@@ -7,6 +7,9 @@ import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
 import { isOfSameObject } from './merge-upload.ts';
 
+/** The server does not remember such a refusal: the app may be updated, and the change is as good as before. */
+export const APP_TOO_OLD = 'app_too_old';
+
 /** Events of an outcome for the app; none if the upload was applied as expected. */
 export type OutcomeEffects =
   | { readonly kind: 'problem'; readonly opId: string; readonly problem: ProblemRow }
@@ -31,6 +34,10 @@ export function settleOutcome(tx: Transaction, outcome: Outcome, moment: Outcome
     // Pulls ask for outcomes group by group. A change made before the first pull names none, and the server has chosen it.
     const whose = outcome.group === undefined ? {} : { group: outcome.group };
     if (upload?.state === 'waiting') tx.put('uploads', ['', opId], { ...upload, ...whose, state: 'queued' });
+    return [];
+  }
+  if (outcome.error?.code === APP_TOO_OLD) {
+    if (upload?.state === 'waiting') tx.put('uploads', ['', opId], { ...upload, state: 'held' });
     return [];
   }
   tx.put('acknowledgements', ['', opId], scopeText(outcome));

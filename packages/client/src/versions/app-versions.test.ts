@@ -320,6 +320,49 @@ describe('an app that is updated', () => {
     expect(shown(after)).toEqual({ a: { name: 'one', status: 'todo', address: { city: 'Bern' } } });
   });
 
+  it('[VERSION-19] sends what an older version could not send any more, and until then shows it and says why', async () => {
+    await push({ a: { title: 'Pump', status: 'open' } });
+    const store = lastingStore();
+    const before = await open(BUILT_FIRST, { store });
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await fixture.tidemark.sources.schemas.set('Task', { oldest_version: 2 });
+    await before.source('Task').update('a', { status: 'done' });
+    await fixture.finish(before.sync());
+    await before.source('Task').update('a', { title: 'Big pump' });
+    await fixture.finish(before.sync());
+    expect(shown(before)).toEqual({ a: { title: 'Big pump', status: 'done' } });
+    expect(before.status.getSnapshot().sourceTroubles.get('Task')?.code).toBe('app_too_old');
+    expect(before.problems.list()).toEqual([]);
+    expect(before.uploads.list()).toHaveLength(2);
+    expect(await onServer()).toEqual({ a: { name: 'Pump', status: 'todo' } });
+    await fixture.finish(before.close());
+    const after = await fixture.open({ versions: BUILT_SECOND, store, user: null });
+    await fixture.finish(after.sync());
+    await fixture.platform.until(() => after.uploads.list().length === 0);
+    await fixture.finish(after.sync());
+    expect(await onServer()).toEqual({ a: { name: 'Big pump', status: 'closed' } });
+    expect(shown(after)).toEqual({ a: { name: 'Big pump', status: 'closed' } });
+  });
+
+  it('[VERSION-19] sends them also when the server serves its version again', async () => {
+    const device = await open(BUILT_FIRST);
+    await fixture.tidemark.sources.schemas.set('Task', { schema: { ...FIRST, title: 'Task' }, oldest_version: 2 });
+    await device.source('Task').create({ title: 'Pump' }, { id: 'a' });
+    await fixture.finish(device.sync());
+    expect(await onServer()).toEqual({});
+    await fixture.tidemark.sources.schemas.set('Task', { oldest_version: 1 });
+    await fixture.finish(device.sync());
+    await fixture.platform.until(() => device.uploads.list().length === 0);
+    expect(await onServer()).toEqual({ a: { title: 'Pump' } });
+  });
+
+  it('[VERSION-19] tells the server the versions that it was built with', async () => {
+    const device = await open(BUILT_SECOND);
+    const { clientId } = device.status.getSnapshot();
+    expect(await fixture.tidemark.clients.get(clientId ?? '')).toMatchObject({ schema_versions: { Task: 2 } });
+  });
+
   it('[VERSION-15] an app that says no version, and a source without a schema, see objects as they are', async () => {
     await setSecond();
     await push({ a: { name: 'Pump', status: 'todo' } });

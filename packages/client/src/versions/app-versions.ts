@@ -18,11 +18,13 @@ const NOTHING: ObjectEdit = { attributes: {} };
 
 /** Translates for an app that says which versions it was built with. */
 export class TranslatedVersions implements AppVersions {
+  readonly all: Readonly<Record<string, number>>;
   readonly #built: Versions;
   readonly #translations = new WeakMap<SourceRow, Translation | null>();
 
   constructor(built: Versions) {
     this.#built = built;
+    this.all = Object.fromEntries(Object.entries(built).map(([source, { version }]) => [source, version]));
   }
 
   of(source: string): number | undefined {
