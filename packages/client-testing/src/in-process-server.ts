@@ -3,6 +3,7 @@ import { type Passwords, Tidemark } from '@tidemark/core';
 import {
   type AttributesOfSource,
   DEFAULT_LIMITS,
+  type SchemaChanges,
   type SourceName,
   type SourceTypes,
   type Untyped,
@@ -88,6 +89,8 @@ export interface TestServer<S extends SourceTypes = Untyped> {
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Makes the user a member of these groups and no others; devices that are online notice at once. */
   setGroups(user: string, groups: readonly string[]): Promise<void>;
+  /** Sets the schema of a source as an administrator does, and converts its objects to the new version. */
+  setSchema(source: string, change: SchemaChanges): Promise<void>;
   /** Ends all sessions, as an administrator or a changed password does. */
   endSessions(): void;
   /** Closes the server and the devices it opened. */
@@ -154,6 +157,10 @@ export async function openTestServer<S extends SourceTypes = Untyped>(
     },
     async setGroups(user, groups) {
       await tidemark.groups.set(user, groups);
+    },
+    async setSchema(source, change) {
+      await tidemark.sources.schemas.set(source, change);
+      await tidemark.conversions.run();
     },
     endSessions: () => sync.endSessions(),
     async close() {
