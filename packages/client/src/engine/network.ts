@@ -73,6 +73,7 @@ export class Network {
     this.pusher = new Pusher(data, caller, {
       onOutcomes: (effects) => this.#takeOutcomes(effects),
       onInFlight: () => listeners.queue.notify(),
+      readSources: (scope) => this.puller.readSources(scope),
     });
     this.puller = new Puller({ data, caller, hooks: this.#pullerHooks(), options });
     this.puller.wantAll();

@@ -154,7 +154,7 @@ export class Puller {
 
   /** Makes one request or reads one stream. Returns true if there is more to do. */
   async round(scope: WorkScope): Promise<boolean> {
-    await this.#refreshSources(scope);
+    await this.readSources(scope);
     const { reader } = this.#parts.data.replica;
     for (const source of this.wants.names()) {
       if (isGrouped(reader.get('sources', ['', source]))) await this.#positions.dropUnfollowed(source);
@@ -172,7 +172,8 @@ export class Puller {
     return this.wants.size > 0 || this.#list.isStale;
   }
 
-  async #refreshSources(scope: WorkScope): Promise<void> {
+  /** Reads the list of sources if it is not known or may be outdated. */
+  async readSources(scope: WorkScope): Promise<void> {
     const known = this.#list.selected();
     if (await this.#list.refresh(scope)) {
       for (const place of this.#applier.forgetRemoved()) {
@@ -244,7 +245,7 @@ export class Puller {
     if (data.replica.reader.versions !== null) {
       // Pages of a snapshot do not tell versions.
       this.#list.markStale();
-      await this.#refreshSources(scope);
+      await this.readSources(scope);
     }
     const request = this.wants.beginRequest();
     let asked = this.#positions.asked(source);

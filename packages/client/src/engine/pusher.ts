@@ -4,7 +4,7 @@ import type { Transaction } from '../state/local-state.ts';
 import { readPush } from '../transport/read-answer.ts';
 import type { SessionCaller } from '../transport/session-caller.ts';
 import { type Acknowledgements, acknowledgedMember, acknowledgementsToSend, dropSent } from '../uploads/acknowledge.ts';
-import { nextChunk } from '../uploads/next-chunk.ts';
+import { awaitsSchema, nextChunk } from '../uploads/next-chunk.ts';
 import { randomId } from '../uploads/random-id.ts';
 import { type OutcomeEffects, settleOutcome } from '../uploads/settle-outcome.ts';
 import type { DeviceData } from './device-data.ts';
@@ -13,6 +13,8 @@ import { transactIn, type WorkScope } from './work-scope.ts';
 export interface PusherHooks {
   onOutcomes(outcomeEffects: readonly OutcomeEffects[]): void;
   onInFlight(): void;
+  /** Reads the list of sources if it may be outdated. */
+  readSources(scope: WorkScope): Promise<void>;
 }
 
 /** Statuses that mean that the content is wrong and must not be sent again. */
@@ -38,6 +40,8 @@ export class Pusher {
 
   /** Makes one push. Returns true if more uploads wait. */
   async round(scope: WorkScope): Promise<boolean> {
+    // Sent without its version, a change would be taken for one of the present version.
+    if (awaitsSchema(this.#data.replica.reader)) await this.#hooks.readSources(scope);
     const changes = await this.#data.writes.take((reader) => nextChunk(reader, this.#uploadsMax));
     if (changes.length === 0 || scope.signal.aborted) return false;
     this.#setInFlight(changes);

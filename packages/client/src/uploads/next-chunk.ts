@@ -25,6 +25,14 @@ export function nextChunk(reader: Reader, uploadsMax: number): readonly Upload[]
  */
 const SEEN_NOTHING = 'nothing';
 
+/** True if a waiting upload says a version, and the device has not heard that the source has a schema. The list of sources tells. */
+export function awaitsSchema(reader: Reader): boolean {
+  for (const [, { state, version, source }] of reader.entries('uploads', '')) {
+    if (state === 'waiting' && version !== undefined && !hasSchema(reader, source)) return true;
+  }
+  return false;
+}
+
 /** The server refuses members that it does not know. */
 function hasSchema(reader: Reader, source: string): boolean {
   return reader.get('sources', ['', source])?.description.schema !== undefined;

@@ -140,6 +140,18 @@ describe('an app of an older version of a schema', () => {
     expect(shown(device).a).toEqual({ title: 'Pump 29', status: 'open', street: 'Elm', town: 'Town 29' });
   });
 
+  it('[VERSION-31] a change that is made before the device has read the list of sources says its version', async () => {
+    fixture.intercept = ({ path }) => (path === '/login' ? undefined : Promise.reject(new Error('no network')));
+    const device = await fixture.open({ versions: BUILT_FIRST });
+    await device.source('Task').create({ title: 'Pump', status: 'open' }, { id: 'a' });
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    fixture.intercept = () => undefined;
+    await fixture.finish(device.sync());
+    await fixture.platform.until(() => device.uploads.list().length === 0);
+    expect(await onServer()).toEqual({ a: { name: 'Pump', status: 'todo' } });
+  });
+
   it('[VERSION-15] sees objects in its version also while the server converts them', async () => {
     await push({ a: { title: 'Pump', status: 'open' }, b: { title: 'Valve', status: 'done', town: 'Bern' } });
     const device = await open(BUILT_FIRST);

@@ -107,3 +107,29 @@ it('[VERSION-14] a source that is deleted or changed while it is converted ends 
   await test.tidemark.conversions.run();
   expect(await isConverting(test)).toBe(false);
 });
+
+it('[VERSION-30] an object that is moved to a partition whose objects are converted already is converted as well', async () => {
+  const test = await newTidemark();
+  const { conversions, groups, objects, sources } = test.tidemark;
+  await sources.declare({ name: 'Visit', partition_type: 'group' });
+  await sources.schemas.set('Visit', { schema: FIRST });
+  await groups.add('ada', ['a', 'b']);
+  for (const group of ['a', 'b'])
+    await objects.push({ source: 'Visit', group, objects: { [`of-${group}`]: { title: group } } });
+  await sources.schemas.set('Visit', { schema: SECOND, steps: STEPS });
+  const partitions = ['a', 'b'];
+  let calls = 0;
+  await conversions.run(async () => {
+    calls += 1;
+    // The partition that comes first is done, and the object leaves the other one before its turn.
+    const [first] = await Promise.all(partitions.map((group) => objects.read({ source: 'Visit', group })));
+    const isFirstDone = [...(first?.values() ?? [])].some((attributes) => 'name' in attributes);
+    const [from, to] = isFirstDone ? ['b', 'a'] : ['a', 'b'];
+    if (calls === 2) await objects.move({ source: 'Visit', from, to, objects: [`of-${from}`] });
+    return true;
+  });
+  expect((await sources.view('Visit')).schema?.converting).toBe(false);
+  const found = await Promise.all(partitions.map((group) => objects.read({ source: 'Visit', group })));
+  const all = Object.fromEntries(found.flatMap((some) => [...some]));
+  expect(all).toEqual({ 'of-a': { name: 'a' }, 'of-b': { name: 'b' } });
+});

@@ -24,6 +24,8 @@ export interface ConversionsParts extends ConvertPorts {
 }
 
 const PARTITIONS_PER_READ = 1_000;
+/** How often all partitions are looked at. The next round begins again. */
+const PASSES_MAX = 100;
 
 /** Brings stored objects to the present version of their schema. One server does it at a time; after a kill it begins again. */
 export class Conversions {
@@ -49,9 +51,15 @@ export class Conversions {
   async #convert(source: ConvertingSource, mayGoOn: () => Promise<boolean>): Promise<void> {
     const { log, onConverted } = this.#parts;
     let objects = 0;
-    for await (const partition of this.#partitionsOf(source.name)) {
-      if (!(await mayGoOn())) return;
-      objects += await convertObjects(this.#parts, { ...source, partition });
+    // What was moved meanwhile, or written by a call that began before, may have come to a partition that was done already.
+    for (let converted = -1, passes = 0; converted !== 0; passes++) {
+      if (passes === PASSES_MAX) throw new Refusal('write_conflict', 'objects of the version before kept coming');
+      converted = 0;
+      for await (const partition of this.#partitionsOf(source.name)) {
+        if (!(await mayGoOn())) return;
+        converted += await convertObjects(this.#parts, { ...source, partition });
+      }
+      objects += converted;
     }
     await onConverted(source.name, source.version);
     log.info('objects_converted', { source: source.name, objects });

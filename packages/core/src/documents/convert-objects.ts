@@ -123,7 +123,7 @@ function changeTo(
 }
 
 /** Returns the attributes in the present version; null: they are. An object that would lose all of them stays as it is. */
-function renewedTexts({ attributes }: ObjectRecord, steps: readonly Step[], limits: Limits) {
+export function renewedTexts({ attributes }: Pick<ObjectRecord, 'attributes'>, steps: readonly Step[], limits: Limits) {
   const values = renewed(parseJson(attributes.text) as AttributeValues, steps);
   if (Object.keys(values).length === 0) return null;
   const texts = admitAttributes(values, limits, ['attributes']);

@@ -219,14 +219,14 @@ export class BackendUploads {
     upload: OpenUpload['upload'],
     { answer: { id, isPushed }, read }: { readonly answer: Agreed; readonly read: OpenUpload['read'] },
   ): Promise<StoredOutcome | null> {
-    const { store, clock } = this.#ports;
+    const { store, clock, limits } = this.#ports;
     const nowMs = clock.nowMs();
     if (isPushed) {
       const isWritten = await commitPlan(this.#ports, target, planPushed(target, upload, nowMs));
       return isWritten ? { status: 'applied', id } : null;
     }
     const objects = read ?? (await store.readObjects(target.partition, [id]));
-    const { outcome, plan } = planAgreed(target, upload, { id, read: objects, nowMs });
+    const { outcome, plan } = planAgreed(target, upload, { id, read: objects, nowMs, limits });
     return (await commitPlan(this.#ports, target, plan)) ? outcome : null;
   }
 

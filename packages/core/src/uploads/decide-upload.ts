@@ -1,6 +1,7 @@
 import { type Conflicts, Refusal, textChecksum } from '@tidemark/protocol';
 import { liveRecord } from '../documents/effect.ts';
 import { mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
+import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
@@ -20,6 +21,8 @@ export interface UploadContext {
   readonly stored: StoredObject | undefined;
   readonly state: PartitionState;
   readonly conflicts: Conflicts;
+  /** The attributes of the object in the present version of the schema; null: there is no object. */
+  readonly before: AttributeTexts | null;
   /** What this device has written to the object itself. */
   readonly footprint: Footprint;
 }
@@ -50,7 +53,9 @@ function decideCreate({ attributes }: AdmittedUpload, current: ObjectRecord | nu
 
 function decideChange(upload: AdmittedUpload, current: ObjectRecord, context: UploadContext): Decision {
   const verdict =
-    upload.op === 'delete' ? 'gone' : mergedAndRemoved(current.attributes, upload.attributes, upload.removed);
+    upload.op === 'delete'
+      ? 'gone'
+      : mergedAndRemoved(context.before ?? current.attributes, upload.attributes, upload.removed);
   if (context.conflicts === 'last_writer' || verdict === null) return { status: 'applied', verdict };
   if (upload.seen === null) {
     const detail = 'this source detects conflicts: say with "seen" in which state the change was made';

@@ -12,6 +12,7 @@ import {
   Untranslatable,
 } from '@tidemark/protocol';
 import { admitAttributes } from '../admission/admit-objects.ts';
+import { renewedTexts } from '../documents/convert-objects.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import { type AdmittedUpload, withoutAttributes } from './admit-upload.ts';
 
@@ -92,6 +93,19 @@ export function asNamedIn<T>(
   if (version === undefined || versions === null || version >= versions.version) return entries;
   const steps = versions.steps.slice(version - 1).flat();
   return new Map(Object.entries(namedAsBefore(Object.fromEntries(entries), steps)));
+}
+
+/**
+ * Returns the attributes that an upload changes. While the server converts objects, they may be of the version before: what an upload
+ * removes would come back with the conversion.
+ */
+export function presentTexts(
+  current: ObjectRecord,
+  versions: UploadVersions,
+  limits: Limits,
+): ObjectRecord['attributes'] {
+  if (versions?.converting !== true) return current.attributes;
+  return renewedTexts(current, versions.steps.at(-1) ?? NO_STEPS, limits) ?? current.attributes;
 }
 
 /** While the server converts objects, this one may be of the version before. */

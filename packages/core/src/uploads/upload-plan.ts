@@ -4,6 +4,7 @@ import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
 import { deleted, mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
 import { type FileClaims, joinGuards, withoutLostClaims } from '../files/file-claims.ts';
+import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
 import type { ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -12,7 +13,7 @@ import type { AdmittedUpload } from './admit-upload.ts';
 import { type Decision, decideUpload } from './decide-upload.ts';
 import { fitSchema } from './fit-schema.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
-import { conflictingAsGiven, translated } from './translate-upload.ts';
+import { conflictingAsGiven, presentTexts, translated } from './translate-upload.ts';
 import {
   footprintText,
   linkWrites,
@@ -88,7 +89,8 @@ export function decide(
     return { prepared: present, outcome: refusedOutcome(id, present.refusal), change: null, kept };
   }
   const footprint = prepared.footprint === null ? NO_FOOTPRINT : readFootprint(prepared.footprint);
-  const decision = decideUpload(present.admitted, { stored, state, conflicts: target.conflicts, footprint });
+  const before = current && presentTexts(current, target.versions, limits);
+  const decision = decideUpload(present.admitted, { stored, state, conflicts: target.conflicts, before, footprint });
   const named = withNamesAsGiven(target, admitted, current, decision);
   const outcome = outcomeOfDecision(id, named);
   const verdict = decision.status === 'applied' ? decision.verdict : null;
@@ -153,6 +155,14 @@ export function planRound(
   };
 }
 
+/** What an agreed upload is written with: the id that the backend has for the object, and that object. */
+interface AgreedTerms {
+  readonly id: string;
+  readonly read: ObjectsRead;
+  readonly nowMs: number;
+  readonly limits: Limits;
+}
+
 /**
  * What is written once the backend has agreed to an upload. The backend is the authority: what it agreed to holds,
  * whatever others have written meanwhile. `id` is its name of the object, `read` has that object.
@@ -160,11 +170,12 @@ export function planRound(
 export function planAgreed(
   target: UploadTarget,
   prepared: PreparedUpload & { readonly refusal: null },
-  { id, read, nowMs }: { readonly id: string; readonly read: ObjectsRead; readonly nowMs: number },
+  { id, read, nowMs, limits }: AgreedTerms,
 ): { readonly outcome: StoredOutcome; readonly plan: UploadPlan } {
   const stored = read.objects.get(id);
   const current = liveRecord(stored);
-  const change = changeOf(id, { stored, current }, agreedVerdict(prepared.admitted, current), read.state.floor);
+  const before = current && presentTexts(current, target.versions, limits);
+  const change = changeOf(id, { stored, current }, agreedVerdict(prepared.admitted, before), read.state.floor);
   const outcome: StoredOutcome = { status: 'applied', id };
   const footprint = change === null ? [] : footprintWrites(target, { ...prepared, id }, nowMs);
   const plan = {
@@ -195,8 +206,7 @@ export function planRefused(prepared: PreparedUpload, outcome: StoredOutcome, no
 }
 
 /** An update does not bring back an object that was deleted here while the backend was asked. */
-function agreedVerdict({ op, attributes, removed }: AdmittedUpload, current: ObjectRecord | null): Verdict {
-  const before = current?.attributes ?? null;
+function agreedVerdict({ op, attributes, removed }: AdmittedUpload, before: AttributeTexts | null): Verdict {
   if (op === 'delete') return deleted(before);
   return op === 'update' && before === null ? null : mergedAndRemoved(before, attributes, removed);
 }

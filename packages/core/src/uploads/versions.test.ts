@@ -178,6 +178,22 @@ describe('uploads of older versions of a schema', () => {
     expect(outcome).toMatchObject({ status: 'conflict', conflicting: ['title', 'street'] });
   });
 
+  it.each([
+    ['of an older version', 1, ['title', 'status']],
+    ['of the present version', undefined, ['name', 'status']],
+  ])(
+    '[VERSION-32] what an update %s removes from an object that is not converted yet does not come back',
+    async (_which, version, removed) => {
+      const test = await scene();
+      await test.tidemark.objects.push({ ...order, objects: { 1: { title: 'a', status: 'open', street: 'Elm' } } });
+      await setSecond(test);
+      const [outcome] = await test.upload({ version, attributes: {}, removed } as Partial<Upload>);
+      expect(outcome).toMatchObject({ status: 'applied' });
+      await test.tidemark.conversions.run();
+      expect(await test.objects()).toEqual({ 1: { address: { street: 'Elm' } } });
+    },
+  );
+
   it('[VERSION-12] a backend is asked in the present version', async () => {
     const asked: unknown[] = [];
     const adapter = {
