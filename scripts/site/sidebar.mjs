@@ -18,6 +18,7 @@ export const SIDEBAR = [
       ['sdk/queries.md', 'Queries'],
       ['guides/schemas.md', 'Schemas'],
       ['guides/types.md', 'Types'],
+      ['guides/changing-data.md', 'Changing data'],
       ['sdk/react.md', 'React'],
       ['guides/vue-svelte.md', 'Vue and Svelte'],
       ['guides/tanstack-db.md', 'TanStack DB'],
