@@ -9,6 +9,7 @@ import { deviceBytes } from './scenarios/device-bytes.ts';
 import { deviceFirstSync } from './scenarios/device-first-sync.ts';
 import { devicePulls } from './scenarios/device-pulls.ts';
 import { disk } from './scenarios/disk.ts';
+import { enforcedPush } from './scenarios/enforced-push.ts';
 import { eventLoop } from './scenarios/event-loop.ts';
 import { files } from './scenarios/files.ts';
 import { firstSync } from './scenarios/first-sync.ts';
@@ -68,6 +69,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   growth: part('growth with the size of the document', (say, { objects }) => growth(objects, say)),
   start: part('start of a server', start),
   pushes: part('pushes over HTTP', pushes),
+  schemas: part('pushes to a source with a schema', enforcedPush),
   refresh: part('refreshing', refresh),
   devices: { title: 'devices', isUsual: true, measure: measureDevices },
   live: part('a change on its way to devices that listen', liveDelivery),
