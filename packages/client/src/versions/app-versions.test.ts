@@ -375,6 +375,24 @@ describe('an app that is updated', () => {
     expect(await fixture.tidemark.clients.get(clientId ?? '')).toMatchObject({ schema_versions: { Task: 2 } });
   });
 
+  it('[VERSION-33] does not show what a newer app has changed until the device has heard of that version', async () => {
+    await push({ a: { title: 'Pump', status: 'open' } });
+    const store = lastingStore();
+    const newer = await fixture.open({ versions: BUILT_SECOND, store });
+    await fixture.finish(newer.sync());
+    fixture.platform.setOnline(false);
+    await newer.source('Task').update('a', { name: 'New', address: { city: 'Bern' } });
+    await fixture.finish(newer.close());
+    const older = await fixture.open({ versions: BUILT_FIRST, store, user: null });
+    expect(shown(older)).toEqual({ a: { title: 'Pump', status: 'open' } });
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await hearOfSources(older);
+    await fixture.finish(older.sync());
+    expect(shown(older)).toEqual({ a: { title: 'New', status: 'open', town: 'Bern' } });
+    expect(older.problems.list()).toEqual([]);
+  });
+
   it('[VERSION-15] an app that says no version, and a source without a schema, see objects as they are', async () => {
     await setSecond();
     await push({ a: { name: 'Pump', status: 'todo' } });

@@ -52,7 +52,7 @@ export class TranslatedVersions implements AppVersions {
   ): ObjectEdit {
     const app = this.of(change.source);
     if (app === undefined || version === undefined || version === app) return change;
-    if (version > app) return this.#older(row, change, { version, app });
+    if (version > app) return this.#knows(row, version) ? this.#older(row, change, { version, app }) : NOTHING;
     const steps = this.#steps(row, version, app);
     const { attributes, removed = [] } = change;
     try {
@@ -107,6 +107,12 @@ export class TranslatedVersions implements AppVersions {
     );
     const back = app < newest ? this.#steps(row, app, newest) : [];
     return (attributes) => toOlder(ahead.reduce(renewed, attributes), back);
+  }
+
+  /** False: a newer app of another tab has made a change, and the device has not heard of its version yet. */
+  #knows(row: SourceRow | undefined, version: number): boolean {
+    const served = row?.description.schema?.version ?? 1;
+    return version <= Math.max(served, row === undefined ? 1 : (this.of(row.description.name) ?? 1));
   }
 
   /** The steps between two versions, from the server or from the app: whichever knows more of them. */

@@ -12,7 +12,7 @@ export type SyncRule =
   | 'SIM-13';
 export type UploadRule = 'UPSIM-1' | 'UPSIM-2' | 'UPSIM-3' | 'UPSIM-4' | 'UPSIM-5';
 export type GroupRule = 'GROUP-23' | 'SIM-14' | 'SIM-15' | 'SIM-16' | 'SIM-17';
-export type SdkRule = 'SIM-18' | 'SIM-19' | 'SIM-20' | 'SIM-21' | 'SIM-22';
+export type SdkRule = 'SIM-18' | 'SIM-19' | 'SIM-20' | 'SIM-21' | 'SIM-22' | 'SIM-23';
 export type PostgresRule = 'PGSIM-1' | 'PGSIM-2' | 'PGSIM-3' | 'PGSIM-4' | 'PGSIM-5' | 'PGSIM-6' | 'PGSIM-7';
 export type FileRule = 'FILESIM-1' | 'FILESIM-2' | 'FILESIM-3' | 'FILESIM-4' | 'FILESIM-5';
 export type Rule = SyncRule | UploadRule | GroupRule | SdkRule | PostgresRule | FileRule;

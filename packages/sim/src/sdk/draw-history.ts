@@ -1,4 +1,5 @@
 import { Rng, seededRandom } from '@tidemark/testing/kit';
+import { withVersions } from './draw-versions.ts';
 import {
   DEVICE_USERS,
   GROUPS,
@@ -16,6 +17,11 @@ const STEPS_MIN = 15;
 const STEPS_MAX = 40;
 /** In percent: how often a user joins many groups. */
 const WIDE_CHANCE = 5;
+
+/** In percent: how often sources get new versions of their schemas. */
+const VERSIONS_CHANCE = 60;
+/** Steps of versions are drawn by themselves, so that the other steps of a seed are what they are without them. */
+const OF_VERSIONS = 1_000_000_007;
 
 /** In percent: how often steps that belong together are drawn, and how often one of them is left out. */
 const SCENE_CHANCE = 6;
@@ -70,7 +76,10 @@ export function drawHistory(seed: number): SdkHistory {
   const steps: Step[] = [...FIRST_STEPS, ...drawn.flat()];
   // At the end, because every pull after it is slow.
   if (rng.chance(WIDE_CHANCE)) steps.splice(-2, 0, { kind: 'join_many', user: 'bob', failing: rng.pick([0, 20, 100]) });
-  return { seed, steps, areLive: DEVICE_USERS.map(() => rng.chance(60)) };
+  const areLive = DEVICE_USERS.map(() => rng.chance(60));
+  const versions = new Rng(seededRandom(seed + OF_VERSIONS));
+  const hasVersions = versions.chance(VERSIONS_CHANCE);
+  return { seed, steps: hasVersions ? withVersions(versions, steps) : steps, areLive, hasVersions };
 }
 
 /** Steps that seldom follow each other by chance. */
@@ -170,6 +179,11 @@ function drawStep(rng: Rng, kind: Step['kind']): Step {
       return { kind, device: of.device };
     case 'pass':
       return { kind, ms: rng.pick([1_000, 30_000, 120_000]) };
+    case 'version':
+    case 'convert':
+    case 'update_app':
+    case 'clear':
+      throw new Error(`steps "${kind}" are drawn by themselves`);
     case 'run_jobs':
     case 'look':
       return { kind };

@@ -1,20 +1,30 @@
 import { ClientError, type Device } from '@tidemark/client';
-import { attributeOf, Ledger } from './ledger.ts';
-import type { SdkPlant } from './planted-bugs.ts';
+import { Ledger } from './ledger.ts';
+import type { SdkPlant } from './plant.ts';
 import { SdkDevice } from './sdk-device.ts';
-import { type Owner, SdkServer } from './sdk-server.ts';
+import { SdkServer } from './sdk-server.ts';
 import {
+  type Attributes,
+  attributeOf,
   DEVICE_USERS,
   DISK_DEVICE,
   GROUPS,
   type GroupSource,
   MANY_GROUPS,
+  type Owner,
   type SdkHistory,
   type Step,
   TABBED_DEVICE,
   USERS,
   type WrittenSource,
 } from './step.ts';
+
+interface Picked {
+  readonly index: number;
+  readonly tab: number;
+  readonly source: WrittenSource;
+  readonly pick: number;
+}
 
 type StepOf<K extends Step['kind']> = Extract<Step, { readonly kind: K }>;
 
@@ -33,7 +43,7 @@ export class HistoryRun {
       (user, index) =>
         new SdkDevice(this.server, {
           ...{ user, host: `device-${index}.test`, isTabbed: index === TABBED_DEVICE, isOnDisk: index === DISK_DEVICE },
-          isLive: history.areLive[index] === true,
+          ...{ isLive: history.areLive[index] === true, isWatched: history.hasVersions },
         }),
     );
   }
@@ -61,11 +71,13 @@ export class HistoryRun {
   async put({ source, group, id }: StepOf<'put'>): Promise<void> {
     const v = this.ledger.nextValue();
     if (source !== 'Order') {
-      await this.server.tidemark.objects.push({ source, group, objects: { [id]: { g: group, last: v } } });
+      const attributes = this.server.versions.stated(source, { g: group, last: v });
+      await this.server.tidemark.objects.push({ source, group, objects: { [id]: attributes } });
       return;
     }
     for (const user of USERS) {
-      await this.server.tidemark.objects.push({ source, user_id: user, objects: { [id]: { last: v } } });
+      const attributes = this.server.versions.stated(source, { last: v });
+      await this.server.tidemark.objects.push({ source, user_id: user, objects: { [id]: attributes } });
     }
   }
 
@@ -103,21 +115,15 @@ export class HistoryRun {
     await this.#create(index, device, this.#owner(index, source, group), group === null ? {} : { group });
   }
 
-  async update({ device: index, tab, source: name, pick }: StepOf<'update'>): Promise<void> {
-    const device = this.device(index).at(tab);
-    if (device === null) return;
-    const source = device.source<Record<string, unknown>>(name);
-    const known = (await this.device(index).shown(device, name)).filter(({ id }) => id.startsWith('u'));
-    const { id } = known[pick % Math.max(1, known.length)] ?? { id: '' };
-    // It may have changed while the list was read.
-    const object = source.get(id);
-    if (object === undefined) return;
-    const group = typeof object.attributes.g === 'string' ? object.attributes.g : null;
-    const owner = this.#owner(index, name, group);
+  async update({ device: index, tab, source, pick }: StepOf<'update'>): Promise<void> {
     const value = this.ledger.nextValue();
     const of = this.server.person(this.device(index).user);
-    const isMade = await this.#isMade(source.update(object.id, { [attributeOf(index)]: value, last: value, of }));
-    if (isMade) this.ledger.add({ device: index, owner, id: object.id, value });
+    await this.#change({ index, tab, source, pick }, { [attributeOf(index)]: value, last: value, of });
+  }
+
+  /** Removes the attribute that only the device writes. */
+  async clear({ device: index, tab, source, pick }: StepOf<'clear'>): Promise<void> {
+    await this.#change({ index, tab, source, pick }, { [attributeOf(index)]: undefined });
   }
 
   /** A device that is new writes while it can only sign in. Then it synchronises. */
@@ -202,8 +208,27 @@ export class HistoryRun {
     const made = this.ledger.nextValue();
     const of = this.server.person(this.device(index).user);
     const attributes = { made, of, ...(owner.group === null ? {} : { g: owner.group }) };
-    const isMade = await this.#isMade(device.source(owner.source).create(attributes, options));
+    const stated = this.device(index).stated(device, owner.source, attributes);
+    const isMade = await this.#isMade(device.source<Record<string, unknown>>(owner.source).create(stated, options));
     if (isMade) this.ledger.add({ device: index, owner, id: null, value: made });
+  }
+
+  /** Changes one of the objects that the device shows. */
+  async #change({ index, tab, source: name, pick }: Picked, changes: Attributes): Promise<void> {
+    const sdk = this.device(index);
+    const device = sdk.at(tab);
+    if (device === null) return;
+    const source = device.source<Record<string, unknown>>(name);
+    const known = (await sdk.shown(device, name)).filter(({ id }) => id.startsWith('u'));
+    const { id } = known[pick % Math.max(1, known.length)] ?? { id: '' };
+    // It may have changed while the list was read.
+    const object = source.get(id);
+    if (object === undefined) return;
+    const { g } = sdk.canonical(device, name, object.attributes);
+    const owner = this.#owner(index, name, typeof g === 'string' ? g : null);
+    const isMade = await this.#isMade(source.update(object.id, sdk.stated(device, name, changes)));
+    const value = changes[attributeOf(index)] as string | undefined;
+    if (isMade) this.ledger.add({ device: index, owner, id: object.id, value });
   }
 
   /** False: the SDK refuses the change, and has not stored it. */

@@ -1,5 +1,5 @@
 import { demand } from '../runner/violation.ts';
-import type { Objects, Owner } from './sdk-server.ts';
+import { attributeOf, isOfDevice, type Objects, type Owner } from './step.ts';
 
 /** A change that an app made and its device stored. */
 interface MadeWrite {
@@ -7,7 +7,8 @@ interface MadeWrite {
   readonly owner: Owner;
   /** The id of the object that was updated; null: a new object, whose id the backend may choose. */
   readonly id: string | null;
-  readonly value: string;
+  /** Undefined: its attribute was removed. */
+  readonly value: string | undefined;
   /** True: it need not reach the server, for example because the device was wiped before it was sent. */
   isOptional: boolean;
   /** True: the device has begun a new life since. What it had sent before may wait for the backend, and be applied late. */
@@ -69,7 +70,7 @@ export class Ledger {
   #checkUpdated(owner: Owner, objects: Objects, writes: readonly MadeWrite[]): void {
     const allowed = allowedValues(writes);
     for (const [id, attributes] of objects) {
-      for (const name of Object.keys(attributes).filter((one) => one.startsWith(ATTRIBUTE))) {
+      for (const name of Object.keys(attributes).filter(isOfDevice)) {
         const key = JSON.stringify([id, name]);
         if (!allowed.has(key)) allowed.set(key, new Set([undefined]));
       }
@@ -95,13 +96,6 @@ function allowedValues(writes: readonly MadeWrite[]): Map<string, Set<unknown>> 
   }
   for (const write of updates) if (write.mayBeLate) allowed.get(keyOf(write))?.add(write.value);
   return allowed;
-}
-
-const ATTRIBUTE = 'by_device_';
-
-/** The attribute that only this device writes. */
-export function attributeOf(device: number): string {
-  return `${ATTRIBUTE}${device}`;
 }
 
 function isSame(left: Owner, right: Owner): boolean {

@@ -19,6 +19,6 @@ it('[SIM-90] every bug planted in the simulation of SDK devices has a seed, and 
 });
 
 it('[SIM-11] there is a planted bug against every rule of the simulation of SDK devices', () => {
-  const rules = ['SIM-18', 'SIM-19', 'SIM-20', 'SIM-21', 'SIM-22'];
+  const rules = ['SIM-18', 'SIM-19', 'SIM-20', 'SIM-21', 'SIM-22', 'SIM-23'];
   expect([...new Set(PLANTED_BUGS.map(({ breaks }) => breaks))].sort()).toEqual(rules);
 });

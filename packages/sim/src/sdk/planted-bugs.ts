@@ -1,26 +1,7 @@
 import type { DiskPart } from '@tidemark/client';
-import type { AckRequest, PullAnswer, PushRequest, SyncEvents } from '@tidemark/protocol';
-import type { SdkRule } from '../runner/violation.ts';
-import type { DiskPlant } from './disk-files.ts';
-
-type Change = SyncEvents['changed'];
-
-/** Where a bug can be planted: in what devices send, get and find, and in their timers. */
-export interface SdkPlant extends DiskPlant {
-  readonly request?: (host: string, path: string, init: RequestInit) => RequestInit;
-  readonly answer?: (host: string, path: string, response: Response) => Promise<Response>;
-  readonly event?: (change: Change, send: (change: Change) => void) => void;
-  readonly delayed?: (ms: number) => number;
-}
-
-/** A device or server with one bug. It shows that the simulation would notice a bug of that kind. */
-export interface PlantedBug {
-  readonly name: string;
-  /** The rule that the bug must break; some histories may show it in another way. */
-  readonly breaks: SdkRule;
-  /** Returns a new plant for each history, because it may keep state. */
-  readonly plant: () => SdkPlant;
-}
+import type { AckRequest, PullAnswer, PushRequest } from '@tidemark/protocol';
+import { onAnswer, onRequest, type PlantedBug, type SdkPlant } from './plant.ts';
+import { VERSION_BUGS } from './planted-version-bugs.ts';
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
@@ -77,6 +58,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     breaks: 'SIM-18',
     plant: () => ({ disk: (disk) => ({ ...disk, load: withoutUploads(disk) }) }),
   },
+  ...VERSION_BUGS,
 ];
 
 /** Answers the same question with what it found the last time. */
@@ -102,20 +84,6 @@ function onceByKey<A, T>(read: (asked: A) => Promise<T>): (asked: A) => Promise<
 
 function withoutUploads(disk: DiskPart): DiskPart['load'] {
   return async (choose) => (await disk.load(choose)).filter(({ table }) => table !== 'uploads');
-}
-
-function onRequest<T>(path: string, change: (body: T) => T): NonNullable<SdkPlant['request']> {
-  return (_host, of, init) => {
-    if (of !== path || typeof init.body !== 'string') return init;
-    return { ...init, body: JSON.stringify(change(JSON.parse(init.body) as T)) };
-  };
-}
-
-function onAnswer<T>(path: string, change: (body: T) => T): NonNullable<SdkPlant['answer']> {
-  return async (_host, of, response) => {
-    if (of !== path || !response.ok) return response;
-    return new Response(JSON.stringify(change((await response.json()) as T)), { headers: response.headers });
-  };
 }
 
 /** Every pull of groups says that there is more. */

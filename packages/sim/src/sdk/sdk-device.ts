@@ -1,12 +1,17 @@
 import { type Device, openDevice, type SyncedObject } from '@tidemark/client';
 import { AppProcess, Browser, DeviceFiles } from './app-process.ts';
+import { statedIn } from './app-versions.ts';
 import { DiskFiles } from './disk-files.ts';
+import { type AppVersion, shownIn, versionsOf } from './schema-versions.ts';
 import type { SdkServer } from './sdk-server.ts';
-import { type GroupSource, SOURCES, type SourceName, TABS } from './step.ts';
+import { type Attributes, type GroupSource, SOURCES, type SourceName, TABS } from './step.ts';
+
+const ALL_CALLS = ['/login', '/token', '/sources', '/pull', '/push', '/ack', '/events'];
 
 interface Tab {
   readonly process: AppProcess;
   readonly device: Device;
+  readonly app: AppVersion;
 }
 
 export interface SdkDeviceOptions {
@@ -16,6 +21,8 @@ export interface SdkDeviceOptions {
   /** True: its sources are on the disk. */
   readonly isOnDisk: boolean;
   readonly isLive: boolean;
+  /** True: every change that the app sees is checked. */
+  readonly isWatched: boolean;
 }
 
 /** A device of a user: what it has stored, and the tabs or the process in which it runs. */
@@ -30,6 +37,8 @@ export class SdkDevice {
   readonly #browser: Browser | null;
   readonly #tabs: (Tab | null)[] = [];
   #files: DeviceFiles | DiskFiles;
+  /** What is installed. Tabs that are open may run an older app. */
+  #app: AppVersion;
 
   constructor(server: SdkServer, options: SdkDeviceOptions) {
     this.#server = server;
@@ -38,6 +47,7 @@ export class SdkDevice {
     this.host = options.host;
     this.#browser = options.isTabbed ? new Browser() : null;
     this.#files = this.#newFiles();
+    this.#app = server.versions.newest;
   }
 
   /** The devices of all tabs that are open and not frozen. */
@@ -56,6 +66,9 @@ export class SdkDevice {
   async open(tab = 0): Promise<void> {
     if (this.#tabs[tab] !== null && this.#tabs[tab] !== undefined) return;
     const process = new AppProcess();
+    const app = this.#app;
+    const versions =
+      this.#server.plant.built === undefined ? versionsOf(app) : this.#server.plant.built(versionsOf(app));
     const opening = openDevice({
       url: `http://${this.host}`,
       store: this.#files.open(process),
@@ -65,10 +78,12 @@ export class SdkDevice {
         this.#server.plant.delayed,
       ),
       live: this.#options.isLive,
+      ...(versions === undefined ? {} : { versions }),
     });
     const device = await this.#server.platform.finish(opening);
-    this.#tabs[tab] = { process, device };
+    this.#tabs[tab] = { process, device, app };
     if (this.#options.isOnDisk) for (const name of SOURCES) device.source(name, { keep: 'disk' });
+    if (this.#options.isWatched) for (const name of SOURCES) this.#watch(device, app, name);
     await this.signIn();
   }
 
@@ -123,6 +138,7 @@ export class SdkDevice {
   /** Another device takes the place of this one. */
   forgetFiles(): void {
     this.#files = this.#newFiles();
+    this.#app = this.#server.versions.newest;
     this.followed.clear();
     this.isOffline = false;
   }
@@ -141,9 +157,55 @@ export class SdkDevice {
     if (device !== null) await this.#server.platform.finish(device.sync().catch(() => undefined));
   }
 
-  /** The objects that a device shows, wherever they are kept. */
-  shown(device: Device, source: SourceName): Promise<readonly SyncedObject[]> {
-    return this.#server.platform.finish(device.source(source).query().fetch());
+  /** Ends a tab, and opens the newest app in its place. */
+  async updateApp(tab: number, isKilled: boolean): Promise<void> {
+    this.#app = this.#server.versions.newest;
+    const place = this.#options.isTabbed ? tab : 0;
+    if (isKilled) this.kill(place);
+    else await this.close(place);
+    // A device starts with the network, unless there is none.
+    if (this.isOffline) this.#server.blocked.set(this.host, ALL_CALLS);
+    await this.open(place);
+    this.setOffline(this.isOffline);
+    this.#server.blocked.delete(this.host);
+  }
+
+  /** The objects that a device shows, wherever they are kept, with the attributes as the ledger knows them. */
+  async shown(device: Device, source: SourceName): Promise<readonly SyncedObject<Attributes>[]> {
+    const objects = await this.#server.platform.finish(device.source(source).query().fetch());
+    return objects.map((object) => ({ ...object, attributes: this.canonical(device, source, object.attributes) }));
+  }
+
+  /** Attributes as the app of the device calls them. */
+  stated(device: Device, source: SourceName, attributes: Attributes): Attributes {
+    return statedIn(this.#appOf(device).get(source) ?? 1, attributes);
+  }
+
+  canonical(
+    device: Device,
+    source: SourceName,
+    attributes: Attributes,
+  ): typeof attributes & SyncedObject['attributes'] {
+    return shownIn(this.#appOf(device), source, attributes, this.host) as SyncedObject['attributes'];
+  }
+
+  #appOf(device: Device): AppVersion {
+    return this.#tabs.find((tab) => tab?.device === device)?.app ?? this.#app;
+  }
+
+  /** Checks every change as the app sees it. */
+  #watch(device: Device, app: AppVersion, source: SourceName): void {
+    const query = this.#options.isOnDisk ? device.source(source).query() : null;
+    const check = () => {
+      const objects = query === null ? device.source(source).list() : query.getSnapshot();
+      try {
+        for (const { attributes } of objects) shownIn(app, source, attributes, this.host);
+      } catch (error) {
+        this.#server.violations.push(error);
+      }
+    };
+    if (query === null) device.source(source).subscribe(check);
+    else query.subscribe(check);
   }
 
   async #signInAs(device: Device): Promise<void> {

@@ -9,7 +9,7 @@ const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 2_000 : 8;
 /** Ends a test that hangs. Histories take as long as the machine needs. */
 const TIMEOUT_MS = 3_600_000;
 
-it('[SIM-18] [SIM-19] [SIM-20] [SIM-21] [SIM-22] histories of SDK devices that once failed, and random ones, pass', {
+it('[SIM-18] [SIM-19] [SIM-20] [SIM-21] [SIM-22] [SIM-23] histories of SDK devices that once failed, and random ones, pass', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const seeds = new Set([...(await failedSeedsOf(sdkSimulation.name)), ...seedsFrom(1, HISTORIES)]);

@@ -28,6 +28,27 @@ export const TABS = 2;
 export const SHARED_IDS = ['u1', 'u2', 'u3'] as const;
 export const MOVED_IDS = ['m1', 'm2'] as const;
 
+export type Attributes = Readonly<Record<string, unknown>>;
+export type Objects = ReadonlyMap<string, Attributes>;
+
+/** Where the data of an object belongs. */
+export interface Owner {
+  readonly source: SourceName;
+  readonly group: string | null;
+  readonly user: string | null;
+}
+
+const ATTRIBUTE = 'by_device_';
+
+/** The attribute that only this device writes. */
+export function attributeOf(device: number): string {
+  return `${ATTRIBUTE}${device}`;
+}
+
+export function isOfDevice(attribute: string): boolean {
+  return attribute.startsWith(ATTRIBUTE);
+}
+
 interface OfDevice {
   readonly device: number;
   readonly tab: number;
@@ -63,10 +84,33 @@ export type Step =
   | { readonly kind: 'wipe'; readonly device: number }
   | { readonly kind: 'replace_user'; readonly user: string }
   | { readonly kind: 'pass'; readonly ms: number }
+  /** Sets the next version of the schema of a source: at once, or in the middle of the next push or call to the backend. */
+  | {
+      readonly kind: 'version';
+      readonly source: SourceName;
+      readonly during: 'push' | 'ask' | null;
+      readonly turns: number;
+      readonly converts: boolean;
+    }
+  /** Converts objects, and perhaps stops before all is done. `between` happens before the partition of that number. */
+  | {
+      readonly kind: 'convert';
+      readonly stopsAfter: number | null;
+      readonly between: readonly { readonly at: number; readonly step: BetweenStep }[];
+    }
+  /** A tab or process of a device ends, and the app of the newest version takes its place. */
+  | ({ readonly kind: 'update_app'; readonly isKilled: boolean } & OfDevice)
+  /** Removes the attribute of the device. */
+  | ({ readonly kind: 'clear'; readonly source: WrittenSource; readonly pick: number } & OfDevice)
   /** Checks what devices show that listen and have nothing to do. */
   | { readonly kind: 'look' };
+
+/** What may happen while objects are converted. */
+export type BetweenStep = Extract<Step, { readonly kind: 'put' | 'remove' | 'move' | 'update' | 'clear' }>;
 
 export interface SdkHistory extends History<Step> {
   /** Whether each device listens to events. */
   readonly areLive: readonly boolean[];
+  /** True: sources get new versions of their schemas. */
+  readonly hasVersions: boolean;
 }
