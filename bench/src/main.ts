@@ -21,6 +21,7 @@ const HELP = `Examples
   npm run bench -- --only rest         one part: ${Object.keys(PARTS).join(', ')}
   npm run bench -- --only sizes        what objects and devices take on both engines
   npm run bench -- --only browser      first sync and start of a device in Chromium
+  npm run bench -- --only opfs         200,000 objects on the disk of a device in Chromium
   npm run bench -- --only photos       adding photos in Chromium while uploads hang
   npm run bench -- --only disk         200,000 objects on the disk of a device
   npm run bench -- --only console      first rows and memory of the console in Chromium

@@ -1,6 +1,7 @@
 import { buildFixture, endFixture } from './fixture.ts';
 import type { Row } from './row.ts';
 import { batchWrite } from './scenarios/batch-write.ts';
+import { browserDisk } from './scenarios/browser-disk.ts';
 import { browserFiles } from './scenarios/browser-files.ts';
 import { browserStart } from './scenarios/browser-start.ts';
 import { browserTasks } from './scenarios/browser-tasks.ts';
@@ -76,6 +77,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   queries: part('queries of a device', liveQuery),
   sdk: part('first syncs of a device', deviceFirstSync),
   disk: part('200,000 objects on the disk of a device', disk, false),
+  opfs: part('200,000 objects on the disk of a device in Chromium', browserDisk, false),
   versions: part('an app of an older version of a schema', versions),
   browser: part('a device in Chromium', async () => [...(await browserStart()), ...(await browserTasks())], false),
   console: part('the console in Chromium with 100,000 objects', consoleObjects, false),

@@ -46,6 +46,7 @@ export { launchKillableFirefox } from './kit/firefox.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
 export { type MemoryFileBytes, memoryFileBytes } from './kit/memory-file-bytes.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';
+export { startOpfsApp } from './kit/opfs-app.ts';
 export { startPgBouncer } from './kit/pgbouncer.ts';
 export { PING_TARGET } from './kit/ping-target.ts';
 export {

@@ -1,9 +1,6 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   Caller,
   diskPartContract,
@@ -11,6 +8,8 @@ import {
   launchKillableChromium,
   localStoreContract,
   makeUser,
+  type SdkApp,
+  startOpfsApp,
   type Tab,
   temporaryFolder,
   USER_PASSWORD,
@@ -20,8 +19,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { SqliteDriver, SqliteRow } from '../sqlite-driver.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 
-const PACKAGES = new URL('../../../', import.meta.url);
-const ENTRY = 'opfs-app.js';
 const CODE = `
 import { openDevice } from '@tidemark/client';
 import { openOpfsStore } from '@tidemark/sqlite/opfs';
@@ -30,17 +27,12 @@ import OpfsWorker from '/worker.js?worker';
 Object.assign(globalThis, { openDevice, openOpfsStore, startCalls: () => new WorkerCalls(new OpfsWorker()) });
 `;
 
-interface App {
-  readonly url: string;
-  close(): void;
-}
-
-let app: App;
+let app: SdkApp;
 let server: TestServer;
 let admin: Caller;
 
 beforeAll(async () => {
-  app = await startApp(await build());
+  app = await startOpfsApp(CODE);
   const { devices } = testConfig('');
   server = await startTestServer({ devices: { ...devices, origins: [app.url] } });
   admin = new Caller(server.url, server.token);
@@ -53,65 +45,6 @@ afterAll(async () => {
   await server.close();
   app.close();
 });
-
-/** Bundles an app with Vite as the guide says, and returns its files by their path. */
-async function build(): Promise<ReadonlyMap<string, string | Uint8Array>> {
-  const vite = await import('vite');
-  const path = (relative: string) => fileURLToPath(new URL(relative, PACKAGES));
-  const result = await vite.build({
-    root: path('sqlite'),
-    configFile: false,
-    logLevel: 'error',
-    resolve: {
-      alias: [
-        { find: /^\/(worker|worker-calls)\.js/, replacement: path('sqlite/dist/opfs/$1.js') },
-        { find: '@tidemark/sqlite/opfs', replacement: path('sqlite/dist/opfs/open-opfs-store.js') },
-        { find: /^@tidemark\/(client|protocol)$/, replacement: path('$1/dist/index.js') },
-      ],
-    },
-    plugins: [
-      {
-        name: 'app',
-        resolveId: (id) => (id === ENTRY ? path(`sqlite/src/${ENTRY}`) : undefined),
-        load: (id) => (id.endsWith(`/src/${ENTRY}`) ? CODE : undefined),
-      },
-    ],
-    worker: { format: 'es' },
-    build: {
-      ...{ write: false, minify: false, target: 'esnext' },
-      rolldownOptions: { input: ENTRY, output: { entryFileNames: 'app.js' } },
-    },
-  });
-  const [{ output }] = (Array.isArray(result) ? result : [result]) as [
-    {
-      readonly output: readonly {
-        readonly fileName: string;
-        readonly code?: string;
-        readonly source?: string | Uint8Array;
-      }[];
-    },
-  ];
-  return new Map(output.map(({ fileName, code, source = '' }) => [`/${fileName}`, code ?? source]));
-}
-
-const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', wasm: 'application/wasm' };
-const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><script type="module" src="/app.js"></script>`;
-
-async function startApp(files: ReadonlyMap<string, string | Uint8Array>): Promise<App> {
-  const http = createServer(({ url = '' }, response) => {
-    const { pathname } = new URL(url, 'http://localhost');
-    const type = TYPES[pathname.split('.').at(-1) ?? ''] ?? 'text/html';
-    response.writeHead(200, { 'content-type': type }).end(files.get(pathname) ?? PAGE);
-  });
-  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://localhost:${(http.address() as AddressInfo).port}`,
-    close: () => {
-      http.closeAllConnections();
-      http.close();
-    },
-  };
-}
 
 async function openBrowser(folder: string) {
   const browser = await launchKillableChromium(folder);
@@ -201,7 +134,8 @@ it('[OPFS-1] a store of an app that Vite built keeps what was committed over a r
 });
 
 it('[SQLITE-6] the app of these tests has the lines of the guide about browsers', async () => {
-  const here = await readFile(new URL(import.meta.url), 'utf8');
+  const kit = await readFile(new URL('../../../testing/src/kit/opfs-app.ts', import.meta.url), 'utf8');
+  const here = kit + (await readFile(new URL(import.meta.url), 'utf8'));
   const guide = await readFile(new URL('../../../../docs/sdk/sqlite.md', import.meta.url), 'utf8');
   for (const line of ["worker: { format: 'es' },", 'await openOpfsStore() })']) {
     expect([line, guide.includes(line), here.split(line).length > 2]).toEqual([line, true, true]);
