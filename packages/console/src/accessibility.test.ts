@@ -32,6 +32,7 @@ const DIALOGS = [
   'Add object',
   'Address of the backend',
   'Audit entry',
+  'Change the schema',
   'Check the backend',
   'Delete 1 object',
   'Delete all data of this server',
@@ -48,6 +49,7 @@ const DIALOGS = [
   'Import objects',
   'Invite a device',
   'Make a backup',
+  'Mode and oldest version',
   'New document',
   'New ping',
   'New source',
@@ -64,6 +66,7 @@ const DIALOGS = [
   'Retry all dead jobs',
   'Retry the job',
   'Revoke the token',
+  'Set a schema',
   'Set an attribute',
   'Set the groups',
   'Set the label',
@@ -133,6 +136,7 @@ async function startFilled(): Promise<Filled> {
   await post('/rc/v1/sources', { name: NAME, partition_type: 'app' });
   await post('/rc/v1/sources', { name: 'fetched', partition_type: 'app', adapter: 'backend' });
   const calls = new TidemarkClient(server);
+  await calls.sources.setSchema('fetched', { schema: { properties: { a: { type: 'integer' } } } });
   const file = await calls.files.add(new Blob(['no picture'], { type: 'image/png' }), { name: 'bow.png' });
   const missing = { $file: { ...file.$file, sha256: 'f'.repeat(64) } };
   await post(`/app/v1/${NAME}/push_objects`, { objects: { 1: { a: 1, file, missing } } });

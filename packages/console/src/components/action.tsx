@@ -27,6 +27,8 @@ interface ActionProps {
   /** What must be typed before something is destroyed. */
   readonly typedName?: string;
   readonly isDisabled?: boolean;
+  /** True: a refusal is listed with its JSON pointers. */
+  readonly hasPointers?: boolean;
   readonly button?: ButtonProps;
   /** The dialog opens by itself where the address ends with `?do=` and this word; the palette uses it. */
   readonly word?: string;
@@ -74,6 +76,7 @@ export function ActionForm({
   children,
   typedName,
   isDisabled = false,
+  hasPointers = false,
   onClose,
   closeVerb,
   isFocused = false,
@@ -112,7 +115,7 @@ export function ActionForm({
             data-autofocus
           />
         )}
-        {error !== null && <Failure error={error} />}
+        {error !== null && <Failure error={error} hasPointers={hasPointers} />}
         {shown}
         <AsCurl text={() => curl ?? curlOf(call)} />
         <Group justify="flex-end" gap="xs">

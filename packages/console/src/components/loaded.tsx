@@ -1,5 +1,6 @@
 import { Alert, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
+import { TidemarkError } from '@tidemark/backend';
 import type { ReactNode } from 'react';
 import { errorWords, isUnanswered } from '../api/session.ts';
 import { useServerState } from './server-gone.tsx';
@@ -53,10 +54,13 @@ interface FailureProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
   readonly isBusy?: boolean;
+  /** True: what is wrong is listed with its JSON pointers, for people who have written JSON. */
+  readonly hasPointers?: boolean;
 }
 
-export function Failure({ error, onRetry, isBusy = false }: FailureProps) {
+export function Failure({ error, onRetry, isBusy = false, hasPointers = false }: FailureProps) {
   const { title, detail } = errorWords(error);
+  const flaws = hasPointers && error instanceof TidemarkError ? error.errors : [];
   return (
     <Alert color="red" title={title} role="alert">
       <Group justify="space-between">
@@ -69,6 +73,15 @@ export function Failure({ error, onRetry, isBusy = false }: FailureProps) {
           </Button>
         )}
       </Group>
+      {flaws.length > 0 && (
+        <ul className="steps" aria-label="Flaws">
+          {flaws.map((flaw) => (
+            <li key={JSON.stringify(flaw)} className="long">
+              <code>{flaw.pointer}</code>: {flaw.detail}
+            </li>
+          ))}
+        </ul>
+      )}
     </Alert>
   );
 }

@@ -19,6 +19,7 @@ import { RecentPushes } from './recent-pushes.tsx';
 import { Refreshes, RefreshSource } from './refreshes.tsx';
 import { changesOf, formOf, problemsOf } from './source-attributes.ts';
 import { SourceFields } from './source-form.tsx';
+import { SourceSchema } from './source-schema.tsx';
 import { ownersOf } from './sources.tsx';
 
 export function Source() {
@@ -56,6 +57,7 @@ export function Source() {
                 <Receipts source={name} />
               </Section>
             )}
+            <SourceSchema source={source} />
             <Section title="Pushes since this screen opened">
               <RecentPushes source={name} />
             </Section>
