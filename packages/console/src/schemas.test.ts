@@ -71,7 +71,7 @@ describe('in a browser', () => {
     const review = dialog.getByRole('button', { name: 'Review' });
     await dialog.getByLabel('Schema as JSON').fill('{"properties": {"name": {"type": "text"}}}');
     await review.click();
-    await dialog.getByRole('list', { name: 'Flaws' }).getByText('/schema/properties/name/type').waitFor();
+    await dialog.getByRole('alert').getByText('/schema/properties/name/type must be one of').waitFor();
     await dialog.getByLabel('Schema as JSON').fill('{"properties": {"name": {"type": "string"}}}');
     await review.click();
     await dialog.getByText('Devices of the last 30 days: 1 with version 1.').waitFor();
@@ -82,6 +82,22 @@ describe('in a browser', () => {
     await save.click();
     await dialog.waitFor({ state: 'detached' });
     expect(await calls.sources.schema('Task')).toMatchObject({ version: 2, steps: [[]] });
+  });
+
+  it('[CONSOLE-172] a schema that somebody else has made breaking since its review is refused with its flaws and their pointers', async () => {
+    await startWithDevice('Berth', { properties: { title: { type: 'string' } } });
+    const page = await openConsole('sources/Berth', { expectedErrors: REFUSED });
+    await page.getByRole('button', { name: 'Change the schema' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Change the schema' });
+    const schema = { properties: { title: { type: 'string' }, length: { type: 'number' } } } as const;
+    await dialog.getByLabel('Schema as JSON').fill(JSON.stringify(schema));
+    await dialog.getByRole('button', { name: 'Review' }).click();
+    await dialog.getByText('additive', { exact: true }).waitFor();
+    const others = { properties: { ...schema.properties, depth: { type: 'number' } } } as const;
+    await calls.sources.setSchema('Berth', { schema: others });
+    await dialog.getByRole('button', { name: 'Save version 2' }).click();
+    await dialog.getByRole('list', { name: 'Flaws' }).getByText('/schema: "depth" is missing').waitFor();
+    expect((await calls.sources.schema('Berth')).schema).toEqual(others);
   });
 
   it('[CONSOLE-173] steps make a change translatable, and versions are listed with their steps in words and their devices', async () => {

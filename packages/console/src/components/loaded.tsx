@@ -61,6 +61,8 @@ interface FailureProps {
 export function Failure({ error, onRetry, isBusy = false, hasPointers = false }: FailureProps) {
   const { title, detail } = errorWords(error);
   const flaws = hasPointers && error instanceof TidemarkError ? error.errors : [];
+  // The message about a single flaw often says all of it.
+  const isSaid = flaws.every((flaw) => detail.includes(flaw.pointer) && detail.includes(flaw.detail));
   return (
     <Alert color="red" title={title} role="alert">
       <Group justify="space-between">
@@ -73,7 +75,7 @@ export function Failure({ error, onRetry, isBusy = false, hasPointers = false }:
           </Button>
         )}
       </Group>
-      {flaws.length > 0 && (
+      {!isSaid && (
         <ul className="steps" aria-label="Flaws">
           {flaws.map((flaw) => (
             <li key={JSON.stringify(flaw)} className="long">

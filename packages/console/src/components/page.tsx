@@ -60,6 +60,18 @@ export function Section({ title, actions, children }: SectionProps) {
   );
 }
 
+/** A part of a block, with a heading of its own. */
+export function Part({ title, children }: Pick<SectionProps, 'title' | 'children'>) {
+  return (
+    <Stack gap="xs">
+      <Title order={3} size="h5">
+        {title}
+      </Title>
+      {children}
+    </Stack>
+  );
+}
+
 interface FactsProps {
   readonly facts: readonly (readonly [name: string, value: ReactNode, note?: string])[];
   /** True: several facts stand side by side where there is room. */

@@ -8,7 +8,7 @@ import { Empty } from '../components/command.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Moment } from '../components/moment.tsx';
-import { Facts, Section } from '../components/page.tsx';
+import { Facts, Part, Section } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { EditSchema } from './edit-schema.tsx';
 import { SchemaAttributes } from './schema-attributes.tsx';
@@ -59,19 +59,33 @@ function StoredSchema({ source }: { readonly source: string }) {
         {(shown) => (
           <>
             <Facts facts={factsOf(shown)} />
-            {(shown.schema.title ?? shown.schema.description) !== undefined && (
-              <Text size="sm" className="long">
-                {[shown.schema.title, shown.schema.description].filter((text) => text !== undefined).join(': ')}
-              </Text>
+            <Part title="Attributes">
+              <SchemaTitle schema={shown.schema} />
+              <SchemaAttributes schema={shown.schema} />
+              <SchemaJson view={shown} />
+            </Part>
+            <Part title="Versions">
+              <Loaded query={devices}>{(diff: SchemaDiff) => <SchemaVersions view={shown} devices={diff} />}</Loaded>
+            </Part>
+            {shown.mode === 'report' && (
+              <Part title="What does not fit">
+                <SchemaMisfits source={source} version={shown.version} />
+              </Part>
             )}
-            <SchemaAttributes schema={shown.schema} />
-            <SchemaJson view={shown} />
-            <Loaded query={devices}>{(diff: SchemaDiff) => <SchemaVersions view={shown} devices={diff} />}</Loaded>
-            {shown.mode === 'report' && <SchemaMisfits source={source} version={shown.version} />}
           </>
         )}
       </Loaded>
     </Section>
+  );
+}
+
+function SchemaTitle({ schema: { title, description } }: Pick<SchemaView, 'schema'>) {
+  const texts = [title, description].filter((text) => text !== undefined);
+  if (texts.length === 0) return null;
+  return (
+    <Text size="sm" className="long">
+      {texts.join(': ')}
+    </Text>
   );
 }
 
