@@ -22,6 +22,8 @@ export interface SchemaChangeCall {
   readonly oldestVersion?: number;
   /** True: the new schema may break apps in use. */
   readonly force: boolean;
+  /** True: the configuration says it at each start, so the steps count only if they have not led to the schema yet. */
+  readonly isDeclared?: boolean;
 }
 
 const FIELDS = ['schema', 'steps', 'mode', 'oldest_version', 'force'];

@@ -7,7 +7,7 @@ interface Attributes {
   readonly required: Set<string>;
 }
 
-type StepOf<K extends Step['step']> = Extract<Step, { readonly step: K }>;
+export type StepOf<K extends Step['step']> = Extract<Step, { readonly step: K }>;
 
 const APPLY: { readonly [K in Step['step']]: (attributes: Attributes, step: StepOf<K>) => void } = {
   rename: (attributes, { attribute, to }) => put(attributes, to, take(attributes, attribute)),
@@ -22,13 +22,17 @@ const APPLY: { readonly [K in Step['step']]: (attributes: Attributes, step: Step
     // A text without separators has a first part and no others.
     if (taken === null) return;
     for (const [index, name] of into.entries()) {
-      put(attributes, name, { schema: { type: 'string' }, isRequired: taken.isRequired && index === 0 });
+      const schema = index === 0 ? textOr([taken.schema]) : TEXT;
+      put(attributes, name, { schema, isRequired: taken.isRequired && index === 0 });
     }
   },
   join(attributes, { attributes: names, into }) {
     const taken = names.map((name) => take(attributes, name)).filter((one) => one !== null);
     if (taken.length === 0) return;
-    put(attributes, into, { schema: { type: 'string' }, isRequired: taken.some(({ isRequired }) => isRequired) });
+    // A value that is no text can only be joined with nothing.
+    const alone = taken.filter((one) => taken.every((other) => other === one || !other.isRequired));
+    const schema = textOr(alone.map((one) => one.schema));
+    put(attributes, into, { schema, isRequired: taken.some(({ isRequired }) => isRequired) });
   },
 };
 
@@ -41,6 +45,16 @@ export function schemaAfter(schema: SourceSchema, steps: readonly Step[]): Sourc
 
 function applyStep(attributes: Attributes, step: Step): void {
   (APPLY[step.step] as (attributes: Attributes, step: Step) => void)(attributes, step);
+}
+
+const TEXT: ValueSchema = { type: 'string' };
+
+/** A text, or what the values may be that are none: they stay as they are. */
+function textOr(schemas: readonly ValueSchema[]): ValueSchema {
+  const types = schemas.flatMap((schema) => (schema.type === undefined ? [] : typesOf(schema)));
+  const nulls = schemas.some(nullable) ? (['null'] as const) : [];
+  const all = [...new Set([...types, ...nulls, 'string' as const])];
+  return all.length === 1 ? TEXT : { type: all };
 }
 
 interface Taken {
@@ -70,11 +84,19 @@ function change(schemas: Map<string, ValueSchema>, name: string, changed: (schem
 /** Values that the map does not have stay as they are, unless the step names another for them. */
 function mapped(schema: ValueSchema, { values, otherwise }: StepOf<'map'>): ValueSchema {
   const other = typeof otherwise === 'object' ? otherwise.value : undefined;
-  const now = (value: JsonValue) => values.find(([old]) => sameJson(old, value))?.[1] ?? other ?? value;
-  const old = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
+  const now = (value: JsonValue) => {
+    const pair = values.find(([old]) => sameJson(old, value));
+    return pair === undefined ? (other === undefined ? value : other) : pair[1];
+  };
+  const old = valuesOf(schema);
   if (old !== undefined) return { enum: distinct(old.map(now)) };
   if (other !== undefined) return { enum: distinct([...values.map(([, value]) => value), other]) };
   return {};
+}
+
+/** The values that a schema allows, if it names them. */
+export function valuesOf(schema: ValueSchema): readonly JsonValue[] | undefined {
+  return schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
 }
 
 function distinct(values: readonly JsonValue[]): readonly JsonValue[] {
@@ -102,7 +124,8 @@ function withoutNull(schema: ValueSchema): ValueSchema {
 }
 
 function nullable(schema: ValueSchema): boolean {
-  return schema.type !== undefined && typesOf(schema).includes('null');
+  const values = valuesOf(schema);
+  return values === undefined ? schema.type !== undefined && typesOf(schema).includes('null') : values.includes(null);
 }
 
 function nest(attributes: Attributes, { into, members }: StepOf<'nest'>): void {

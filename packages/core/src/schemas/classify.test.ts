@@ -84,7 +84,16 @@ const TRANSLATED: readonly (readonly [string, readonly Step[], SourceSchema, Sou
   ['remove', [{ step: 'remove', attribute: 'a' }], { properties: { a: TEXT }, required: ['a'] }, { properties: {} }],
   [
     'map',
-    [{ step: 'map', attribute: 'a', values: [['open', 'todo']] }],
+    [
+      {
+        step: 'map',
+        attribute: 'a',
+        values: [
+          ['open', 'todo'],
+          ['done', 'done'],
+        ],
+      },
+    ],
     one({ enum: ['open', 'done'] }),
     one({ enum: ['todo', 'done'] }),
   ],
@@ -192,12 +201,77 @@ describe('the comparison of two versions of a schema', () => {
     },
   );
 
+  it.each<[Step, readonly string[]]>([
+    [{ step: 'rename', attribute: 'a', to: 'b' }, ['b']],
+    [{ step: 'add', attribute: 'b', value: 'x' }, ['b']],
+    [{ step: 'nest', into: 'b', members: { a: 'x' } }, ['b']],
+    [{ step: 'unnest', attribute: 'a', members: { x: 'b', y: 'c' } }, ['b', 'c']],
+    [{ step: 'split', attribute: 'a', into: ['b', 'x'], separator: ' ' }, ['b']],
+    [{ step: 'join', attributes: ['a', 'c'], into: 'b', separator: ' ' }, ['b']],
+  ])('[SCHEMA-60] a step %j that brings an attribute which older apps have is breaking', (step, names) => {
+    const old: SourceSchema = { properties: { a: {}, b: {}, c: {} } };
+    const { kind, reasons } = classify(old, { properties: { a: {}, b: {}, c: {}, x: {} } }, [step]);
+    expect(kind).toBe('breaking');
+    for (const name of names) {
+      expect(reasons).toContain(`"${name}" is brought by a step, and older apps have it: choose another name`);
+    }
+  });
+
+  it('[SCHEMA-60] a name that one version takes away may be brought by the steps of the next', () => {
+    const steps: readonly Step[] = [{ step: 'add', attribute: 'b', value: 0 }];
+    expect(kindOf(one(TEXT), { properties: { a: TEXT, b: { type: 'number' } } }, steps)).toBe('translatable');
+  });
+
+  it('[SCHEMA-61] a value that a map does not name is breaking, because older apps cannot write it any more', () => {
+    const map = { step: 'map', attribute: 'a', values: [['open', 'todo']] } as const;
+    const classified = (step: Step) =>
+      classify(one({ enum: ['open', 'done'] }), one({ enum: ['todo', 'done'] }), [step]);
+    expect(classified(map)).toEqual({
+      kind: 'breaking',
+      reasons: ['"a" cannot be "done" any more, because the map does not name it'],
+    });
+    expect(classified({ ...map, otherwise: 'refuse' }).kind).toBe('translatable');
+    expect(classified({ ...map, otherwise: 'nearest' }).kind).toBe('translatable');
+  });
+
+  it('[SCHEMA-62] null in a map and as the value for the others counts as any other value', () => {
+    const map = { step: 'map', attribute: 'a', values: [['none', null]] } as const;
+    expect(kindOf(one({ enum: ['none'] }), one({ enum: [null] }), [map])).toBe('translatable');
+    expect(kindOf(one({ enum: ['none'] }), one({ enum: ['none'] }), [map])).toBe('breaking');
+    const others: Step = { step: 'map', attribute: 'a', values: [['x', 'y']], otherwise: { value: null } };
+    expect(kindOf(one({ enum: ['x', 'z'] }), one({ enum: ['y', null] }), [others])).toBe('translatable');
+    expect(kindOf(one({ enum: ['x', 'z'] }), one({ enum: ['y', 'z'] }), [others])).toBe('breaking');
+  });
+
+  it('[SCHEMA-62] what was null before it was split, joined or converted is null afterwards', () => {
+    const nullable: ValueSchema = { type: ['string', 'null'] };
+    const split: Step = { step: 'split', attribute: 'a', into: ['b', 'c'], separator: ' ' };
+    expect(kindOf(one(nullable), { properties: { b: TEXT, c: TEXT } }, [split])).toBe('breaking');
+    expect(kindOf(one(nullable), { properties: { b: nullable, c: TEXT } }, [split])).toBe('translatable');
+    const join: Step = { step: 'join', attributes: ['a', 'b'], into: 'c', separator: ' ' };
+    const both: SourceSchema = { properties: { a: nullable, b: TEXT } };
+    expect(kindOf(both, { properties: { c: TEXT } }, [join])).toBe('breaking');
+    expect(kindOf(both, { properties: { c: nullable } }, [join])).toBe('translatable');
+    const convert: Step = { step: 'convert', attribute: 'a', to: 'number' };
+    expect(kindOf(one({ enum: ['1', null] }), one({ type: 'number' }), [convert])).toBe('breaking');
+    expect(kindOf(one({ enum: ['1', '2'] }), one({ type: 'number' }), [convert])).toBe('translatable');
+  });
+
   it('[SCHEMA-8] steps that lead to another schema than the new one are breaking', () => {
     const steps: readonly Step[] = [{ step: 'rename', attribute: 'a', to: 'c' }];
     expect(classify(one(TEXT), { properties: { b: TEXT } }, steps).reasons).toEqual([
       '"c" is missing: keep it as deprecated, or name a step that renames or removes it',
     ]);
-    const map: readonly Step[] = [{ step: 'map', attribute: 'a', values: [['open', 'todo']] }];
+    const map: readonly Step[] = [
+      {
+        step: 'map',
+        attribute: 'a',
+        values: [
+          ['open', 'todo'],
+          ['late', 'late'],
+        ],
+      },
+    ];
     expect(classify(one({ enum: ['open', 'late'] }), one({ enum: ['todo'] }), map).reasons).toEqual([
       '"a" cannot be "late" any more',
     ]);

@@ -1,5 +1,6 @@
 import {
   type JsonValue,
+  namesOf,
   type SourceSchema,
   type Step,
   sameJson,
@@ -7,7 +8,7 @@ import {
   type ValueType,
 } from '@tidemark/protocol';
 import { quoted } from '../admission/admit-name.ts';
-import { schemaAfter } from './after-steps.ts';
+import { type StepOf, schemaAfter, valuesOf } from './after-steps.ts';
 import { CompiledSchema } from './compiled-schema.ts';
 import { typesOf } from './keywords.ts';
 
@@ -26,13 +27,31 @@ export interface SchemaChange {
 /** Compares the schema of a source with the one that should follow it. */
 export function classify(old: SourceSchema, now: SourceSchema, steps: readonly Step[]): SchemaChange {
   if (steps.length === 0 && sameSchema(old, now)) return { kind: 'equal', reasons: [] };
-  const reasons = narrowings(schemaAfter(old, steps), now);
+  const reasons = [...problemsOf(steps, old), ...narrowings(schemaAfter(old, steps), now)];
   if (reasons.length > 0) return { kind: 'breaking', reasons };
   return { kind: steps.length === 0 ? 'additive' : 'translatable', reasons };
 }
 
 export function sameSchema(old: SourceSchema, now: SourceSchema): boolean {
   return sameJson(old as unknown as JsonValue, now as unknown as JsonValue);
+}
+
+/** Says what the steps would take from older apps that their schema allows. */
+function problemsOf(steps: readonly Step[], { properties }: SourceSchema): readonly string[] {
+  return steps.flatMap((step) => {
+    const brought = namesOf(step).now.filter((name) => Object.hasOwn(properties, name));
+    return [
+      ...brought.map((name) => `${quoted(name)} is brought by a step, and older apps have it: choose another name`),
+      ...(step.step === 'map' ? problemsOfMap(step, ownOf(properties, step.attribute)) : []),
+    ];
+  });
+}
+
+/** Older apps cannot write values that a map neither names nor has a rule for. */
+function problemsOfMap({ attribute, values, otherwise }: StepOf<'map'>, schema: ValueSchema = {}): readonly string[] {
+  const lost = (valuesOf(schema) ?? []).filter((value) => !values.some(([old]) => sameJson(old, value)));
+  if (lost.length === 0 || otherwise !== undefined) return [];
+  return [`${quoted(attribute)} ${cannotBe(lost)}, because the map does not name ${lost.length === 1 ? 'it' : 'them'}`];
 }
 
 /** Says for each attribute why values of the old schema do not fit the new one. */
@@ -63,7 +82,7 @@ function ownOf(properties: Readonly<Record<string, ValueSchema>>, name: string):
 
 /** Says why a value of the old schema may not fit the new one. */
 function narrowingsOf(old: ValueSchema, now: ValueSchema): readonly string[] {
-  const values = old.enum ?? (old.const === undefined ? undefined : [old.const]);
+  const values = valuesOf(old);
   if (values !== undefined) return narrowingsOfValues(values, now);
   if (now.enum !== undefined || now.const !== undefined) return ['allows only some values now'];
   const lost = lostTypes(old, now);
@@ -75,9 +94,11 @@ function narrowingsOf(old: ValueSchema, now: ValueSchema): readonly string[] {
 function narrowingsOfValues(values: readonly JsonValue[], now: ValueSchema): readonly string[] {
   const check = new CompiledSchema({ properties: { value: now } });
   const refused = values.filter((value) => !check.allows('value', value));
-  return refused.length === 0
-    ? []
-    : [`cannot be ${refused.map((value) => JSON.stringify(value)).join(' or ')} any more`];
+  return refused.length === 0 ? [] : [cannotBe(refused)];
+}
+
+function cannotBe(values: readonly JsonValue[]): string {
+  return `cannot be ${values.map((value) => JSON.stringify(value)).join(' or ')} any more`;
 }
 
 function narrowingsOfFormat(old: ValueSchema, now: ValueSchema): readonly string[] {

@@ -143,6 +143,32 @@ describe('the schema of a source', () => {
     expect(await schemas.get('New')).toMatchObject({ version: 1, steps: [] });
   });
 
+  it.each([1, 2])(
+    '[SCHEMA-63] a server finds the new version made by another one that was faster after read %i of the source',
+    async (readsBefore) => {
+      const { sources, schemas, store } = await newSource();
+      await sources.configure([{ name: 'Order', schema: FIRST }]);
+      const call = { name: 'Order', schema: SECOND, schema_steps: RENAME };
+      const { readEntry } = store;
+      let reads = 0;
+      let isOther = false;
+      // The other server is faster: it is done when this one is about to write.
+      store.readEntry = async (...args) => {
+        const entry = await readEntry.apply(store, args);
+        reads++;
+        if (!isOther && reads === readsBefore) {
+          isOther = true;
+          await sources.configure([call]);
+          await schemas.converted('Order', 2);
+        }
+        return entry;
+      };
+      await sources.configure([call]);
+      expect(isOther).toBe(true);
+      expect(await schemas.get('Order')).toMatchObject({ version: 2, steps: [RENAME], converting: false });
+    },
+  );
+
   it('[SCHEMA-22] a breaking schema in the configuration is an error that names the source, unless it is forced there', async () => {
     const { sources, schemas } = await newSource();
     await sources.configure([{ name: 'Order', schema: FIRST }]);

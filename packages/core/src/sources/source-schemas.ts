@@ -106,8 +106,10 @@ export class SourceSchemas {
    * refused, unless the call forces it.
    */
   async set(name: unknown, call: unknown): Promise<SchemaView> {
-    const source = admitSource(name);
-    const wanted = admitSchemaChange(call);
+    return this.#set(admitSource(name), admitSchemaChange(call));
+  }
+
+  async #set(source: string, wanted: SchemaChangeCall): Promise<SchemaView> {
     let next: StoredSchema | null = null;
     await this.#ports.change(source, async (old) => {
       next = await this.#next(source, old.schema, wanted);
@@ -125,11 +127,7 @@ export class SourceSchemas {
   async configure(source: string, call: Readonly<Record<string, unknown>> | null): Promise<void> {
     if (call === null) return;
     try {
-      const { steps: _steps, ...same } = call;
-      const { schema } = admitSchemaChange(call);
-      const { schema: stored } = await this.#ports.read(source);
-      const isKnown = stored === null || (schema !== undefined && sameSchema(stored.schema, schema));
-      await this.set(source, isKnown ? same : call);
+      await this.#set(source, { ...admitSchemaChange(call), isDeclared: true });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw new Refusal(error.code, `the schema of the source ${quoted(source)}: ${error.message}`, error.flaws);
@@ -167,7 +165,8 @@ export class SourceSchemas {
       ...(call.mode === undefined ? {} : { mode: call.mode }),
       ...(call.oldestVersion === undefined ? {} : { oldestVersion: call.oldestVersion }),
     };
-    const { schema, steps, force } = call;
+    const { schema, force } = call;
+    const steps = stepsFrom(old, call);
     const setAtMs = this.#ports.clock.nowMs();
     if (old === null) {
       if (schema === undefined) throw schemaNotFound(source);
@@ -181,6 +180,13 @@ export class SourceSchemas {
     const next = { schema, steps: [...old.steps, steps], converting: steps.length > 0, setAtMs };
     return { ...old, ...next, ...settings };
   }
+}
+
+/** The steps of the configuration stay there after they have led to the schema, and where there was nothing that they could lead from. */
+function stepsFrom(old: StoredSchema | null, { schema, steps, isDeclared = false }: SchemaChangeCall): readonly Step[] {
+  if (!isDeclared) return steps;
+  const isMade = old === null || (schema !== undefined && sameSchema(old.schema, schema));
+  return isMade ? [] : steps;
 }
 
 const NOTHING: SchemaChange = { kind: 'equal', reasons: [] };

@@ -72,8 +72,10 @@ export function conflictingAsGiven(
   if (steps.length === 0) return conflicting;
   const before = presentValues(current, versions);
   const set = parseJson(given.attributes.text) as AttributeValues;
-  const isConcerned = (change: Parameters<typeof toNewer>[0]) => {
-    const { set: now, removed } = toNewer(change, before, steps);
+  const isConcerned = (change: AttributeChange) => {
+    const newer = alone(change, before, steps);
+    if (newer === null) return true;
+    const { set: now, removed } = newer;
     return conflicting.some((name) => Object.hasOwn(now, name) || removed.includes(name));
   };
   return [
@@ -82,6 +84,16 @@ export function conflictingAsGiven(
     }),
     ...given.removed.filter((name) => isConcerned({ set: {}, removed: [name] })),
   ];
+}
+
+/** Returns a part of a change in the present version; null: it has a translation only together with the other parts. */
+function alone(part: AttributeChange, before: AttributeValues, steps: readonly Step[]): AttributeChange | null {
+  try {
+    return toNewer(part, before, steps);
+  } catch (error) {
+    if (error instanceof Untranslatable) return null;
+    throw error;
+  }
 }
 
 /** Returns entries by attribute under the names of the version that an upload is of. */

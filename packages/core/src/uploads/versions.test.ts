@@ -45,12 +45,16 @@ interface Scene extends TestTidemark {
 
 let opCount = 0;
 
-async function scene(settings: Record<string, unknown> = {}, adapter?: Adapter): Promise<Scene> {
+async function scene(
+  settings: Record<string, unknown> = {},
+  adapter?: Adapter,
+  schema: SourceSchema = FIRST,
+): Promise<Scene> {
   const adapters = { find: (name: string) => (name === 'erp' ? (adapter ?? null) : null) };
   const test = await newTidemark(adapter === undefined ? {} : { adapters });
   const { tidemark } = test;
   await tidemark.sources.update('Order', settings);
-  await tidemark.sources.schemas.set('Order', { schema: FIRST });
+  await tidemark.sources.schemas.set('Order', { schema });
   const device = { user: 'ada', client: (await tidemark.clients.register('ada', {})).client_id };
   return {
     ...test,
@@ -176,6 +180,20 @@ describe('uploads of older versions of a schema', () => {
     await test.tidemark.objects.push({ ...order, objects: { 1: { name: 'b', address: { city: 'Basel' } } } });
     const [outcome] = await test.upload({ seen, attributes: { title: 'c', status: 'done', street: 'Elm' } });
     expect(outcome).toMatchObject({ status: 'conflict', conflicting: ['title', 'street'] });
+  });
+
+  it('[VERSION-41] a conflict is reported where a part of the change cannot be translated by itself', async () => {
+    const old: SourceSchema = { properties: { first: { type: 'string' }, last: { type: 'string' } } };
+    const join: Step = { step: 'join', attributes: ['first', 'last'], into: 'name', separator: ' ' };
+    const test = await scene({ conflicts: 'detect' }, undefined, old);
+    const schema = { properties: { name: { type: 'string' }, note: { type: 'string' } } };
+    await test.tidemark.sources.schemas.set('Order', { schema, steps: [join] });
+    await test.tidemark.conversions.run();
+    await test.tidemark.objects.push({ ...order, objects: { 1: { name: 'Ann Lee', note: 'x' } } });
+    const seen = await seenBy(test);
+    await test.tidemark.objects.fastDelete({ ...order, data: { 1: { name: 'Ann Lee' } } });
+    const [outcome] = await test.upload({ seen, attributes: { first: 'A', last: 'B' } });
+    expect(outcome).toMatchObject({ status: 'conflict', conflicting: ['first', 'last'] });
   });
 
   it.each([

@@ -129,6 +129,40 @@ describe('what a step cannot express', () => {
     expect(toNewer(removal, { a: [1] }, steps('refuse'))).toEqual({ set: {}, removed: ['a'] });
   });
 
+  it('[VERSION-40] an older app that writes null in one of two joined attributes is refused, and does not keep what it overwrote', () => {
+    const join = { step: 'join', attributes: ['a', 'b'], into: 'c', separator: ' ' } as const;
+    expect(() => written([join], { c: 'Ann Lee' }, { b: null })).toThrow(Untranslatable);
+    expect(written([{ ...join, otherwise: 'nearest' }], { c: 'Ann Lee' }, { b: null })).toEqual({
+      set: { c: 'Ann' },
+      removed: [],
+    });
+    expect(written([join], { c: 'Ann' }, { a: null })).toEqual({ set: { c: null }, removed: [] });
+  });
+
+  it('[VERSION-40] an older app that writes null over the one value it knows of several is refused, or leaves the others', () => {
+    const list = { step: 'convert', attribute: 'a', to: 'list' } as const;
+    expect(() => written([list], { a: [1, 2] }, { a: null })).toThrow(Untranslatable);
+    expect(written([{ ...list, otherwise: 'drop' }], { a: [1, 2] }, { a: null })).toBe(UNCHANGED);
+    expect(written([{ ...list, otherwise: 'nearest' }], { a: [1, 2] }, { a: null })).toEqual({
+      set: { a: [2] },
+      removed: [],
+    });
+    expect(written([list], { a: [1] }, { a: null })).toEqual({ set: { a: null }, removed: [] });
+    expect(written([list], { a: [null, 2] }, { a: null })).toEqual({ set: { a: [null, 2] }, removed: [] });
+  });
+
+  it('[VERSION-40] null is a value: it is converted and shown as any other, and can be what a step names', () => {
+    const convert = (to: 'list' | 'one' | 'number') => ({ step: 'convert', attribute: 'a', to }) as const;
+    expect(renewed({ a: [null] }, [convert('one')])).toEqual({ a: null });
+    expect(toOlder({ a: [null, 1] }, [{ ...convert('list'), shown_as: 0 }])).toEqual({ a: null });
+    const otherwise = { value: null };
+    expect(renewed({ a: 'x' }, [{ ...convert('number'), otherwise }])).toEqual({ a: null });
+    expect(written([{ ...convert('number'), otherwise }], { a: 1 }, { a: 'x' })).toEqual({
+      set: { a: null },
+      removed: [],
+    });
+  });
+
   it('[VERSION-6] older apps see what the step names in place of a value that they cannot know, or nothing', () => {
     const map = { step: 'map', attribute: 'a', values: [['open', 'todo']] } as const;
     expect(toOlder({ a: 'paused' }, [map])).toEqual({});

@@ -44,7 +44,7 @@ export const joining: Lens<JoinStep> = {
     const touched = attributes.filter((name) => set.has(name) || removed.has(name));
     if (touched.length === 0) return;
     const before = partsOf(newer?.get(into), attributes.length, separator);
-    const parts = attributes.map((name, index) => set.get(name) ?? (removed.has(name) ? undefined : before[index]));
+    const parts = attributes.map((name, index) => (set.has(name) || removed.has(name) ? set.get(name) : before[index]));
     const drop = () => {
       for (const name of touched) {
         set.delete(name);

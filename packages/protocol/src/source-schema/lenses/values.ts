@@ -33,7 +33,7 @@ export const conversion: Lens<ConvertStep> = {
   down(values, { attribute, to, shown_as }) {
     const value = values.get(attribute);
     if (value === undefined || value === null) return;
-    show(values, attribute, BACK[to](value) ?? shown_as);
+    show(values, attribute, firstGiven(BACK[to](value), shown_as));
   },
   up(change, newer, step) {
     const { attribute, to } = step;
@@ -42,6 +42,7 @@ export const conversion: Lens<ConvertStep> = {
       return;
     }
     const value = change.set.get(attribute);
+    if (value === null && to === 'list') writeNullFirst(change, newer, step);
     if (value === undefined || value === null) return;
     if (to === 'one' && Array.isArray(value) && value.length === 0) remove(change, newer, attribute);
     else if (to === 'list') change.set.set(attribute, [value, ...restOf(newer, attribute)]);
@@ -54,7 +55,7 @@ export const conversion: Lens<ConvertStep> = {
     else {
       const forced = typeof otherwise === 'object' ? otherwise.value : undefined;
       const near = otherwise === 'nearest' ? NEAREST[to](value) : undefined;
-      values.set(attribute, FORTH[to](value) ?? near ?? forced ?? value);
+      show(values, attribute, firstGiven(FORTH[to](value), near, forced, value));
     }
   },
 };
@@ -70,6 +71,13 @@ function convert(change: Change, { attribute, to, otherwise }: ConvertStep, valu
   followRule(otherwise, near === undefined ? ways : { ...ways, nearest: () => change.set.set(attribute, near) });
 }
 
+/** The older app writes null in place of the one value it sees. */
+function writeNullFirst(change: Change, newer: ReadonlyMap<string, JsonValue> | null, step: ConvertStep): void {
+  const list = newer?.get(step.attribute);
+  if (Array.isArray(list) && list[0] === null) change.set.set(step.attribute, list);
+  else removeFirst(change, newer, step);
+}
+
 /** The older app removes the one value it sees. */
 function removeFirst(change: Change, newer: ReadonlyMap<string, JsonValue> | null, step: ConvertStep): void {
   const { attribute, otherwise } = step;
@@ -78,6 +86,11 @@ function removeFirst(change: Change, newer: ReadonlyMap<string, JsonValue> | nul
   change.removed.delete(attribute);
   const ways = waysOf(change, attribute, 'has several values, and an older app removed the one it sees');
   followRule(otherwise, { ...ways, nearest: () => change.set.set(attribute, rest) });
+}
+
+/** `null` is a value as any other. */
+function firstGiven(...values: readonly (JsonValue | undefined)[]): JsonValue | undefined {
+  return values.find((value) => value !== undefined);
 }
 
 function restOf(newer: ReadonlyMap<string, JsonValue> | null, attribute: string): readonly JsonValue[] {
