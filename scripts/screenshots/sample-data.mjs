@@ -13,6 +13,15 @@ const PRODUCTS = Array.from({ length: 240 }, (_, id) => [
     depot: id % 3 === 0 ? 'north' : 'south',
   },
 ]);
+const PRODUCT_SCHEMA = {
+  properties: {
+    name: { type: 'string', maxLength: 80, description: 'Shown in lists' },
+    price: { type: 'number', minimum: 0 },
+    stock: { type: 'integer', minimum: 0 },
+    depot: { enum: ['north', 'south'] },
+  },
+  required: ['name'],
+};
 const ORDERS = (user) =>
   Array.from({ length: 12 + user * 5 }, (_, id) => [
     `${2_600 + user * 100 + id}`,
@@ -45,6 +54,7 @@ export async function fillServer({ url, token }) {
   await call('/rc/v1/sources', { name: 'Product', partition_type: 'app', read_only: true });
   await call('/rc/v1/sources', { name: 'Order', partition_type: 'user', push_notify: true });
   await call('/rc/v1/sources', { name: 'Depot', partition_type: 'group', conflicts: 'detect' });
+  await call('/rc/v1/sources/Product/schema', { schema: PRODUCT_SCHEMA }, token, 'PUT');
   await call('/app/v1/Product/push_objects', { objects: Object.fromEntries(PRODUCTS) });
   const sessions = [];
   for (const [index, login] of ['ada', 'bob', 'carl', 'dora', 'emil'].entries()) {

@@ -100,6 +100,19 @@ describe('in a browser', () => {
     expect((await calls.sources.schema('Berth')).schema).toEqual(others);
   });
 
+  it('[CONSOLE-9] [CONSOLE-173] a read token sees the schema of a source with its devices, and no button that changes it', async () => {
+    await startWithDevice('Buoy', { properties: { depth: { type: 'number' } } });
+    const { token } = await post('/rc/v1/tokens', { name: 'reader', scopes: ['read'] });
+    const page = await browser.openPage(`${server.url}/console/sources/Buoy`);
+    await page.getByRole('button', { name: 'Use a token' }).click();
+    await page.getByLabel('Token').first().fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('table', { name: 'Attributes of the schema' }).getByText('depth').waitFor(PATIENCE);
+    const version = page.getByRole('table', { name: 'Versions of the schema' }).getByRole('row').nth(1);
+    expect(await version.getByRole('cell').allTextContents()).toEqual(['1present', 'The first version.', '1']);
+    expect(await page.getByRole('button', { name: /schema|oldest version/ }).count()).toBe(0);
+  });
+
   it('[CONSOLE-173] steps make a change translatable, and versions are listed with their steps in words and their devices', async () => {
     await startWithDevice('Visit', { properties: { title: { type: 'string' } } });
     const page = await openConsole('sources/Visit');
