@@ -2,6 +2,7 @@ import {
   type AttributeValues,
   COMMIT_ATTEMPTS_MAX,
   type Limits,
+  namesOf,
   parseJson,
   Refusal,
   renewed,
@@ -10,8 +11,9 @@ import {
 import { admitAttributes } from '../admission/admit-objects.ts';
 import { refuseGone } from '../admission/refuse-gone.ts';
 import { BACKEND, type FileClaims, joinGuards, withoutLostClaims } from '../files/file-claims.ts';
+import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
-import { type ObjectChange, ObjectRecord } from '../journal/record.ts';
+import { changedAt, type ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Pace } from '../ports/pace.ts';
 import type { Guard, PartitionKey, Store, StoredObject } from '../ports/store.ts';
@@ -119,7 +121,21 @@ function changeTo(
 ): ObjectChange | null {
   const current = liveRecord(stored);
   const next = current === null ? null : renewedTexts(current, steps, limits);
-  return next === null ? null : changeOf(id, { stored, current }, replaced(current?.attributes ?? null, next), floor);
+  if (current === null || next === null) return null;
+  const verdict = replaced(current.attributes, next);
+  return changeOf(id, { stored, current, carried: carriedSeqs(current, next, steps) }, verdict, floor);
+}
+
+/** A conversion is no change by anybody: an edit made before is in conflict only with what others had written. */
+function carriedSeqs({ attributes, marks }: ObjectRecord, next: AttributeTexts, steps: readonly Step[]) {
+  const seqs = new Map<string, number>();
+  const seqOf = (name: string) => seqs.get(name) ?? changedAt(name, marks);
+  for (const { old, now } of steps.map(namesOf)) {
+    const seq = Math.max(marks.born, ...old.map(seqOf));
+    for (const name of now) seqs.set(name, attributes.has(name) ? Math.max(seq, seqOf(name)) : seq);
+  }
+  for (const name of next.keys()) if (next.get(name) !== attributes.get(name)) seqs.set(name, seqOf(name));
+  return seqs;
 }
 
 /** Returns the attributes in the present version; null: they are. An object that would lose all of them stays as it is. */

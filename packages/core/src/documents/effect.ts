@@ -43,19 +43,21 @@ export function effectOn(
 interface FoundObject {
   readonly stored: StoredObject | undefined;
   readonly current: ObjectRecord | null;
+  /** What a conversion carries over: see `Marks`. */
+  readonly carried?: ReadonlyMap<string, number>;
 }
 
 /** Returns a verdict as a change for the store, which expects the object at the seq at which it was read. */
 export function changeOf(
   id: string,
-  { stored, current }: FoundObject,
+  { stored, current, carried }: FoundObject,
   verdict: Verdict,
   floor: number,
 ): ObjectChange | null {
   if (verdict === null) return null;
   const expect = stored?.seq ?? 0;
   if (verdict === 'gone') return { id, record: null, checksum: 0, expect };
-  const next = current === null ? newRecord(id, verdict) : changedRecord(current, verdict, floor);
+  const next = current === null ? newRecord(id, verdict) : changedRecord(current, verdict, floor, carried);
   if (next.files !== undefined) return { id, ...next, expect };
   return { id, record: next.record, checksum: next.checksum, expect };
 }

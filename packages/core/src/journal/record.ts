@@ -24,7 +24,8 @@ import { AttributeTexts, nameText } from './attribute-texts.ts';
  * text contains no raw line feed, so the marks are recognised by it. The marks hold the seq at which the object was
  * created (or replaced as a whole), the attributes removed since with their seqs (`"name",seq,…`), and in the same way those
  * that changed, the latest first: a page reads them only down to the seq that the device has. 0 stands for the record's own
- * seq, because a record is written before its seq is known. Earlier versions wrote `[born,{changed},{removed}]`, with the
+ * seq, because a record is written before its seq is known. A third list may follow: attributes that a conversion to another
+ * version of the schema wrote, with the seqs of what it made them of. Earlier versions wrote `[born,{changed},{removed}]`, with the
  * seqs as members in any order.
  */
 export class ObjectRecord {
@@ -62,6 +63,13 @@ export interface Marks {
   readonly touched: ReadonlyMap<string, number>;
   /** Attributes removed after the creation, with their seqs. */
   readonly gone: ReadonlyMap<string, number>;
+  /** Attributes that a conversion wrote, with the seqs at which somebody had changed what it made them of. Absent: none. */
+  readonly carried?: ReadonlyMap<string, number>;
+}
+
+/** The seq at which somebody last changed an attribute. One that was never changed, present or not, is as old as the object. */
+export function changedAt(name: string, { carried, touched, gone, born }: Marks): number {
+  return carried?.get(name) ?? touched.get(name) ?? gone.get(name) ?? born;
 }
 
 /** Stands for the record's own seq. */
@@ -105,7 +113,12 @@ function filesIn(text: string): ReadonlyMap<string, FileReference> | null {
  * Returns the record of an object whose attributes become `next`. Marks at or below the floor are dropped, because a
  * device with a base below the floor gets the whole object.
  */
-export function changedRecord({ id, attributes, marks }: ObjectRecord, next: AttributeTexts, floor: number): NewRecord {
+export function changedRecord(
+  { id, attributes, marks }: ObjectRecord,
+  next: AttributeTexts,
+  floor: number,
+  carried: SeqsByName = NO_MARKS,
+): NewRecord {
   const whole = withoutOldFiles(newRecord(id, next), attributes.text);
   const gone: string[] = [];
   for (const [name, seq] of marks.gone) {
@@ -123,7 +136,27 @@ export function changedRecord({ id, attributes, marks }: ObjectRecord, next: Att
   for (const [name, seq] of marks.touched) {
     if (seq > floor && next.get(name) === attributes.get(name)) touched.push(`${nameText(name)},${seq}`);
   }
-  return { ...whole, record: `${whole.record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]]` };
+  const third = carriedText([...keptOf(marks, { attributes, next, floor }), ...carried]);
+  return { ...whole, record: `${whole.record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]${third}]` };
+}
+
+/** What a conversion has carried over holds until the attribute changes. */
+function keptOf(
+  { carried = NO_MARKS }: Marks,
+  {
+    attributes,
+    next,
+    floor,
+  }: { readonly attributes: AttributeTexts; readonly next: AttributeTexts; readonly floor: number },
+): readonly (readonly [string, number])[] {
+  return [...carried].filter(([name, seq]) => {
+    return next.get(name) === attributes.get(name) && (seq > floor || next.has(name));
+  });
+}
+
+function carriedText(seqs: readonly (readonly [string, number])[]): string {
+  if (seqs.length === 0) return '';
+  return `,[${Array.from(new Map(seqs), ([name, seq]) => `${nameText(name)},${seq}`).join(',')}]`;
 }
 
 /** Leaves out of `added` what the object refers to already. */
@@ -285,17 +318,18 @@ function searchMember(record: string, start: number, name: string): string {
 
 function readMarks(record: string, marksAt: number, ownSeq: number): Marks {
   if (marksAt === record.length) return { born: ownSeq, touched: NO_MARKS, gone: NO_MARKS };
-  const [born, first, second = []] = parseJson(record.slice(marksAt + 1)) as MarksJson;
+  const [born, first, second = [], third] = parseJson(record.slice(marksAt + 1)) as MarksJson;
   const marks = Array.isArray(first)
     ? { gone: seqsOf(first, ownSeq), touched: seqsOf(second, ownSeq) }
     : { gone: seqsOf(second, ownSeq), touched: latestFirst(seqsOf(first, ownSeq)) };
-  return { born: born || ownSeq, ...marks };
+  const carried = third === undefined ? {} : { carried: seqsOf(third, ownSeq) };
+  return { born: born || ownSeq, ...marks, ...carried };
 }
 
 type SeqsByName = ReadonlyMap<string, number>;
 /** A list of names and seqs; of earlier versions, an object. */
 type SeqsJson = readonly (string | number)[] | Readonly<Record<string, number>>;
-type MarksJson = readonly [born: number, gone: SeqsJson, touched?: SeqsJson];
+type MarksJson = readonly [born: number, gone: SeqsJson, touched?: SeqsJson, carried?: SeqsJson];
 
 function seqsOf(json: SeqsJson, ownSeq: number): SeqsByName {
   const list = Array.isArray(json) ? (json as readonly (string | number)[]) : Object.entries(json).flat();

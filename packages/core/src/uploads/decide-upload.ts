@@ -3,7 +3,7 @@ import { liveRecord } from '../documents/effect.ts';
 import { mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
 import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
-import type { ObjectRecord } from '../journal/record.ts';
+import { changedAt, type ObjectRecord } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
 import type { PartitionState, StoredObject } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
@@ -81,7 +81,7 @@ function changedByOthers(
   return names.filter((name) => {
     const text = current.attributes.get(name);
     const isSame = text === attributes.get(name) && (text !== undefined || op === 'update');
-    return !isSame && changedAt(name, current) > seenSeq && !isOwnChange(name, current, footprint);
+    return !isSame && changedAt(name, current.marks) > seenSeq && !isOwnChange(name, current, footprint);
   });
 }
 
@@ -95,11 +95,6 @@ function isOwnChange(name: string, { attributes, marks }: ObjectRecord, footprin
   if (text !== undefined) return isOwn(name, text);
   if (marks.gone.has(name)) return footprint.get(name) === REMOVED;
   return [...attributes].some(([own, its]) => isOwn(own, its));
-}
-
-/** The seq of the last change. An attribute that was never changed, present or not, is as old as the object. */
-function changedAt(name: string, { marks }: ObjectRecord): number {
-  return marks.touched.get(name) ?? marks.gone.get(name) ?? marks.born;
 }
 
 /**
