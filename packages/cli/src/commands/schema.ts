@@ -10,6 +10,7 @@ import { wholeNumber } from './sources.ts';
 interface ChangeOptions {
   readonly steps?: string;
   readonly mode?: SchemaMode;
+  readonly number?: number;
   readonly oldestVersion?: number;
   readonly force?: boolean;
 }
@@ -59,12 +60,13 @@ function addSet(schema: Command, cli: Cli): void {
     schema.command('set').description('Set the schema of a source: another one is a new version'),
   )
     .addOption(new Option('--mode <mode>', 'what becomes of data that does not fit').choices(MODES))
+    .option('--number <version>', 'the number of the new version; by default the next one', wholeNumber)
     .option('--oldest-version <number>', 'apps of older versions are refused', wholeNumber)
     .option('--force', 'set it although it breaks apps that are in use')
     .action(
       cli.remote(async ({ api, print }, source: string, file: string | undefined, options: ChangeOptions) => {
-        const { mode, oldestVersion, force } = options;
-        const settings = given({ mode, oldest_version: oldestVersion, force });
+        const { mode, number: version, oldestVersion, force } = options;
+        const settings = given({ version, mode, oldest_version: oldestVersion, force });
         const view = await api.sources.setSchema(source, { ...(await changesIn(cli, file, options)), ...settings });
         print.record(print.isJson ? view : stateOf(view));
       }),

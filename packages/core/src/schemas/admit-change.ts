@@ -18,6 +18,8 @@ export interface SchemaChangeCall {
   readonly schema?: SourceSchema;
   /** The steps from the present version to the new one. */
   readonly steps: readonly Step[];
+  /** The number of the new version. Absent: the next one. */
+  readonly version?: number;
   readonly mode?: SchemaMode;
   readonly oldestVersion?: number;
   /** True: the new schema may break apps in use. */
@@ -26,7 +28,7 @@ export interface SchemaChangeCall {
   readonly isDeclared?: boolean;
 }
 
-const FIELDS = ['schema', 'steps', 'mode', 'oldest_version', 'force'];
+const FIELDS = ['schema', 'steps', 'version', 'mode', 'oldest_version', 'force'];
 
 /** Checks a call that sets a schema. */
 export function admitSchemaChange(call: unknown): SchemaChangeCall {
@@ -34,11 +36,14 @@ export function admitSchemaChange(call: unknown): SchemaChangeCall {
   for (const name of fields.keys()) if (!FIELDS.includes(name)) throw unknownField(name);
   const [schema, steps, mode, oldest] = ['schema', 'steps', 'mode', 'oldest_version'].map((name) => fields.get(name));
   if (steps !== undefined && schema === undefined) throw notAllowed('need a "schema" that they lead to', 'steps');
+  const version = fields.get('version');
+  if (version !== undefined && schema === undefined) throw notAllowed('needs the "schema" of that version', 'version');
   return {
     ...(schema === undefined ? {} : { schema: admitSchema(schema) }),
     steps: steps === undefined ? [] : admitSteps(steps),
     ...(mode === undefined ? {} : { mode: admitMode(mode) }),
-    ...(oldest === undefined ? {} : { oldestVersion: admitVersion(oldest) }),
+    ...(version === undefined ? {} : { version: admitVersion(version, 'version') }),
+    ...(oldest === undefined ? {} : { oldestVersion: admitVersion(oldest, 'oldest_version') }),
     force: fields.has('force') && admitForce(fields.get('force')),
   };
 }
@@ -68,9 +73,10 @@ function admitMode(value: unknown): SchemaMode {
   return mode;
 }
 
-function admitVersion(value: unknown): number {
-  if (Number.isSafeInteger(value) && (value as number) >= 1) return value as number;
-  throw notAllowed('must be a whole number from 1', 'oldest_version');
+function admitVersion(value: unknown, field: string): number {
+  const isAllowed = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= SCHEMA_VERSIONS_MAX;
+  if (isAllowed) return value as number;
+  throw notAllowed(`must be a whole number from 1 to ${SCHEMA_VERSIONS_MAX}`, field);
 }
 
 function admitForce(value: unknown): boolean {

@@ -38,6 +38,23 @@ describe('the schema of a source', () => {
     });
   });
 
+  it('[SCHEMA-23] a version may have the number that apps were built for at another server', async () => {
+    const { tidemark } = await newTidemark();
+    const { schemas } = tidemark.sources;
+    expect(await schemas.set('Order', { schema: FIRST, version: 3 })).toMatchObject({ version: 3, steps: [[], []] });
+    expect(await schemas.set('Order', { schema: FIRST, version: 2 })).toMatchObject({ version: 3 });
+    expect(await schemas.set('Order', { schema: FIRST, version: 4 })).toMatchObject({ version: 4, converting: false });
+    const renamed = { properties: { name: FIRST.properties.title ?? {} } };
+    const steps = [{ step: 'rename', attribute: 'title', to: 'name' }];
+    const late = schemas.set('Order', { schema: renamed, steps, version: 4, force: true });
+    await expect(late).rejects.toThrow('version must be greater than 4, the present version, for another schema');
+    const next = await schemas.set('Order', { schema: renamed, steps, version: 6, force: true });
+    expect(next).toMatchObject({ version: 6, steps: [[], [], [], [], steps], converting: true });
+    const again = schemas.set('Order', { schema: renamed, version: 7 });
+    expect(await refusalOf(again)).toBe('schema_converting');
+    expect(await refusalOf(schemas.set('Order', { version: 8 }))).toBe('invalid_value');
+  });
+
   it('[SCHEMA-9] a version with steps converts the objects, and the next version waits for that', async () => {
     const { schemas } = await newSource();
     await schemas.set('Order', { schema: FIRST });
@@ -89,7 +106,7 @@ describe('the schema of a source', () => {
   });
 
   it.each([
-    ['an unknown field', { schema: FIRST, version: 2 }, 'invalid_request'],
+    ['an unknown field', { schema: FIRST, versions: 2 }, 'invalid_request'],
     ['an unknown mode', { schema: FIRST, mode: 'strict' }, 'invalid_value'],
     ['an oldest version that is no version', { schema: FIRST, oldest_version: 0 }, 'invalid_value'],
     ['an oldest version that does not exist yet', { schema: FIRST, oldest_version: 2 }, 'invalid_value'],

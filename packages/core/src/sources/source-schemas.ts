@@ -168,16 +168,17 @@ export class SourceSchemas {
     const { schema, force } = call;
     const steps = stepsFrom(old, call);
     const setAtMs = this.#ports.clock.nowMs();
-    if (old === null) {
-      if (schema === undefined) throw schemaNotFound(source);
-      if (steps.length > 0) throw notAllowed('need an earlier version, and the source has no schema', 'steps');
-      return { mode: 'report', schema, steps: [], oldestVersion: 1, converting: false, setAtMs, ...settings };
-    }
+    if (old === null) return { ...firstSchema(source, { ...call, steps }, setAtMs), ...settings };
     const change = schema === undefined ? NOTHING : changeOf(old, schema, steps);
-    if (schema === undefined || change.kind === 'equal') return isSame(old, settings) ? old : { ...old, ...settings };
+    if (schema === undefined || change.kind === 'equal') {
+      const same = renumbered(source, old, call.version);
+      return isSame(same, settings) ? same : { ...same, ...settings };
+    }
+    const version = call.version ?? versionOf(old) + 1;
+    if (version <= versionOf(old)) throw notNewer(old);
     if (old.converting) throw converting(source, old);
     if (change.kind === 'breaking' && !force) throw breaking(source, change, await this.#ports.devices(source));
-    const next = { schema, steps: [...old.steps, steps], converting: steps.length > 0, setAtMs };
+    const next = { schema, steps: stepsUpTo(old.steps, version, steps), converting: steps.length > 0, setAtMs };
     return { ...old, ...next, ...settings };
   }
 }
@@ -187,6 +188,34 @@ function stepsFrom(old: StoredSchema | null, { schema, steps, isDeclared = false
   if (!isDeclared) return steps;
   const isMade = old === null || (schema !== undefined && sameSchema(old.schema, schema));
   return isMade ? [] : steps;
+}
+
+function firstSchema(source: string, { schema, steps, version = 1 }: SchemaChangeCall, setAtMs: number): StoredSchema {
+  if (schema === undefined) throw schemaNotFound(source);
+  if (steps.length > 0) throw notAllowed('need an earlier version, and the source has no schema', 'steps');
+  const first = { mode: 'report', schema, oldestVersion: 1, converting: false, setAtMs } as const;
+  return { ...first, steps: stepsUpTo([], version, []) };
+}
+
+/** The same schema may get a greater number. */
+function renumbered(source: string, old: StoredSchema, version = versionOf(old)): StoredSchema {
+  if (version <= versionOf(old)) return old;
+  if (old.converting) throw converting(source, old);
+  return { ...old, steps: stepsUpTo(old.steps, version, []) };
+}
+
+/**
+ * Returns the steps up to a version: the last lists lead to it from the one before. Versions that are left out were never here, so
+ * nothing leads to them.
+ */
+function stepsUpTo(old: StoredSchema['steps'], version: number, last: readonly Step[]): StoredSchema['steps'] {
+  const left = Math.max(0, version - 1 - old.length - 1);
+  const isNew = version - 1 > old.length;
+  return [...old, ...Array.from({ length: left }, () => []), ...(isNew ? [last] : [])];
+}
+
+function notNewer(old: StoredSchema): Refusal {
+  return notAllowed(`must be greater than ${versionOf(old)}, the present version, for another schema`, 'version');
 }
 
 const NOTHING: SchemaChange = { kind: 'equal', reasons: [] };

@@ -2,6 +2,7 @@
 const SCHEMA_FIELDS: Readonly<Record<string, string>> = {
   schema: 'schema',
   schema_steps: 'steps',
+  schema_version: 'version',
   schema_mode: 'mode',
   schema_force: 'force',
   oldest_version: 'oldest_version',

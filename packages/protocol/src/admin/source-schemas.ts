@@ -73,6 +73,13 @@ export const SchemaChanges = Type.Object(
   {
     schema: Type.Optional(SchemaText),
     steps: Type.Optional(Steps),
+    version: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The number of the new version, if apps were built for it elsewhere. Absent: the next number.',
+        examples: [7],
+      }),
+    ),
     mode: Type.Optional(SchemaState.properties.mode),
     oldest_version: Type.Optional(SchemaState.properties.oldest_version),
     force: Type.Optional(flag('True: set the schema although it breaks apps that are in use.')),

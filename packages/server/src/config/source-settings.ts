@@ -43,6 +43,7 @@ export const SourceSetting = Type.Object(
     ),
     schema_mode: Type.Optional(Type.Union(SchemaMode.anyOf, { rule: 'must be one of off, report, enforce' })),
     schema_force: Type.Optional(Type.Boolean({ rule: 'must be true or false' })),
+    schema_version: Type.Optional(Type.Integer({ minimum: 1, rule: 'must be a whole number from 1' })),
     oldest_version: Type.Optional(Type.Integer({ minimum: 1, rule: 'must be a whole number from 1' })),
     push_notify: Type.Optional(
       Type.Union([Type.Boolean(), Type.Literal('until_delivered')], {
