@@ -100,6 +100,21 @@ describe('in a browser', () => {
     expect((await calls.sources.schema('Berth')).schema).toEqual(others);
   });
 
+  it('[CONSOLE-172] a breaking schema that was confirmed is not saved over one that somebody else has set since its review', async () => {
+    await startWithDevice('Crane', { properties: { title: { type: 'string' } } });
+    const page = await openConsole('sources/Crane');
+    await page.getByRole('button', { name: 'Change the schema' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Change the schema' });
+    await dialog.getByLabel('Schema as JSON').fill('{"properties": {"name": {"type": "string"}}}');
+    await dialog.getByRole('button', { name: 'Review' }).click();
+    await dialog.getByRole('checkbox').check();
+    const others = { properties: { title: { type: 'string' }, load: { type: 'number' } } } as const;
+    await calls.sources.setSchema('Crane', { schema: others });
+    await dialog.getByRole('button', { name: 'Save version 2' }).click();
+    await dialog.getByRole('alert').getByText('Somebody has changed the schema since this review').waitFor();
+    expect(await calls.sources.schema('Crane')).toMatchObject({ version: 2, schema: others });
+  });
+
   it('[CONSOLE-9] [CONSOLE-173] a read token sees the schema of a source with its devices, and no button that changes it', async () => {
     await startWithDevice('Buoy', { properties: { depth: { type: 'number' } } });
     const { token } = await post('/rc/v1/tokens', { name: 'reader', scopes: ['read'] });

@@ -1,6 +1,8 @@
 import { Button, Checkbox, Group, Stack, Text } from '@mantine/core';
+import type { TidemarkClient } from '@tidemark/backend';
 import type { SchemaChanges, SchemaDiff } from '@tidemark/protocol';
 import { useEffect, useRef, useState } from 'react';
+import { type ApiCall, curlOf } from '../api/curl.ts';
 import { ActionForm } from '../components/action.tsx';
 import { counted } from '../components/counted.ts';
 import { StateBadge, type Tone } from '../components/state-badge.tsx';
@@ -38,13 +40,14 @@ export function ReviewSchema({ reviewed: { changes, diff }, onEdit, onClose }: R
   // The review has replaced the button that had the focus.
   useEffect(() => verdict.current?.focus(), []);
   const isBreaking = diff.kind === 'breaking';
-  const sent = isBreaking ? { ...changes, force: true } : changes;
+  const save = savingOf(diff, changes);
   const [tone, words] = KINDS[diff.kind];
   const isFirst = diff.version === 1 && diff.kind === 'additive';
   return (
     <ActionForm
       verb={`Save version ${diff.version}`}
-      call={(api) => api.sources.setSchema(diff.source, sent)}
+      call={isBreaking ? (api) => requireAsReviewed(api, diff, changes).then(() => save(api)) : save}
+      curl={curlOf(save)}
       isDisabled={diff.kind === 'equal' || (isBreaking && !isConfirmed)}
       hasPointers
       onClose={onClose}
@@ -79,6 +82,18 @@ export function ReviewSchema({ reviewed: { changes, diff }, onEdit, onClose }: R
       </Stack>
     </ActionForm>
   );
+}
+
+function savingOf({ source, kind }: SchemaDiff, changes: SchemaChanges): ApiCall {
+  const sent = kind === 'breaking' ? { ...changes, force: true } : changes;
+  return (api) => api.sources.setSchema(source, sent);
+}
+
+/** A forced call is not compared by the server, so what was confirmed must still be what the schema means. */
+async function requireAsReviewed(api: TidemarkClient, diff: SchemaDiff, changes: SchemaChanges): Promise<void> {
+  const { version, reasons } = await api.sources.diffSchema(diff.source, changes);
+  if (version === diff.version && JSON.stringify(reasons) === JSON.stringify(diff.reasons)) return;
+  throw new Error('Somebody has changed the schema since this review, and nothing was saved. Edit again, and review.');
 }
 
 function deviceWords({ devices, devices_without_version: unknown }: SchemaDiff): string {
