@@ -38,6 +38,11 @@ const NARROWER: readonly (readonly [ValueSchema, ValueSchema, string])[] = [
   [{ enum: ['x'] }, { type: 'number' }, '"a" cannot be "x" any more'],
   [{ type: 'string' }, { enum: ['x'] }, '"a" allows only some values now'],
   [{ type: 'string' }, { type: 'string', format: 'date' }, '"a" must have the format date now'],
+  [
+    { type: 'string', format: 'date' },
+    { type: 'string', format: 'date-time' },
+    '"a" must have the format date-time now',
+  ],
   [{ type: 'number' }, { type: 'number', minimum: 0 }, '"a" has another minimum now, which is stricter'],
   [
     { type: 'string', maxLength: 5 },
@@ -232,6 +237,16 @@ describe('the comparison of two versions of a schema', () => {
     });
     expect(classified({ ...map, otherwise: 'refuse' }).kind).toBe('translatable');
     expect(classified({ ...map, otherwise: 'nearest' }).kind).toBe('translatable');
+  });
+
+  it('[SCHEMA-8] an attribute that a step does not always bring cannot be required', () => {
+    const split: Step = { step: 'split', attribute: 'a', into: ['b', 'c'], separator: ' ' };
+    const parts: SourceSchema = { properties: { b: TEXT, c: TEXT }, required: ['b', 'c'] };
+    expect(classify({ ...one(TEXT), required: ['a'] }, parts, [split]).reasons).toEqual(['"c" is required now']);
+    const unnest: Step = { step: 'unnest', attribute: 'a', members: { x: 'b' } };
+    const nested = one({ type: 'object', properties: { x: TEXT }, required: ['x'] });
+    const flat: SourceSchema = { properties: { b: TEXT }, required: ['b'] };
+    expect(classify(nested, flat, [unnest]).reasons).toEqual(['"b" is required now']);
   });
 
   it('[SCHEMA-62] null in a map and as the value for the others counts as any other value', () => {

@@ -199,21 +199,24 @@ describe('uploads of older versions of a schema', () => {
   it('[VERSION-42] an edit made before objects were converted is no conflict with the conversion', async () => {
     const test = await scene({ conflicts: 'detect' });
     const stored = { title: 'a', status: 'open', street: 'Elm', town: 'Bern', customer: 'p1' };
-    await test.tidemark.objects.push({ ...order, objects: { 1: stored, 2: stored } });
+    await test.tidemark.objects.push({ ...order, objects: { 1: stored, 2: stored, 3: stored } });
     const seen = await seenBy(test);
     await test.tidemark.objects.push({ ...order, objects: { 2: { title: 'b', town: 'Basel' } } });
     await setSecond(test);
     await test.tidemark.conversions.run();
-    const [free, customer, title, town] = await test.upload(
+    await test.tidemark.objects.push({ ...order, objects: { 3: { name: 'z' } } });
+    const [free, customer, title, town, later] = await test.upload(
       { seen, attributes: { title: 'c', status: 'done', street: 'Oak' } },
       { seen, id: '2', attributes: { customer: 'p2' } },
       { seen, id: '2', attributes: { title: 'c' } },
       { seen, id: '2', attributes: { town: 'Chur' } },
+      { seen, id: '3', attributes: { title: 'c' } },
     );
     expect(free).toMatchObject({ status: 'applied' });
     expect(customer).toMatchObject({ status: 'applied' });
     expect(title).toMatchObject({ status: 'conflict', conflicting: ['title'] });
     expect(town).toMatchObject({ status: 'conflict', conflicting: ['town'] });
+    expect(later).toMatchObject({ status: 'conflict', conflicting: ['title'] });
   });
 
   it.each([

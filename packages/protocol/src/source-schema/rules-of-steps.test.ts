@@ -151,6 +151,17 @@ describe('what a step cannot express', () => {
     expect(written([list], { a: [null, 2] }, { a: null })).toEqual({ set: { a: [null, 2] }, removed: [] });
   });
 
+  it('[VERSION-2] an older app that removes the last member of what is nested by now removes the attribute', () => {
+    const steps: readonly Step[] = [{ step: 'nest', into: 'address', members: { town: 'city' } }];
+    const removal = { set: {}, removed: ['town'] };
+    expect(toNewer(removal, { address: { city: 'Bern' } }, steps)).toEqual({ set: {}, removed: ['address'] });
+  });
+
+  it('[VERSION-5] what a newer app has written counts where an object has the attributes of both versions', () => {
+    const steps: readonly Step[] = [{ step: 'split', attribute: 'a', into: ['b', 'c'], separator: ' ' }];
+    expect(renewed({ a: 'Ann Lee', b: 'Bea' }, steps)).toEqual({ b: 'Bea' });
+  });
+
   it('[VERSION-40] null is a value: it is converted and shown as any other, and can be what a step names', () => {
     const convert = (to: 'list' | 'one' | 'number') => ({ step: 'convert', attribute: 'a', to }) as const;
     expect(renewed({ a: [null] }, [convert('one')])).toEqual({ a: null });
