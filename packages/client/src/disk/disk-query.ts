@@ -3,8 +3,9 @@ import { WINDOW_RESTARTS_MAX } from '../limits.ts';
 import type { LiveQuery } from '../queries/indexed-source.ts';
 import type { MemoryQuery } from '../queries/memory-query.ts';
 import type { Query } from '../queries/query.ts';
+import { QueryListeners, type Shown } from '../queries/query-listeners.ts';
 import type { QueryOptions } from '../queries/query-options.ts';
-import { Listeners, type Observable } from '../view/observable.ts';
+import type { Observable } from '../view/observable.ts';
 import type { SyncedObject } from '../view/source-view.ts';
 import type { StoredChange } from './changes.ts';
 import type { DiskFollower, DiskView } from './disk-view.ts';
@@ -27,14 +28,14 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
   readonly #source: string;
   readonly #options: QueryOptions;
   readonly #inclusion: Inclusion;
-  readonly #listeners = new Listeners();
-  readonly #totalListeners = new Listeners();
+  readonly #listeners = new QueryListeners(
+    () => this.#attach(),
+    () => undefined,
+  );
   /** Where the rows come from; null: nobody has asked yet. */
   #rowsFrom: DiskWindow | MemoryQuery | null = null;
   #unfollow: () => void = () => undefined;
-  #subscribers = 0;
   #rows: readonly SyncedObject[] = Object.freeze([]);
-  #sent: { readonly rows: readonly SyncedObject[]; readonly total: number } = { rows: this.#rows, total: 0 };
   #isLoading = true;
   /** The reading under way. */
   #reading: Promise<void> | null = null;
@@ -45,6 +46,7 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
     this.#source = source;
     this.#options = options;
     this.#inclusion = new Inclusion(source, options.include, parts);
+    this.#listeners.noteRead(this.#shown());
     // Refuses what is malformed at once.
     const target = parts.target(source);
     if ('view' in target) new DiskWindow(target.view, options, parts);
@@ -58,7 +60,7 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
 
   readonly list = this.getSnapshot;
 
-  readonly subscribe = (listener: () => void): (() => void) => this.#follow(this.#listeners, listener);
+  readonly subscribe = this.#listeners.addToRows;
 
   readonly count = (): number => {
     this.#attach();
@@ -71,7 +73,11 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
 
   readonly total: Observable<number> = {
     getSnapshot: this.count,
-    subscribe: (listener) => this.#follow(this.#totalListeners, listener),
+    subscribe: (listener) => {
+      const unsubscribe = this.#listeners.addToTotal(listener);
+      this.count();
+      return unsubscribe;
+    },
   };
 
   get isLoading(): boolean {
@@ -80,7 +86,7 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
   }
 
   get isLive(): boolean {
-    return this.#subscribers > 0;
+    return !this.#listeners.areNone;
   }
 
   async fetch(): Promise<readonly SyncedObject[]> {
@@ -135,11 +141,7 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
   }
 
   tell(): void {
-    const total = this.#totalNow();
-    const [hasRows, hasTotal] = [this.#rows !== this.#sent.rows, total !== this.#sent.total];
-    this.#sent = { rows: this.#rows, total };
-    if (hasRows) this.#listeners.notify();
-    if (hasTotal) this.#totalListeners.notify();
+    this.#listeners.notify(this.#shown());
   }
 
   // Following sources in memory
@@ -163,19 +165,6 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
   notify(): void {
     this.refresh();
     this.tell();
-  }
-
-  #follow(listeners: Listeners, listener: () => void): () => void {
-    this.#subscribers++;
-    this.#attach();
-    if (listeners === this.#totalListeners) this.count();
-    const remove = listeners.add(listener);
-    let isFollowing = true;
-    return () => {
-      remove();
-      if (isFollowing) this.#subscribers--;
-      isFollowing = false;
-    };
   }
 
   #attach(): void {
@@ -209,9 +198,10 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
     if (isFirst) this.#rows = Object.freeze([...this.#rows]);
   }
 
-  #totalNow(): number {
-    const rows = this.#rowsFrom;
-    return (rows instanceof DiskWindow ? rows.total : rows?.count()) ?? this.#rows.length;
+  #shown(): Shown {
+    const from = this.#rowsFrom;
+    const total = from instanceof DiskWindow ? from.total : from?.count();
+    return { rows: this.#rows, total: total ?? this.#rows.length };
   }
 
   #readSoon(): void {

@@ -1,21 +1,19 @@
-import { Listeners, type Observable } from '../view/observable.ts';
+import type { Observable } from '../view/observable.ts';
 import type { SyncedObject, ViewChange } from '../view/source-view.ts';
 import { countOf } from './count-of.ts';
+import { Entries, type Entry } from './entries.ts';
 import type { IndexedSource, LiveQuery } from './indexed-source.ts';
-import { type Order, orderOf, type SortKey } from './order.ts';
 import type { Query } from './query.ts';
+import { QueryListeners, type Shown } from './query-listeners.ts';
 import type { QueryOptions } from './query-options.ts';
 import { Relations } from './relations.ts';
-import { SortedList } from './sorted-list.ts';
+import type { SortedList } from './sorted-list.ts';
 import { type CompiledWhere, compileWhere } from './where.ts';
 
-interface Entry {
-  readonly key: SortKey;
-  readonly object: SyncedObject;
-  /** The object with what it includes, made when it is shown; null: not made yet. */
-  row: SyncedObject | null;
-  /** The version of the relations for which it was made. */
-  rowVersion: number;
+/** The ranks that `offset` and `limit` leave; `to` is behind the last one. */
+interface Part {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** A batch that changes more than this part of the result is evaluated anew, which is faster than one by one. */
@@ -30,49 +28,40 @@ const BATCH_MIN = 100;
 export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
   readonly #source: IndexedSource;
   readonly #where: CompiledWhere;
-  readonly #order: Order;
   readonly #relations: Relations;
-  readonly #from: number;
-  readonly #to: number;
+  readonly #entries: Entries;
+  readonly #part: Part;
+  readonly #listeners = new QueryListeners(
+    () => this.#begin(),
+    () => this.#end(),
+  );
   #list: SortedList<Entry, SyncedObject>;
   /** The list when the first sync is complete; null: there is none, or nothing is prepared. */
   #arriving: SortedList<Entry, SyncedObject> | null = null;
-  readonly #listeners = new Listeners();
-  readonly #totalListeners = new Listeners();
-  #subscribers = 0;
   /** The version of the sources that the list shows; null: never evaluated. */
   #version: number | null = null;
   #rows: readonly SyncedObject[] = Object.freeze([]);
-  /** Increases when what any object includes may have changed. */
-  #relationsVersion = 0;
-  /** The last rows by id, which are shown again where nothing differs. */
-  #previous: ReadonlyMap<string, SyncedObject> = new Map();
-  #isStale = false;
-  /** False: a change of the whole result, which needs no comparison with the last one. */
-  #mayBeSame = true;
-  /** What subscribers were told last. */
-  #sentRows = this.#rows;
-  #sentTotal = 0;
+  /** Whether the list differs from the rows; `perhaps`: a comparison decides whether they are shown as another list. */
+  #differs: 'no' | 'perhaps' | 'surely' = 'no';
 
   constructor(source: IndexedSource, options: QueryOptions) {
     this.#source = source;
     this.#where = compileWhere(options.where);
-    this.#order = orderOf(options.orderBy);
     this.#relations = new Relations(source, options.include);
-    this.#from = countOf('offset', options.offset ?? 0);
-    this.#to = this.#from + countOf('limit', options.limit ?? Number.POSITIVE_INFINITY);
-    this.#list = this.#newList();
+    this.#entries = new Entries(options.orderBy, this.#relations);
+    const from = countOf('offset', options.offset ?? 0);
+    this.#part = { from, to: from + countOf('limit', options.limit ?? Number.POSITIVE_INFINITY) };
+    this.#list = this.#entries.newList();
   }
 
   /** Returns the result; the same list until it changes. */
   readonly getSnapshot = (): readonly T[] => {
     this.#refresh();
-    if (this.#isStale) {
-      this.#isStale = false;
-      const rows = this.#list.rows(this.#from, this.#to);
-      this.#previous = new Map();
-      if (!this.#mayBeSame || !sameMembers(rows, this.#rows)) this.#rows = Object.freeze(rows);
-      this.#mayBeSame = this.#isPart;
+    if (this.#differs !== 'no') {
+      const rows = this.#list.rows(this.#part.from, this.#part.to);
+      this.#entries.forgetRows();
+      if (this.#differs === 'surely' || !sameMembers(rows, this.#rows)) this.#rows = Object.freeze(rows);
+      this.#differs = 'no';
     }
     return this.#rows as readonly unknown[] as readonly T[];
   };
@@ -80,7 +69,7 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
   readonly list = this.getSnapshot;
 
   /** Calls the listener after every change of the result. Returns the unsubscribe function. */
-  readonly subscribe = (listener: () => void): (() => void) => this.#follow(this.#listeners, listener);
+  readonly subscribe = this.#listeners.addToRows;
 
   /** Returns how many objects match, whatever `limit` and `offset` leave out. */
   readonly count = (): number => {
@@ -89,10 +78,7 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
   };
 
   /** The number of objects that match, to subscribe to. */
-  readonly total: Observable<number> = {
-    getSnapshot: this.count,
-    subscribe: (listener) => this.#follow(this.#totalListeners, listener),
-  };
+  readonly total: Observable<number> = this.#listeners.total(this.count);
 
   get isLoading(): boolean {
     return this.#source.loaded !== null;
@@ -105,7 +91,7 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
 
   /** True while it has subscribers. */
   get isLive(): boolean {
-    return this.#subscribers > 0;
+    return !this.#listeners.areNone;
   }
 
   change(changes: readonly ViewChange[]): void {
@@ -129,7 +115,7 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
   prepare(changes: readonly ViewChange[]): void {
     const list = this.#arriving;
     if (list === null) {
-      this.#arriving = this.#newList();
+      this.#arriving = this.#entries.newList();
       this.#arriving.fill(Array.from(this.#source.view.arriving()).flatMap((object) => this.#matching(object) ?? []));
     } else {
       for (const { before, after } of changes) {
@@ -152,40 +138,28 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
   }
 
   notify(): void {
-    const [rows, total] = [this.getSnapshot() as readonly unknown[], this.#list.size];
-    const [hasRows, hasTotal] = [rows !== this.#sentRows, total !== this.#sentTotal];
-    this.#remember();
-    if (hasRows) this.#listeners.notify();
-    if (hasTotal) this.#totalListeners.notify();
+    this.#listeners.notify(this.#show());
   }
 
-  #follow(listeners: Listeners, listener: () => void): () => void {
-    if (this.#subscribers++ === 0) {
-      this.#refresh(true);
-      this.#source.attach(this, this.#relations.targets());
-      this.getSnapshot();
-      this.#remember();
-    }
-    const remove = listeners.add(listener);
-    let isFollowing = true;
-    return () => {
-      remove();
-      if (isFollowing && --this.#subscribers === 0) {
-        this.#version = this.#versionNow();
-        this.#arriving = null;
-        this.#source.detach(this, this.#relations.targets());
-      }
-      isFollowing = false;
-    };
+  /** Follows the sources by itself from now on. */
+  #begin(): void {
+    this.#refresh();
+    this.#source.attach(this, this.#relations.targets());
+    this.#listeners.noteRead(this.#show());
   }
 
-  #remember(): void {
-    this.#sentRows = this.#rows;
-    this.#sentTotal = this.#list.size;
+  #end(): void {
+    this.#version = this.#versionNow();
+    this.#arriving = null;
+    this.#source.detach(this, this.#relations.targets());
   }
 
-  #refresh(isAttaching = false): void {
-    if (this.isLive && !isAttaching) return;
+  #show(): Shown {
+    return { rows: this.getSnapshot(), total: this.#list.size };
+  }
+
+  #refresh(): void {
+    if (this.isLive) return;
     const hasNewTargets = this.#relations.resolve();
     const version = this.#versionNow();
     if (this.#version === version && !hasNewTargets) return;
@@ -197,7 +171,7 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
     this.#replaceRows();
     const entries: Entry[] = [];
     for (const object of this.#source.candidates(this.#where.ranges)) {
-      if (this.#where.matches(object.attributes)) entries.push(this.#entryOf(object));
+      if (this.#where.matches(object.attributes)) entries.push(this.#entries.of(object));
     }
     this.#list.fill(entries);
   }
@@ -205,20 +179,19 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
   /** The same objects match, and may include others. */
   #includeAnew(): void {
     this.#replaceRows();
-    this.#relationsVersion++;
+    this.#entries.includeAnew();
     this.#list.forgetRows();
   }
 
   #replaceRows(): void {
-    if (!this.#relations.isNone) this.#previous = new Map(this.#rows.map((row) => [row.id, row]));
-    this.#isStale = true;
-    this.#mayBeSame = true;
+    this.#entries.rememberRows(this.#rows);
+    this.#differs = 'perhaps';
   }
 
   #changeOne(before: SyncedObject | undefined, after: SyncedObject | undefined): void {
     const old = this.#matching(before);
     const entry = this.#matching(after);
-    if (old !== undefined && entry !== undefined && this.#compare(old, entry) === 0) {
+    if (old !== undefined && entry !== undefined && this.#entries.compare(old, entry) === 0) {
       if (this.#list.replace(entry) && !this.#isBefore(entry)) this.#touch(entry);
       return;
     }
@@ -229,51 +202,28 @@ export class MemoryQuery<T = SyncedObject> implements Query<T>, LiveQuery {
   }
 
   #matching(object: SyncedObject | undefined): Entry | undefined {
-    return object !== undefined && this.#where.matches(object.attributes) ? this.#entryOf(object) : undefined;
+    return object !== undefined && this.#where.matches(object.attributes) ? this.#entries.of(object) : undefined;
   }
 
   /** The result changes unless the entry is behind its end. */
   #touch(entry: Entry): void {
-    if (this.#isStale) return;
-    const last = this.#list.at(this.#to - 1);
-    this.#isStale = last === undefined || this.#compare(last, entry) >= 0;
+    if (this.#differs !== 'no') return;
+    const last = this.#list.at(this.#part.to - 1);
+    // What moves past an end of the part may leave the part as it is.
+    if (last === undefined || this.#entries.compare(last, entry) >= 0)
+      this.#differs = this.#isPart ? 'perhaps' : 'surely';
   }
 
   /** True if `offset` leaves out the entry. */
   #isBefore(entry: Entry): boolean {
-    const skipped = this.#from === 0 ? undefined : this.#list.at(this.#from - 1);
-    return this.#from > 0 && (skipped === undefined || this.#compare(skipped, entry) >= 0);
+    const { from } = this.#part;
+    const skipped = from === 0 ? undefined : this.#list.at(from - 1);
+    return from > 0 && (skipped === undefined || this.#entries.compare(skipped, entry) >= 0);
   }
 
   /** True: `limit` or `offset` leave something out. */
   get #isPart(): boolean {
-    return this.#from > 0 || this.#to !== Number.POSITIVE_INFINITY;
-  }
-
-  #newList(): SortedList<Entry, SyncedObject> {
-    return new SortedList(
-      (left, right) => this.#compare(left, right),
-      (entry) => this.#rowOf(entry),
-    );
-  }
-
-  #entryOf(object: SyncedObject): Entry {
-    return { key: this.#order.keyOf(object), object, row: null, rowVersion: 0 };
-  }
-
-  #rowOf(entry: Entry): SyncedObject {
-    if (entry.row === null || entry.rowVersion !== this.#relationsVersion) {
-      entry.row = this.#relations.rowOf(entry.object, entry.row ?? this.#previous.get(entry.object.id));
-      entry.rowVersion = this.#relationsVersion;
-    }
-    return entry.row;
-  }
-
-  #compare(left: Entry, right: Entry): number {
-    return (
-      this.#order.compare(left.key, right.key) ||
-      (left.object.id < right.object.id ? -1 : Number(left.object.id > right.object.id))
-    );
+    return this.#part.from > 0 || this.#part.to !== Number.POSITIVE_INFINITY;
   }
 
   #versionNow(): number {

@@ -1,5 +1,6 @@
 import { ClientError } from '../client-error.ts';
 import { Listeners, type Observable } from '../view/observable.ts';
+import { Subscribers } from '../view/subscribers.ts';
 import type { Query } from './query.ts';
 
 /** A long list that grows page by page. While it has subscribers it follows every change of the pages that it shows. */
@@ -9,8 +10,13 @@ export class Pages<T> implements Observable<readonly T[]> {
   readonly #listeners = new Listeners();
   #shown: number;
   #query: Query<T>;
-  #unsubscribe: (() => void) | null = null;
-  #subscribers = 0;
+  readonly #subscribers = new Subscribers(
+    () => {
+      this.#unsubscribe = this.#query.subscribe(() => this.#listeners.notify());
+    },
+    () => this.#unsubscribe(),
+  );
+  #unsubscribe: () => void = () => undefined;
   /** What it shows of a result of the query. */
   #cut: { readonly result: readonly T[]; readonly rows: readonly T[] } | null = null;
   #growing: Promise<void> | null = null;
@@ -37,16 +43,7 @@ export class Pages<T> implements Observable<readonly T[]> {
 
   readonly list = this.getSnapshot;
 
-  readonly subscribe = (listener: () => void): (() => void) => {
-    if (this.#subscribers++ === 0) this.#unsubscribe = this.#query.subscribe(() => this.#listeners.notify());
-    const remove = this.#listeners.add(listener);
-    let isFollowing = true;
-    return () => {
-      remove();
-      if (isFollowing && --this.#subscribers === 0) this.#unsubscribe?.();
-      isFollowing = false;
-    };
-  };
+  readonly subscribe = (listener: () => void): (() => void) => this.#subscribers.add(this.#listeners, listener);
 
   /** True until the first page is there. */
   get isLoading(): boolean {
@@ -76,11 +73,11 @@ export class Pages<T> implements Observable<readonly T[]> {
       unsubscribe();
       throw error;
     });
-    if (this.#subscribers > 0) this.#unsubscribe?.();
+    const before = this.#subscribers.areNone ? unsubscribe : this.#unsubscribe;
     this.#shown = shown;
     this.#query = query;
-    if (this.#subscribers > 0) this.#unsubscribe = unsubscribe;
-    else unsubscribe();
+    this.#unsubscribe = unsubscribe;
+    before();
     this.#listeners.notify();
   }
 }
