@@ -222,32 +222,32 @@ describe('monitoring', () => {
   beforeAll(async () => {
     // What a server sends as /metrics after a request.
     const metrics = new Metrics();
-    metrics.watchListeners(() => 0);
-    metrics.watchFiles(async () => ({ files: 1, bytes: 1, missing: 1, oldestMissingS: 1 }));
-    metrics.requestTally({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }).observe(0.01);
-    metrics.requestCount({ method: 'POST', route: '/sync/v1/pull', status: '200' });
-    metrics.pageSent('Order', { entries: 1, bytes: 10, reason: 'trimmed' });
-    metrics.pushed('Order', 'push_objects', 1);
-    metrics.uploaded('Order', 'applied');
-    metrics.refreshed('Order', null, 1);
-    metrics.pingAttempted('apns', 'accepted');
-    metrics.delivered('Order', 1);
-    metrics.written(0.002);
-    metrics.flushed(0.001);
+    metrics.watch.listeners(() => 0);
+    metrics.watch.files(async () => ({ files: 1, bytes: 1, missing: 1, oldestMissingS: 1 }));
+    metrics.requests.tallyOf({ method: 'POST', route: '/sync/v1/pull', status: '2xx' }).observe(0.01);
+    metrics.requests.countOf({ method: 'POST', route: '/sync/v1/pull', status: '200' });
+    metrics.devices.pageSent('Order', { entries: 1, bytes: 10, reason: 'trimmed' });
+    metrics.backend.pushed('Order', 'push_objects', 1);
+    metrics.devices.uploaded('Order', 'applied');
+    metrics.backend.refreshed('Order', null, 1);
+    metrics.devices.pingAttempted('apns', 'accepted');
+    metrics.devices.delivered('Order', 1);
+    metrics.store.written(0.002);
+    metrics.store.flushed(0.001);
     // A server has one of the two, by its engine.
     for (const name of ['tidemark_store_bytes', 'tidemark_valkey_memory_bytes']) {
-      metrics.watchInstallation(name, 'Size of the store', async () => 1);
+      metrics.watch.installation(name, 'Size of the store', async () => 1);
     }
-    metrics.backendCalled('query', 'failed', 2);
-    metrics.mismatched('Order');
-    metrics.watchActivityStreams(() => 3);
-    metrics.watchSeen(async () => [['1h', 12]]);
-    metrics.watchStaleness(() => new Map([['Order', 7.5]]));
-    metrics.watchQueues(async () => [{ queue: 'q', depth: 0, lagS: 0, dead: 0 }]);
-    metrics.watchBreakers(async () => new Map([['query', 0]]));
+    metrics.backend.called('query', 'failed', 2);
+    metrics.devices.mismatched('Order');
+    metrics.watch.activityStreams(() => 3);
+    metrics.watch.seen(async () => [['1h', 12]]);
+    metrics.watch.staleness(() => new Map([['Order', 7.5]]));
+    metrics.watch.queues(async () => [{ queue: 'q', depth: 0, lagS: 0, dead: 0 }]);
+    metrics.watch.breakers(async () => new Map([['query', 0]]));
     const healthy = { lagS: 0, connected: 1, faults: 0, slotInDanger: 0, rowsPerS: 0, refusedRows: 0 };
     const log = { slotState: 0, positionBytes: 1_000, retainedBytes: 0, safeBytes: 1_000 };
-    metrics.watchConnectors(async () => [{ name: 'field', ...healthy, ...log }]);
+    metrics.watch.connectors(async () => [{ name: 'field', ...healthy, ...log }]);
     exported = seriesIn(await metrics.text());
   });
 

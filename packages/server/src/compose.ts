@@ -114,7 +114,7 @@ async function openServer(config: Config, log: HttpLog, input: ServerInput) {
     ...{ ...ports, config, tidemark, jobs, live: liveDevices },
     onCounted: (caller: string) => members.tell({ kind: 'pinged', caller }),
     onAttempt: (attempt: PingAttempt) => {
-      metrics.pingAttempted(attempt.service, attempt.status);
+      metrics.devices.pingAttempted(attempt.service, attempt.status);
       showPingAttempt(activity, attempt);
     },
   });

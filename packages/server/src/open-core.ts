@@ -60,7 +60,7 @@ export async function openCore(
       names: () => [...named.keys(), ...modules.names],
     },
     jobs: announcer,
-    onWritten: (tookMs) => metrics.written(tookMs / 1_000),
+    onWritten: (tookMs) => metrics.store.written(tookMs / 1_000),
     urlRules: {
       get ownOrigins() {
         return address.origins;
@@ -69,7 +69,7 @@ export async function openCore(
     },
   });
   const onCall = (call: string, outcome: string, tookMs: number) =>
-    metrics.backendCalled(call, outcome, tookMs / 1_000);
+    metrics.backend.called(call, outcome, tookMs / 1_000);
   const links = new FileLinks({
     secret: async () => config.backend.secret ?? tidemark.system.backendSecret(),
     serverUrl: () => config.publicUrl ?? address.url,

@@ -166,12 +166,12 @@ export async function collectFiles(
 ): Promise<void> {
   let position: CollectPosition | undefined;
   const onFailed = (what: string, error: unknown) => {
-    metrics.fileNotCollected();
+    metrics.store.fileNotCollected();
     log.warn('file_not_collected', { what, reason: errorMessage(error) });
   };
   do {
     const report = await tidemark.files.collect(fileBytes, { position, itemsMax: FILES_PER_PORTION, onFailed });
-    metrics.filesCollected(report);
+    metrics.store.filesCollected(report);
     if (report.next === null) return;
     position = report.next;
   } while (await mayGoOn());
@@ -189,11 +189,12 @@ export async function trimPartitions(
   for (;;) {
     const page = { limit: PARTITIONS_PER_READ, ...(after === undefined ? {} : { after }) };
     const partitions = await tidemark.store.partitions(page);
-    for (const partition of partitions) metrics.partitionTrimmed(await trimPartition(tidemark, partition, retentionMs));
+    for (const partition of partitions)
+      metrics.store.partitionTrimmed(await trimPartition(tidemark, partition, retentionMs));
     after = partitions.at(-1);
     if (after === undefined || partitions.length < PARTITIONS_PER_READ || !(await mayGoOn())) break;
   }
-  metrics.trimRound((performance.now() - startedMs) / 1_000);
+  metrics.store.trimRound((performance.now() - startedMs) / 1_000);
 }
 
 /** Returns by how much the floor was raised. A source or user deleted since the listing has nothing left to trim. */

@@ -154,7 +154,7 @@ function countOperation(
   if (operation === undefined) return;
   const { source_name } = request.params as { readonly source_name: string };
   context.tidemark.stats.record(`sources:${operation}:${source_name}`, elapsedMs, context.nowMs());
-  context.metrics.pushed(source_name, operation, (answer as WriteReport).changed);
+  context.metrics.backend.pushed(source_name, operation, (answer as WriteReport).changed);
 }
 
 /** Returns the user a change is about: the user in the path, or the user of the calling device. Null means any user. */

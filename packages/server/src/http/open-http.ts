@@ -40,7 +40,7 @@ export function openHttp(config: Config, parts: HttpParts): Promise<FastifyInsta
   };
   const options = { bodyBytesMax, gauge, trustProxy, ...bounds, ...(logger === undefined ? {} : { logger }) };
   return buildHttp(options, async (app) => {
-    metrics.watchRequests(
+    metrics.watch.requests(
       () => app.requestsOpen(),
       () => app.bodiesInFlight.bytes,
     );

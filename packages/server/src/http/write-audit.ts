@@ -57,7 +57,7 @@ export class AuditDraft {
       else await context.tidemark.audit.record({ ...fact, ...changes });
     } catch (error) {
       // The request itself is done or refused, and its answer says so. Only the operator learns of the missing entry.
-      context.metrics.auditMissing();
+      context.metrics.store.auditMissing();
       log.error({ err: error, ...fact }, 'audit_not_written');
     }
   }

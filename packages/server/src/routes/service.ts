@@ -190,7 +190,7 @@ class Meters {
     const route = url ?? 'unknown';
     const metric = `http:${method}:${route}`;
     const tally = this.#tallyOf(method, route, `${Math.floor(statusCode / 100)}xx`);
-    const count = this.#metrics.requestCount({ method, route, status: String(statusCode) });
+    const count = this.#metrics.requests.countOf({ method, route, status: String(statusCode) });
     const ofRoute = this.#meters.get(url) ?? new Map<string, Map<number, Meter>>();
     const ofMethod = ofRoute.get(method) ?? new Map<number, Meter>();
     this.#meters.set(url, ofRoute.set(method, ofMethod));
@@ -201,7 +201,7 @@ class Meters {
 
   #tallyOf(method: string, route: string, status: string): SecondsTally {
     const key = `${method} ${status} ${route}`;
-    const tally = this.#tallies.get(key) ?? this.#metrics.requestTally({ method, route, status });
+    const tally = this.#tallies.get(key) ?? this.#metrics.requests.tallyOf({ method, route, status });
     this.#tallies.set(key, tally);
     return tally;
   }

@@ -1,6 +1,6 @@
 import { type Guard, isAhead, type Jobs, lastSyncMsOf, refs, type Store, type Tidemark } from '@tidemark/core';
 import { QUEUES_LOOKED_AT_MAX } from '../limits.ts';
-import type { QueueGauges } from './metrics.ts';
+import type { QueueGauges } from './watched-gauges.ts';
 
 export interface GaugesParts {
   readonly tidemark: Pick<Tidemark, 'users' | 'clients' | 'store'>;

@@ -5,26 +5,26 @@ import { Metrics } from './metrics.ts';
 /** Metrics after one of everything has happened. */
 async function usedMetrics(): Promise<Metrics> {
   const metrics = new Metrics('1.2.3');
-  metrics.requestTally({ method: 'GET', route: '/a', status: '2xx' }).observe(0.01);
-  metrics.requestCount({ method: 'GET', route: '/a', status: '200' }).value++;
-  metrics.pageSent('Order', { entries: 0, bytes: 50, reason: null });
-  metrics.pageSent('Order', { entries: 3, bytes: 500, reason: null });
-  metrics.pageSent('Or"der\\', { entries: 0, bytes: 50, reason: 'epoch' });
-  metrics.pushed('Order', 'push_objects', 2);
-  metrics.uploaded('Order', 'applied');
-  metrics.refreshed('Order', 'backend_timeout', 3);
-  metrics.pingAttempted('apns', 'accepted');
-  metrics.delivered('Order', 1);
-  metrics.written(0.002);
-  metrics.backendCalled('query', 'failed', 2);
-  metrics.mismatched('Order');
-  metrics.misfitsWritten('Order', 2);
-  metrics.watchActivityStreams(() => 3);
-  metrics.watchSeen(async () => [['1h', 12]]);
-  metrics.watchStaleness(() => new Map([['Order', 7.5]]));
-  metrics.watchListeners(() => 1);
-  metrics.watchQueues(async () => [{ queue: 'q', depth: 4, lagS: 1.5, dead: 2 }]);
-  metrics.watchBreakers(async () => new Map([['query', 2]]));
+  metrics.requests.tallyOf({ method: 'GET', route: '/a', status: '2xx' }).observe(0.01);
+  metrics.requests.countOf({ method: 'GET', route: '/a', status: '200' }).value++;
+  metrics.devices.pageSent('Order', { entries: 0, bytes: 50, reason: null });
+  metrics.devices.pageSent('Order', { entries: 3, bytes: 500, reason: null });
+  metrics.devices.pageSent('Or"der\\', { entries: 0, bytes: 50, reason: 'epoch' });
+  metrics.backend.pushed('Order', 'push_objects', 2);
+  metrics.devices.uploaded('Order', 'applied');
+  metrics.backend.refreshed('Order', 'backend_timeout', 3);
+  metrics.devices.pingAttempted('apns', 'accepted');
+  metrics.devices.delivered('Order', 1);
+  metrics.store.written(0.002);
+  metrics.backend.called('query', 'failed', 2);
+  metrics.devices.mismatched('Order');
+  metrics.backend.misfitsWritten('Order', 2);
+  metrics.watch.activityStreams(() => 3);
+  metrics.watch.seen(async () => [['1h', 12]]);
+  metrics.watch.staleness(() => new Map([['Order', 7.5]]));
+  metrics.watch.listeners(() => 1);
+  metrics.watch.queues(async () => [{ queue: 'q', depth: 4, lagS: 1.5, dead: 2 }]);
+  metrics.watch.breakers(async () => new Map([['query', 2]]));
   return metrics;
 }
 
@@ -96,7 +96,7 @@ describe('/metrics', () => {
       `S${index}`,
       index,
     ]);
-    metrics.watchStaleness(() => new Map(sources.with(-2, ['worst', 500])));
+    metrics.watch.staleness(() => new Map(sources.with(-2, ['worst', 500])));
     const lines = (await metrics.text()).split('\n').filter((line) => line.startsWith('tidemark_staleness_seconds{'));
     expect(lines).toHaveLength(SOURCES_LABELLED_MAX + 1);
     expect(lines).toContain('tidemark_staleness_seconds{source="other"} 500');
@@ -104,8 +104,9 @@ describe('/metrics', () => {
 
   it('[METRICS-3] sources beyond the limit are summed up as other', async () => {
     const metrics = new Metrics();
-    for (let index = 0; index < SOURCES_LABELLED_MAX + 3; index++) metrics.pushed(`S${index}`, 'push_objects', 1);
-    metrics.pushed('S0', 'push_objects', 1);
+    for (let index = 0; index < SOURCES_LABELLED_MAX + 3; index++)
+      metrics.backend.pushed(`S${index}`, 'push_objects', 1);
+    metrics.backend.pushed('S0', 'push_objects', 1);
     const lines = (await metrics.text())
       .split('\n')
       .filter((line) => line.startsWith('tidemark_pushed_objects_total{'));

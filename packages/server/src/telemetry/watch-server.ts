@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ConnectorView, FileTotals, Jobs, Tidemark } from '@tidemark/core';
 import { lastGauge, readQueues, readSeen } from './gauges.ts';
-import type { ConnectorGauges, FileGauges, Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
+import type { ConnectorGauges, FileGauges } from './watched-gauges.ts';
 
 /** The unit in which `stat` counts the space of a file. */
 const DISK_BLOCK_BYTES = 512;
@@ -26,29 +27,29 @@ export interface WatchedParts {
 
 export function watchServer(metrics: Metrics, parts: WatchedParts): void {
   const { events, activity, tidemark, jobs, backend, dataFolder } = parts;
-  metrics.watchActivityStreams(() => activity.size);
-  metrics.watchListeners(() => events.size);
+  metrics.watch.activityStreams(() => activity.size);
+  metrics.watch.listeners(() => events.size);
   const watch = (name: string, help: string) =>
-    metrics.watchInstallation(`tidemark_${name}`, help, () => lastGauge(tidemark.store, name));
+    metrics.watch.installation(`tidemark_${name}`, help, () => lastGauge(tidemark.store, name));
   watch('users', 'Users of the installation');
   watch('clients', 'Devices of the installation, listening or not');
   watch('listeners', 'Devices that listen for events, at all servers');
   if (dataFolder === null)
     watch('valkey_memory_bytes', 'Memory that the primaries of Valkey use, for all that they hold; read every minute');
   else watchDisk(metrics, dataFolder);
-  metrics.watchFiles(async () => fileGauges(await tidemark.files.usage()));
-  metrics.watchSeen(() => readSeen(tidemark.store));
-  metrics.watchStaleness(() => inSeconds(tidemark.freshness.stalenessMs()));
-  metrics.watchQueues(() => readQueues(jobs));
-  metrics.watchConnectors(async () => (await tidemark.connectors.list()).map(connectorGauges));
-  metrics.watchBreakers(async () => breakerStates(await backend.health()));
-  tidemark.freshness.onDelivered((source, tookMs) => metrics.delivered(source, tookMs / 1_000));
-  tidemark.store.onFlushed?.((tookMs) => metrics.flushed(tookMs / 1_000));
+  metrics.watch.files(async () => fileGauges(await tidemark.files.usage()));
+  metrics.watch.seen(() => readSeen(tidemark.store));
+  metrics.watch.staleness(() => inSeconds(tidemark.freshness.stalenessMs()));
+  metrics.watch.queues(() => readQueues(jobs));
+  metrics.watch.connectors(async () => (await tidemark.connectors.list()).map(connectorGauges));
+  metrics.watch.breakers(async () => breakerStates(await backend.health()));
+  tidemark.freshness.onDelivered((source, tookMs) => metrics.devices.delivered(source, tookMs / 1_000));
+  tidemark.store.onFlushed?.((tookMs) => metrics.store.flushed(tookMs / 1_000));
   tidemark.events.on('refreshed', ({ partition: { source }, code, tookMs }) =>
-    metrics.refreshed(source, code, tookMs / 1_000),
+    metrics.backend.refreshed(source, code, tookMs / 1_000),
   );
-  tidemark.events.on('misfits', ({ source, objects }) => metrics.misfitsWritten(source, objects));
-  tidemark.events.on('outcome', ({ source, status }) => metrics.uploaded(source, status));
+  tidemark.events.on('misfits', ({ source, objects }) => metrics.backend.misfitsWritten(source, objects));
+  tidemark.events.on('outcome', ({ source, status }) => metrics.devices.uploaded(source, status));
 }
 
 function fileGauges({ files, bytes, missing, oldest_missing_since: since }: FileTotals): FileGauges {
@@ -59,7 +60,7 @@ function fileGauges({ files, bytes, missing, oldest_missing_since: since }: File
 /** The embedded store is a sparse file: what counts is the space it takes on the disk. */
 function watchDisk(metrics: Metrics, dataFolder: string): void {
   const read = async () => (await stat(join(dataFolder, 'store.mdb'))).blocks * DISK_BLOCK_BYTES;
-  metrics.watchInstallation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
+  metrics.watch.installation('tidemark_store_bytes', 'Space that the embedded store takes on the disk', read);
 }
 
 /** From the best to the worst. */

@@ -1,7 +1,7 @@
 import type { Clock, Log } from '@tidemark/core';
 import { AggregatorRegistry } from 'prom-client';
 import type { Timers } from '../../jobs/timers.ts';
-import type { MetricValues } from '../../telemetry/metrics.ts';
+import type { MetricValues } from '../../telemetry/metric-registry.ts';
 import type { FromWorker, StartFailure, ToWorker, WorkerReady } from './worker-message.ts';
 
 /** A worker process, as the supervisor sees it. */

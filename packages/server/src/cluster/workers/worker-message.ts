@@ -1,4 +1,4 @@
-import type { MetricValues } from '../../telemetry/metrics.ts';
+import type { MetricValues } from '../../telemetry/metric-registry.ts';
 
 /** What a worker reports when it is ready, for the start message. */
 export interface WorkerReady {

@@ -88,13 +88,13 @@ function countPages({ tidemark, metrics, nowMs }: RouteContext, pulled: DevicePu
   for (const { source, page } of pagesIn(pulled)) {
     tidemark.stats.record(`sources:pull:${source}`, elapsedMs, nowMs());
     const reason = page.start.kind === 'reset' ? page.start.reason : null;
-    metrics.pageSent(source, { entries: page.entries, bytes: page.body.units, reason });
+    metrics.devices.pageSent(source, { entries: page.entries, bytes: page.body.units, reason });
   }
 }
 
 function countMismatches({ metrics }: RouteContext, { sources: asked }: PullRequest, { pages }: DevicePull): void {
   for (const { source, page } of pages) {
-    if (asked[source]?.mismatch === true && !('error' in page)) metrics.mismatched(source);
+    if (asked[source]?.mismatch === true && !('error' in page)) metrics.devices.mismatched(source);
   }
 }
 

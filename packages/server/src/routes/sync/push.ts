@@ -35,7 +35,7 @@ function countUploads(
   for (const [index, { status, source }] of outcomes.entries()) {
     const op = changes[index]?.op;
     // An upload to an unknown source is rejected; its source must not become a label.
-    if (outcomes[index]?.error?.code !== 'source_not_found') metrics.uploaded(source, status);
+    if (outcomes[index]?.error?.code !== 'source_not_found') metrics.devices.uploaded(source, status);
     if (status === 'applied' && op !== undefined) tidemark.stats.record(`sources:${op}:${source}`, elapsedMs, nowMs());
   }
 }
