@@ -239,6 +239,41 @@ describe('the comparison of two versions of a schema', () => {
     expect(classified({ ...map, otherwise: 'nearest' }).kind).toBe('translatable');
   });
 
+  it('[SCHEMA-61] a map of an attribute that a step before has renamed must name its values as well', () => {
+    const steps: readonly Step[] = [
+      { step: 'rename', attribute: 'a', to: 'b' },
+      { step: 'map', attribute: 'b', values: [['open', 'todo']] },
+    ];
+    const now: SourceSchema = { properties: { b: { enum: ['todo', 'done'] } } };
+    expect(classify(one({ enum: ['open', 'done'] }), now, steps).reasons).toEqual([
+      '"b" cannot be "done" any more, because the map does not name it',
+    ]);
+  });
+
+  it.each<[ValueSchema, 'text' | 'number' | 'list' | 'one', ValueSchema, string]>([
+    [{ type: 'boolean' }, 'text', TEXT, 'boolean, which cannot become a text'],
+    [{ enum: [1, true, 'x'] }, 'text', TEXT, 'boolean or string, which cannot become a text'],
+    [{ type: ['string', 'number'] }, 'number', { type: 'number' }, 'number, which cannot become a number'],
+    [{ type: ['string', 'array'] }, 'list', { type: 'array' }, 'array, which cannot become a list'],
+    [TEXT, 'one', {}, 'string, which cannot become one value'],
+    [{ type: 'array', items: { type: 'array' } }, 'one', {}, 'array of array, which cannot become one value'],
+  ])('[SCHEMA-64] values of %j cannot all be converted to %s, which is breaking', (old, to, now, reason) => {
+    const step: Step = { step: 'convert', attribute: 'a', to };
+    const { reasons } = classify(one(old), one(now), [step]);
+    expect(reasons).toContain(`"a" may be ${reason}`);
+  });
+
+  it('[SCHEMA-64] a rule in the step says what becomes of values that cannot be converted, unless they could not be told from converted ones', () => {
+    const reasonsOf = (old: ValueSchema, now: ValueSchema, to: 'text' | 'list') =>
+      classify(one(old), one(now), [{ step: 'convert', attribute: 'a', to, otherwise: 'drop' }]).reasons;
+    expect(reasonsOf({ type: ['number', 'boolean'] }, TEXT, 'text')).toEqual([]);
+    expect(reasonsOf({ type: ['string', 'array'] }, { type: 'array' }, 'list')).toEqual([
+      '"a" may be array, which cannot become a list',
+    ]);
+    expect(reasonsOf({ format: 'file' }, { type: 'array' }, 'list')).toEqual([]);
+    expect(reasonsOf({}, { type: 'array' }, 'list')).toEqual([]);
+  });
+
   it('[SCHEMA-8] an attribute that a step does not always bring cannot be required', () => {
     const split: Step = { step: 'split', attribute: 'a', into: ['b', 'c'], separator: ' ' };
     const parts: SourceSchema = { properties: { b: TEXT, c: TEXT }, required: ['b', 'c'] };

@@ -10,7 +10,7 @@ import {
 import { quoted } from '../admission/admit-name.ts';
 import { type StepOf, schemaAfter, valuesOf } from './after-steps.ts';
 import { CompiledSchema } from './compiled-schema.ts';
-import { typesOf } from './keywords.ts';
+import { typeOf, typesOf } from './keywords.ts';
 
 /**
  * What a new schema means for apps that were built with the old one. `equal`: nothing has changed. `additive`: they go on as they
@@ -37,14 +37,50 @@ export function sameSchema(old: SourceSchema, now: SourceSchema): boolean {
 }
 
 /** Says what the steps would take from older apps that their schema allows. */
-function problemsOf(steps: readonly Step[], { properties }: SourceSchema): readonly string[] {
-  return steps.flatMap((step) => {
-    const brought = namesOf(step).now.filter((name) => Object.hasOwn(properties, name));
+function problemsOf(steps: readonly Step[], old: SourceSchema): readonly string[] {
+  return steps.flatMap((step, at) => {
+    const brought = namesOf(step).now.filter((name) => Object.hasOwn(old.properties, name));
+    // A step before may have renamed what this one changes.
+    const { properties } = schemaAfter(old, steps.slice(0, at));
     return [
       ...brought.map((name) => `${quoted(name)} is brought by a step, and older apps have it: choose another name`),
       ...(step.step === 'map' ? problemsOfMap(step, ownOf(properties, step.attribute)) : []),
+      ...(step.step === 'convert' ? problemsOfConvert(step, ownOf(properties, step.attribute)) : []),
     ];
   });
+}
+
+type To = StepOf<'convert'>['to'];
+
+/** What can be converted, and what it becomes. A value that is what it becomes already could not be told from a converted one. */
+const CONVERTIBLE: Readonly<Record<To, readonly ValueType[]>> = {
+  text: ['number', 'integer', 'null'],
+  number: ['string', 'null'],
+  list: ['string', 'number', 'integer', 'boolean', 'object', 'null'],
+  one: ['array', 'null'],
+};
+const BECOMES: Readonly<Record<To, string>> = { text: 'a text', number: 'a number', list: 'a list', one: 'one value' };
+
+/** Older apps cannot write values that a conversion does not know, and stored ones would stay as they are. */
+function problemsOfConvert(
+  { attribute, to, otherwise }: StepOf<'convert'>,
+  schema: ValueSchema = {},
+): readonly string[] {
+  // A list that becomes a list is one whatever the rule says.
+  const hasRule = otherwise !== undefined && to !== 'list';
+  const lost = hasRule ? [] : namedTypes(schema).filter((type) => !CONVERTIBLE[to].includes(type));
+  const inItems = to === 'one' && namedTypes(schema.items ?? {}).includes('array') ? ['array of array'] : [];
+  const all = [...lost, ...inItems];
+  return all.length === 0
+    ? []
+    : [`${quoted(attribute)} may be ${all.join(' or ')}, which cannot become ${BECOMES[to]}`];
+}
+
+/** The types that a schema names, or that the values have which it names; none if it says nothing. */
+function namedTypes(schema: ValueSchema): readonly ValueType[] {
+  const values = valuesOf(schema);
+  if (values !== undefined) return [...new Set(values.map(typeOf))];
+  return schema.type === undefined && schema.format !== 'file' ? [] : typesOf(schema);
 }
 
 /** Older apps cannot write values that a map neither names nor has a rule for. */

@@ -9,6 +9,7 @@ import {
   type ValueType,
 } from '@tidemark/protocol';
 import { CompiledSchema } from './compiled-schema.ts';
+import { typeOf } from './keywords.ts';
 
 /** A schema that fits the objects it was made from, and how many of them support each statement. */
 export interface InferredSchema {
@@ -172,13 +173,6 @@ const FITS = Object.fromEntries(
     return [format, (text: string) => check.allows('text', text)] as const;
   }),
 ) as Readonly<Record<(typeof FORMATS)[number], (text: string) => boolean>>;
-
-function typeOf(value: JsonValue): ValueType {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'array';
-  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
-  return typeof value as 'string' | 'boolean' | 'object';
-}
 
 function escaped(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');

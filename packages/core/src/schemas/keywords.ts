@@ -138,6 +138,14 @@ export function typesOf({ type, format }: ValueSchema): readonly ValueType[] {
   return typeof type === 'string' ? [type] : type;
 }
 
+/** The type of a value, the narrowest that fits. */
+export function typeOf(value: JsonValue): ValueType {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value as 'string' | 'boolean' | 'object';
+}
+
 /** Whether a value is of one of the types. */
 function isOfType(value: JsonValue, types: readonly ValueType[]): boolean {
   return types.some((type) => {
