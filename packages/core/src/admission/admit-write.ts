@@ -144,7 +144,7 @@ export class WriteAdmission {
 
   async fastDelete(call: FastDeleteCall): Promise<Admitted<PartitionWrite>> {
     const remove = await this.#objects(call.data, 'data');
-    return this.#admit(call, { op: 'fast_delete', remove }, { taken: call.data });
+    return this.#admit(call, { op: 'fast_delete', remove }, { field: 'data', taken: call.data });
   }
 
   async replace(call: ReplaceCall): Promise<Admitted<PartitionWrite>> {
@@ -223,7 +223,7 @@ export class WriteAdmission {
     { set, field = 'objects', isWhole = false, taken }: GivenObjects,
   ): Promise<WriteCheck> {
     const check = new WriteCheck(schema);
-    if (taken !== undefined) check.noteTaken(taken);
+    if (taken !== undefined) check.noteTaken(taken, field);
     if (set !== undefined) await check.checkGiven(set, { field, isWhole, pace: this.#pace });
     return check;
   }

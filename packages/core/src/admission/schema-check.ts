@@ -50,6 +50,8 @@ export class WriteCheck {
   readonly #incomplete = new Set<string>();
   readonly #given = new FlawList();
   #results = new FlawList();
+  /** The name of the objects in the call, for pointers. */
+  #field = 'objects';
 
   constructor(check: SchemaCheck) {
     this.#check = check;
@@ -57,6 +59,7 @@ export class WriteCheck {
 
   /** Checks what a call sets. `isWhole`: the objects have no other attributes then. Refuses if the schema is enforced. */
   async checkGiven(objects: unknown, { field, isWhole, pace }: GivenTerms): Promise<void> {
+    this.#field = field;
     const budget = new WorkBudget();
     for (const [id, attributes] of Object.entries(objects as Readonly<Record<string, Attributes>>)) {
       this.#given.add(id, this.checkOne(id, attributes, isWhole));
@@ -65,8 +68,9 @@ export class WriteCheck {
     if (this.#check.isEnforced) this.#given.refuse(this.#check.source, field);
   }
 
-  /** Notes objects that a call takes attributes from. */
-  noteTaken(objects: unknown): void {
+  /** Notes objects that a call takes attributes from. `field` is their name in the call. */
+  noteTaken(objects: unknown, field: string): void {
+    this.#field = field;
     for (const id of Object.keys(objects as object)) this.#incomplete.add(id);
   }
 
@@ -104,7 +108,7 @@ export class WriteCheck {
 
   /** Refuses the write if the schema is enforced and an object would not fit it. */
   requireFit(): void {
-    if (this.#check.isEnforced) this.#results.refuse(this.#check.source, 'objects');
+    if (this.#check.isEnforced) this.#results.refuse(this.#check.source, this.#field);
   }
 
   /** Reports what does not fit and was written. */

@@ -73,13 +73,13 @@ const MISFITS: readonly (readonly [string, Call, string, string])[] = [
   [
     'fast_update that takes an attribute',
     ({ objects }) => objects.fastUpdate({ ...TO, delete_data: { a: { title: 'A' } }, data: { a: { state: 'done' } } }),
-    '/objects/a/title',
+    '/data/a/title',
     'is required and missing',
   ],
   [
     'fast_delete',
     ({ objects }) => objects.fastDelete({ ...TO, data: { a: { title: 'A' } } }),
-    '/objects/a/title',
+    '/data/a/title',
     'is required and missing',
   ],
   [
