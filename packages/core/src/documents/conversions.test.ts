@@ -133,3 +133,40 @@ it('[VERSION-30] an object that is moved to a partition whose objects are conver
   const all = Object.fromEntries(found.flatMap((some) => [...some]));
   expect(all).toEqual({ 'of-a': { name: 'a' }, 'of-b': { name: 'b' } });
 });
+
+it('[VERSION-34] an object that would be larger than allowed in the new version stays as it is, and does not hold up the others', async () => {
+  const test = await newTidemark({ limits: { attributesPerObjectMax: 3 } });
+  const { conversions, devices, clients, objects, sources } = test.tidemark;
+  await sources.schemas.set('Order', { schema: FIRST });
+  const full = { title: 'a', x: 1, y: 2 };
+  await objects.push({ ...order('ada'), objects: { full, other: { title: 'b' } } });
+  const device = { user: 'ada', client: (await clients.register('ada', {})).client_id };
+  await sources.schemas.set('Order', {
+    schema: { properties: { ...FIRST.properties, rank: { type: 'number' } } },
+    steps: [{ step: 'add', attribute: 'rank', value: 0 }],
+  });
+  const change = { op_id: 'op', source: 'Order', op: 'update', id: 'full', attributes: { title: 'c' } } as const;
+  expect(await devices.push(device, { changes: [change] })).toMatchObject([{ status: 'applied' }]);
+  await conversions.run();
+  expect(await isConverting(test)).toBe(false);
+  expect(await read(test, 'ada')).toEqual({ full: { ...full, title: 'c' }, other: { title: 'b', rank: 0 } });
+});
+
+it('[VERSION-35] objects of a deleted user are not written to a new user of the same login', async () => {
+  const test = await scene(1);
+  await setSecond(test);
+  const { readObjects } = test.store;
+  test.store.readObjects = async (partition, ...call) => {
+    test.store.readObjects = readObjects;
+    const found = await readObjects.call(test.store, partition, ...call);
+    const login = partition.owner.kind === 'user' ? partition.owner.login : '';
+    await test.tidemark.users.delete(login);
+    await test.tidemark.users.create({ attributes: { login, password: 'long enough' } });
+    await test.tidemark.objects.push({ ...order(login), objects: { o0: { name: 'of the new user' } } });
+    return found;
+  };
+  await test.tidemark.conversions.run();
+  const both = [await read(test, 'ada'), await read(test, 'bob')];
+  expect(both).toContainEqual({ o0: { name: 'of the new user' } });
+  expect(both).toContainEqual({ o0: { name: 't0', count: '0' } });
+});

@@ -98,7 +98,8 @@ function convertAll(
       const changes = ids.flatMap((id) => changeTo(id, objects.get(id), { steps, limits, floor: state.floor }) ?? []);
       if (changes.length === 0) return 0;
       const guards = joinGuards([guard], await files.claimAdded(partition, changes, BACKEND));
-      const result = withoutLostClaims(await store.commit({ partition, changes, guards, atMs: clock.nowMs() }));
+      const commit = { partition, changes, guards, seen: state, atMs: clock.nowMs() };
+      const result = withoutLostClaims(await store.commit(commit));
       if (result.status === 'gone') throw refuseGone(result.guard);
       if (result.status !== 'committed') return null;
       onCommitted(partition, rangeOfCommit(result.state, changes.length));
@@ -120,14 +121,35 @@ function changeTo(
   { steps, limits, floor }: ConvertTerms,
 ): ObjectChange | null {
   const current = liveRecord(stored);
-  const next = current === null ? null : renewedTexts(current, steps, limits);
+  const next = current === null ? null : renewedObject(current, steps, limits);
   if (current === null || next === null) return null;
-  const verdict = replaced(current.attributes, next);
-  return changeOf(id, { stored, current, carried: carriedSeqs(current, next, steps) }, verdict, floor);
+  const { attributes, carried } = next;
+  return changeOf(id, { stored, current, carried }, replaced(current.attributes, attributes), floor);
+}
+
+/** An object of the version before in the present one. */
+export interface RenewedObject {
+  readonly attributes: AttributeTexts;
+  /** What was written, changed or taken away, with the seqs at which somebody had changed what it comes from: see `Marks`. */
+  readonly carried: ReadonlyMap<string, number>;
+}
+
+/** Returns the object in the present version; null: it is of that version, or stays as it is. */
+export function renewedObject(
+  current: Pick<ObjectRecord, 'attributes' | 'marks'>,
+  steps: readonly Step[],
+  limits: Limits,
+): RenewedObject | null {
+  const attributes = renewedTexts(current, steps, limits);
+  return attributes === null ? null : { attributes, carried: carriedSeqs(current, attributes, steps) };
 }
 
 /** A conversion is no change by anybody: an edit made before is in conflict only with what others had written. */
-function carriedSeqs({ attributes, marks }: ObjectRecord, next: AttributeTexts, steps: readonly Step[]) {
+function carriedSeqs(
+  { attributes, marks }: Pick<ObjectRecord, 'attributes' | 'marks'>,
+  next: AttributeTexts,
+  steps: readonly Step[],
+): ReadonlyMap<string, number> {
   const seqs = new Map<string, number>();
   const seqOf = (name: string) => seqs.get(name) ?? changedAt(name, marks);
   for (const { old, now } of steps.map(namesOf)) {
@@ -135,13 +157,22 @@ function carriedSeqs({ attributes, marks }: ObjectRecord, next: AttributeTexts, 
     for (const name of now) seqs.set(name, attributes.has(name) ? Math.max(seq, seqOf(name)) : seq);
   }
   for (const name of next.keys()) if (next.get(name) !== attributes.get(name)) seqs.set(name, seqOf(name));
+  for (const name of attributes.keys()) if (!next.has(name)) seqs.set(name, changedAt(name, marks));
   return seqs;
 }
 
-/** Returns the attributes in the present version; null: they are. An object that would lose all of them stays as it is. */
-export function renewedTexts({ attributes }: Pick<ObjectRecord, 'attributes'>, steps: readonly Step[], limits: Limits) {
+/**
+ * Returns the attributes in the present version; null: they are of it. An object that would lose all of them, or be larger than
+ * allowed, stays as it is.
+ */
+function renewedTexts({ attributes }: Pick<ObjectRecord, 'attributes'>, steps: readonly Step[], limits: Limits) {
   const values = renewed(parseJson(attributes.text) as AttributeValues, steps);
   if (Object.keys(values).length === 0) return null;
-  const texts = admitAttributes(values, limits, ['attributes']);
-  return attributes.equals(texts) ? null : texts;
+  try {
+    const texts = admitAttributes(values, limits, ['attributes']);
+    return attributes.equals(texts) ? null : texts;
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
 }

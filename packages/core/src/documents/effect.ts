@@ -40,7 +40,7 @@ export function effectOn(
 }
 
 /** An object as it was read: `current` is the record in `stored`, null when there is none. */
-interface FoundObject {
+export interface FoundObject {
   readonly stored: StoredObject | undefined;
   readonly current: ObjectRecord | null;
   /** What a conversion carries over: see `Marks`. */

@@ -2,7 +2,7 @@ import { GONE_MARKS_MAX, objectChecksum } from '@tidemark/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AttributeTexts } from './attribute-texts.ts';
-import { changedRecord, deltaSince, inspectRecord, newRecord, ObjectRecord, wholeMember } from './record.ts';
+import { changedAt, changedRecord, deltaSince, inspectRecord, newRecord, ObjectRecord, wholeMember } from './record.ts';
 
 const texts = (object: Record<string, unknown>) =>
   AttributeTexts.of(Object.entries(object).map(([name, value]) => [name, JSON.stringify(value)]));
@@ -128,6 +128,22 @@ describe('records', () => {
     expect(new ObjectRecord(record, 6).marks).toEqual({ born: 1, touched: new Map([['c', 6]]), gone: new Map() });
     const kept = changedRecord(old, texts({ a: 2, c: 9 }), 4).record;
     expect(new ObjectRecord(kept, 6).marks.gone).toEqual(new Map([['b', 5]]));
+  });
+
+  it('[VERSION-42] what a conversion took away is as old as before for as long as its mark says that it is gone', () => {
+    const marksAfter = (floor: number) => {
+      const first = newRecord('1', texts({ title: 'a', n: 1 })).record;
+      const seqs = new Map([
+        ['name', 5],
+        ['title', 5],
+      ]);
+      const converted = changedRecord(new ObjectRecord(first, 5), texts({ name: 'a', n: 1 }), 0, seqs).record;
+      const { record } = changedRecord(new ObjectRecord(converted, 7), texts({ name: 'a', n: 2 }), floor);
+      return new ObjectRecord(record, 9).marks;
+    };
+    expect(changedAt('title', marksAfter(6))).toBe(5);
+    expect(changedAt('name', marksAfter(6))).toBe(5);
+    expect(marksAfter(7)).toMatchObject({ gone: new Map(), carried: new Map([['name', 5]]) });
   });
 
   it('[JRN-7] an object that lost more than GONE_MARKS_MAX attributes is sent whole', () => {

@@ -25,7 +25,7 @@ import { AttributeTexts, nameText } from './attribute-texts.ts';
  * created (or replaced as a whole), the attributes removed since with their seqs (`"name",seq,…`), and in the same way those
  * that changed, the latest first: a page reads them only down to the seq that the device has. 0 stands for the record's own
  * seq, because a record is written before its seq is known. A third list may follow: attributes that a conversion to another
- * version of the schema wrote, with the seqs of what it made them of. Earlier versions wrote `[born,{changed},{removed}]`, with the
+ * version of the schema wrote or took away, with the seqs of what it made them of. Earlier versions wrote `[born,{changed},{removed}]`, with the
  * seqs as members in any order.
  */
 export class ObjectRecord {
@@ -63,7 +63,7 @@ export interface Marks {
   readonly touched: ReadonlyMap<string, number>;
   /** Attributes removed after the creation, with their seqs. */
   readonly gone: ReadonlyMap<string, number>;
-  /** Attributes that a conversion wrote, with the seqs at which somebody had changed what it made them of. Absent: none. */
+  /** Attributes that a conversion wrote or took away, with the seqs at which somebody had changed what it made them of. Absent: none. */
   readonly carried?: ReadonlyMap<string, number>;
 }
 
@@ -140,9 +140,9 @@ export function changedRecord(
   return { ...whole, record: `${whole.record}\n[${marks.born},[${gone.join(',')}],[${touched.join(',')}]${third}]` };
 }
 
-/** What a conversion has carried over holds until the attribute changes. */
+/** What a conversion has carried over holds until the attribute changes; that of one it took away, as long as the mark says so. */
 function keptOf(
-  { carried = NO_MARKS }: Marks,
+  { carried = NO_MARKS, gone }: Marks,
   {
     attributes,
     next,
@@ -150,7 +150,8 @@ function keptOf(
   }: { readonly attributes: AttributeTexts; readonly next: AttributeTexts; readonly floor: number },
 ): readonly (readonly [string, number])[] {
   return [...carried].filter(([name, seq]) => {
-    return next.get(name) === attributes.get(name) && (seq > floor || next.has(name));
+    const isMarked = next.has(name) || (gone.get(name) ?? 0) > floor;
+    return next.get(name) === attributes.get(name) && (seq > floor || isMarked);
   });
 }
 

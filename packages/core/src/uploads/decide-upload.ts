@@ -1,12 +1,11 @@
 import { type Conflicts, Refusal, textChecksum } from '@tidemark/protocol';
-import { liveRecord } from '../documents/effect.ts';
 import { mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
-import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { isValidUpTo } from '../journal/is-valid-up-to.ts';
-import { changedAt, type ObjectRecord } from '../journal/record.ts';
+import { changedAt } from '../journal/record.ts';
 import { readToken } from '../pages/token.ts';
-import type { PartitionState, StoredObject } from '../ports/store.ts';
+import type { PartitionState } from '../ports/store.ts';
 import type { AdmittedUpload } from './admit-upload.ts';
+import type { PresentObject } from './translate-upload.ts';
 import { type Footprint, REMOVED } from './upload-notes.ts';
 
 /** What an upload makes of its object, or why it is not applied. */
@@ -18,25 +17,24 @@ export type Decision =
 
 /** All that a decision depends on. */
 export interface UploadContext {
-  readonly stored: StoredObject | undefined;
   readonly state: PartitionState;
   readonly conflicts: Conflicts;
-  /** The attributes of the object in the present version of the schema; null: there is no object. */
-  readonly before: AttributeTexts | null;
+  /** The object in the present version of the schema; null: there is none. */
+  readonly present: PresentObject | null;
   /** What this device has written to the object itself. */
   readonly footprint: Footprint;
 }
 
 /** Decides what the upload makes of the object as it is. Pure. */
 export function decideUpload(upload: AdmittedUpload, context: UploadContext): Decision {
-  const current = liveRecord(context.stored);
+  const { present } = context;
   switch (upload.op) {
     case 'create':
-      return decideCreate(upload, current);
+      return decideCreate(upload, present);
     case 'update':
-      return current === null ? MISSING : decideChange(upload, current, context);
+      return present === null ? MISSING : decideChange(upload, present, context);
     case 'delete':
-      return current === null ? NOTHING_TO_DO : decideChange(upload, current, context);
+      return present === null ? NOTHING_TO_DO : decideChange(upload, present, context);
   }
 }
 
@@ -46,22 +44,20 @@ const MISSING: Decision = {
   refusal: new Refusal('object_not_found', 'there is no such object, or somebody has deleted it'),
 };
 
-function decideCreate({ attributes }: AdmittedUpload, current: ObjectRecord | null): Decision {
-  if (current === null) return { status: 'applied', verdict: attributes };
+function decideCreate({ attributes }: AdmittedUpload, present: PresentObject | null): Decision {
+  if (present === null) return { status: 'applied', verdict: attributes };
   return { status: 'rejected', refusal: new Refusal('object_exists', 'there is already an object of this id') };
 }
 
-function decideChange(upload: AdmittedUpload, current: ObjectRecord, context: UploadContext): Decision {
+function decideChange(upload: AdmittedUpload, present: PresentObject, context: UploadContext): Decision {
   const verdict =
-    upload.op === 'delete'
-      ? 'gone'
-      : mergedAndRemoved(context.before ?? current.attributes, upload.attributes, upload.removed);
+    upload.op === 'delete' ? 'gone' : mergedAndRemoved(present.attributes, upload.attributes, upload.removed);
   if (context.conflicts === 'last_writer' || verdict === null) return { status: 'applied', verdict };
   if (upload.seen === null) {
     const detail = 'this source detects conflicts: say with "seen" in which state the change was made';
     return { status: 'rejected', refusal: new Refusal('invalid_request', detail) };
   }
-  const conflicting = changedByOthers(upload, current, context);
+  const conflicting = changedByOthers(upload, present, context);
   const [first] = conflicting;
   if (first === undefined) return { status: 'applied', verdict };
   const what = upload.op === 'delete' ? 'the object' : `the attribute ${JSON.stringify(first)}`;
@@ -72,7 +68,7 @@ function decideChange(upload: AdmittedUpload, current: ObjectRecord, context: Up
 /** The attributes that the upload touches and that another writer has changed since. */
 function changedByOthers(
   { op, attributes, removed, seen }: AdmittedUpload,
-  current: ObjectRecord,
+  current: PresentObject,
   { state, footprint }: UploadContext,
 ): readonly string[] {
   const seenSeq = seenSeqOf(seen, state);
@@ -89,7 +85,7 @@ function changedByOthers(
  * Whether the attribute is as this device left it. An attribute that the object never had counts as old as the object: a
  * device whose own values are still in the object knew of its creation.
  */
-function isOwnChange(name: string, { attributes, marks }: ObjectRecord, footprint: Footprint): boolean {
+function isOwnChange(name: string, { attributes, marks }: PresentObject, footprint: Footprint): boolean {
   const isOwn = (own: string, text: string) => footprint.get(own) === textChecksum(text);
   const text = attributes.get(name);
   if (text !== undefined) return isOwn(name, text);

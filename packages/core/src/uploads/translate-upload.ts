@@ -12,7 +12,9 @@ import {
   Untranslatable,
 } from '@tidemark/protocol';
 import { admitAttributes } from '../admission/admit-objects.ts';
-import { renewedTexts } from '../documents/convert-objects.ts';
+import { type RenewedObject, renewedObject } from '../documents/convert-objects.ts';
+import type { FoundObject } from '../documents/effect.ts';
+import type { Verdict } from '../documents/verdicts.ts';
 import type { ObjectRecord } from '../journal/record.ts';
 import { type AdmittedUpload, withoutAttributes } from './admit-upload.ts';
 
@@ -107,17 +109,29 @@ export function asNamedIn<T>(
   return new Map(Object.entries(namedAsBefore(Object.fromEntries(entries), steps)));
 }
 
+/** An object in the present version. */
+export interface PresentObject extends Pick<ObjectRecord, 'attributes' | 'marks'> {
+  /** Absent: it is stored in the present version. */
+  readonly carried?: RenewedObject['carried'];
+}
+
 /**
- * Returns the attributes that an upload changes. While the server converts objects, they may be of the version before: what an upload
- * removes would come back with the conversion.
+ * Returns the object that an upload changes in the present version. While the server converts objects, it may be of the version
+ * before: what an upload removes would come back with the conversion.
  */
-export function presentTexts(
-  current: ObjectRecord,
-  versions: UploadVersions,
-  limits: Limits,
-): ObjectRecord['attributes'] {
-  if (versions?.converting !== true) return current.attributes;
-  return renewedTexts(current, versions.steps.at(-1) ?? NO_STEPS, limits) ?? current.attributes;
+export function presentObject(current: ObjectRecord, versions: UploadVersions, limits: Limits): PresentObject {
+  const next = versions?.converting === true ? renewedObject(current, versions.steps.at(-1) ?? NO_STEPS, limits) : null;
+  if (next === null) return current;
+  const { attributes, carried } = next;
+  const { marks } = current;
+  return { attributes, carried, marks: { ...marks, carried: new Map([...(marks.carried ?? []), ...carried]) } };
+}
+
+/** Returns what a conversion that goes with a change carries over: that of attributes which the change leaves alone. */
+export function carriedBeside(present: PresentObject | null, verdict: Verdict): Pick<FoundObject, 'carried'> {
+  if (present?.carried === undefined || verdict === null || verdict === 'gone') return {};
+  const isLeft = (name: string) => verdict.get(name) === present.attributes.get(name);
+  return { carried: new Map([...present.carried].filter(([name]) => isLeft(name))) };
 }
 
 /** While the server converts objects, this one may be of the version before. */

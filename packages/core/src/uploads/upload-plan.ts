@@ -4,7 +4,6 @@ import { refuseGone } from '../admission/refuse-gone.ts';
 import { changeOf, liveRecord } from '../documents/effect.ts';
 import { deleted, mergedAndRemoved, type Verdict } from '../documents/verdicts.ts';
 import { type FileClaims, joinGuards, withoutLostClaims } from '../files/file-claims.ts';
-import type { AttributeTexts } from '../journal/attribute-texts.ts';
 import { type CommitRange, rangeOfCommit } from '../journal/committed.ts';
 import type { ObjectChange, ObjectRecord } from '../journal/record.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -13,7 +12,13 @@ import type { AdmittedUpload } from './admit-upload.ts';
 import { type Decision, decideUpload } from './decide-upload.ts';
 import { fitSchema } from './fit-schema.ts';
 import type { PreparedUpload } from './prepare-uploads.ts';
-import { conflictingAsGiven, presentTexts, translated } from './translate-upload.ts';
+import {
+  carriedBeside,
+  conflictingAsGiven,
+  type PresentObject,
+  presentObject,
+  translated,
+} from './translate-upload.ts';
 import {
   footprintText,
   linkWrites,
@@ -89,12 +94,13 @@ export function decide(
     return { prepared: present, outcome: refusedOutcome(id, present.refusal), change: null, kept };
   }
   const footprint = prepared.footprint === null ? NO_FOOTPRINT : readFootprint(prepared.footprint);
-  const before = current && presentTexts(current, target.versions, limits);
-  const decision = decideUpload(present.admitted, { stored, state, conflicts: target.conflicts, before, footprint });
+  const before = current && presentObject(current, target.versions, limits);
+  const terms = { state, conflicts: target.conflicts, present: before, footprint };
+  const decision = decideUpload(present.admitted, terms);
   const named = withNamesAsGiven(target, admitted, current, decision);
   const outcome = outcomeOfDecision(id, named);
   const verdict = decision.status === 'applied' ? decision.verdict : null;
-  const change = changeOf(id, { stored, current }, verdict, state.floor);
+  const change = changeOf(id, { stored, current, ...carriedBeside(before, verdict) }, verdict, state.floor);
   return { prepared: present, outcome, change, kept: change === null ? kept : [] };
 }
 
@@ -174,8 +180,9 @@ export function planAgreed(
 ): { readonly outcome: StoredOutcome; readonly plan: UploadPlan } {
   const stored = read.objects.get(id);
   const current = liveRecord(stored);
-  const before = current && presentTexts(current, target.versions, limits);
-  const change = changeOf(id, { stored, current }, agreedVerdict(prepared.admitted, before), read.state.floor);
+  const before = current && presentObject(current, target.versions, limits);
+  const verdict = agreedVerdict(prepared.admitted, before);
+  const change = changeOf(id, { stored, current, ...carriedBeside(before, verdict) }, verdict, read.state.floor);
   const outcome: StoredOutcome = { status: 'applied', id };
   const footprint = change === null ? [] : footprintWrites(target, { ...prepared, id }, nowMs);
   const plan = {
@@ -206,7 +213,8 @@ export function planRefused(prepared: PreparedUpload, outcome: StoredOutcome, no
 }
 
 /** An update does not bring back an object that was deleted here while the backend was asked. */
-function agreedVerdict({ op, attributes, removed }: AdmittedUpload, before: AttributeTexts | null): Verdict {
+function agreedVerdict({ op, attributes, removed }: AdmittedUpload, present: PresentObject | null): Verdict {
+  const before = present?.attributes ?? null;
   if (op === 'delete') return deleted(before);
   return op === 'update' && before === null ? null : mergedAndRemoved(before, attributes, removed);
 }

@@ -219,6 +219,64 @@ describe('uploads of older versions of a schema', () => {
     expect(later).toMatchObject({ status: 'conflict', conflicting: ['title'] });
   });
 
+  it('[VERSION-42] a deletion made before objects were converted is no conflict with the conversion', async () => {
+    const test = await scene({ conflicts: 'detect' });
+    const stored = { title: 'a', status: 'open', street: 'Elm' };
+    await test.tidemark.objects.push({ ...order, objects: { 1: stored, 2: stored, 3: stored } });
+    const seen = await seenBy(test);
+    await test.tidemark.objects.push({ ...order, objects: { 2: { title: 'b' } } });
+    await setSecond(test);
+    await test.tidemark.conversions.run();
+    await test.tidemark.objects.push({ ...order, objects: { 3: { name: 'z' } } });
+    const outcomes = await test.upload(
+      { seen, op: 'delete', id: '1' },
+      { seen, op: 'delete', id: '2' },
+      { seen, op: 'delete', id: '3' },
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual(['applied', 'conflict', 'conflict']);
+  });
+
+  it('[VERSION-42] an edit of an object that is not converted yet is a change of what it edited, and of nothing else', async () => {
+    const test = await scene({ conflicts: 'detect' });
+    await test.tidemark.objects.push({
+      ...order,
+      objects: { 1: { title: 'a', status: 'open', street: 'Elm', town: 'Bern' } },
+    });
+    const seen = await seenBy(test);
+    await setSecond(test);
+    const other = { user: 'ada', client: (await test.tidemark.clients.register('ada', {})).client_id };
+    const edit = { source: 'Order', op: 'update', id: '1', version: 1, seen } as const;
+    const push = (op_id: string, attributes: Record<string, string>) =>
+      test.tidemark.devices.push(other, { changes: [{ ...edit, op_id, attributes }] });
+    expect(await test.upload({ seen, attributes: { status: 'done' } })).toMatchObject([{ status: 'applied' }]);
+    expect(await push('free', { title: 'c' })).toMatchObject([{ status: 'applied' }]);
+    expect(await push('taken', { status: 'open' })).toMatchObject([{ status: 'conflict', conflicting: ['status'] }]);
+    expect(await test.objects()).toEqual({
+      1: { name: 'c', status: 'closed', address: { street: 'Elm', city: 'Bern' } },
+    });
+  });
+
+  it('[VERSION-42] what others have written to an object that is not converted yet is a conflict', async () => {
+    const test = await scene({ conflicts: 'detect' });
+    const stored = { title: 'a', status: 'open', street: 'Elm', town: 'Bern' };
+    await test.tidemark.objects.push({ ...order, objects: { 1: stored, 2: stored } });
+    const seen = await seenBy(test);
+    await test.tidemark.objects.push({ ...order, objects: { 1: { title: 'b', town: 'Basel', status: 'done' } } });
+    await setSecond(test);
+    const [title, town, street, status, free] = await test.upload(
+      { seen, attributes: { title: 'c' } },
+      { seen, attributes: { town: 'Chur' } },
+      { seen, version: undefined, attributes: { address: { city: 'Chur' } } } as never,
+      { seen, attributes: { status: 'done' } },
+      { seen, id: '2', attributes: { title: 'c', status: 'done' } },
+    );
+    expect(title).toMatchObject({ status: 'conflict', conflicting: ['title'] });
+    expect(town).toMatchObject({ status: 'conflict', conflicting: ['town'] });
+    expect(street).toMatchObject({ status: 'conflict', conflicting: ['address'] });
+    expect(status).toMatchObject({ status: 'applied' });
+    expect(free).toMatchObject({ status: 'applied' });
+  });
+
   it.each([
     ['of an older version', 1, ['title', 'status']],
     ['of the present version', undefined, ['name', 'status']],
