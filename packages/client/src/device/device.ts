@@ -12,6 +12,7 @@ import type { RelativesOf } from '../queries/query-options.ts';
 import type { DeviceQueries } from '../queries/source-queries.ts';
 import { Draft } from '../replica/draft.ts';
 import type { OutputOf, StandardSchema } from '../schemas/standard-schema.ts';
+import { inVersionOfApp } from '../state/problem-in-version.ts';
 import type { Attributes } from '../state/rows.ts';
 import type { Observable } from '../view/observable.ts';
 import { DeviceFiles } from './device-files.ts';
@@ -176,7 +177,12 @@ export class Device<S extends SourceTypes = Untyped> {
 
   /** Returns the unsubscribe function. */
   on<E extends keyof DeviceEvents>(event: E, listener: (data: DeviceEvents[E]) => void): () => void {
-    return this.#host.listeners.events[event].add(listener);
+    const { events } = this.#host.listeners;
+    if (event !== 'problem') return events[event].add(listener);
+    const tell = listener as (problem: DeviceEvents['problem']) => void;
+    return events.problem.add(({ opId, ...problem }) => {
+      tell({ opId, ...inVersionOfApp(this.#host.replica.reader, problem) });
+    });
   }
 
   /** Sends attributes of the device to the server: its push address, its app. */

@@ -1,7 +1,8 @@
 import type { UploadOp } from '@tidemark/protocol';
 import type { DeviceHost } from '../engine/device-host.ts';
+import type { ObjectEdit } from '../state/app-versions.ts';
 import { inVersionOfApp } from '../state/problem-in-version.ts';
-import type { Attributes, ProblemRow } from '../state/rows.ts';
+import type { Attributes, ShownProblem, UploadRow } from '../state/rows.ts';
 import { Derived, type Listeners, type Observable } from '../view/observable.ts';
 import { isOpen } from '../view/pending.ts';
 
@@ -62,17 +63,28 @@ export class UploadQueue extends ObservableList<PendingUpload> {
     const open = this.#host.writes.uploads().filter(([, upload]) => isOpen(upload));
     const { inFlight } = this.#host.role;
     return Object.freeze(
-      open.map(([opId, { source, op, id, attributes, removed = NO_NAMES, madeAtMs, state }]) => {
+      open.map(([opId, upload]) => {
+        const { source, op, id, madeAtMs, state } = upload;
+        const { attributes, removed = NO_NAMES } = this.#inVersionOfApp(upload);
         const isSending = inFlight.has(opId);
         const shown = isSending ? 'sending' : state === 'queued' ? 'queued' : 'waiting';
         return Object.freeze({ opId, source, op, id, attributes, removed, madeAtMs, state: shown } as const);
       }),
     );
   }
+
+  /** The change may have been made by the app before it was updated, or in a tab with another version of it. */
+  #inVersionOfApp(upload: UploadRow): ObjectEdit {
+    const { replica } = this.#host;
+    const { source, id } = upload;
+    const { versions } = replica.reader;
+    const row = replica.reader.get('sources', ['', source]);
+    return versions?.changeOf(row, upload, replica.view(source).get(id)?.attributes) ?? upload;
+  }
 }
 
 /** An upload that was rejected or is in conflict. It was rolled back; `current` is the object at the server. */
-export interface UploadProblem extends ProblemRow {
+export interface UploadProblem extends ShownProblem {
   readonly opId: string;
 }
 
@@ -95,7 +107,9 @@ export class UploadProblems extends ObservableList<UploadProblem> {
    * does not exist (any more) is created. Resolves to the op_id of the new upload, null if nothing differs.
    */
   async resolve(opId: string, attributes: object): Promise<string | null> {
-    return await this.#host.run('resolveProblem', opId, attributes);
+    const { reader } = this.#host.replica;
+    const { source = '' } = reader.get('problems', ['', opId]) ?? {};
+    return await this.#host.run('resolveProblem', opId, attributes, reader.versions?.of(source));
   }
 
   /** Removes a problem that the app has handled. */

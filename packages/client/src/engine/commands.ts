@@ -87,11 +87,12 @@ const COMMANDS = {
     return again;
   },
 
-  async resolveProblem(engine: Engine, opId: string, attributes: object): Promise<string | null> {
+  /** The version is that of the app in the tab that calls. */
+  async resolveProblem(engine: Engine, opId: string, given: object, version?: number): Promise<string | null> {
     const { data } = engine;
     const { source, id } = data.replica.reader.get('problems', ['', opId]) ?? {};
     if (source !== undefined && id !== undefined) await data.replica.view(source).load([id]);
-    const newOpId = await data.replica.transact((tx) => resolveProblem({ tx, data }, opId, attributes));
+    const newOpId = await data.replica.transact((tx) => resolveProblem({ tx, data }, opId, { given, version }));
     if (newOpId !== null) engine.dispatch({ type: 'push_wanted' });
     return newOpId;
   },

@@ -70,7 +70,7 @@ export class ConflictMerger {
       const decide = (tx: Transaction) => {
         const attributes = tx.get('problems', ['', opId]) === undefined ? null : merged(tx, problem, merge);
         if (attributes === null) return false;
-        resolveProblem({ tx, data }, opId, attributes);
+        resolveProblem({ tx, data }, opId, { given: attributes, version: tx.versions?.of(problem.source) });
         return true;
       };
       const readBefore: ReadBefore = (rows) => readTheirs(rows, data.replica.reader, problem);

@@ -1,11 +1,11 @@
 import type { SyncEvents } from '@tidemark/protocol';
-import type { ProblemRow } from '../state/rows.ts';
+import type { ShownProblem } from '../state/rows.ts';
 import { Listeners } from '../view/observable.ts';
 
 /** The events of a device by name. */
 export interface DeviceEvents {
   /** An upload was rejected or is in conflict, and was rolled back. */
-  readonly problem: { readonly opId: string } & ProblemRow;
+  readonly problem: { readonly opId: string } & ShownProblem;
   /** The backend gave an object its final id. */
   readonly linked: { readonly source: string; readonly from: string; readonly to: string };
   /** The data of a source differed from the server and is fetched again. */

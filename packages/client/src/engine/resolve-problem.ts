@@ -63,31 +63,41 @@ export function retryProblem(parts: ResolveParts, opId: string): string {
   return add(parts, { ...whose, op, id, attributes, ...(removed === undefined ? {} : { removed }) });
 }
 
+/** What an app writes in place of a refused change. */
+interface Resolution {
+  readonly given: object;
+  /** The version of the schema that the app of the tab was built with which says it; undefined: it does not say. */
+  readonly version: number | undefined;
+}
+
 /**
  * Writes the attributes in place of the refused change. An object that is not there is created with them, and with what the
  * refused change had set. Returns the op_id of the new upload; null if nothing differs.
  */
-export function resolveProblem(parts: ResolveParts, opId: string, given: object): string | null {
+export function resolveProblem(parts: ResolveParts, opId: string, { given, version }: Resolution): string | null {
   const { tx, data } = parts;
   const problem = requireProblem(tx, opId);
   const { source, group } = problem;
-  const version = tx.versions?.of(source);
   const whose = {
     source,
     ...(group === undefined ? {} : { group }),
     ...(version === undefined ? {} : { version }),
   };
-  const attributes = withReferencesOf(tx, { source }, admitAttributes(given));
+  const ofVersion = version === undefined ? { source } : { source, version };
+  const attributes = withReferencesOf(tx, ofVersion, admitAttributes(given));
   const id = realId(tx, source, problem.id);
   const current = data.replica.view(source).get(id)?.attributes;
   tx.delete('problems', ['', opId]);
+  // This tab knows the object and the change in the version of its own app only.
+  const isOfOtherTab = version !== tx.versions?.of(source);
   if (current === undefined) {
-    const whole = frozen({ ...inVersionOfApp(tx, problem).attributes, ...attributes });
+    const refused = isOfOtherTab ? {} : inVersionOfApp(tx, problem).attributes;
+    const whole = frozen({ ...refused, ...attributes });
     if (Object.keys(whole).length > 0) return add(parts, { ...whose, op: 'create', id, attributes: whole });
     throw new ClientError('invalid_value', 'an object needs at least one attribute');
   }
-  const differing = Object.entries(attributes).filter(([name, value]) => !isSet(current, name, value));
-  const removed = admitRemoved(given).filter((name) => Object.hasOwn(current, name));
+  const differing = Object.entries(attributes).filter(([name, value]) => isOfOtherTab || !isSet(current, name, value));
+  const removed = admitRemoved(given).filter((name) => isOfOtherTab || Object.hasOwn(current, name));
   if (differing.length === 0 && removed.length === 0) return null;
   const change = { attributes: frozen(Object.fromEntries(differing)), ...(removed.length === 0 ? {} : { removed }) };
   return add(parts, { ...whose, op: 'update', id, ...change });

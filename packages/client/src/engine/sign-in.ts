@@ -45,8 +45,8 @@ export class SignIn implements SessionStore {
   }
 
   /**
-   * Tells the server what the device is, if it was told something else: apps are updated while their users stay signed in. It is
-   * tried once, and never rejects.
+   * Tells the server what the device is, if it was told something else: apps are updated while their users stay signed in. It never
+   * rejects, and is tried again with the next pull unless the server has refused it.
    */
   async describe(caller: SessionCaller, signal: AbortSignal): Promise<void> {
     const { about: given, versions } = this.#parts;
@@ -62,7 +62,7 @@ export class SignIn implements SessionStore {
       if (current?.clientId === session.clientId) await this.#parts.sessions.keep({ ...current, about }, current.token);
     } catch (error) {
       // What the server refuses is told again by the next start.
-      this.#isDescribed = !(error instanceof ClientError) || error.status !== null;
+      this.#isDescribed = !(error instanceof ClientError && isTemporary(error.status));
     }
   }
 
@@ -133,6 +133,11 @@ export class SignIn implements SessionStore {
 function described(about: About, versions: AppVersions | null) {
   const device = describeDevice(about);
   return versions === null ? device : { ...device, schema_versions: versions.all };
+}
+
+/** Null: there was no answer. */
+function isTemporary(status: number | null): boolean {
+  return status === null || status === 401 || status === 429 || status >= 500;
 }
 
 function proofOf(credentials: Credentials): object {

@@ -1,4 +1,4 @@
-import type { Attributes, SourceRow, UploadRow } from './rows.ts';
+import type { Attributes, ProblemRow, ShownProblem, SourceRow, UploadRow } from './rows.ts';
 
 /** A change of an object. */
 export type ObjectEdit = Pick<UploadRow, 'attributes' | 'removed'>;
@@ -16,8 +16,10 @@ export interface AppVersions {
   isSame(row: SourceRow | undefined): boolean;
   /** Returns the attributes of a stored object as the app knows them. */
   shown(row: SourceRow | undefined, attributes: Attributes): Attributes;
-  /** Does the same for an object that the server has sent beside the pages. */
+  /** Does the same for an object that the server has just sent beside the pages. */
   answered(row: SourceRow | undefined, attributes: Attributes): Attributes;
+  /** Returns a problem with the change and the object as the app knows them. */
+  problem(row: SourceRow | undefined, problem: ProblemRow): ShownProblem;
   /** Returns a change in the version of the app, whatever version it was made in. `seen` is the object that it changes. */
   changeOf(row: SourceRow | undefined, change: VersionedEdit, seen: Attributes | undefined): ObjectEdit;
   /** Returns what the server says by attribute under the names of a version; absent: that of the app. */

@@ -98,8 +98,13 @@ export interface ProblemRow {
   readonly error: PartialError;
   /** The object at the server; null if it does not exist. */
   readonly current: Attributes | null;
+  /** The oldest version of the schema that `current` may be of. Absent: the source had none. */
+  readonly currentSince?: number;
   readonly atMs: number;
 }
+
+/** A problem as the app sees it. */
+export type ShownProblem = Omit<ProblemRow, 'currentSince'>;
 
 /** The rows of each table. */
 export interface Rows {

@@ -3,6 +3,7 @@ import { PROBLEMS_MAX } from '../limits.ts';
 import { frozen } from '../state/frozen.ts';
 import { scopeText } from '../state/group-rows.ts';
 import type { Transaction } from '../state/local-state.ts';
+import { formOf } from '../state/object-form.ts';
 import type { Attributes, ProblemRow, UploadRow } from '../state/rows.ts';
 import { addLink } from './links.ts';
 import { isOfSameObject } from './merge-upload.ts';
@@ -66,6 +67,8 @@ function settleApplied(
 function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, moment: OutcomeMoment): OutcomeEffects {
   const { op_id: opId, error, current, conflicting } = outcome;
   const { source, group, op, id, version } = upload;
+  const description = tx.get('sources', ['', source])?.description;
+  const currentSince = description && formOf(description)?.oldest;
   const isPartial = op === 'update' && outcome.status === 'conflict' && conflicting !== undefined;
   const names = new Set(conflicting);
   if (isPartial) uploadRest(tx, upload, names, moment.newOpId);
@@ -79,6 +82,7 @@ function rollBack(tx: Transaction, upload: UploadRow, outcome: Outcome, moment: 
     status: outcome.status === 'conflict' ? 'conflict' : 'rejected',
     error: error ?? { code: 'unknown', detail: 'the server gave no reason' },
     current: (current ?? null) as Attributes | null,
+    ...(currentSince === undefined ? {} : { currentSince }),
     atMs: moment.nowMs,
   };
   tx.delete('uploads', ['', opId]);

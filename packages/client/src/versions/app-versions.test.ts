@@ -1,6 +1,13 @@
-import { type Device, type DeviceOptions, type LocalStore, memoryStore, type Versions } from '@tidemark/client';
+import {
+  type Device,
+  type DeviceOptions,
+  type LocalStore,
+  memoryStore,
+  openDevice,
+  type Versions,
+} from '@tidemark/client';
 import type { SourceSchema, Step } from '@tidemark/protocol';
-import { type DeviceFixture, newDeviceFixture } from '@tidemark/testing';
+import { type DeviceFixture, newDeviceFixture, tabsInMemory } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 const FIRST: SourceSchema = {
@@ -58,6 +65,19 @@ const open = async (versions: Versions, options: Partial<DeviceOptions> = {}) =>
 const lastingStore = (): LocalStore => {
   const store = memoryStore();
   return { ...store, load: () => store.load(), commit: (writes) => store.commit(writes), close: async () => undefined };
+};
+/** Opens tabs that share one device; the first one leads. */
+const tabsOf = ({ platform, finish }: DeviceFixture) => {
+  const kept = memoryStore();
+  const store: LocalStore = { sharedAs: 'one', load: kept.load, commit: kept.commit, close: async () => undefined };
+  const shared = {
+    tabs: tabsInMemory(),
+    nowMs: () => platform.nowMs(),
+    after: (ms: number, callback: () => void) => platform.after(ms, callback),
+    fetch: (url: string, init: RequestInit) => platform.fetch(url, init),
+  };
+  const url = 'http://tidemark.test';
+  return (versions: Versions) => finish(openDevice({ url, live: false, store, platform: shared, versions }));
 };
 const shown = (device: Device) =>
   Object.fromEntries(
@@ -264,6 +284,19 @@ describe('an app of an older version of a schema', () => {
     expect(await onServer()).toEqual({ a: { name: 'New', status: 'closed' } });
   });
 
+  it('[VERSION-15] the event about a problem has it in the version of the app, as the list of problems does', async () => {
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await push({ a: { name: 'Pump', status: 'todo' } });
+    const device = await open(BUILT_FIRST);
+    const told: unknown[] = [];
+    device.on('problem', (problem) => told.push(problem));
+    await device.source('Task').update('a', { status: 'late' });
+    await fixture.finish(device.sync());
+    expect(told).toEqual(device.problems.list());
+    expect(told).toMatchObject([{ attributes: { status: 'late' }, current: { title: 'Pump', status: 'open' } }]);
+  });
+
   it('[VERSION-15] a merge function gets both sides in its version', async () => {
     await fixture.tidemark.sources.update('Task', { conflicts: 'detect' });
     await setSecond();
@@ -316,6 +349,29 @@ describe('an app that is updated', () => {
     };
     expect(await onServer()).toEqual(expected);
     expect(shown(after)).toEqual(expected);
+  });
+
+  it('[VERSION-16] lists what waits to be sent, and the objects of its problems, in its new version', async () => {
+    await push({ a: { title: 'Pump', status: 'open', street: 'Elm' } });
+    const store = lastingStore();
+    const before = await open(BUILT_FIRST, { store });
+    await before.source('Task').update('a', { status: 'late', title: 'Big pump' });
+    await fixture.tidemark.sources.schemas.set('Task', { mode: 'enforce' });
+    await fixture.finish(before.sync());
+    fixture.platform.setOnline(false);
+    await before.source('Task').update('a', { street: 'Oak', title: 'Old pump' });
+    await fixture.finish(before.close());
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    const after = await fixture.open({ versions: BUILT_SECOND, store, user: null });
+    const look = () => [after.uploads.list(), after.problems.list()];
+    const expected = [
+      [{ id: 'a', attributes: { name: 'Old pump', address: { street: 'Oak' } } }],
+      [{ current: { name: 'Pump', status: 'todo', address: { street: 'Elm' } } }],
+    ];
+    expect(look()).toMatchObject(expected);
+    await hearOfSources(after);
+    expect(look()).toMatchObject([[], expected[1] ?? []]);
   });
 
   it('[VERSION-16] a change that waits is not joined with one of another version', async () => {
@@ -375,6 +431,24 @@ describe('an app that is updated', () => {
     expect(await fixture.tidemark.clients.get(clientId ?? '')).toMatchObject({ schema_versions: { Task: 2 } });
   });
 
+  it('[VERSION-19] tells them again with the next pull if the server could not hear them', async () => {
+    const store = lastingStore();
+    const before = await open(BUILT_FIRST, { store });
+    await fixture.finish(before.close());
+    let refused = 0;
+    fixture.intercept = ({ path }) => {
+      if (!path.startsWith('/clients/') || refused++ > 0) return undefined;
+      return Promise.resolve(Response.json({ code: 'overloaded', detail: 'busy' }, { status: 503 }));
+    };
+    const after = await fixture.open({ versions: BUILT_SECOND, store, user: null });
+    const { clientId } = after.status.getSnapshot();
+    const said = async () => (await fixture.tidemark.clients.get(clientId ?? '')).schema_versions;
+    await fixture.finish(after.sync());
+    await fixture.finish(after.sync());
+    expect(await said()).toEqual({ Task: 2 });
+    expect(refused).toBe(2);
+  });
+
   it('[VERSION-33] does not show what a newer app has changed until the device has heard of that version', async () => {
     await push({ a: { title: 'Pump', status: 'open' } });
     const store = lastingStore();
@@ -392,6 +466,38 @@ describe('an app that is updated', () => {
     expect(shown(older)).toEqual({ a: { title: 'New', status: 'open', town: 'Bern' } });
     expect(older.problems.list()).toEqual([]);
   });
+
+  it.each(['a newer', 'an older'])(
+    '[VERSION-36] a problem that %s app resolves in a tab which follows is resolved in the version of that app',
+    async (which) => {
+      await setSecond();
+      await fixture.tidemark.conversions.run();
+      await push({ a: { name: 'Pump', status: 'todo' }, b: { name: 'Valve', status: 'todo' } });
+      await fixture.tidemark.sources.schemas.set('Task', { mode: 'enforce' });
+      const [first, second] = which === 'a newer' ? [BUILT_FIRST, BUILT_SECOND] : [BUILT_SECOND, BUILT_FIRST];
+      const openTab = tabsOf(fixture);
+      const leader = await openTab(first);
+      await fixture.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+      await fixture.finish(leader.sync());
+      const follower = await openTab(second);
+      for (const id of ['a', 'b'])
+        await fixture.finish(
+          leader.source('Task').update(id, first === BUILT_FIRST ? { status: 'late' } : { name: 7 }),
+        );
+      await fixture.finish(leader.sync());
+      await fixture.tidemark.objects.pushDeletes({ source: 'Task', user_id: 'ada', objects: ['b'] });
+      await fixture.finish(leader.sync());
+      const opIdOf = (id: string) => follower.problems.list().find((problem) => problem.id === id)?.opId ?? '';
+      const solution = second === BUILT_SECOND ? { name: 'New', status: 'closed' } : { title: 'New', status: 'done' };
+      for (const id of ['a', 'b']) await fixture.finish(follower.problems.resolve(opIdOf(id), solution));
+      await fixture.finish(leader.sync());
+      expect(await onServer()).toEqual({
+        a: { name: 'New', status: 'closed' },
+        b: { name: 'New', status: 'closed' },
+      });
+      expect(leader.problems.list()).toEqual([]);
+    },
+  );
 
   it('[VERSION-15] an app that says no version, and a source without a schema, see objects as they are', async () => {
     await setSecond();

@@ -1,7 +1,7 @@
 import { namedAsBefore, renewed, type Step, toNewer, toOlder, Untranslatable } from '@tidemark/protocol';
 import type { AppVersions, ObjectEdit, VersionedEdit } from '../state/app-versions.ts';
 import { formOf } from '../state/object-form.ts';
-import type { Attributes, ObjectForm, SourceRow } from '../state/rows.ts';
+import type { Attributes, ObjectForm, ProblemRow, ShownProblem, SourceRow } from '../state/rows.ts';
 
 /** What an app was built with: a constant of the generated types. */
 export type Versions = Readonly<Record<string, BuiltWith>>;
@@ -41,8 +41,13 @@ export class TranslatedVersions implements AppVersions {
   }
 
   answered(row: SourceRow | undefined, attributes: Attributes): Attributes {
-    const translate = row === undefined ? null : this.#newTranslation(row, formOf(row.description));
-    return translate === null ? attributes : translate(attributes);
+    return this.#answeredSince(row, attributes);
+  }
+
+  problem(row: SourceRow | undefined, problem: ProblemRow): ShownProblem {
+    const { removed: _, version: __, currentSince, ...rest } = problem;
+    const current = problem.current && this.#answeredSince(row, problem.current, currentSince);
+    return { ...rest, ...this.changeOf(row, problem, current ?? undefined), current };
   }
 
   changeOf(
@@ -74,6 +79,11 @@ export class TranslatedVersions implements AppVersions {
     const present = row?.description.schema?.version;
     if (present === undefined || version === undefined || version >= present) return entries;
     return namedAsBefore(entries, this.#steps(row, version, present));
+  }
+
+  #answeredSince(row: SourceRow | undefined, attributes: Attributes, since?: number): Attributes {
+    const translate = row === undefined ? null : this.#newTranslation(row, formSince(row, since));
+    return translate === null ? attributes : translate(attributes);
   }
 
   /** The app was newer when the change was made. */
@@ -125,4 +135,13 @@ export class TranslatedVersions implements AppVersions {
   #builtWith(source: string): BuiltWith | undefined {
     return Object.hasOwn(this.#built, source) ? this.#built[source] : undefined;
   }
+}
+
+/**
+ * Of which versions an object is that came beside the pages when the source had the version `since`; absent: it has just come. Which
+ * version the server had is not told.
+ */
+function formSince({ description }: SourceRow, since = Number.POSITIVE_INFINITY): ObjectForm | undefined {
+  const form = formOf(description);
+  return form && { ...form, oldest: Math.min(form.oldest, since) };
 }
