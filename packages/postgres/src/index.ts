@@ -1,9 +1,11 @@
 export type { RowProblem } from './apply/problems.ts';
+export type { Catalogue } from './catalogue/catalogue.ts';
 export { readCatalogue } from './catalogue/read-catalogue.ts';
 export { checkDatabase } from './check/check-database.ts';
 export type { Finding } from './check/finding.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { Connector, type ConnectorOptions } from './connector.ts';
+export { type ColumnsSchema, type MappedDatabase, schemaOfColumns } from './init/schema-of-columns.ts';
 export { writeMapping } from './init/write-mapping.ts';
 export type {
   DevicesMapping,

@@ -71,3 +71,28 @@ it('[PG-52] connect postgres never prints the password of the database', async (
   expect(outcomes.map(({ code }) => code)).toEqual([77, 69, 78, 2, 2, 2]);
   expect(JSON.stringify(outcomes)).not.toContain('hunter2');
 });
+
+it('[PG-357] schema infer makes a schema from the columns of a database, without a server', async () => {
+  const server = await startPostgres();
+  onTestFinished(() => server.remove());
+  await server.sql`CREATE TABLE orders (id int PRIMARY KEY, state text NOT NULL, total float8)`;
+  const { folder } = await open();
+  writeFileSync(join(folder, 'map.jsonc'), '{"tables": {"public.orders": {"source": "Order", "owner": "shared"}}}');
+  const env = { DATABASE: server.url };
+  const infer = (...args: readonly string[]) =>
+    runInProcess(['schema', 'infer', ...args, '--postgres', 'map.jsonc', '--url-env', 'DATABASE'], { env, folder });
+  const schema = {
+    properties: { state: { type: 'string' }, total: { type: ['number', 'null'] } },
+    required: ['state'],
+  };
+  expect(await infer('Order')).toEqual({
+    ...{ code: 0, out: `${JSON.stringify(schema, null, 2)}\n`, err: 'Made from the columns of public.orders.\n' },
+  });
+  const json = await infer('Order', '--json');
+  expect(JSON.parse(json.out)).toEqual({ source: 'Order', table: 'public.orders', schema });
+  expect((await infer('Task')).err).toContain('no table in map.jsonc becomes the source Task');
+  expect((await infer('Order', '--samples', '-')).err).toContain('say either --samples or --postgres');
+  writeFileSync(join(folder, 'map.jsonc'), '{"tables": {"public.gone": {"source": "Order", "owner": "shared"}}}');
+  const wrong = await infer('Order');
+  expect([wrong.code, wrong.err]).toEqual([78, expect.stringContaining('map.jsonc is not a valid mapping')]);
+});

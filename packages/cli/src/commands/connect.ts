@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
   checkDatabase,
@@ -7,25 +7,26 @@ import {
   type Finding,
   loadWriteHooks,
   type Mapping,
-  MappingError,
-  openSql,
-  parseDatabaseUrl,
-  parseMapping,
-  readCatalogue,
   type WriteHook,
   writeMapping,
 } from '@tidemark/postgres';
 import { errorMessage } from '@tidemark/protocol';
-import { readSecret } from '@tidemark/server/config/read-secret-file';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliFailure, EXIT, usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples } from '../examples.ts';
+import {
+  addressOf,
+  catalogueOf,
+  MAPPING_FILE,
+  mappingOf,
+  reached,
+  secretOf,
+  URL_VARIABLE,
+} from '../local/postgres-database.ts';
 import { type ListenAddress, runConnector } from '../local/run-connector.ts';
 
-const MAPPING_FILE = 'tidemark-postgres.jsonc';
 const NAME = 'postgres';
-const URL_VARIABLE = 'TIDEMARK_POSTGRES_URL';
 const SECRET_VARIABLE = 'TIDEMARK_BACKEND_SECRET';
 
 interface PostgresOptions {
@@ -99,14 +100,7 @@ async function init(
   { file, shown }: { readonly file: string; readonly shown: string },
 ) {
   if (existsSync(file)) throw usageFailure(`${shown} exists already`, 'name another file with --mapping, or remove it');
-  const catalogue = await reached(async () => {
-    const sql = openSql(address, { connections: 1, lookup: 'catalogue' });
-    try {
-      return await readCatalogue(sql);
-    } finally {
-      await sql.end();
-    }
-  });
+  const catalogue = await catalogueOf(address);
   // Not over a file that someone has written meanwhile.
   writeFileSync(file, writeMapping(catalogue), { flag: 'wx' });
   cli.terminal.say(
@@ -134,53 +128,4 @@ function linesOf({ level, message, sql }: Finding): string {
   return [`${level.padEnd('warning'.length)}  ${message}`, ...sql.map((statement) => `    ${statement};`), ''].join(
     '\n',
   );
-}
-
-/** The address has a password in it, so it is never a flag: other users of the machine could see it. */
-function addressOf(cli: Cli, variable: string): DatabaseAddress {
-  const text = cli.env[variable] || secretOf(cli, `${variable}_FILE`);
-  if (text === null) {
-    throw usageFailure(
-      'there is no address of a database',
-      `set ${variable} to postgres://user:password@host:5432/database, or ${variable}_FILE to a file with it`,
-    );
-  }
-  try {
-    return parseDatabaseUrl(text);
-  } catch (error) {
-    throw new CliFailure(`${variable}: ${errorMessage(error)}`, { exitCode: EXIT.config });
-  }
-}
-
-function secretOf(cli: Cli, variable: string): string | null {
-  const path = cli.env[variable];
-  if (!path) return null;
-  const read = readSecret(resolve(cli.folder, path));
-  if (read.problem === undefined) return read.text;
-  throw new CliFailure(`${variable}: ${path} ${read.problem}`, { exitCode: EXIT.config });
-}
-
-function mappingOf(file: string, shown: string): Mapping {
-  if (!existsSync(file))
-    throw usageFailure(`there is no mapping ${shown}`, 'write a first one with tidemark connect postgres --init');
-  try {
-    return parseMapping(readFileSync(file, 'utf8'), shown);
-  } catch (error) {
-    if (!(error instanceof MappingError)) throw error;
-    throw new CliFailure(`${shown} is not a valid mapping`, { exitCode: EXIT.config, places: error.problems });
-  }
-}
-
-/** SQLSTATE of a wrong password or an unknown role. */
-const NOT_ALLOWED = ['28P01', '28000'];
-
-async function reached<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    const code = (error as { readonly code?: unknown }).code;
-    if (typeof code !== 'string') throw error;
-    const exitCode = NOT_ALLOWED.includes(code) ? EXIT.notAllowed : EXIT.unavailable;
-    throw new CliFailure(`the database cannot be read: ${errorMessage(error)}`, { exitCode, code });
-  }
 }

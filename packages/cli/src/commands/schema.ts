@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { schemaOfColumns } from '@tidemark/postgres';
 import { type JsonValue, parseJson, type SchemaChanges, type SchemaDiff, type SchemaMode } from '@tidemark/protocol';
 import { type Command, Option } from 'commander';
 import { given } from '../api-client.ts';
@@ -5,6 +7,8 @@ import type { Cli, Session } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
 import { readJsonText } from '../input.ts';
+import { addressOf, catalogueOf, fitting, MAPPING_FILE, mappingOf, URL_VARIABLE } from '../local/postgres-database.ts';
+import type { Printer } from '../printer.ts';
 import { wholeNumber } from './sources.ts';
 
 interface ChangeOptions {
@@ -98,29 +102,70 @@ function addDiff(schema: Command, cli: Cli): void {
   );
 }
 
+interface InferOptions {
+  readonly samples?: string;
+  readonly postgres?: string | true;
+  readonly urlEnv: string;
+}
+
 function addInfer(schema: Command, cli: Cli): void {
   schema
     .command('infer')
     .description('Propose a schema that fits the objects of a source')
     .addHelpText(
       'before',
-      examples('tidemark schema infer Order > order.json', 'tidemark schema infer Order --samples samples.json'),
+      examples(
+        'tidemark schema infer Order > order.json',
+        'tidemark schema infer Order --samples samples.json',
+        'tidemark schema infer Order --postgres tidemark-postgres.jsonc',
+      ),
     )
     .argument('<source>')
     .option(
       '--samples <file>',
       'objects to make it from, as id → attributes; by default the stored ones; - for the standard input',
     )
-    .action(
-      cli.remote(async ({ api, print }, source: string, { samples }: { readonly samples?: string }) => {
-        const objects = samples === undefined ? undefined : parseJson(await readJsonText(cli, samples));
-        const proposal = await api.sources.inferSchema(source, given({ samples: objects as never }));
-        if (print.isJson) return print.json(proposal);
-        print.json(proposal.schema);
-        cli.terminal.say(`Made from ${proposal.objects} objects.`);
-        for (const [at, count] of Object.entries(proposal.support)) cli.terminal.say(`${at}: ${count}`);
-      }),
-    );
+    .option('--postgres [mapping]', `make it from the columns of a database (${MAPPING_FILE})`)
+    .option(
+      '--url-env <name>',
+      'the variable with the address of the database; with _FILE, that of a file with it',
+      URL_VARIABLE,
+    )
+    .action(async (source: string, options: InferOptions, command: Command) => {
+      if (options.postgres === undefined) return inferFromObjects(cli)(source, options, command);
+      if (options.samples !== undefined) throw usageFailure('say either --samples or --postgres');
+      const shown = options.postgres === true ? MAPPING_FILE : options.postgres;
+      await inferFromColumns(cli, cli.printer(command), { source, shown, urlEnv: options.urlEnv });
+    });
+}
+
+function inferFromObjects(cli: Cli) {
+  return cli.remote(async ({ api, print }, source: string, { samples }: InferOptions) => {
+    const objects = samples === undefined ? undefined : parseJson(await readJsonText(cli, samples));
+    const proposal = await api.sources.inferSchema(source, given({ samples: objects as never }));
+    if (print.isJson) return print.json(proposal);
+    print.json(proposal.schema);
+    cli.terminal.say(`Made from ${proposal.objects} objects.`);
+    for (const [at, count] of Object.entries(proposal.support)) cli.terminal.say(`${at}: ${count}`);
+  });
+}
+
+interface MappedSource {
+  readonly source: string;
+  /** The mapping as the user has named it. */
+  readonly shown: string;
+  readonly urlEnv: string;
+}
+
+async function inferFromColumns(cli: Cli, print: Printer, { source, shown, urlEnv }: MappedSource): Promise<void> {
+  const address = addressOf(cli, urlEnv);
+  const mapping = mappingOf(resolve(cli.folder, shown), shown);
+  const catalogue = await catalogueOf(address);
+  const found = fitting(shown, () => schemaOfColumns(source, { mapping, catalogue, file: shown }));
+  if (found === null) throw usageFailure(`no table in ${shown} becomes the source ${source}`);
+  if (print.isJson) return print.json({ source, ...found });
+  print.json(found.schema);
+  cli.terminal.say(`Made from the columns of ${found.table}.`);
 }
 
 function addMode(schema: Command, cli: Cli): void {

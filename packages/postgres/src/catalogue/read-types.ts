@@ -12,7 +12,8 @@ export async function readTypes(sql: Sql, ids: readonly number[]): Promise<Types
       FROM used u JOIN pg_type t ON t.oid = u.typbasetype OR (t.oid = u.typelem AND u.typinput = 'array_in'::regproc)
     )
     SELECT u.oid::int8::text AS id, u.typtype AS type, u.typinput = 'array_in'::regproc AS is_array, u.typelem::int8::text AS element,
-      u.typbasetype::int8::text AS base, u.typtypmod AS modifier, coalesce(e.typdelim, ',') AS delimiter
+      u.typbasetype::int8::text AS base, u.typtypmod AS modifier, coalesce(e.typdelim, ',') AS delimiter,
+      (SELECT json_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = u.oid) AS labels
     FROM used u LEFT JOIN pg_type e ON e.oid = u.typelem`;
   return new Map(rows.map((row) => [Number(row.id), typeInfo(row)]));
 }
@@ -20,5 +21,5 @@ export async function readTypes(sql: Sql, ids: readonly number[]): Promise<Types
 function typeInfo(row: Readonly<Record<string, unknown>>): TypeInfo {
   if (row.is_array === true) return { kind: 'array', elementId: Number(row.element), delimiter: String(row.delimiter) };
   if (row.type === 'd') return { kind: 'domain', baseId: Number(row.base), baseModifier: Number(row.modifier) };
-  return { kind: row.type === 'e' ? 'enum' : 'other' };
+  return row.type === 'e' ? { kind: 'enum', labels: (row.labels ?? []) as readonly string[] } : { kind: 'other' };
 }

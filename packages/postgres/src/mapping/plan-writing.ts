@@ -84,9 +84,9 @@ function isNeeded({ primaryKey }: CatalogueTable, column: CatalogueTable['column
 }
 
 /** The attributes that hold the id of an object of another mapped table. */
-function findReferences(
-  { mapping, tables }: Planning,
-  { table, mapped: { owner }, attributes }: PlannedWriting,
+export function findReferences(
+  { mapping, tables }: Pick<Planning, 'mapping' | 'tables'>,
+  { table, mapped: { owner }, attributes }: Pick<PlannedWriting, 'table' | 'mapped' | 'attributes'>,
 ): Readonly<Record<string, string>> {
   const through = owner !== 'shared' && 'through' in owner ? [{ columns: owner.through, parent: owner.parent }] : [];
   const found: [string, string][] = [];
