@@ -157,6 +157,66 @@ export type JsonObject = { readonly [name: string]: JsonValue };
     expect((await json('--check')).err).toContain('  Order is missing in the file\n');
   });
 
+  it('[TYPES-21] a value that differs only in spaces, quotes or commas is another value', async () => {
+    const check = (...values: string[]) => {
+      schemas.Order = { properties: { state: { enum: values } } };
+      return tidemark('--out', 'tidemark.ts', '--check');
+    };
+    schemas.Order = { properties: { state: { enum: ['in work', 'it\'s "done"'] } } };
+    await tidemark('--out', 'tidemark.ts');
+    expect((await check('in work', 'it\'s "done"')).code).toBe(0);
+    for (const values of [
+      ['inwork', 'it\'s "done"'],
+      ['in  work', 'it\'s "done"'],
+      ['in work', 'it"s "done"'],
+      ['in, work', 'it\'s "done"'],
+    ]) {
+      expect((await check(...values)).err).toContain('  Order differs\n');
+    }
+    expect(await tidemark('--out', 'tidemark.ts')).toMatchObject({ err: 'Wrote tidemark.ts: 2 sources.\n' });
+  });
+
+  it('[TYPES-26] as OpenAPI, the push routes of every source have the attributes of its objects', async () => {
+    schemas['price/list'] = null;
+    const openapi = (...args: string[]) => tidemark('--format', 'openapi', '--out', 'openapi.json', ...args);
+    await openapi();
+    const { paths, components } = JSON.parse(read('openapi.json'));
+    expect(Object.keys(paths).slice(0, 5)).toEqual(
+      ['push_objects', 'push_deletes', 'fast_insert', 'fast_update', 'fast_delete'].map(
+        (route) => `/app/v1/Order/${route}`,
+      ),
+    );
+    const bodyOf = (path: string) => paths[path].post.requestBody.content['application/json'].schema;
+    const objectsOf = (name: string) => ({
+      type: 'object',
+      additionalProperties: { $ref: `#/components/schemas/${name}` },
+    });
+    expect(bodyOf('/app/v1/Order/push_objects')).toMatchObject({
+      properties: { objects: objectsOf('Order.Some'), deletes: { type: 'array' }, whole: { type: 'boolean' } },
+      required: ['objects'],
+    });
+    expect(bodyOf('/app/v1/Order/fast_insert').properties.objects).toEqual(objectsOf('Order'));
+    expect(bodyOf('/app/v1/Order/fast_update').required).toEqual(['delete_data', 'data']);
+    expect(bodyOf('/app/v1/price%20list/fast_delete').properties.data).toEqual(objectsOf('price_list.Some'));
+    expect(bodyOf('/app/v1/price%2Flist/push_deletes').properties.objects).toMatchObject({ type: 'array' });
+    const properties = {
+      customer_id: { type: 'string', $comment: 'The id of an object of Customer.' },
+      total: { type: 'number' },
+    };
+    expect(components.schemas).toMatchObject({
+      Order: { type: 'object', properties, required: ['total'] },
+      'Order.Some': { type: 'object', properties },
+      price_list: { type: 'object' },
+      'price_list-2': { type: 'object' },
+    });
+    expect(components.schemas['Order.Some']).not.toHaveProperty('required');
+    const ids = Object.values(paths).map((path) => (path as { post: { operationId: string } }).post.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect((await openapi('--check')).code).toBe(0);
+    schemas = { Order: null };
+    expect((await openapi('--check')).err).toContain('  Order differs\n  Order.Some differs\n');
+  });
+
   it('[TYPES-23] a file that the command has not written is not overwritten', async () => {
     writeFileSync(join(folder, 'app.ts'), 'export const app = 1;\n');
     const refused = await tidemark('--out', 'app.ts');

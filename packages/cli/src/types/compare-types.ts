@@ -29,19 +29,41 @@ function partsOf(text: string): ReadonlyMap<string, string> {
   return parts;
 }
 
+interface Definitions {
+  readonly $defs?: Readonly<Record<string, unknown>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
+}
+
 function definitionsOf(text: string): ReadonlyMap<string, string> {
   try {
-    const { $defs = {} } = parseJson(text) as { readonly $defs?: Readonly<Record<string, unknown>> };
-    return new Map(Object.entries($defs).map(([name, schema]) => [name, JSON.stringify(schema)]));
+    const { $defs, components } = parseJson(text) as Definitions;
+    return new Map(
+      Object.entries($defs ?? components?.schemas ?? {}).map(([name, schema]) => [name, JSON.stringify(schema)]),
+    );
   } catch {
     return new Map();
   }
 }
 
+/** A comment, or a text in quotes. */
+const COMMENT_OR_TEXT = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g;
+
 /** The text without what formatters change: spaces, quotes, commas, semicolons, and the first bar of a union. */
 function squeezed(text: string): string {
-  return text
-    .replace(/[\s,;]/g, '')
-    .replaceAll('"', "'")
-    .replace(/([:=(])\|/g, '$1');
+  const parts: string[] = [];
+  let from = 0;
+  for (const { 0: found, index } of text.matchAll(COMMENT_OR_TEXT)) {
+    parts.push(squeezedCode(text.slice(from, index)), found.startsWith('/') ? squeezedCode(found) : plainText(found));
+    from = index + found.length;
+  }
+  return [...parts, squeezedCode(text.slice(from))].join('').replaceAll(/([:=(])\|/g, '$1');
+}
+
+function squeezedCode(text: string): string {
+  return text.replaceAll(/[\s,;]/g, '');
+}
+
+/** A text in quotes as it is, whichever quotes it has. */
+function plainText(quoted: string): string {
+  return JSON.stringify(quoted.slice(1, -1).replaceAll(/\\(['"])/g, '$1'));
 }

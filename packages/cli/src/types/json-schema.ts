@@ -26,7 +26,7 @@ const FILE = {
 export function jsonSchemaText(sources: readonly DescribedSource[]): string {
   const definitions = sortedSources(sources).map(({ name, schema }) => [
     name,
-    schema === null ? { type: 'object' } : plain({ ...schema, type: 'object' }),
+    schema === null ? { type: 'object' } : plainSchema({ ...schema, type: 'object' }),
   ]);
   const text = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -36,7 +36,8 @@ export function jsonSchemaText(sources: readonly DescribedSource[]): string {
   return `${JSON.stringify(text, null, 2)}\n`;
 }
 
-function plain({ properties, ...schema }: ValueSchema | SourceSchema): object {
+/** Returns a schema in the words of JSON Schema alone. */
+export function plainSchema({ properties, ...schema }: ValueSchema | SourceSchema): object {
   const { reference, format, type, items, required, ...rest } = schema as ValueSchema;
   if (format === 'file') {
     const file = { ...rest, ...FILE };
@@ -47,10 +48,12 @@ function plain({ properties, ...schema }: ValueSchema | SourceSchema): object {
     ...(format === undefined ? {} : { format }),
     ...(reference === undefined ? {} : { $comment: `The id of an object of ${reference}.` }),
     ...rest,
-    ...(items === undefined ? {} : { items: plain(items) }),
+    ...(items === undefined ? {} : { items: plainSchema(items) }),
     ...(properties === undefined
       ? {}
-      : { properties: Object.fromEntries(sortedEntries(properties).map(([name, value]) => [name, plain(value)])) }),
+      : {
+          properties: Object.fromEntries(sortedEntries(properties).map(([name, value]) => [name, plainSchema(value)])),
+        }),
     ...(required === undefined ? {} : { required: [...required].sort() }),
   };
 }

@@ -4,11 +4,12 @@ import { usageFailure } from '../cli-failure.ts';
 import { differencesBetween } from './compare-types.ts';
 import type { DescribedSource } from './described-source.ts';
 import { jsonSchemaText } from './json-schema.ts';
+import { openApiText } from './openapi.ts';
 import { typescriptText } from './typescript.ts';
 import { MARK } from './written-file.ts';
 import { zodText } from './zod.ts';
 
-const TEXTS = { ts: typescriptText, 'json-schema': jsonSchemaText, zod: zodText } as const;
+const TEXTS = { ts: typescriptText, 'json-schema': jsonSchemaText, zod: zodText, openapi: openApiText } as const;
 
 export type TypesFormat = keyof typeof TEXTS;
 export const TYPES_FORMATS = Object.keys(TEXTS) as readonly TypesFormat[];
