@@ -374,6 +374,54 @@ describe('an app that is updated', () => {
     expect(look()).toMatchObject([[], expected[1] ?? []]);
   });
 
+  it('[VERSION-16] a deletion stays one: in the list of what waits, as a problem, and for merge functions', async () => {
+    await fixture.tidemark.sources.update('Task', { conflicts: 'detect' });
+    await push({ a: { title: 'Pump', status: 'open' }, b: { title: 'Valve', status: 'open' } });
+    const store = lastingStore();
+    const before = await open(BUILT_FIRST, { store });
+    fixture.platform.setOnline(false);
+    for (const id of ['a', 'b']) await before.source('Task').delete(id);
+    await fixture.finish(before.close());
+    await push({ a: { title: 'Big pump' }, b: { title: 'Big valve' } });
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    const asked: unknown[] = [];
+    const merge = {
+      Task: (conflict: unknown) => {
+        asked.push(conflict);
+        return null;
+      },
+    };
+    const after = await fixture.open({ versions: BUILT_SECOND, store, user: null, merge });
+    expect(after.uploads.list().map(({ op, attributes }) => [op, attributes])).toEqual([
+      ['delete', null],
+      ['delete', null],
+    ]);
+    await hearOfSources(after);
+    await fixture.platform.until(() => after.problems.list().length === 2);
+    expect(after.problems.list().map(({ op, attributes, current }) => [op, attributes, current?.name])).toEqual([
+      ['delete', null, 'Big pump'],
+      ['delete', null, 'Big valve'],
+    ]);
+    expect(asked).toMatchObject([
+      { id: 'a', mine: null, theirs: { name: 'Big pump', status: 'todo' } },
+      { id: 'b', mine: null, theirs: { name: 'Big valve', status: 'todo' } },
+    ]);
+  });
+
+  it('[VERSION-33] what a newer app has removed is not shown by an older one', async () => {
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    await push({ a: { name: 'Pump', status: 'todo', address: { street: 'Elm', city: 'Bern' } } });
+    const store = lastingStore();
+    const newer = await open(BUILT_SECOND, { store });
+    fixture.platform.setOnline(false);
+    await newer.source('Task').update('a', { name: undefined, address: undefined });
+    await fixture.finish(newer.close());
+    const older = await fixture.open({ versions: BUILT_FIRST, store, user: null });
+    expect(shown(older)).toEqual({ a: { status: 'open' } });
+  });
+
   it('[VERSION-16] a change that waits is not joined with one of another version', async () => {
     await push({ a: { title: 'Pump', status: 'open' } });
     const store = lastingStore();

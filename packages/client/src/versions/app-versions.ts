@@ -1,4 +1,4 @@
-import { namedAsBefore, renewed, type Step, toNewer, toOlder, Untranslatable } from '@tidemark/protocol';
+import { namedAsBefore, namesOf, renewed, type Step, toNewer, toOlder, Untranslatable } from '@tidemark/protocol';
 import type { AppVersions, ObjectEdit, VersionedEdit } from '../state/app-versions.ts';
 import { formOf } from '../state/object-form.ts';
 import type { Attributes, ObjectForm, ProblemRow, ShownProblem, SourceRow } from '../state/rows.ts';
@@ -56,7 +56,9 @@ export class TranslatedVersions implements AppVersions {
     seen: Attributes | undefined,
   ): ObjectEdit {
     const app = this.of(change.source);
-    if (app === undefined || version === undefined || version === app) return change;
+    const isOfApp = app === undefined || version === undefined || version === app;
+    // A deletion has nothing to translate.
+    if (isOfApp || change.op === 'delete') return change;
     if (version > app) return this.#knows(row, version) ? this.#older(row, change, { version, app }) : NOTHING;
     const steps = this.#steps(row, version, app);
     const { attributes, removed = [] } = change;
@@ -92,8 +94,9 @@ export class TranslatedVersions implements AppVersions {
     { attributes, removed }: ObjectEdit,
     { version, app }: { readonly version: number; readonly app: number },
   ): ObjectEdit {
-    const set = attributes && toOlder(attributes, this.#steps(row, app, version));
-    return { attributes: set, ...(removed === undefined ? {} : { removed }) };
+    const steps = this.#steps(row, app, version);
+    const set = attributes && toOlder(attributes, steps);
+    return { attributes: set, ...(removed === undefined ? {} : { removed: namesBefore(removed, steps) }) };
   }
 
   /** How stored objects become those of the app; null: they are. It is found once for each state of a source. */
@@ -135,6 +138,17 @@ export class TranslatedVersions implements AppVersions {
   #builtWith(source: string): BuiltWith | undefined {
     return Object.hasOwn(this.#built, source) ? this.#built[source] : undefined;
   }
+}
+
+/** The names of the attributes that are missing before the steps, where the given ones are missing after them. */
+function namesBefore(missing: readonly string[], steps: readonly Step[]): readonly string[] {
+  const names = new Set(missing);
+  for (const { old, now } of steps.map(namesOf).reverse()) {
+    const isMissing = now.length > 0 && now.every((name) => names.has(name));
+    for (const name of now) names.delete(name);
+    if (isMissing) for (const name of old) names.add(name);
+  }
+  return [...names];
 }
 
 /**
