@@ -1,6 +1,8 @@
 import type { ByteRange, FileEngine, StoredFile } from '@tidemark/files';
 import { Refusal } from '@tidemark/protocol';
 import { FILE_RIGHTS_CHECK_BYTES } from '../limits.ts';
+import { isNamed } from '../primitives/entity-tag.ts';
+import { RefusalWithHeaders } from '../primitives/refusal-with-headers.ts';
 import { readRange } from './byte-range.ts';
 import { asRefusals } from './file-uploads.ts';
 import { FORMAT_BYTES, shownType } from './media-type.ts';
@@ -62,15 +64,14 @@ export async function openDownload(
   const { size } = stored;
   const tag = `"${sha256}"`;
   const caching = { etag: tag, 'cache-control': CACHING, 'accept-ranges': 'bytes', ...SECURITY_HEADERS };
-  if (request['if-none-match'] === tag) return { status: 304, headers: caching, chunks: null };
+  if (isNamed(tag, request['if-none-match'])) return { status: 304, headers: caching, chunks: null };
   if (linkS > 0 && method === 'GET' && size > 0) {
     const location = await linkTo(engine, stored, linkS);
     if (location !== null) return { status: 307, headers: { location, ...SECURITY_HEADERS }, chunks: null };
   }
   const isSame = request['if-range'] === undefined || request['if-range'] === tag;
   const range = readRange(isSame ? request.range : undefined, size);
-  if (range.kind === 'none')
-    throw new Refusal('range_not_satisfiable', `the file has ${size} bytes, and the range begins behind them`);
+  if (range.kind === 'none') throw unsatisfiable(size);
   const { type, disposition } = await shownAs(engine, stored);
   const headers = { ...caching, 'content-type': type, 'content-disposition': disposition };
   const part = range.kind === 'part' ? range : { first: 0, last: size - 1 };
@@ -83,6 +84,12 @@ export async function openDownload(
     headers: { ...described, 'content-range': `bytes ${part.first}-${part.last}/${size}` },
     chunks,
   };
+}
+
+/** The header tells callers that do not know the size which parts there are. */
+function unsatisfiable(size: number): Refusal {
+  const detail = `the file has ${size} bytes, and the range begins behind them`;
+  return new RefusalWithHeaders('range_not_satisfiable', detail, { 'content-range': `bytes */${size}` });
 }
 
 /** A file that does not exist and one that the caller may not read cannot be told apart. */

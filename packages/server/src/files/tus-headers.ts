@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Checksum } from '@tidemark/files';
 import { isSha256 } from '@tidemark/files';
 import { pointer, Refusal } from '@tidemark/protocol';
+import { RefusalWithHeaders } from '../primitives/refusal-with-headers.ts';
 
 export const TUS_VERSION = '1.0.0';
 export const TUS_EXTENSIONS = 'creation,expiration,checksum,termination';
@@ -21,7 +22,8 @@ export interface AnnouncedFile {
 export function requireTusVersion(headers: IncomingHttpHeaders): void {
   const version = headers['tus-resumable'];
   if (version === TUS_VERSION) return;
-  throw new Refusal('tus_version', `send Tus-Resumable: ${TUS_VERSION}, the version of tus that this server speaks`);
+  const detail = `send Tus-Resumable: ${TUS_VERSION}, the version of tus that this server speaks`;
+  throw new RefusalWithHeaders('tus_version', detail, { 'tus-version': TUS_VERSION });
 }
 
 export function readAnnouncedFile(headers: IncomingHttpHeaders): AnnouncedFile {

@@ -16,6 +16,7 @@ import {
   STALL_MS_MAX,
   URL_BYTES_MAX,
 } from '../limits.ts';
+import { RefusalWithHeaders } from '../primitives/refusal-with-headers.ts';
 import { admitBodies } from './admit-bodies.ts';
 import { allowOrigins } from './cors.ts';
 import { VIEWER_PATH } from './description.ts';
@@ -271,6 +272,7 @@ function answerRefusal(refusal: Refusal, request: FastifyRequest, reply: Fastify
   reply.code(problem.status).header('cache-control', 'no-store').header('x-request-id', request.id);
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="tidemark"');
   if (refusal.retryAfterS !== null) reply.header('retry-after', String(refusal.retryAfterS));
+  if (refusal instanceof RefusalWithHeaders) reply.headers(refusal.headers);
   const isLeftUnread = !request.raw.complete && announcedBytes(request.raw) > DISCARDED_BYTES_MAX;
   if (isLeftUnread) {
     reply.header('connection', 'close');

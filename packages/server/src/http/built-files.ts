@@ -1,5 +1,6 @@
 import { parseJson } from '@tidemark/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isNamed } from '../primitives/entity-tag.ts';
 import { codingFor } from './coding/negotiate-coding.ts';
 
 /** The list of files that the build writes beside them. Nothing that is not in it is ever read. */
@@ -81,7 +82,7 @@ export async function sendFile(request: FastifyRequest, reply: FastifyReply, fil
     .header('etag', etag)
     .header('vary', 'accept-encoding')
     .header('cache-control', file.isHashed ? `public, max-age=${ONE_YEAR_S}, immutable` : 'no-cache');
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+  if (isNamed(etag, request.headers['if-none-match'])) return reply.code(304).send();
   if (isGzip) reply.header('content-encoding', 'gzip');
   return reply.type(file.type).send(await file.read(isGzip));
 }

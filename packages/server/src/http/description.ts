@@ -5,6 +5,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import { Problem } from '@tidemark/protocol/schemas';
 import { Type } from '@tidemark/protocol/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
+import { isNamed } from '../primitives/entity-tag.ts';
 import { readVersion } from '../version.ts';
 import { exchangeOf } from './exchange.ts';
 import { finishDocument } from './finish-document.ts';
@@ -144,12 +145,6 @@ function descriptionSender(app: FastifyInstance): (request: FastifyRequest, repl
     if (isNamed(etag, request.headers['if-none-match'])) reply.code(304).send();
     else reply.type('application/json; charset=utf-8').send(bytes);
   };
-}
-
-/** True if the caller has this version already. */
-function isNamed(etag: string, ifNoneMatch = ''): boolean {
-  const named = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  return named.includes(etag) || named.includes('*');
 }
 
 const DESCRIPTION: Operation = {

@@ -169,7 +169,10 @@ describe('uploads of devices', () => {
 
   it('[FILES-52] an upload needs a token of a device and the version of tus that the server speaks', async () => {
     const path = '/sync/v1/files';
-    expect((await boat.api.send({ method: 'POST', path, headers: {}, body: null })).code).toBe('tus_version');
+    for (const headers of [{}, { 'tus-resumable': '0.2.2' }]) {
+      const refused = await boat.api.send({ method: 'POST', path, headers, body: null });
+      expect([refused.status, refused.code, refused.headers['tus-version']]).toEqual([412, 'tus_version', '1.0.0']);
+    }
     const stranger = await fetch(`${server.url}${path}`, { method: 'POST', headers: TUS });
     expect(stranger.status).toBe(401);
     const admin = await fetch(`${server.url}${path}`, {
@@ -222,6 +225,25 @@ describe('downloads of devices', () => {
     expect((await download(boat, sha256, { range: 'bytes=0-1', 'if-range': '"another"' })).status).toBe(200);
     expect((await download(boat, sha256, { range: 'bytes=0-1', 'if-range': `"${sha256}"` })).status).toBe(206);
     expect((await download(boat, sha256, { 'if-none-match': `"${sha256}"` })).status).toBe(304);
+  });
+
+  it('[FILES-54] a range behind the end is answered with the size of the file', async () => {
+    const sha256 = await uploadReferred(newBytes('how long is it ', 1_000));
+    for (const range of ['bytes=1000-', 'bytes=5000-6000', 'bytes=-0']) {
+      const { status, code, headers } = await download(boat, sha256, { range });
+      expect([status, code, headers['content-range']]).toEqual([416, 'range_not_satisfiable', 'bytes */1000']);
+    }
+  });
+
+  it('[FILES-54] a caller who names the tag of a file, also weak or among others, has it already', async () => {
+    const bytes = newBytes('known already ');
+    const sha256 = await uploadReferred(bytes);
+    for (const named of [`"${sha256}"`, `W/"${sha256}"`, `"another", "${sha256}"`, '*']) {
+      const { status, text } = await download(boat, sha256, { 'if-none-match': named, range: 'bytes=0-1' });
+      expect([named, status, text]).toEqual([named, 304, '']);
+    }
+    expect((await download(boat, sha256, { 'if-none-match': '"another"' })).text).toBe(bytes.toString());
+    expect((await download(boat, sha256, { 'if-range': `W/"${sha256}"`, range: 'bytes=0-1' })).status).toBe(200);
   });
 
   it('[FILES-55] a file that does not exist and one of others get the same answer', async () => {
