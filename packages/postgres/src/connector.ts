@@ -13,7 +13,7 @@ import { ReplicationConnection } from './replication/replication-connection.ts';
 import { SlotWatch } from './replication/slot-watch.ts';
 import type { ConnectorEvents } from './run/connector-events.ts';
 import { type LoadedPlan, type PreparedSession, prepareSession } from './run/open-session.ts';
-import { readOrigins } from './run/read-origins.ts';
+import { readOrigins, readShape } from './run/read-origins.ts';
 import { Session } from './run/session.ts';
 import { openSql, type Sql } from './sql/open-sql.ts';
 import type { DatabaseAddress } from './sql/parse-url.ts';
@@ -106,8 +106,8 @@ export class Connector {
       const loadPlan = () => this.#loadPlan(sql);
       const origins = (tables: readonly PlannedTable[]) => this.#readOrigins(sql, tables);
       const setup = {
-        ...{ client, name, slot, sql, store, events, onCopied, adapter, loadPlan, readOrigins: origins },
-        ...{ waitingMax, refusedMax },
+        ...{ client, name, slot, sql, store, events, onCopied, adapter, waitingMax, refusedMax },
+        ...{ loadPlan, readOrigins: origins, readShape: (tables: readonly PlannedTable[]) => readShape(sql, tables) },
       };
       const prepared: PreparedSession = await prepareSession(setup, await connection.identify());
       const runId = randomBytes(8).toString('hex');

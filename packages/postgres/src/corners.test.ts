@@ -110,6 +110,27 @@ describe('rows that no message of the stream is about', () => {
     await link.holds({ Product: { shared: { 1: { name: 'blue' }, 2: { name: 'odd' } } } });
   });
 
+  it('[PG-292] a value of an enum in a domain, an array or a composite type that is renamed reaches the rows that have it', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        `CREATE TYPE mood AS ENUM ('sad', 'glad')`,
+        'CREATE DOMAIN feeling AS mood',
+        'CREATE DOMAIN felt AS feeling',
+        'CREATE DOMAIN moods AS mood[]',
+        'CREATE TYPE pair AS (a mood, b int)',
+        'CREATE TABLE products (id int PRIMARY KEY, one felt, many feeling[], list moods, pairs pair)',
+        `INSERT INTO products VALUES (1, 'sad', '{sad,glad}', '{sad}', ROW('sad', 1))`,
+      ],
+      products,
+    );
+    link.start();
+    await link.copied();
+    await link.sql(`ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`);
+    const row = { one: 'blue', many: ['blue', 'glad'], list: ['blue'], pairs: '(blue,1)' };
+    await link.holds({ Product: { shared: { 1: row } } });
+  });
+
   it('[PG-290] the rows of tables that inherit from a table are not rows of it', async () => {
     const link = await openLink(
       servers(),

@@ -47,6 +47,67 @@ describe('changes of tables and of the mapping', () => {
     });
   });
 
+  it('[PG-75] a column that is added, retyped or made more precise reaches the rows of a table that nobody writes to', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        'CREATE TABLE products (id int PRIMARY KEY, price int, at timestamptz(0))',
+        `INSERT INTO products VALUES (1, 5, '2026-03-01 10:00:00Z')`,
+      ],
+      products,
+    );
+    link.start();
+    const at = '2026-03-01T10:00:00Z';
+    await link.holds({ Product: { shared: { 1: { price: 5, at } } } });
+    await link.copied();
+    await link.sql(`ALTER TABLE products ADD unit text DEFAULT 'kg'`);
+    await link.holds({ Product: { shared: { 1: { price: 5, at, unit: 'kg' } } } });
+    await link.sql('ALTER TABLE products ALTER price TYPE numeric(6,2)');
+    await link.holds({ Product: { shared: { 1: { price: '5.00', at, unit: 'kg' } } } });
+    await link.sql('ALTER TABLE products ALTER price TYPE numeric(8,3)');
+    await link.holds({ Product: { shared: { 1: { price: '5.000', at, unit: 'kg' } } } });
+    await link.sql('ALTER TABLE products DROP price', 'ALTER TABLE products RENAME unit TO sold_by');
+    await link.holds({ Product: { shared: { 1: { at, sold_by: 'kg' } } } });
+  });
+
+  it('[PG-75] a column that becomes more precise loses no digits of what is written at once', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        'CREATE TABLE products (id int PRIMARY KEY, at timestamptz(0))',
+        `INSERT INTO products VALUES (1, '2026-03-01 10:00:00Z')`,
+      ],
+      products,
+    );
+    // No heartbeat tells of it before the row does.
+    link.start({ heartbeatMs: 600_000 });
+    await link.holds({ Product: { shared: { 1: { at: '2026-03-01T10:00:00Z' } } } });
+    await link.sql(
+      'ALTER TABLE products ALTER at TYPE timestamptz(3)',
+      `UPDATE products SET at = '2026-03-01 10:00:00.123Z'`,
+    );
+    await link.holds({ Product: { shared: { 1: { at: '2026-03-01T10:00:00.123Z' } } } });
+  });
+
+  it('[PG-293] another primary key of a table that is connected gives its rows other ids, and their deletions are followed', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        'CREATE TABLE products (id int PRIMARY KEY, code text NOT NULL UNIQUE)',
+        `INSERT INTO products VALUES (1, 'a'), (2, 'b'), (3, 'c')`,
+      ],
+      products,
+    );
+    link.start();
+    await link.holds({ Product: { shared: { 1: { code: 'a' }, 2: { code: 'b' }, 3: { code: 'c' } } } });
+    await link.copied();
+    await link.sql('ALTER TABLE products DROP CONSTRAINT products_pkey, ADD PRIMARY KEY (code)');
+    await link.sql(`DELETE FROM products WHERE code = 'b'`);
+    await link.holds({ Product: { shared: { a: { id: 1 }, c: { id: 3 } } } });
+    await link.sql(`DELETE FROM products WHERE code = 'c'`);
+    await link.holds({ Product: { shared: { a: { id: 1 } } } });
+  });
+
   it('[PG-76] a table that is added to the mapping is copied alone, and what is left of one that is taken out is deleted', async () => {
     const link = await openLink(
       servers(),

@@ -100,6 +100,11 @@ export class MappedTables {
     this.#isChanged = true;
   }
 
+  /** Whether the tables are as the plan says. */
+  isPlanned(plan: Plan): boolean {
+    return JSON.stringify(orderedTables(plan)) === JSON.stringify(this.#all);
+  }
+
   /** Takes what the catalogue says now; tables whose columns have changed are copied again. */
   replan(plan: Plan): void {
     this.#all = orderedTables(plan);

@@ -39,6 +39,8 @@ export interface SessionSetup {
   readonly loadPlan: () => Promise<LoadedPlan>;
   /** Reads which tables stand behind the names, by label. Rejects when the publication leaves something out. */
   readonly readOrigins: (tables: readonly PlannedTable[]) => Promise<ReadonlyMap<string, TableOrigin>>;
+  /** Returns a text that is another one when the columns or the keys of the tables have changed. */
+  readonly readShape: (tables: readonly PlannedTable[]) => Promise<string>;
   readonly events: ConnectorEvents;
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
   /** The adapter that makes what devices change; null: there is none, so that they can change nothing. */
@@ -174,7 +176,7 @@ interface OpenedStates extends TablesStart {
 }
 
 async function openTables(setup: SessionSetup, loaded: LoadedPlan, { filling, ...start }: OpenedStates) {
-  const { client, name, sql, events, loadPlan, readOrigins, onCopied, waitingMax, refusedMax } = setup;
+  const { client, name, sql, events, loadPlan, readOrigins, readShape, onCopied, waitingMax, refusedMax } = setup;
   const hidden = hiddenSource(name);
   const problems = new Problems(client, hidden, (problem) => events.onProblem?.(problem), refusedMax);
   const waiting = new WaitingRows(client, hidden, waitingMax);
@@ -199,8 +201,8 @@ async function openTables(setup: SessionSetup, loaded: LoadedPlan, { filling, ..
   });
   const ports = { client, toJson: converters.toJson, problems, waiting, underWay, assignmentsOf };
   const recent = (opIds: readonly string[]) => recentOperations(sql, opIds);
-  const parts = { name, ports, reader, loadPlan: reload, readOrigins, onCopied, filling, recentOperations: recent };
-  const tables = new Tables(parts, loaded.plan, start);
+  const reads = { loadPlan: reload, readOrigins, readShape, recentOperations: recent };
+  const tables = new Tables({ name, ports, reader, onCopied, filling, ...reads }, loaded.plan, start);
   return { tables, reader };
 }
 

@@ -11,6 +11,24 @@ interface OriginRow {
 }
 
 /**
+ * Returns a text that is another one when columns of the tables, or what identifies their rows, have changed. The stream tells of new
+ * columns at the next change of a row only, and of another key never.
+ */
+export async function readShape(sql: Sql, tables: readonly PlannedTable[]): Promise<string> {
+  const wanted = JSON.stringify(tables.map(({ schema, name }) => ({ schema, name })));
+  const [row] = await sql<{ shape: string }>`
+    SELECT md5(json_agg(json_build_array(c.oid::int8, c.relreplident,
+      (SELECT json_agg(json_build_array(a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull) ORDER BY a.attnum)
+        FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+      (SELECT json_agg(json_build_array(x.indkey::text, x.indisprimary, x.indisreplident) ORDER BY x.indexrelid)
+        FROM pg_index x WHERE x.indrelid = c.oid AND x.indisunique AND x.indisvalid)) ORDER BY c.oid)::text) AS shape
+    FROM json_to_recordset(${wanted}::text::json) AS w(schema text, name text)
+    JOIN pg_namespace n ON n.nspname = w.schema
+    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name`;
+  return row?.shape ?? '';
+}
+
+/**
  * Reads what the stream does not tell of tables: which ones stand behind their names, since when they are published, which
  * partitions they have, and what the values of their enums are called. A table that does not exist has no entry.
  */
@@ -26,9 +44,14 @@ export async function readOrigins(
         FROM pg_publication_rel r WHERE r.prpubid = b.oid AND r.prrelid = c.oid), '') AS table,
       CASE c.relkind WHEN 'p' THEN (SELECT json_object_agg(p.relid::oid::int8::text, pg_relation_filenode(p.relid)::int8::text)
         FROM pg_partition_tree(c.oid) p WHERE p.isleaf) END AS partitions,
-      (SELECT json_object_agg(e.oid::int8::text, e.enumlabel) FROM pg_enum e WHERE e.enumtypid IN (
-        SELECT unnest(ARRAY[t.oid, t.typelem, t.typbasetype]) FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-        WHERE a.attrelid = c.oid AND a.attnum > 0)) AS labels
+      (WITH RECURSIVE used AS (
+        SELECT a.atttypid AS oid FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+        UNION
+        SELECT below.oid FROM used u JOIN pg_type t ON t.oid = u.oid CROSS JOIN LATERAL (
+          SELECT unnest(ARRAY[t.typelem, t.typbasetype])
+          UNION ALL SELECT m.atttypid FROM pg_attribute m WHERE m.attrelid = t.typrelid AND m.attnum > 0) below(oid))
+        SELECT json_object_agg(e.oid::int8::text, e.enumlabel) FROM pg_enum e WHERE e.enumtypid IN (SELECT u.oid FROM used u)
+      ) AS labels
     FROM json_to_recordset(${wanted}::text::json) AS w(label text, schema text, name text)
     JOIN pg_namespace n ON n.nspname = w.schema
     JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name

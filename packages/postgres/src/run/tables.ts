@@ -27,6 +27,8 @@ export interface TablesParts {
   readonly loadPlan: () => Promise<Plan>;
   /** Reads which tables stand behind the names, by label. Rejects when the publication leaves something out. */
   readonly readOrigins: (tables: readonly PlannedTable[]) => Promise<ReadonlyMap<string, TableOrigin>>;
+  /** Returns a text that is another one when the columns or the keys of the tables have changed. */
+  readonly readShape: (tables: readonly PlannedTable[]) => Promise<string>;
   readonly onCopied: (table: MappedTable, phase: TablePhase) => void;
   readonly filling: FillingSources;
   /** Of these operations of devices, those whose answer Tidemark may still have to write down. */
@@ -62,6 +64,8 @@ export class Tables {
   readonly #refused: RefusedRows;
   /** The columns of relations as the stream described them last. */
   readonly #relations = new Map<string, string>();
+  /** The columns and keys of the tables when the catalogue was read last; null: not known. */
+  #shape: string | null = null;
 
   constructor(parts: TablesParts, plan: Plan, { states, pending, position }: TablesStart) {
     const { name, ports, onCopied, recentOperations } = parts;
@@ -183,6 +187,7 @@ export class Tables {
   /** A heartbeat of this run has come. Looks for what the stream does not say, for users whom rows wait for, and for rows that were refused. */
   async beat(heldAt: Lsn): Promise<void> {
     this.#parts.filling.caughtUp();
+    await this.#noteShape();
     await this.#noteOrigins();
     await this.#named.lookForUsers(heldAt);
     this.#refused.beat(heldAt);
@@ -191,6 +196,15 @@ export class Tables {
   /** Reads the rows that devices have created, once Tidemark has them. */
   async readCreated(): Promise<void> {
     for (const { table, id, heldAt } of await this.created.take()) this.#named.askKeys(table, [id], heldAt);
+  }
+
+  /** Looks whether tables have other columns or keys, of which the stream says nothing before one of their rows changes. */
+  async #noteShape(): Promise<void> {
+    const shape = await this.#parts.readShape(this.ordered.map(({ plan }) => plan));
+    if (shape === this.#shape) return;
+    const plan = await this.#parts.loadPlan();
+    this.#shape = shape;
+    if (!this.#tables.isPlanned(plan)) this.#tables.replan(plan);
   }
 
   /** Looks whether other tables stand behind the names, or other partitions, of which the stream says nothing. */
@@ -248,10 +262,14 @@ export class Tables {
 
 /** Whether the relation has exactly the columns that are read, with the types of the plan. */
 function isAsPlanned(relation: Relation, table: MappedTable): boolean {
-  const types = new Map(relation.columns.map(({ name, typeId }) => [name, typeId]));
+  const columns = new Map(relation.columns.map((column) => [column.name, column]));
   const attributes = 'attributes' in table.plan ? table.plan.attributes : [];
-  const isSame = [...table.plan.key, ...attributes].every(({ name, typeId }) => types.get(name) === typeId);
-  return isSame && types.size === columnsOf(table).length;
+  const isSame = [...table.plan.key, ...attributes].every(({ name, typeId, typeModifier }) => {
+    const column = columns.get(name);
+    // The modifier has the digits of a time or a number, which are part of its text.
+    return column?.typeId === typeId && column.typeModifier === typeModifier;
+  });
+  return isSame && columns.size === columnsOf(table).length;
 }
 
 function loginsIn(column: string, changes: TableChanges): ReadonlySet<string> {
