@@ -77,6 +77,58 @@ describe('names in the database', () => {
     expect(link.problems).toEqual([]);
   });
 
+  it('[PG-357] the blanks that fill up char(n) are no part of ids, users and groups', async () => {
+    const link = await openLink(
+      servers(),
+      [
+        'CREATE DOMAIN depot AS char(30)',
+        'CREATE TABLE people (login char(30) PRIMARY KEY)',
+        'CREATE TABLE crews (id int PRIMARY KEY, login varchar(30), depot depot)',
+        'CREATE TABLE orders (code char(8) PRIMARY KEY, depot varchar(30), state text)',
+        'CREATE TABLE lines (id int PRIMARY KEY, code char(12) REFERENCES orders, what text)',
+        'CREATE TABLE tasks (id int PRIMARY KEY, login char(40), what text)',
+        `INSERT INTO people VALUES ('@ada')`,
+        `INSERT INTO crews VALUES (1, '@ada', '@north'), (2, '@ada', '@north')`,
+        `INSERT INTO orders VALUES ('a1', '@north', 'new')`,
+        `INSERT INTO lines VALUES (1, 'a1', 'x')`,
+        `INSERT INTO tasks VALUES (1, '@ada', 'y')`,
+      ],
+      (own) => ({
+        tables: {
+          'public.orders': { source: own('Order'), owner: { group: 'depot' }, columns: { state: 'state' } },
+          'public.lines': { source: own('Line'), owner: { through: ['code'], parent: 'public.orders' } },
+          'public.tasks': { source: own('Task'), owner: { user: 'login' }, columns: { what: 'what' } },
+        },
+        members: { 'public.crews': { user: 'login', group: 'depot' } },
+        users: { 'public.people': { login: 'login' } },
+      }),
+    );
+    const line = { code: 'a1', what: 'x' };
+    link.start();
+    await link.holds({
+      Order: { north: { a1: { state: 'new' } } },
+      Line: { north: { 1: line } },
+      Task: { ada: { 1: { what: 'y' } } },
+    });
+    await link.copied();
+    const groups = async () => (await link.client.groups.of(link.own('ada'))).groups;
+    await expect.poll(groups, { timeout: 120_000 }).toEqual([link.own('north')]);
+    // The other row still says so.
+    await link.sql(
+      'DELETE FROM crews WHERE id = 2',
+      `UPDATE orders SET state = 'done'`,
+      `INSERT INTO lines VALUES (2, 'a1', 'z')`,
+    );
+    await link.holds({
+      Order: { north: { a1: { state: 'done' } } },
+      Line: { north: { 1: line, 2: { ...line, what: 'z' } } },
+    });
+    expect(await groups()).toEqual([link.own('north')]);
+    await link.sql('DELETE FROM lines', `DELETE FROM orders WHERE code = 'a1'`, 'DELETE FROM crews');
+    await link.holds({ Order: { north: {} }, Line: { north: {} } });
+    await expect.poll(groups, { timeout: 120_000 }).toEqual([]);
+  });
+
   it('[PG-277] keys of a type that an extension brings are copied in its own order, and compared by its own operators', async () => {
     const link = await openLink(
       servers(),

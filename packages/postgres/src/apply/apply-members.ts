@@ -5,7 +5,7 @@ import type { Applied, ApplyPorts } from './apply-ports.ts';
 import type { Assignment } from './assignments.ts';
 import type { RowChange, TableChanges } from './batch.ts';
 import type { RowProblem } from './problems.ts';
-import { columnsOf, isWhole } from './row.ts';
+import { columnsOf, isWhole, nameIn } from './row.ts';
 import type { Placed } from './rows-under-way.ts';
 
 /** Whether a row of any table of members makes the user a member of the group. */
@@ -108,7 +108,7 @@ function assignmentOf(member: Member | null): Assignment | null {
 function memberIn(plan: MembersPlan, change: RowChange): Member | null | 'unknown' {
   if (change.kind === 'delete') return null;
   if (!isWhole(change.row, columnsOf({ kind: 'members', label: plan.label, plan }))) return 'unknown';
-  const [user, group] = [change.row.get(plan.user.name) ?? null, change.row.get(plan.group.name) ?? null];
+  const [user, group] = [nameIn(change.row, plan.user) ?? null, nameIn(change.row, plan.group) ?? null];
   // An empty text is no name.
   return user && group ? { user, group } : null;
 }

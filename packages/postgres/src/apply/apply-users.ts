@@ -6,7 +6,7 @@ import type { Assignment } from './assignments.ts';
 import { attributesOf } from './attributes.ts';
 import type { RowChange, TableChanges } from './batch.ts';
 import type { RowProblem } from './problems.ts';
-import type { Row } from './row.ts';
+import { nameIn, type Row } from './row.ts';
 
 /** Where it is noted which users the connector has created: login → owner, null once it has deleted the user. No table has this name. */
 const MADE = 'made';
@@ -64,7 +64,7 @@ async function applyUser(
 /** Null: the row is no user; undefined: it has to be read. */
 function loginIn(plan: UsersPlan, change: RowChange, before: Assignment | undefined): string | null | undefined {
   if (change.kind === 'delete') return null;
-  const login = change.row.get(plan.login.name);
+  const login = nameIn(change.row, plan.login);
   if (login !== undefined) return login || null;
   return change.isNew || before?.owner === null ? undefined : before?.owner;
 }

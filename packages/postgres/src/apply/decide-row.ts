@@ -2,7 +2,7 @@ import type { TablePlan } from '../mapping/plan.ts';
 import { objectId } from '../sql/object-id.ts';
 import type { Assignment } from './assignments.ts';
 import type { RowChange } from './batch.ts';
-import { type Row, textsOf } from './row.ts';
+import { nameIn, type Row, textsOf } from './row.ts';
 
 /** Everything that is known when the change of one row is decided. */
 export interface KnownRow {
@@ -59,7 +59,7 @@ function assignmentOf(
 ): FoundAssignment {
   if (owner.kind === 'shared') throw new Error('the rows of a shared table have no assignments');
   if (owner.kind !== 'through') {
-    const text = row.get(owner.column.name);
+    const text = nameIn(row, owner.column);
     // An empty text is no name.
     return { owner: (text === undefined ? before?.owner : text) || null, extra: null, orphanOf: null };
   }

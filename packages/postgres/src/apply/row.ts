@@ -1,5 +1,5 @@
 import { utf8Bytes } from '@tidemark/protocol';
-import type { MembersPlan, TablePlan, UsersPlan } from '../mapping/plan.ts';
+import type { ColumnPlan, MembersPlan, TablePlan, UsersPlan } from '../mapping/plan.ts';
 import type { OldTuple, Relation, Tuple } from '../replication/message.ts';
 
 /** Column → the text of its value. A column that is absent is unknown: it was not sent because it did not change. */
@@ -52,9 +52,17 @@ export function overlaid(below: Row, above: Row): Row {
   return below.size === 0 ? above : new Map([...below, ...above]);
 }
 
-/** The texts of the columns; null when one of them is null or unknown. */
-export function textsOf(row: Row, columns: readonly { readonly name: string }[]): readonly string[] | null {
-  const texts = columns.map(({ name }) => row.get(name) ?? null);
+/** The text of a column as objects, users and groups are named by it. Undefined: it is unknown. */
+export function nameIn(row: Row, { name, isPadded }: NameColumn): string | null | undefined {
+  const text = row.get(name);
+  return isPadded === true && typeof text === 'string' ? text.replace(/ +$/, '') : text;
+}
+
+type NameColumn = Pick<ColumnPlan, 'name' | 'isPadded'>;
+
+/** The names in the columns; null when one of them is null or unknown. */
+export function textsOf(row: Row, columns: readonly NameColumn[]): readonly string[] | null {
+  const texts = columns.map((column) => nameIn(row, column) ?? null);
   return texts.every((text) => text !== null) ? texts : null;
 }
 

@@ -1,6 +1,8 @@
 import { didYouMean } from '@tidemark/protocol';
 import type { Catalogue, CatalogueColumn, CatalogueTable } from '../catalogue/catalogue.ts';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
+import { isPadded, leafType } from '../values/leaf-type.ts';
+import type { Types } from '../values/type-info.ts';
 import { existing, fittingTable } from './fitting-table.ts';
 import type { Mapping, TableMapping, UsersMapping } from './mapping.ts';
 import { type MappingProblem, MappingProblems } from './mapping-problems.ts';
@@ -55,11 +57,13 @@ const KIND_PROBLEMS: Readonly<Partial<Record<CatalogueTable['kind'], string>>> =
 class Planner {
   readonly #mapping: Mapping;
   readonly #tables: ReadonlyMap<string, CatalogueTable>;
+  readonly #types: Types;
   readonly #problems: MappingProblems;
 
   constructor(mapping: Mapping, catalogue: Catalogue, problems: MappingProblems) {
     this.#mapping = mapping;
     this.#tables = new Map(catalogue.tables.map((table) => [table.label, table]));
+    this.#types = catalogue.types;
     this.#problems = problems;
   }
 
@@ -177,7 +181,8 @@ class Planner {
   /** Rows of members and users are identified by the key, or where there is none, by the columns that are mapped. */
   #rowsOf(table: CatalogueTable, columns: readonly ColumnPlan[]): PlannedTable {
     const names = table.primaryKey.length > 0 ? table.primaryKey : columns.map(({ name }) => name);
-    const key = names.flatMap((name) => table.columns.filter((column) => column.name === name).map(columnPlan));
+    const columnsOf = (name: string) => table.columns.filter((column) => column.name === name);
+    const key = names.flatMap((name) => columnsOf(name).map((column) => this.#columnPlan(column)));
     return planned(table, key, !columns.every(({ name }) => table.identityColumns.includes(name)));
   }
 
@@ -205,7 +210,12 @@ class Planner {
         `the column "${name}" is generated, and Postgres does not send such columns in the stream: take it out`,
       );
     }
-    return columnPlan(column);
+    return this.#columnPlan(column);
+  }
+
+  #columnPlan({ name, typeId, typeModifier }: CatalogueColumn): ColumnPlan {
+    const padded = isPadded(leafType(this.#types, typeId)) ? { isPadded: true } : {};
+    return { name, typeId, typeModifier, ...padded };
   }
 
   #each<M, P>(
@@ -282,10 +292,6 @@ function planned(
   keepsOwners: boolean,
 ): PlannedTable {
   return { schema, name, label, isPartitioned: kind === 'partitioned', key, keepsOwners };
-}
-
-function columnPlan({ name, typeId, typeModifier }: CatalogueColumn): ColumnPlan {
-  return { name, typeId, typeModifier };
 }
 
 /** Every column but those of the key and generated ones, under its own name. */

@@ -50,6 +50,8 @@ export interface ColumnPlan {
   readonly name: string;
   readonly typeId: number;
   readonly typeModifier: number;
+  /** True: Postgres fills its values up with blanks, which are no part of a name. Absent: it does not. */
+  readonly isPadded?: boolean;
 }
 
 export interface AttributePlan extends ColumnPlan {

@@ -3,9 +3,9 @@ import { applyObjects } from '../apply/apply-objects.ts';
 import type { Applied, ApplyPorts } from '../apply/apply-ports.ts';
 import { applyUsers } from '../apply/apply-users.ts';
 import type { TableChanges } from '../apply/batch.ts';
-import { columnsOf, type MappedTable } from '../apply/row.ts';
+import { columnsOf, type MappedTable, nameIn } from '../apply/row.ts';
 import type { Chunk, TableReader } from '../copy/table-reader.ts';
-import type { MembersPlan, Plan, PlannedTable } from '../mapping/plan.ts';
+import type { ColumnPlan, MembersPlan, Plan, PlannedTable } from '../mapping/plan.ts';
 import type { Lsn, Relation } from '../replication/message.ts';
 import type { PendingRead, TableOrigin, TablePhase, TableState } from '../state/connector-state.ts';
 import { CreatedRows } from './created-rows.ts';
@@ -160,7 +160,7 @@ export class Tables {
     const { heldAt } = terms;
     const { toRead } = await this.#applyTo(table, changes, terms);
     this.#named.askKeys(table.label, toRead, heldAt);
-    if (table.kind === 'users') this.#named.wakeRowsOf(loginsIn(table.plan.login.name, changes), heldAt);
+    if (table.kind === 'users') this.#named.wakeRowsOf(loginsIn(table.plan.login, changes), heldAt);
   }
 
   /** Returns the chunk that is to be read next; null: nothing is to be read. Deletes what is left of tables on the way. */
@@ -272,7 +272,7 @@ function isAsPlanned(relation: Relation, table: MappedTable): boolean {
   return isSame && columns.size === columnsOf(table).length;
 }
 
-function loginsIn(column: string, changes: TableChanges): ReadonlySet<string> {
-  const logins = [...changes.values()].map((change) => (change.kind === 'put' ? change.row.get(column) : null));
+function loginsIn(column: ColumnPlan, changes: TableChanges): ReadonlySet<string> {
+  const logins = [...changes.values()].map((change) => (change.kind === 'put' ? nameIn(change.row, column) : null));
   return new Set(logins.filter((login) => typeof login === 'string'));
 }

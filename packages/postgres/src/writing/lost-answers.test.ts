@@ -15,11 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.remove());
 
+const WRITABLE = { inUpdate: true, inCreate: true };
+
 const NOTES: WrittenTable = {
   ...{ schema: 'public', name: 'notes', label: 'public.notes', source: 'Note' },
   ...{ mayCreate: true, mayDelete: true, mayHandOver: false },
-  key: [{ name: 'id', typeName: 'bigint', hasDefault: true }],
-  columns: [{ name: 'body', attribute: 'body', typeName: 'text', inUpdate: true, inCreate: true }],
+  key: [{ name: 'id', typeName: 'bigint', leaf: { typeId: 20, isList: false }, hasDefault: true }],
+  columns: [{ name: 'body', attribute: 'body', typeName: 'text', leaf: { typeId: 25, isList: false }, ...WRITABLE }],
   owner: { kind: 'shared' },
 };
 const CREATE: RowCall = {

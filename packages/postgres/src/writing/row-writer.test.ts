@@ -16,48 +16,60 @@ afterAll(() => server.remove());
 const ALL = { mayCreate: true, mayDelete: true, mayHandOver: false };
 const WRITABLE = { inUpdate: true, inCreate: true };
 
+/** A type as statements name it, with what its values are made of as far as that matters here. */
+function typed(typeName: string) {
+  const leaves: Readonly<Record<string, number>> = { bytea: 17, jsonb: 3802 };
+  return { typeName, leaf: { typeId: leaves[typeName] ?? 25, isList: typeName.endsWith('[]') } };
+}
+
 const ORDERS: WrittenTable = {
   ...ALL,
   ...{ schema: 'public', name: 'orders', label: 'public.orders', source: 'Order' },
-  key: [{ name: 'id', typeName: 'bigint', hasDefault: true }],
+  key: [{ name: 'id', ...typed('bigint'), hasDefault: true }],
   columns: [
-    { name: 'title', attribute: 'title', typeName: 'text', ...WRITABLE },
-    { name: 'number', attribute: 'no', typeName: 'integer', ...WRITABLE },
-    { name: 'price', attribute: 'price', typeName: 'numeric(10,2)', ...WRITABLE },
-    { name: 'due_at', attribute: 'due', typeName: 'timestamp with time zone', ...WRITABLE },
-    { name: 'tags', attribute: 'tags', typeName: 'text[]', ...WRITABLE },
-    { name: 'photo', attribute: 'photo', typeName: 'bytea', ...WRITABLE },
-    { name: 'more', attribute: 'more', typeName: 'jsonb', ...WRITABLE },
-    { name: 'depot', attribute: 'depot', typeName: 'text', ...WRITABLE },
+    { name: 'title', attribute: 'title', ...typed('text'), ...WRITABLE },
+    { name: 'number', attribute: 'no', ...typed('integer'), ...WRITABLE },
+    { name: 'price', attribute: 'price', ...typed('numeric(10,2)'), ...WRITABLE },
+    { name: 'due_at', attribute: 'due', ...typed('timestamp with time zone'), ...WRITABLE },
+    { name: 'tags', attribute: 'tags', ...typed('text[]'), ...WRITABLE },
+    { name: 'photo', attribute: 'photo', ...typed('bytea'), ...WRITABLE },
+    { name: 'more', attribute: 'more', ...typed('jsonb'), ...WRITABLE },
+    { name: 'depot', attribute: 'depot', ...typed('text'), ...WRITABLE },
   ],
-  owner: { kind: 'group', column: { name: 'depot', typeName: 'text' } },
+  owner: { kind: 'group', column: { name: 'depot', ...typed('text') } },
 };
 
 const LINES: WrittenTable = {
   ...ALL,
   ...{ schema: 'public', name: 'order_lines', label: 'public.order_lines', source: 'Line' },
   key: [
-    { name: 'order_id', typeName: 'bigint', hasDefault: false },
-    { name: 'line', typeName: 'text', hasDefault: false },
+    { name: 'order_id', ...typed('bigint'), hasDefault: false },
+    { name: 'line', ...typed('text'), hasDefault: false },
   ],
   columns: [
-    { name: 'order_id', attribute: 'order', typeName: 'bigint', ...WRITABLE },
-    { name: 'line', attribute: 'line', typeName: 'text', ...WRITABLE },
-    { name: 'quantity', attribute: 'quantity', typeName: 'integer', ...WRITABLE },
+    { name: 'order_id', attribute: 'order', ...typed('bigint'), ...WRITABLE },
+    { name: 'line', attribute: 'line', ...typed('text'), ...WRITABLE },
+    { name: 'quantity', attribute: 'quantity', ...typed('integer'), ...WRITABLE },
   ],
   owner: {
     kind: 'through',
     columns: ['order_id'],
-    parent: { schema: 'public', name: 'orders', key: ['id'], ownerKind: 'group', ownerColumn: 'depot' },
+    parent: {
+      schema: 'public',
+      name: 'orders',
+      key: ['id'],
+      ownerKind: 'group',
+      ownerColumn: { name: 'depot', ...typed('text') },
+    },
   },
 };
 
 const NOTES: WrittenTable = {
   ...ALL,
   ...{ schema: 'public', name: 'notes', label: 'public.notes', source: 'Note' },
-  key: [{ name: 'id', typeName: 'uuid', hasDefault: false }],
-  columns: [{ name: 'body', attribute: 'body', typeName: 'text', ...WRITABLE }],
-  owner: { kind: 'user', column: { name: 'author', typeName: 'text' } },
+  key: [{ name: 'id', ...typed('uuid'), hasDefault: false }],
+  columns: [{ name: 'body', attribute: 'body', ...typed('text'), ...WRITABLE }],
+  owner: { kind: 'user', column: { name: 'author', ...typed('text') } },
 };
 
 const SCHEMA = `

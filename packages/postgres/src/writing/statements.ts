@@ -1,6 +1,7 @@
 import { Rejected } from '@tidemark/backend';
 import type { JsonValue } from '@tidemark/protocol';
 import { quoteIdentifier, quoteTable } from '../sql/quote.ts';
+import { isPadded, type LeafType } from '../values/leaf-type.ts';
 import type { TypedColumn, WrittenTable } from './written-table.ts';
 
 export interface Statement {
@@ -63,45 +64,58 @@ export function findStatement(table: WrittenTable, row: Row): Statement {
 function seenCondition({ seen }: Row, parameters: (string | null)[]): readonly string[] {
   if (seen.size === 0) return [];
   const values = recordOf(seen, `$${parameters.push(recordText(seen))}`, 's');
-  const isSame = [...seen.keys()].map(({ name, typeName }) => {
-    const [now, then] = ['t', 's'].map((alias) => comparable(`${alias}.${quoteIdentifier(name)}`, typeName));
+  const isSame = [...seen.keys()].map(({ name, leaf }) => {
+    const [now, then] = ['t', 's'].map((alias) => comparable(`${alias}.${quoteIdentifier(name)}`, leaf));
     return `${now} IS NOT DISTINCT FROM ${then}`;
   });
   return [`(SELECT ${isSame.join(' AND ')} FROM ${values})`];
 }
 
-/** Some types have no equality. */
-function comparable(value: string, typeName: string): string {
-  if (/^json(\[\])*$/.test(typeName)) return `${value}::text::jsonb`;
-  return /^(?:xml|point|polygon|path|box|line|lseg|circle)\b/.test(typeName) ? `${value}::text` : value;
+const BYTEA = 17;
+const JSON_TYPE = 114;
+const JSONB = 3802;
+/** xml, point, lseg, path, box, polygon, line, circle: they have no equality, or one that compares areas. */
+const COMPARED_AS_TEXT: ReadonlySet<number> = new Set([142, 600, 601, 602, 603, 604, 628, 718]);
+
+/** What two values are compared by. Devices have the JSON value null for SQL's NULL as well. */
+function comparable(value: string, { typeId, isList }: LeafType): string {
+  if (COMPARED_AS_TEXT.has(typeId)) return `${value}::text`;
+  if (typeId !== JSON_TYPE && typeId !== JSONB) return value;
+  const json = typeId === JSONB ? value : `${value}::text::jsonb${isList ? '[]' : ''}`;
+  return isList ? json : `nullif(${json}, 'null'::jsonb)`;
 }
 
 function keyTexts({ key }: WrittenTable): readonly string[] {
-  return key.map(({ name }, at) => `${asSent(`t.${quoteIdentifier(name)}`)} AS k${at}`);
+  return key.map((column, at) => `${asNamed('t', column)} AS k${at}`);
 }
 
-/** The value as the stream sends it, which is how objects and owners are named. `::text` writes some types in another way. */
-function asSent(value: string): string {
-  return `format('%s', ${value})`;
+/**
+ * The value as objects and owners are named by it: as the stream sends it, without the blanks that fill it up. `::text` writes some
+ * types in another way.
+ */
+function asNamed(alias: string, { name, leaf }: TypedColumn): string {
+  const value = `format('%s', ${alias}.${quoteIdentifier(name)})`;
+  return isPadded(leaf) ? `rtrim(${value}, ' ')` : value;
 }
 
 /** Whose the row `t` is, as text. An empty text is no name. */
 function ownerOf({ owner }: WrittenTable): string {
   if (owner.kind === 'shared') return 'NULL';
-  if (owner.kind !== 'through') return `nullif(${asSent(`t.${quoteIdentifier(owner.column.name)}`)}, '')`;
+  if (owner.kind !== 'through') return `nullif(${asNamed('t', owner.column)}, '')`;
   const { columns, parent } = owner;
   const joined = parent.key.map((name, at) => `p.${quoteIdentifier(name)} = t.${quoteIdentifier(columns[at] ?? '')}`);
-  const column = `nullif(${asSent(`p.${quoteIdentifier(parent.ownerColumn)}`)}, '')`;
+  const column = `nullif(${asNamed('p', parent.ownerColumn)}, '')`;
   return `(SELECT ${column} FROM ${quoteTable(parent)} AS p WHERE ${joined.join(' AND ')})`;
 }
 
 /** Adds to the parameters what the conditions need. */
 function rowConditions(table: WrittenTable, { key, owner }: Row, parameters: (string | null)[]): readonly string[] {
   const parameter = (value: string) => `$${parameters.push(value)}::text`;
-  const isRow = table.key.flatMap(({ name, typeName }, at) => {
-    const [column, given] = [`t.${quoteIdentifier(name)}`, parameter(key[at] ?? '')];
+  const isRow = table.key.flatMap((column, at) => {
+    const given = parameter(key[at] ?? '');
+    const isSame = `t.${quoteIdentifier(column.name)} = CAST(${given} AS ${column.typeName})`;
     // "01" is the same number as "1", but no object has this id.
-    return [`${column} = CAST(${given} AS ${typeName})`, `${asSent(column)} = ${given}`];
+    return [isSame, `${asNamed('t', column)} = ${given}`];
   });
   return owner === null ? isRow : [...isRow, `${ownerOf(table)} = ${parameter(owner)}`];
 }
@@ -113,14 +127,14 @@ function recordOf(values: Values, parameter: string, alias = 'x'): string {
 }
 
 function recordText(values: Values): string {
-  const members = [...values].map(([{ name, typeName }, value]) => [name, asInput(value, typeName)]);
+  const members = [...values].map(([{ name, leaf }, value]) => [name, asInput(value, leaf)]);
   return JSON.stringify(Object.fromEntries(members));
 }
 
 /** Devices have bytes as base64, which Postgres does not read. */
-function asInput(value: JsonValue, typeName: string): JsonValue {
-  if (!/^bytea(\[\])*$/.test(typeName)) return value;
-  if (Array.isArray(value)) return value.map((element: JsonValue) => asInput(element, typeName));
+function asInput(value: JsonValue, leaf: LeafType): JsonValue {
+  if (leaf.typeId !== BYTEA) return value;
+  if (Array.isArray(value)) return value.map((element: JsonValue) => asInput(element, leaf));
   if (typeof value !== 'string') return value;
   const bytes = Buffer.from(value, 'base64');
   // What is no base64 is skipped by the decoder, so that other bytes would be stored.

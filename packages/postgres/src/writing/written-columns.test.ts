@@ -1,3 +1,4 @@
+import type { JsonValue } from '@tidemark/protocol';
 import { type PostgresServer, startPostgres } from '@tidemark/testing/kit';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { readCatalogue } from '../catalogue/read-catalogue.ts';
@@ -16,8 +17,9 @@ beforeAll(async () => {
 afterAll(() => server.remove());
 
 /** A writer for the table `parts`, with the columns as they are now. */
-async function openParts(columns: string) {
+async function openParts(columns: string, ...types: readonly string[]) {
   const { url, sql } = await server.createDatabase();
+  for (const type of types) await sql.unsafe(type);
   await sql.unsafe(`CREATE TABLE parts (${columns}, depot char(6) NOT NULL)`);
   for (const statement of OPERATIONS_SQL) await sql.unsafe(statement);
   const own = openSql(parseDatabaseUrl(url));
@@ -35,7 +37,7 @@ async function openParts(columns: string) {
     const whole = {
       source: 'Part',
       user_id: 'ada',
-      group: 'north ',
+      group: 'north',
       op_id: `op-${count++}`,
       attributes: {},
       removed: [],
@@ -54,7 +56,7 @@ it('[PG-258] columns that get longer or more precise take the values of devices 
 });
 
 it.each([
-  ['char(5)', 'ab', 'ab   '],
+  ['char(5)', 'ab', 'ab'],
   ['inet', '10.0.0.1', '10.0.0.1'],
   ['boolean', true, 't'],
 ])(
@@ -66,5 +68,40 @@ it.each([
     expect([...(await sql`SELECT name FROM parts`)]).toEqual([{ name: 'b' }]);
     await write({ op: 'delete', id });
     expect([...(await sql`SELECT name FROM parts`)]).toEqual([]);
+  },
+);
+
+it('[PG-141] bytes of devices are stored as they were sent in domains and lists of them, too', async () => {
+  const types = ['CREATE DOMAIN picture AS bytea', 'CREATE DOMAIN pictures AS picture[]'];
+  const { sql, write } = await openParts('code text PRIMARY KEY, name picture, price pictures', ...types);
+  const attributes = { code: 'a', name: 'AP8Q', price: ['AP8Q', null, ''] };
+  const id = await write({ op: 'create', id: 'temporary', attributes });
+  await write({ op: 'update', id, attributes: { price: ['AP8Q'] }, seen: { name: 'AP8Q', price: attributes.price } });
+  expect([...(await sql`SELECT encode(name, 'hex') AS name, price::text FROM parts`)]).toEqual([
+    { name: '00ff10', price: '{"\\\\x00ff10"}' },
+  ]);
+  await expect(write({ op: 'update', id, attributes: { name: 'no base64!' } })).rejects.toThrow('base64');
+});
+
+it.each([
+  ['json', 'a domain of json', '{"a": [1,2]}', { a: [1, 2] }, { a: [1, 3] }],
+  ['json[]', 'a list of json', '{"{\\"a\\":  1}"}', [{ a: 1 }], [{ a: 2 }]],
+  ['jsonb', 'the JSON value null', 'null', null, 1],
+  ['json', 'the JSON value null as text', 'null', null, 1],
+  ['point', 'a domain of points', '(1,2)', '(1,2)', '(1,3)'],
+])(
+  '[PG-145] an update of a column of %s is a conflict only when it has another value than the device saw: %s',
+  async (type, _what, stored, seen, other) => {
+    const { sql, write } = await openParts(
+      'code text PRIMARY KEY, name note, price int',
+      `CREATE DOMAIN note AS ${type}`,
+    );
+    const id = await write({ op: 'create', id: 'temporary', attributes: { code: 'a', price: 1 } });
+    await sql`UPDATE parts SET name = ${stored}::text::note`;
+    const update = (value: JsonValue) =>
+      write({ op: 'update', id, attributes: { price: 2 }, seen: { name: value } } as Partial<RowCall>);
+    await expect(update(other)).rejects.toThrow('somebody else has changed it');
+    await update(seen);
+    expect([...(await sql`SELECT price FROM parts`)]).toEqual([{ price: 2 }]);
   },
 );

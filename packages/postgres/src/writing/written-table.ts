@@ -1,3 +1,5 @@
+import type { LeafType } from '../values/leaf-type.ts';
+
 /** A table whose rows devices may change, as the statements need it. */
 export interface WrittenTable {
   readonly schema: string;
@@ -19,6 +21,8 @@ export interface TypedColumn {
   readonly name: string;
   /** Without a length or a precision: the column has them, and they may change. */
   readonly typeName: string;
+  /** What its values are made of: the type below domains and arrays. */
+  readonly leaf: LeafType;
 }
 
 export interface KeyColumn extends TypedColumn {
@@ -45,7 +49,7 @@ export type WrittenOwner =
         readonly name: string;
         readonly key: readonly string[];
         readonly ownerKind: 'user' | 'group';
-        readonly ownerColumn: string;
+        readonly ownerColumn: TypedColumn;
       };
     };
 
