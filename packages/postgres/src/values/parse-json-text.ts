@@ -1,4 +1,4 @@
-import { type JsonValue, parseJson, VALUE_MEMBERS_MAX } from '@tidemark/protocol';
+import { FILE_KEY, fileFlawIn, type JsonValue, parseJson, VALUE_MEMBERS_MAX } from '@tidemark/protocol';
 
 /** Tidemark allows 32 levels unless it is configured otherwise; up to six are left for the dimensions of an array. */
 const DEPTH_MAX = 26;
@@ -9,7 +9,7 @@ const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-
 
 /**
  * Parses a value of `json` or `jsonb`. Numbers inside that Tidemark refuses become text. A value that it refuses altogether,
- * because of its depth, its size, the key `__proto__` or half characters, stays text as a whole.
+ * because of its depth, its size, the key `__proto__`, half characters or a malformed reference to a file, stays text as a whole.
  */
 export function parseJsonText(text: string): JsonValue {
   const safe = HAS_LONG_NUMBER.test(text) ? text.replaceAll(STRING_OR_NUMBER, quotedIfUnsafe) : text;
@@ -33,6 +33,8 @@ function fits(value: JsonValue, depth: number, budget: { members: number }): boo
   const items: readonly JsonValue[] = Array.isArray(value) ? value : Object.values(value);
   budget.members -= items.length;
   if (budget.members < 0) return false;
+  // A reference to a file that is malformed would refuse the whole row.
+  if (Object.hasOwn(value, FILE_KEY) && fileFlawIn(value) !== null) return false;
   if (!Array.isArray(value) && !Object.keys(value).every((key) => key !== '__proto__' && key.isWellFormed()))
     return false;
   return items.every((item) => fits(item, depth - 1, budget));
