@@ -205,6 +205,38 @@ describe('row writer', () => {
     expect(await refusal(work)).toEqual(['rejected', 'Orders are closed on Sundays']);
   });
 
+  it('[PG-143] what a constraint refuses only at the commit is rejected with the reason, and nothing is noted', async () => {
+    const { sql, write } = await scene();
+    await sql.unsafe(
+      'ALTER TABLE order_lines ALTER CONSTRAINT order_lines_order_id_fkey DEFERRABLE INITIALLY DEFERRED',
+    );
+    const id = await write({ op: 'create', attributes: { title: 'a' } });
+    await write({ op: 'create', source: 'Line', attributes: { order: id, line: '1' } });
+    expect(await refusal(write({ op: 'delete', id, op_id: 'late' }))).toEqual([
+      'rejected',
+      'rows of "order_lines" still refer to it (rule order_lines_order_id_fkey)',
+    ]);
+    expect([...(await sql`SELECT title FROM orders`)]).toEqual([{ title: 'a' }]);
+    expect([...(await sql`SELECT op_id FROM tidemark.operations WHERE op_id = 'late'`)]).toEqual([]);
+  });
+
+  it('[PG-143] a row that a trigger leaves out is rejected, new or changed', async () => {
+    const { sql, write } = await scene();
+    const id = await write({ op: 'create', attributes: { title: 'a' } });
+    await sql.unsafe(`CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+      CREATE TRIGGER skip BEFORE INSERT OR UPDATE OR DELETE ON orders FOR EACH ROW EXECUTE FUNCTION skip()`);
+    const reasons = await Promise.all([
+      refusal(write({ op: 'create', attributes: { title: 'b' } })),
+      refusal(write({ op: 'update', id, attributes: { title: 'b' } })),
+      refusal(write({ op: 'delete', id })),
+    ]);
+    expect(reasons).toEqual([
+      ['rejected', 'the database did not keep it'],
+      ['rejected', 'it is not there any more, or this user may not change it'],
+      ['rejected', 'this user may not delete it'],
+    ]);
+  });
+
   it('[PG-144] a device reaches only rows of its own user or group, also through a parent', async () => {
     const { sql, write } = await scene();
     const theirs = await write({ op: 'create', group: 'south', attributes: { title: 'theirs' } });
