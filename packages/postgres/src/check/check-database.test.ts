@@ -243,6 +243,34 @@ describe('checking a database before it is connected', () => {
     expect((await check(address, { tables })).filter(({ level }) => level === 'error')).toEqual([]);
   });
 
+  it.each([
+    ['numeric(8,2)', 'numeric(8,2)', false],
+    ['bigint', 'int', false],
+    ['text', 'varchar(9)', false],
+    ['char(4)', 'char(9)', false],
+    ['uuid', 'uuid', false],
+    ['field.state', 'field.state', false],
+    ['numeric', 'numeric', true],
+    ['numeric(8,2)', 'int', true],
+    ['citext', 'citext', true],
+  ])(
+    '[PG-358] a key of %s with a reference of %s is said to be written in two ways: %s',
+    async (key, reference, isFound) => {
+      const { address } = await openMended(
+        `CREATE EXTENSION citext; CREATE TYPE field.state AS ENUM ('new'); CREATE TABLE field.stores (id ${key} PRIMARY KEY, depot text);
+         CREATE TABLE field.shelves (id int PRIMARY KEY, store ${reference} REFERENCES field.stores)`,
+      );
+      const tables = {
+        'field.stores': { source: 'stores', owner: { group: 'depot' } },
+        'field.shelves': { source: 'shelves', owner: { through: ['store'], parent: 'field.stores' } },
+      };
+      const found = (await check(address, { tables })).filter(({ code }) => code === 'reference_text');
+      expect(found.map(({ level, message }) => [level, message.startsWith('"store" of "field.shelves"')])).toEqual(
+        isFound ? [['warning', true]] : [],
+      );
+    },
+  );
+
   it('[PG-40] what is wrong with the mapping is among the findings', async () => {
     const { address } = await openMended();
     expect(await check(address, { tables: { 'field.order': { source: 'orders', owner: 'shared' } } })).toContainEqual({

@@ -5,6 +5,7 @@ import { ReplicationConnection } from '../replication/replication-connection.ts'
 import { openSql } from '../sql/open-sql.ts';
 import type { DatabaseAddress } from '../sql/parse-url.ts';
 import { checkPublication } from './check-publication.ts';
+import { checkReferences } from './check-references.ts';
 import { checkServer, POOLER } from './check-server.ts';
 import { checkTables, mappedTables } from './check-tables.ts';
 import { checkWriting } from './check-writing.ts';
@@ -28,6 +29,7 @@ export async function checkDatabase(
       ...(await checkServer(sql, address, mapping.slot)),
       ...problems.map((problem) => ({ code: 'mapping', level: 'error', ...problem }) as const),
       ...(await checkTables(sql, plan, catalogue)),
+      ...checkReferences(plan, catalogue.types),
       ...(await checkWriting(sql, plan, mapping)),
       ...(await checkPublication(sql, mapping.publication, mappedTables(plan))),
     ];
