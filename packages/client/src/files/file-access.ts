@@ -30,8 +30,8 @@ export interface FileUrl {
 }
 
 const ANY_TYPE = 'application/octet-stream';
-/** Types that cannot run scripts as a page of the app. */
-const SHOWN = /^(?:image\/(?!svg)|video\/|audio\/|application\/pdf$)/;
+/** Types in which browsers run no scripts as a page of the app: SVG and every XML can have some. Browsers ignore case. */
+const SHOWN = /^(?:(?:image|video|audio)\/(?!.*(?:svg|xml))|application\/pdf$)/i;
 
 /** Adds and reads files in this tab: their bytes go to the store directly, whichever tab leads. */
 export class FileAccess {

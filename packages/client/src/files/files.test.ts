@@ -1,3 +1,4 @@
+import { resolveObjectURL } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { Device, FileReference, LocalStore } from '@tidemark/client';
 import { Refusal } from '@tidemark/protocol';
@@ -68,6 +69,29 @@ describe('adding', () => {
     await fixture.platform.until(isAt(device, photo, 'uploaded'));
     expect([...fixture.sync.files.stored.keys()]).toEqual([hashOf(bytes)]);
     expect([device.files.waiting.getSnapshot(), fixture.sync.count('/files')]).toEqual([[], 1]);
+    await fixture.finish(device.close());
+  });
+
+  it.each([
+    ['image/svg+xml', false],
+    ['image/SVG+xml', false],
+    ['IMAGE/svg+xml', false],
+    ['image/x+XML', false],
+    ['video/x+xml', false],
+    ['audio/xml', false],
+    ['text/html', false],
+    ['application/pdf+xml', false],
+    ['image/JPEG', true],
+    ['image/webp', true],
+    ['video/mp4', true],
+    ['audio/ogg; codecs=opus', true],
+    ['application/pdf', true],
+  ])('[FILES-103] an address has the type %s of a file only if it runs no scripts: %s', async (type, isShown) => {
+    const device = await fixture.open();
+    const photo = await device.files.add(bytesOf(10), { type });
+    const { url, release } = await device.files.url(photo);
+    expect(resolveObjectURL(url)?.type).toBe(isShown ? type.toLowerCase() : 'application/octet-stream');
+    release();
     await fixture.finish(device.close());
   });
 
