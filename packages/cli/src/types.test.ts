@@ -192,7 +192,12 @@ export type JsonObject = { readonly [name: string]: JsonValue };
       additionalProperties: { $ref: `#/components/schemas/${name}` },
     });
     expect(bodyOf('/app/v1/Order/push_objects')).toMatchObject({
-      properties: { objects: objectsOf('Order.Some'), deletes: { type: 'array' }, whole: { type: 'boolean' } },
+      properties: {
+        objects: objectsOf('Order.Some'),
+        deletes: { type: 'array' },
+        whole: { type: 'boolean' },
+        rebuild_md: { type: 'boolean' },
+      },
       required: ['objects'],
     });
     expect(bodyOf('/app/v1/Order/fast_insert').properties.objects).toEqual(objectsOf('Order'));

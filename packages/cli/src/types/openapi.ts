@@ -9,9 +9,9 @@ type Schema = Readonly<Record<string, unknown>>;
 const ROUTES = {
   push_objects: {
     summary: 'Add, update and delete objects',
-    members: { objects: 'some', deletes: 'ids', whole: 'flag' },
+    members: { objects: 'some', deletes: 'ids', whole: 'flag', rebuild_md: 'flag' },
   },
-  push_deletes: { summary: 'Delete objects', members: { objects: 'ids' } },
+  push_deletes: { summary: 'Delete objects', members: { objects: 'ids', rebuild_md: 'flag' } },
   fast_insert: { summary: 'Replace whole objects', members: { objects: 'whole' } },
   fast_update: { summary: 'Remove attributes and set others', members: { delete_data: 'some', data: 'some' } },
   fast_delete: { summary: 'Remove attributes', members: { data: 'some' } },
@@ -22,7 +22,7 @@ const ROUTES = {
   >
 >;
 
-const OPTIONAL: ReadonlySet<string> = new Set(['deletes', 'whole']);
+const OPTIONAL: ReadonlySet<string> = new Set(['deletes', 'whole', 'rebuild_md']);
 
 const TEXT = { type: 'string' };
 const WRITE_REPORT = {
