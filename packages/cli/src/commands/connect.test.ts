@@ -72,7 +72,7 @@ it('[PG-52] connect postgres never prints the password of the database', async (
   expect(JSON.stringify(outcomes)).not.toContain('hunter2');
 });
 
-it('[PG-357] schema infer makes a schema from the columns of a database, without a server', async () => {
+it('[PG-370] schema infer makes a schema from the columns of a database, without a server', async () => {
   const server = await startPostgres();
   onTestFinished(() => server.remove());
   await server.sql`CREATE TABLE orders (id int PRIMARY KEY, state text NOT NULL, total float8)`;

@@ -34,7 +34,7 @@ async function database() {
   return readCatalogue(sql);
 }
 
-it('[PG-357] the columns of a table say what the attributes of its source are, whatever their types', async () => {
+it('[PG-370] the columns of a table say what the attributes of its source are, whatever their types', async () => {
   const catalogue = await database();
   const mapping = parseMapping(JSON.stringify(MAPPING), 'map.jsonc');
   const found = (source: string) => schemaOfColumns(source, { mapping, catalogue, file: 'map.jsonc' });
@@ -76,7 +76,7 @@ it('[PG-357] the columns of a table say what the attributes of its source are, w
   expect(found('Nothing')).toBeNull();
 });
 
-it('[PG-357] a mapping that does not fit the database gives no schema, but says what is wrong', async () => {
+it('[PG-370] a mapping that does not fit the database gives no schema, but says what is wrong', async () => {
   const catalogue = await database();
   const mapping = parseMapping(
     JSON.stringify({ tables: { 'public.gone': { source: 'Gone', owner: 'shared' } } }),
