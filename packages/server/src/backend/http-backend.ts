@@ -1,127 +1,63 @@
-import {
-  type Adapter,
-  AdapterRefusal,
-  type Authenticator,
-  type ChangeAnswer,
-  type Clock,
-  type DeleteCall,
-  type Log,
-  type LogFields,
-  LoggedFailure,
-  type LoginAnswer,
-  type ObjectsAnswer,
-  type PersonalCall,
-  type QueryAnswer,
-  type QueryCall,
-  type Random,
-  type UpdateCall,
-  type UploadCall,
+import type {
+  Adapter,
+  Authenticator,
+  ChangeAnswer,
+  DeleteCall,
+  Log,
+  LoginAnswer,
+  ObjectsAnswer,
+  PersonalCall,
+  QueryAnswer,
+  QueryCall,
+  UpdateCall,
+  UploadCall,
 } from '@tidemark/core';
-import {
-  BACKEND_DETAIL_UNITS_MAX,
-  type BackendFailure,
-  GROUPS_PER_USER_MAX,
-  type JsonValue,
-  nameProblem,
-  Refusal,
-} from '@tidemark/protocol';
-import { systemTimers, type Timers } from '../jobs/timers.ts';
-import { BACKEND_FAILURES_KEPT_MAX } from '../limits.ts';
-import { BlockedAddress } from '../outbound/checked-lookup.ts';
-import type { BreakerState, BreakerView } from '../outbound/circuit-breaker.ts';
-import { signWebhook } from '../outbound/sign-webhook.ts';
-import { isAboutSignature, isNoSuchCall, refusalOfAnswer, SignatureRefused } from './answer-refusal.ts';
-import type { BackendCall } from './backend-contract.ts';
-import { failureOf, unavailable } from './backend-failure.ts';
-import type { BackendHttp, Exchange } from './backend-http.ts';
-import { CALL_KINDS, CallGates, type CallKind, type CallSlot } from './call-gates.ts';
-import { parseObject, readText, textChunks, unusableAnswer } from './read-answer.ts';
+import { type BackendFailure, GROUPS_PER_USER_MAX, type JsonValue, nameProblem } from '@tidemark/protocol';
+import { isNoSuchCall } from './answer-refusal.ts';
+import { type AnswerRead, BackendCalls, type BackendCallsParts, type CallsHealth, isSuccess } from './backend-calls.ts';
+import { unusableAnswer } from './read-answer.ts';
 
-export interface HttpBackendParts {
-  readonly http: BackendHttp;
-  /** Returns the current address of the backend; null if none is set. */
-  readonly address: () => Promise<string | null>;
-  /** Shared with the backend. */
-  readonly secret: () => Promise<string>;
-  readonly clock: Clock;
-  /** Measures durations: it is never set. Absent: `clock`. */
-  readonly steadyClock?: Clock;
-  readonly random: Random;
-  /** Returns random fractions from 0 up to 1. */
-  readonly jitter: () => number;
-  readonly log: Log;
-  readonly timers?: Timers;
-  /** The deadline of one call; queries have their own. */
-  readonly timeoutMs: number;
-  readonly queryTimeoutMs: number;
+export interface HttpBackendParts extends BackendCallsParts {
   /** Returns links to the files that attributes refer to; null: to none. Absent: calls carry no links. */
   readonly fileLinks?: (attributes: unknown) => Promise<object | null>;
-  /** Called after every call, for the statistics. */
-  readonly onCall?: (call: BackendCall, outcome: CallOutcome, tookMs: number) => void;
-  readonly onBreaker?: (state: BreakerState, kind: CallKind) => void;
 }
-
-/** `held_back`: the backend was not called, because its breaker is open or too many calls are under way. */
-export type CallOutcome = 'answered' | 'refused' | 'failed' | 'held_back';
 
 /** Who checks logins. `unknown`: nobody has logged in since the address was set. */
 export type LoginsCheckedBy = 'backend' | 'own_passwords' | 'unknown';
 
-/** The state of the worst breaker, and of the breaker of each kind of call. */
-export interface BackendHealth extends BreakerView {
-  readonly isSet: boolean;
-  readonly kinds: Readonly<Record<CallKind, BreakerView>>;
+export interface BackendHealth extends CallsHealth {
   readonly loginsCheckedBy: LoginsCheckedBy;
 }
 
 const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const ID_BYTES = 16;
-const MS_PER_S = 1_000;
-/** To a query: the backend pushes every change by itself, so nothing is to be replaced. */
-const NO_CONTENT = 204;
-const SEVERITY = { closed: 0, trying: 1, open: 2 } as const;
 
 /** The backend of a customer, called by `POST {adapter_url}/<call>`. docs/backend/contract.md is the contract. */
 export class HttpBackend implements Adapter, Authenticator {
   readonly waitsForFiles = true;
   readonly #parts: HttpBackendParts;
-  readonly #gates: CallGates;
+  readonly #calls: BackendCalls;
   /** Who checks logins at which address; null if not known yet. */
   #logins: { readonly address: string; readonly by: LoginsCheckedBy } | null = null;
-  /** Newest first. */
-  readonly #failures: BackendFailure[] = [];
-  #onFailure: (failure: BackendFailure) => void = () => undefined;
 
   constructor(parts: HttpBackendParts) {
     this.#parts = parts;
-    const { clock, steadyClock = clock, jitter, log, timers = systemTimers, onBreaker } = parts;
-    this.#gates = new CallGates({
-      clock: steadyClock,
-      jitter,
-      timers,
-      onBreaker: (state, calls) => {
-        log.warn('backend_breaker', { state, calls });
-        onBreaker?.(state, calls);
-      },
-    });
+    this.#calls = new BackendCalls(parts);
   }
 
   async health(): Promise<BackendHealth> {
     const address = await this.#parts.address();
-    const kinds = this.#gates.views(address);
-    const worst = CALL_KINDS.map((kind) => kinds[kind]).reduce((one, other) => (isWorse(other, one) ? other : one));
     const loginsCheckedBy = this.#logins?.address === address ? this.#logins.by : 'unknown';
-    return { isSet: address !== null, ...worst, kinds, loginsCheckedBy };
+    return { ...this.#calls.health(address), loginsCheckedBy };
   }
 
   /** Calls the listener after every call that failed. There is one listener. */
   watchFailures(listener: (failure: BackendFailure) => void): void {
-    this.#onFailure = listener;
+    this.#calls.watchFailures(listener);
   }
 
   /** Returns the last calls of this process that failed, newest first. */
   get lastFailures(): readonly BackendFailure[] {
-    return this.#failures;
+    return this.#calls.lastFailures;
   }
 
   close(): void {
@@ -139,7 +75,7 @@ export class HttpBackend implements Adapter, Authenticator {
 
   async authenticate(login: string, password: string): Promise<LoginAnswer> {
     const address = await this.#parts.address();
-    const answer = await this.#exchange('authenticate', { login, password }, (read) => loginAnswer(login, read));
+    const answer = await this.#calls.exchange('authenticate', { login, password }, (read) => loginAnswer(login, read));
     if (address !== null) this.#logLoginChecker(address, answer);
     return answer;
   }
@@ -147,23 +83,19 @@ export class HttpBackend implements Adapter, Authenticator {
   async query({ source, user, partition: group }: QueryCall): Promise<QueryAnswer> {
     const partition = group === undefined ? (user === null ? 'app' : 'user') : 'group';
     const body = { source, user_id: user, partition, ...(group === undefined ? {} : { group }) };
-    const posted = await this.#post('query', body, this.#parts.queryTimeoutMs);
-    if (posted.exchange.status !== NO_CONTENT) return this.#objects(posted);
-    posted.exchange.release();
-    this.#end(posted, null);
-    return { isUnchanged: true };
+    return this.#calls.query(body);
   }
 
   async search(call: PersonalCall & { readonly params: JsonValue }): Promise<ObjectsAnswer> {
     const { source, user, partition: group, params } = call;
     const body = { source, user_id: user, ...(group === undefined ? {} : { group }), params };
-    return this.#objects(await this.#post('search', body, this.#parts.timeoutMs));
+    return this.#calls.search(body);
   }
 
   async create(call: UploadCall & { readonly attributes: JsonValue }): Promise<string> {
     const { attributes } = call;
     const body = { ...uploadOf(call), attributes, ...(await this.#filesIn(attributes)) };
-    return this.#exchange('create', body, ({ answer: { id } }) => {
+    return this.#calls.exchange('create', body, ({ answer: { id } }) => {
       if (typeof id === 'string' && nameProblem('object', id) === null) return id;
       throw unusableAnswer('it has no object id');
     });
@@ -174,159 +106,17 @@ export class HttpBackend implements Adapter, Authenticator {
     // Absent unless something is removed, for backends that refuse members they do not know.
     const changed = { ...uploadOf(call), attributes, ...(removed.length === 0 ? {} : { removed }), ...seenOf(call) };
     const body = { ...changed, ...(await this.#filesIn(attributes)) };
-    return this.#exchange('update', body, changeAnswer);
+    return this.#calls.exchange('update', body, changeAnswer);
   }
 
   async delete(call: DeleteCall): Promise<ChangeAnswer> {
-    return this.#exchange('delete', { ...uploadOf(call), ...seenOf(call) }, changeAnswer);
+    return this.#calls.exchange('delete', { ...uploadOf(call), ...seenOf(call) }, changeAnswer);
   }
 
   /** Absent unless there are files, for backends that refuse members they do not know. */
   async #filesIn(attributes: JsonValue): Promise<{ readonly files?: object }> {
     const files = await this.#parts.fileLinks?.(attributes);
     return files == null ? {} : { files };
-  }
-
-  /** Returns an answer that is read as it arrives. The result of the call is known when it has been read. */
-  async #objects(posted: Posted): Promise<ObjectsAnswer> {
-    const { exchange } = posted;
-    try {
-      if (!isSuccess(exchange.status)) throw await this.#refusalOf(posted);
-      requireJson(exchange);
-    } catch (error) {
-      exchange.release();
-      throw this.#end(posted, error);
-    }
-    return {
-      chunks: textChunks(exchange, (failure) => this.#end(posted, failure)),
-      onUnusable: (failure) => {
-        this.#recordFailure(posted, failure, failure);
-        return new LoggedFailure(failure);
-      },
-    };
-  }
-
-  /** Returns a small answer, read to the end. `authenticate` also reads refusals, which are answers to it. */
-  async #exchange<T>(call: BackendCall, body: CallBody, read: ReadAnswer<T>): Promise<T> {
-    const posted = await this.#post(call, body, this.#parts.timeoutMs);
-    const { exchange } = posted;
-    try {
-      const { status } = exchange;
-      const isNo = call === 'authenticate' && (status === 401 || status === 403 || isNoSuchCall(status));
-      if (!isNo && !isSuccess(status)) throw await this.#refusalOf(posted);
-      const text = await readText(exchange);
-      // A refused signature says nothing about the user.
-      if (isNo && isAboutSignature(text)) throw new SignatureRefused();
-      const answer = read({ answer: isNo ? {} : parseObject(text), status });
-      this.#end(posted, null, isNo ? 'refused' : 'answered');
-      return answer;
-    } catch (error) {
-      throw this.#end(posted, error);
-    } finally {
-      exchange.release();
-    }
-  }
-
-  async #post(call: BackendCall, body: CallBody, deadlineMs: number): Promise<Posted> {
-    const { http, address, secret, clock } = this.#parts;
-    const base = await address();
-    if (base === null) throw new LoggedFailure(unavailable('no address is set for the backend'));
-    // Reads from the store before asking the breaker, so that failures of the store do not count for the backend.
-    const signingSecret = await secret();
-    const { permit, release } = await this.#enter(base, call);
-    const url = new URL(`${base.replace(/\/+$/, '')}/${call}`);
-    const webhookId = `msg_${Buffer.from(this.#parts.random.bytes(ID_BYTES)).toString('base64url')}`;
-    const startMs = clock.nowMs();
-    const pending: PendingCall = { call, body, url, webhookId, signingSecret, permit, startMs, said: null };
-    try {
-      const text = JSON.stringify(body);
-      const headers = this.#headers(text, webhookId, signingSecret);
-      const exchange = await http.post({ url, headers, body: text, deadlineMs, onClosed: release });
-      return Object.assign(pending, { exchange });
-    } catch (error) {
-      throw this.#end(pending, error);
-    }
-  }
-
-  async #enter(address: string, call: BackendCall): Promise<CallSlot> {
-    try {
-      return await this.#gates.enter(address, call);
-    } catch (error) {
-      this.#parts.onCall?.(call, 'held_back', 0);
-      // The opening of the breaker has been logged already.
-      const isBreaker = error instanceof Refusal && error.code === 'backend_unavailable';
-      throw isBreaker ? new LoggedFailure(error) : error;
-    }
-  }
-
-  #headers(body: string, id: string, secret: string): Readonly<Record<string, string>> {
-    const timestampS = Math.floor(this.#parts.clock.nowMs() / MS_PER_S);
-    return {
-      'content-type': 'application/json',
-      'content-length': String(Buffer.byteLength(body)),
-      accept: 'application/json',
-      'user-agent': 'tidemark',
-      ...signWebhook(secret, { id, timestampS, body }),
-    };
-  }
-
-  async #refusalOf(posted: Posted): Promise<Error> {
-    const { error, ...answer } = await refusalOfAnswer(posted.exchange, posted.call, this.#parts.clock.nowMs());
-    posted.said = wordsOf(posted, answer);
-    return error;
-  }
-
-  /**
-   * Counts the call, reports it to the breaker, logs a failure, and returns the error for the caller. Called once per
-   * call.
-   */
-  #end(pending: PendingCall, error: unknown, outcome: CallOutcome = 'answered'): unknown {
-    const { call, permit, startMs } = pending;
-    const { clock, onCall } = this.#parts;
-    const tookMs = clock.nowMs() - startMs;
-    const isRefusal =
-      error instanceof AdapterRefusal || (error instanceof Refusal && error.code === 'search_not_available');
-    if (error === null || isRefusal) {
-      permit.succeed();
-      onCall?.(call, isRefusal ? 'refused' : outcome, tookMs);
-      return error;
-    }
-    const failure = failureOf(error);
-    this.#recordFailure(pending, error, failure);
-    permit.fail(failure.retryAfterS === null ? null : failure.retryAfterS * MS_PER_S);
-    onCall?.(call, 'failed', tookMs);
-    return new LoggedFailure(failure);
-  }
-
-  /** Remembers a failure, and logs everything known about it in one line. Callers do not log the failure again. */
-  #recordFailure(pending: PendingCall, error: unknown, { code, message: reason }: Refusal): void {
-    const { call, url, body, exchange, startMs, webhookId: webhook_id, said: detail } = pending;
-    const nowMs = this.#parts.clock.nowMs();
-    const duration_ms = nowMs - startMs;
-    const status = exchange?.status ?? null;
-    const { source = null, user_id = null, op_id = null } = body;
-    const at = new Date(nowMs).toISOString();
-    const failed = { at, call, source, user_id, op_id, status, code, reason, detail, duration_ms, webhook_id };
-    this.#failures.unshift(failed);
-    this.#onFailure(failed);
-    this.#failures.length = Math.min(this.#failures.length, BACKEND_FAILURES_KEPT_MAX);
-    const fields: LogFields = {
-      call,
-      // Omits credentials and query, which may hold secrets.
-      url: `${url.origin}${url.pathname}`,
-      duration_ms,
-      status,
-      code,
-      reason,
-      detail,
-      webhook_id,
-      ...(body.source === undefined ? {} : { source: body.source }),
-      ...(body.user_id === undefined ? {} : { user: body.user_id }),
-      ...(body.op_id === undefined ? {} : { op_id: body.op_id }),
-    };
-    if (error instanceof BlockedAddress) {
-      this.#parts.log.warn('backend_blocked', { ...fields, host: error.host, address: error.address });
-    } else this.#parts.log.warn('backend_failed', fields);
   }
 
   /** Logs who checks logins when it changes, not at every login. */
@@ -339,48 +129,6 @@ export class HttpBackend implements Adapter, Authenticator {
       this.#parts.log.warn('logins_checked_by_own_passwords', { reason });
     } else if (before === 'own_passwords' && by === 'backend') this.#parts.log.info('logins_checked_by_backend');
   }
-}
-
-/** Converts an answer, or throws what is wrong with it. */
-type ReadAnswer<T> = (read: AnswerRead) => T;
-
-interface AnswerRead {
-  readonly answer: Readonly<Record<string, unknown>>;
-  readonly status: number;
-}
-
-/** The body of a call. The log names source, user and op_id if they are present. */
-interface CallBody {
-  readonly [field: string]: unknown;
-  readonly password?: string;
-  readonly source?: string;
-  readonly user_id?: string | null;
-  readonly op_id?: string;
-}
-
-interface PendingCall {
-  readonly call: BackendCall;
-  readonly body: CallBody;
-  readonly url: URL;
-  readonly webhookId: string;
-  readonly signingSecret: string;
-  readonly permit: CallSlot['permit'];
-  readonly startMs: number;
-  readonly exchange?: Exchange;
-  /** The words of the backend about its refusal, without secrets. */
-  said: string | null;
-}
-
-type Posted = PendingCall & { readonly exchange: Exchange };
-
-function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
-/** True if this breaker blocks calls more than the other one, or for longer. */
-function isWorse(one: BreakerView, other: BreakerView): boolean {
-  if (one.state !== other.state) return SEVERITY[one.state] > SEVERITY[other.state];
-  return (one.untilMs ?? 0) > (other.untilMs ?? 0) || one.failures > other.failures;
 }
 
 function loginAnswer(login: string, { answer: { user_id, groups }, status }: AnswerRead): LoginAnswer {
@@ -400,22 +148,6 @@ function isGroupList(groups: unknown): groups is readonly string[] {
   return groups.every((group) => typeof group === 'string' && nameProblem('group', group) === null);
 }
 
-/**
- * Returns the detail of a refusal, or else the beginning of its body, in one line and without the secrets of the call. The
- * body of a refused `authenticate` may repeat the password in any encoding, so it is left out.
- */
-function wordsOf(
-  { call, signingSecret, body: { password = '' } }: PendingCall,
-  { detail, body }: { readonly detail: string | null; readonly body: string },
-): string | null {
-  let words = detail ?? (call === 'authenticate' ? '' : body);
-  for (const secret of [password, signingSecret, signingSecret.replace(/^whsec_/, '')]) {
-    if (secret !== '') words = words.replaceAll(secret, '***');
-  }
-  const line = words.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
-  return line === '' ? null : line.slice(0, BACKEND_DETAIL_UNITS_MAX).toWellFormed();
-}
-
 function uploadOf({ source, user, partition: group, opId, id }: UploadCall) {
   return { source, user_id: user, ...(group === undefined ? {} : { group }), op_id: opId, id };
 }
@@ -426,9 +158,4 @@ function seenOf({ seen }: DeleteCall) {
 
 function changeAnswer({ answer }: AnswerRead): ChangeAnswer {
   return { isPushed: answer.pushed === true };
-}
-
-function requireJson({ headers }: Exchange): void {
-  const type = String(headers['content-type'] ?? '');
-  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) throw unusableAnswer('it is not JSON');
 }
