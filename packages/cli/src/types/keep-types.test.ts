@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SourceSchema } from '@tidemark/protocol';
 import { temporaryFolder } from '@tidemark/testing';
@@ -73,4 +73,24 @@ it('[TYPES-31] tidemark dev says once why types are not written, and goes on', a
   writeFileSync(file, '// Written by tidemark types\n');
   await look();
   expect(said[2]).toBe('Wrote tidemark.ts.');
+});
+
+it('[TYPES-30] types that are read while tidemark dev ends are not written', async () => {
+  const folder = await temporaryFolder();
+  onTestFinished(folder.remove);
+  const file = join(folder.path, 'tidemark.ts');
+  let answer = (): void => undefined;
+  const read = () => new Promise<readonly []>((resolve) => (answer = () => resolve([])));
+  const said: string[] = [];
+  const end = keepTypes({
+    file,
+    shown: 'tidemark.ts',
+    read,
+    say: (line) => said.push(line),
+    later: () => () => undefined,
+  });
+  end();
+  answer();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([said, existsSync(file)]).toEqual([[], false]);
 });

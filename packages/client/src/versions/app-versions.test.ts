@@ -10,6 +10,8 @@ import type { SourceSchema, Step } from '@tidemark/protocol';
 import { type DeviceFixture, newDeviceFixture, tabsInMemory } from '@tidemark/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 
+type PullAnswer = { readonly sources: Readonly<Record<string, object>> };
+
 const FIRST: SourceSchema = {
   properties: {
     title: { type: 'string' },
@@ -86,6 +88,9 @@ const shown = (device: Device) =>
       .list()
       .map(({ id, attributes }) => [id, attributes]),
   );
+/** Changes what the server answers. */
+const changed = async (go: () => Promise<Response>, change: (answer: PullAnswer) => object) =>
+  Response.json(change((await (await go()).json()) as PullAnswer));
 /** The list of sources is read again after a while. */
 const hearOfSources = async (device: Device) => {
   fixture.platform.setOnline(false);
@@ -158,6 +163,20 @@ describe('an app of an older version of a schema', () => {
     expect(objects.n29).toEqual({ name: 'New 29', status: 'closed' });
     expect(Object.keys(objects)).toHaveLength(31);
     expect(shown(device).a).toEqual({ title: 'Pump 29', status: 'open', street: 'Elm', town: 'Town 29' });
+  });
+
+  it('[VERSION-18] a server that goes on telling a version which its list does not have is not asked for ever', async () => {
+    await push({ a: { title: 'Pump', status: 'open' } });
+    let lists = 0;
+    fixture.intercept = ({ path }, go) => {
+      if (path === '/sources') lists += 1;
+      return path !== '/pull' || lists > 5
+        ? undefined
+        : changed(go, (answer) => ({ ...answer, versions: { Task: 9 } }));
+    };
+    const device = await open(BUILT_FIRST);
+    expect(shown(device)).toEqual({ a: { title: 'Pump', status: 'open' } });
+    expect(lists).toBeLessThan(5);
   });
 
   it('[VERSION-31] a change that is made before the device has read the list of sources says its version', async () => {
@@ -473,6 +492,23 @@ describe('an app that is updated', () => {
     expect(await onServer()).toEqual({ a: { title: 'Pump' } });
   });
 
+  it('[VERSION-19] sends them also while the source is in another trouble', async () => {
+    const device = await open(BUILT_FIRST);
+    await fixture.tidemark.sources.schemas.set('Task', { schema: { ...FIRST, title: 'Task' }, oldest_version: 2 });
+    await device.source('Task').create({ title: 'Pump' }, { id: 'a' });
+    await fixture.finish(device.sync());
+    await fixture.tidemark.sources.schemas.set('Task', { oldest_version: 1 });
+    const error = { code: 'backend_error', detail: 'the backend answers nonsense' };
+    fixture.intercept = ({ path }, go) =>
+      path !== '/pull'
+        ? undefined
+        : changed(go, ({ sources, ...rest }) => ({ ...rest, sources: { Task: { ...sources.Task, error } } }));
+    device.sync().catch(() => undefined);
+    await fixture.platform.until(() => device.uploads.list().length === 0);
+    expect(device.status.getSnapshot().sourceTroubles.get('Task')?.code).toBe('backend_error');
+    expect(await onServer()).toEqual({ a: { title: 'Pump' } });
+  });
+
   it('[VERSION-19] tells the server the versions that it was built with', async () => {
     const device = await open(BUILT_SECOND);
     const { clientId } = device.status.getSnapshot();
@@ -513,6 +549,27 @@ describe('an app that is updated', () => {
     await fixture.finish(older.sync());
     expect(shown(older)).toEqual({ a: { title: 'New', status: 'open', town: 'Bern' } });
     expect(older.problems.list()).toEqual([]);
+  });
+
+  it('[VERSION-16] changes that tabs with two versions of the app make to an object are not joined', async () => {
+    await push({ a: { title: 'Pump', status: 'open' } });
+    const openTab = tabsOf(fixture);
+    const leader = await openTab(BUILT_FIRST);
+    await fixture.finish(leader.signIn({ login: 'ada', password: 'long enough' }));
+    await fixture.finish(leader.sync());
+    leader.goOffline();
+    const follower = await openTab(BUILT_SECOND);
+    await fixture.finish(leader.source('Task').update('a', { title: 'one' }));
+    await fixture.finish(follower.source('Task').update('a', { name: 'two', address: { city: 'Bern' } }));
+    expect(leader.uploads.list()).toHaveLength(2);
+    await fixture.finish(follower.source('Task').update('a', { status: 'closed' }));
+    expect(leader.uploads.list()).toHaveLength(2);
+    await setSecond();
+    await fixture.tidemark.conversions.run();
+    leader.goOnline();
+    await fixture.finish(leader.sync());
+    await fixture.platform.until(() => leader.uploads.list().length === 0);
+    expect(await onServer()).toEqual({ a: { name: 'two', status: 'closed', address: { city: 'Bern' } } });
   });
 
   it.each(['a newer', 'an older'])(

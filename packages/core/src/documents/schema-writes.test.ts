@@ -234,3 +234,15 @@ describe('answers of backends to a source with a schema', () => {
     expect(await tidemark.sources.schemas.report('Stock')).toMatchObject({ objects: 1, samples: [{ object: 'b' }] });
   });
 });
+
+it('[SCHEMA-20] a schema is proposed from all objects of all owners, however many there are', async () => {
+  const { tidemark } = await newTidemark();
+  const many = Array.from({ length: 1_200 }, (_, at) => [
+    `o${at}`,
+    { title: 't', ...(at === 1_199 ? { last: 1 } : {}) },
+  ]);
+  await tidemark.objects.push({ source: 'Order', user_id: 'ada', objects: Object.fromEntries(many) });
+  await tidemark.objects.push({ source: 'Order', user_id: 'bob', objects: { b: { title: 't', note: 'x' } } });
+  const { objects, schema } = await tidemark.objects.inferSchema('Order');
+  expect([objects, Object.keys(schema.properties).sort()]).toEqual([1_201, ['last', 'note', 'title']]);
+});

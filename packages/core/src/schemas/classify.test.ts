@@ -20,6 +20,10 @@ const WIDER: readonly (readonly [ValueSchema, ValueSchema])[] = [
   ],
   [{ type: 'string', maxLength: 5 }, { type: 'string' }],
   [
+    { type: 'number', minimum: 1, maximum: 9 },
+    { type: 'number', maximum: 9, minimum: 1, title: 'The same' },
+  ],
+  [
     { type: 'array', items: { type: 'integer' } },
     { type: 'array', items: { type: 'number' } },
   ],

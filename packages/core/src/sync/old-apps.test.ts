@@ -99,6 +99,13 @@ describe('the versions of schemas that a device says', () => {
     expect(await schemas.diff('Product', breaking)).toMatchObject({ devices: { '2': 1 }, devices_without_version: 0 });
   });
 
+  it('[SCHEMA-10] a device that is to be erased does not count', async () => {
+    const { tidemark, device, schemas } = await scene({ Product: 1 });
+    await tidemark.clients.wipes.order(device.client, 'root');
+    const { devices, devices_without_version } = await schemas.diff('Product', { schema: { properties: {} } });
+    expect({ devices, devices_without_version }).toEqual({ devices: {}, devices_without_version: 0 });
+  });
+
   it.each([
     ['a list', ['Order'], 'invalid_request'],
     ['a version that is a text', { Order: '1' }, 'invalid_value'],

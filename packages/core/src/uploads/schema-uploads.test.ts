@@ -63,6 +63,16 @@ describe('uploads to a source with a schema', () => {
     expect(await read()).toMatchObject({ b: { name: 'B' } });
   });
 
+  it('[SCHEMA-17] while objects are converted, an upload is not judged by what the object lacks', async () => {
+    const { tidemark, upload, read } = await scene('enforce');
+    const schema: SourceSchema = { properties: { name: { type: 'string' }, state: {} }, required: ['name'] };
+    const steps = [{ step: 'rename', attribute: 'title', to: 'name' }];
+    await tidemark.sources.schemas.set('Order', { schema, steps });
+    expect(await upload({ attributes: { state: 'done' } })).toMatchObject([{ status: 'applied' }]);
+    await tidemark.conversions.run();
+    expect(await read()).toEqual({ a: { name: 'A', state: 'done' } });
+  });
+
   it('[SCHEMA-17] an upload may delete the object, also by removing all attributes', async () => {
     const { upload, read } = await scene('enforce');
     expect(await upload({ removed: ['title', 'state'] })).toMatchObject([{ status: 'applied' }]);

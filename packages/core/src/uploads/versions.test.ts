@@ -129,6 +129,14 @@ describe('uploads of older versions of a schema', () => {
     expect(await test.objects()).toEqual({});
   });
 
+  it('[VERSION-8] an upload that names the present version is stored as it is', async () => {
+    const test = await scene();
+    await setSecond(test);
+    const attributes = { name: 'a', status: 'todo' };
+    expect(await test.upload({ op: 'create', version: 2, attributes })).toMatchObject([{ status: 'applied' }]);
+    expect(await test.objects()).toEqual({ 1: attributes });
+  });
+
   it('[VERSION-8] versions of which all changes are additive lie between without an effect', async () => {
     const test = await scene();
     const wider = { properties: { ...FIRST.properties, note: { type: 'string' } } } as const;

@@ -205,3 +205,49 @@ describe('what a step cannot express', () => {
     expect(toOlder({ a: 'todo' }, steps)).toEqual({ a: 'open' });
   });
 });
+
+const FILE = { $file: { sha256: '0'.repeat(64), size: 1, type: 'image/png' } };
+
+describe('translation at its edges', () => {
+  it('[VERSION-6] a text of digits that no number holds exactly becomes none', () => {
+    const steps: readonly Step[] = [{ step: 'convert', attribute: 'a', to: 'number' }];
+    for (const text of ['9007199254740992', '-9007199254740992', '1e+21', 'Infinity', 'NaN', '-0', '']) {
+      expect(() => written(steps, null, { a: text })).toThrow(Untranslatable);
+      expect(renewed({ a: text }, steps)).toEqual({ a: text });
+    }
+    expect(written(steps, null, { a: '9007199254740991' })).toEqual({ set: { a: 9_007_199_254_740_991 }, removed: [] });
+  });
+
+  it('[VERSION-2] a reference to a file is one value, and not an object with members', () => {
+    const nest: readonly Step[] = [{ step: 'nest', into: 'address', members: { street: 'street' } }];
+    expect(written(nest, { address: FILE }, { street: 'Elm' })).toEqual({
+      set: { address: { street: 'Elm' } },
+      removed: [],
+    });
+    const unnest: readonly Step[] = [{ step: 'unnest', attribute: 'photo', members: { $file: 'file' } }];
+    expect(renewed({ photo: FILE }, unnest)).toEqual({ photo: FILE });
+    expect(() => written(unnest, null, { photo: FILE })).toThrow(Untranslatable);
+  });
+
+  it('[VERSION-6] an older app cannot remove what a step brings under a name that the app uses otherwise', () => {
+    const steps: readonly Step[] = [{ step: 'rename', attribute: 'title', to: 'name' }];
+    const change = { set: {}, removed: ['name'] };
+    expect(() => toNewer(change, { name: 'Pump' }, steps)).toThrow('"name" means something else in a newer version');
+  });
+
+  it('[VERSION-2] an update by an older app leaves an attribute alone that a step adds', () => {
+    const steps: readonly Step[] = [{ step: 'add', attribute: 'rank', value: 7 }];
+    expect(written(steps, { a: 0, rank: 9 }, { a: 1 })).toEqual({ set: { a: 1 }, removed: [] });
+    expect(written(steps, { a: 0 }, { a: 1 })).toEqual({ set: { a: 1 }, removed: [] });
+    expect(written(steps, null, { a: 1 })).toEqual({ set: { a: 1, rank: 7 }, removed: [] });
+  });
+
+  it('[VERSION-4] names may go round from one version to the next', () => {
+    const rename = (attribute: string, to: string): Step => ({ step: 'rename', attribute, to });
+    const swap: readonly Step[] = [rename('a', 't'), rename('b', 'a'), rename('t', 'b')];
+    expect(toOlder({ a: 1, b: 2 }, swap)).toEqual({ a: 2, b: 1 });
+    expect(written(swap, { a: 1, b: 2 }, { a: 3 })).toEqual({ set: { b: 3 }, removed: [] });
+    expect(written(swap, { a: 1, b: 2 }, { a: 3, b: 4 })).toEqual({ set: { b: 3, a: 4 }, removed: [] });
+    expect(toNewer({ set: {}, removed: ['b'] }, { a: 1, b: 2 }, swap)).toEqual({ set: {}, removed: ['a'] });
+  });
+});
