@@ -205,6 +205,26 @@ describe('row writer', () => {
     expect(await refusal(work)).toEqual(['rejected', 'Orders are closed on Sundays']);
   });
 
+  it.each(['TM001', 'check_violation', 'insufficient_privilege', 'no_data_found', 'undefined_column'])(
+    '[PG-143] a change that a trigger refuses with the code %s is rejected with the text of the trigger, too',
+    async (code) => {
+      const { sql, write } = await scene();
+      await sql.unsafe(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'Orders are closed on Sundays' USING ERRCODE = '${code}'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
+      const work = write({ op: 'create', attributes: { title: 'a' } });
+      expect(await refusal(work)).toEqual(['rejected', 'Orders are closed on Sundays']);
+    },
+  );
+
+  it('[PG-147] a change that a trigger refuses because it met another one is left for later', async () => {
+    const { sql, write } = await scene();
+    await sql.unsafe(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'busy' USING ERRCODE = 'serialization_failure'; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
+    expect(await refusal(write({ op: 'create', attributes: { title: 'a' } }))).toEqual(['later', 'busy']);
+  });
+
   it('[PG-143] what a constraint refuses only at the commit is rejected with the reason, and nothing is noted', async () => {
     const { sql, write } = await scene();
     await sql.unsafe(

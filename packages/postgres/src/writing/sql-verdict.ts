@@ -21,6 +21,8 @@ export function sqlVerdict(error: unknown, table: WrittenTable): Rejected | null
 }
 
 function reasonOf(error: DatabaseError, table: WrittenTable): string | null {
+  // Raised by a trigger or a function, with whatever code: its text is written for people.
+  if (error.routine === 'exec_stmt_raise' && !isPassing(error)) return error.message;
   const rule = error.constraint === undefined ? '' : ` (rule ${error.constraint})`;
   switch (error.code) {
     case '23502':
@@ -38,12 +40,16 @@ function reasonOf(error: DatabaseError, table: WrittenTable): string | null {
       return `it overlaps with another object${rule}`;
     case '42501':
       return 'this user may not do that';
-    // Raised by a trigger: its text is written for people.
-    case 'P0001':
-      return error.message;
     default:
       return REJECTED_CLASSES.has(error.code?.slice(0, 2) ?? '') ? `the database refuses it: ${error.message}` : null;
   }
+}
+
+/** 08: the connection; 40: other transactions; 53, 57, 58, XX: the state of the server; 55: something is in use. */
+const PASSING_CLASSES = new Set(['08', '40', '53', '55', '57', '58', 'XX']);
+
+function isPassing({ code = '' }: DatabaseError): boolean {
+  return PASSING_CLASSES.has(code.slice(0, 2));
 }
 
 /** 22: a value that the type of its column cannot hold; 23: broken constraints; 44: a view's check option; 54: too large for an index. */
