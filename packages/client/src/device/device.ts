@@ -90,7 +90,8 @@ export class Device<S extends SourceTypes = Untyped> {
   #keep(name: string, where: 'memory' | 'disk'): void {
     if (this.#disk !== null) this.#disk.keep(name, where);
     else if (where === 'disk') {
-      const instead = 'open the device with a SQLite store (@tidemark/sqlite), or keep the source in memory';
+      const instead =
+        'open the device with a SQLite store (@tidemark/sqlite), not within encryptedStore, or keep the source in memory';
       throw clientError('disk_unsupported', `the store of this device cannot keep ${name} on the disk: ${instead}`);
     }
   }
@@ -113,8 +114,11 @@ export class Device<S extends SourceTypes = Untyped> {
       await replica.loaded;
       ({ draft, result, error } = this.#draft(change));
     }
+    const needed = new Map<string, Set<string>>();
     while (draft.missing.size > 0) {
-      for (const [source, ids] of draft.missing) await replica.view(source).load([...ids]);
+      // Also those of the calls before, which would leave the memory for the others.
+      for (const [source, ids] of draft.missing) needed.set(source, new Set([...(needed.get(source) ?? []), ...ids]));
+      for (const [source, ids] of needed) await replica.view(source).load([...ids]);
       ({ draft, result, error } = this.#draft(change));
     }
     if (error !== undefined) throw error.cause;

@@ -104,6 +104,8 @@ export class DiskQuery implements Query, DiskFollower, LiveQuery {
     this.#inclusion.detach();
     this.#rowsFrom = null;
     this.#isLoading = true;
+    // They are not followed any more: the user who may see them may leave.
+    this.#rows = Object.freeze([]);
   }
 
   // Following sources on the disk

@@ -139,7 +139,7 @@ export class DiskView implements ViewOnDisk {
     await Promise.all([...wanted].map((id) => this.#readAgain.get(id)));
     const missing = [...wanted].filter((id) => !this.#held.has(id));
     if (missing.length === 0) return;
-    this.#held.reserve(missing.length);
+    this.#held.reserve(missing.length, wanted);
     await this.#read(missing);
     // What `get` returns has changed.
     this.#listeners.notify();

@@ -25,13 +25,13 @@ export class KeptQueries<Q extends Keepable> {
     const query = this.#queries.get(key) ?? make();
     this.#queries.delete(key);
     this.#queries.set(key, query);
-    if (this.#queries.size > QUERIES_KEPT_MAX) this.#dropOldest();
+    if (this.#queries.size > QUERIES_KEPT_MAX) this.#dropOldest(query);
     return query;
   }
 
-  #dropOldest(): void {
+  #dropOldest(newest: Q): void {
     for (const [key, query] of this.#queries) {
-      if (query.isLive) continue;
+      if (query.isLive || query === newest) continue;
       this.#queries.delete(key);
       this.#onDropped(query);
       return;

@@ -236,6 +236,8 @@ export class Draft<S extends SourceTypes = Untyped> {
 
   #require(source: string, givenId: string): { readonly id: string; readonly current: Attributes } {
     const found = this.#find(source, admitName('object', givenId));
+    // The draft is made again, and had better find out now what else is not loaded.
+    if (this.#missing.get(source)?.has(givenId) === true) return { id: givenId, current: {} };
     if (found === undefined || found.attributes === null) {
       this.#noteMissing();
       throw notFound(source, givenId);
