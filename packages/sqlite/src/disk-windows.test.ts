@@ -93,3 +93,25 @@ it('[DISK-6] a source that starts over goes on after a restart where it was', as
   expect((await device.source('Part').query().fetch()).length).toBe(600);
   expect(device.status.getSnapshot().heals).toBe(0);
 });
+
+it('[DISK-5] a source that moves to memory in the middle of starting over has everything in the end', async () => {
+  const server = await openServer();
+  await server.push('Part', parts(600), { user: 'ada' });
+  const store = await openWatchedStore();
+  await stopWhileStartingOver(server, store);
+  await server.push('Part', { p00000: { n: -1 }, new: { n: 1_000 } }, { user: 'ada' });
+  await server.remove('Part', ['p00001'], { user: 'ada' });
+  const device = await server.openDevice({ store, pageObjects: 100 });
+  const source = device.source('Part', { keep: 'memory' });
+  await source.query().fetch();
+  expect(source.list().length).toBe(600);
+  server.network.goOnline();
+  await device.sync();
+  const { p00001: _, ...others } = parts(600);
+  const wanted = { ...others, p00000: { n: -1 }, new: { n: 1_000 } };
+  expect(Object.fromEntries(source.list().map(({ id, attributes }) => [id, attributes]))).toEqual(wanted);
+  expect(device.status.getSnapshot().heals).toBe(0);
+  await device.close();
+  const again = await server.openDevice({ store });
+  expect(again.source('Part').list().length).toBe(600);
+});

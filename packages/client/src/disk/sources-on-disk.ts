@@ -1,5 +1,6 @@
 import { clientError } from '../client-error.ts';
 import type { DiskPart, LocalRow, LocalStore } from '../ports/local-store.ts';
+import { startOver } from '../pull/start-over.ts';
 import { KeptQueries } from '../queries/kept-queries.ts';
 import type { Query } from '../queries/query.ts';
 import type { Include, QueryOptions } from '../queries/query-options.ts';
@@ -80,10 +81,9 @@ export class SourcesOnDisk implements QueriesOnDisk, DiskQueryParts {
   // Queries
 
   isConcerned(source: string, { include = {} }: QueryOptions): boolean {
-    if (this.#views.size === 0) return false;
-    return (
-      this.has(source) || this.#targetsOf(source, include).some((target) => target === undefined || this.has(target))
-    );
+    // Where a reference leads that the server has not declared yet may be kept on the disk by then.
+    const isOnDisk = (target: string | undefined) => target === undefined || this.has(target);
+    return isOnDisk(source) || this.#targetsOf(source, include).some(isOnDisk);
   }
 
   query(source: string, options: QueryOptions): Query {
@@ -129,7 +129,10 @@ export class SourcesOnDisk implements QueriesOnDisk, DiskQueryParts {
 
   async #add(source: string): Promise<void> {
     this.#names.add(source);
-    await this.#show(source).loadChangedHere();
+    // Of a store that fails here the status tells, and so does whatever reads the objects again.
+    await this.#show(source)
+      .loadChangedHere()
+      .catch(() => undefined);
   }
 
   #show(source: string): DiskView {
@@ -163,8 +166,19 @@ export class SourcesOnDisk implements QueriesOnDisk, DiskQueryParts {
       const rows = (await this.#disk.load(() => others)).filter((row) => isObjectOf(row, source));
       this.#names.remove(source);
       await inSteps(rows.length, this.#pause, (from, to) => replica.addLoaded(rows.slice(from, to)), isAwaited);
+      await this.#startOverIfAside(source);
     });
     await replica.transact((tx) => tx.put('facts', ON_DISK, this.#names.names));
+  }
+
+  /** What has come so far of a source that starts over is aside, where it takes the place of the other objects on the disk only. */
+  async #startOverIfAside(source: string): Promise<void> {
+    const replica = this.#replica;
+    const tx = replica.reader.begin();
+    const row = tx.get('sources', ['', source]);
+    if (row?.staging?.firstSync !== 'aside') return;
+    startOver(tx, { source }, row);
+    replica.show(await replica.commit(tx, []), tx);
   }
 
   /** The sources that a query leads to; undefined: the server has not said yet. */
