@@ -129,3 +129,45 @@ it('[DISK-8] a query of objects in memory gives another list when what it includ
   await query.fetch();
   expect([query.isLoading, seen.at(-1), query.getSnapshot() !== before]).toEqual([false, false, true]);
 });
+
+it('[DISK-8] a query made before the first sync includes objects of a source that is put on the disk after it', async () => {
+  const sources = [{ name: 'Part' }, { name: 'Line', references: { part_id: 'Part' } }];
+  const server = await openServer({ sources });
+  await server.push('Part', parts(3), { user: 'ada' });
+  await server.push('Line', { a: { part_id: 'p00001' } }, { user: 'ada' });
+  server.network.goOffline();
+  const device = await server.openDevice({ store: await openWatchedStore() });
+  const query = device.source('Line').query({ include: { part: 'part_id' } });
+  query.subscribe(() => undefined);
+  device.source('Part', { keep: 'disk' });
+  server.network.goOnline();
+  await device.signIn({ login: 'ada', password: server.password });
+  await device.sync();
+  const [row] = await query.fetch();
+  expect(row?.included.part).toMatchObject({ id: 'p00001', attributes: { n: 1 } });
+});
+
+it('[DISK-7] a query that includes objects shows the groups that an object has come into and left, in memory and on the disk', async () => {
+  const sources = [{ name: 'Part', partition_type: 'group' } as const, { name: 'Line' }];
+  const server = await openServer({ sources, groups: { north: ['ada'], south: ['ada'] } });
+  for (const group of ['north', 'south']) await server.push('Part', parts(2), { group });
+  for (const names of [[], ['Part'], ['Line'], ['Part', 'Line']]) {
+    await server.setGroups('ada', ['north', 'south']);
+    const device = await openOnDisk(server, await openWatchedStore(), { user: 'ada' }, names);
+    await device.sync();
+    const query = device.source('Part').query({ include: { lines: { source: 'Line', by: 'part_id' } } });
+    query.subscribe(() => undefined);
+    const groups = async () => (await query.fetch()).map((row) => row.groups);
+    expect([names, await groups()]).toEqual([
+      names,
+      [
+        ['north', 'south'],
+        ['north', 'south'],
+      ],
+    ]);
+    await server.setGroups('ada', ['north']);
+    await device.sync();
+    expect([names, await groups()]).toEqual([names, [['north'], ['north']]]);
+    await device.close();
+  }
+});

@@ -2,6 +2,7 @@ import { type ParsedPath, parsePath, valueAt } from '@tidemark/protocol';
 import type { LiveQuery } from '../queries/indexed-source.ts';
 import { orderOf } from '../queries/order.ts';
 import type { Include, Relation } from '../queries/query-options.ts';
+import { isSameRow, type Related } from '../queries/same-row.ts';
 import type { SourceQueries } from '../queries/source-queries.ts';
 import { compileWhere } from '../queries/where.ts';
 import type { Remade } from '../state/disk-work.ts';
@@ -10,8 +11,6 @@ import type { ChangedHere, StoredChange } from './changes.ts';
 import type { DiskFollower, DiskView } from './disk-view.ts';
 import { select } from './selection.ts';
 import { StoredWindow } from './stored-window.ts';
-
-type Related = SyncedObject | undefined | readonly SyncedObject[];
 
 /** A source that a relation leads to. */
 export type Target = { readonly view: DiskView } | { readonly queries: SourceQueries };
@@ -254,18 +253,4 @@ function inMemory(target: Target, related: (object: SyncedObject) => Related): R
     isLoaded: () => true,
     uses: () => false,
   };
-}
-
-interface Row extends SyncedObject {
-  readonly included: Readonly<Record<string, Related>>;
-}
-
-function isSameRow(left: Row, right: Row): boolean {
-  if (left.attributes !== right.attributes || left.isPending !== right.isPending) return false;
-  return Object.entries(left.included).every(([name, related]) => isSameRelated(related, right.included[name]));
-}
-
-function isSameRelated(left: Related, right: Related): boolean {
-  if (!Array.isArray(left) || !Array.isArray(right)) return left === right;
-  return left.length === right.length && left.every((object, index) => object === right[index]);
 }

@@ -2,8 +2,7 @@ import { type ParsedPath, parsePath, valueAt } from '@tidemark/protocol';
 import type { SyncedObject, ViewChange } from '../view/source-view.ts';
 import type { IndexedSource } from './indexed-source.ts';
 import type { Include, Relation } from './query-options.ts';
-
-type Related = SyncedObject | undefined | readonly SyncedObject[];
+import { isSameRow, type Related } from './same-row.ts';
 
 /** One relation of a query, resolved from both of its sides. */
 interface ResolvedRelation {
@@ -100,18 +99,4 @@ function toMany(own: IndexedSource, target: IndexedSource, by: string): Resolved
 function find(source: IndexedSource, other: SyncedObject, path: ParsedPath): SyncedObject | undefined {
   const id = valueAt(other.attributes, path);
   return typeof id === 'string' ? source.view.get(id) : undefined;
-}
-
-interface Row extends SyncedObject {
-  readonly included: Readonly<Record<string, Related>>;
-}
-
-function isSameRow(left: Row, right: Row): boolean {
-  if (left.attributes !== right.attributes || left.isPending !== right.isPending) return false;
-  return Object.entries(left.included).every(([name, related]) => isSameRelated(related, right.included[name]));
-}
-
-function isSameRelated(left: Related, right: Related): boolean {
-  if (!Array.isArray(left) || !Array.isArray(right)) return left === right;
-  return left.length === right.length && left.every((object, index) => object === right[index]);
 }
