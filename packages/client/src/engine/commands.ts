@@ -1,11 +1,12 @@
 import type { JsonValue } from '@tidemark/protocol';
 import { clientError } from '../client-error.ts';
 import type { FollowOptions } from '../pull/followed-groups.ts';
+import type { Transaction } from '../state/local-state.ts';
 import { writerOf } from '../state/owner.ts';
 import type { Attributes } from '../state/rows.ts';
 import { isOpen } from '../view/pending.ts';
 import type { Engine } from './engine.ts';
-import { requireProblem, resolveProblem, retryProblem } from './resolve-problem.ts';
+import { loadObjectOf, requireProblem, resolveProblem, retryProblem } from './resolve-problem.ts';
 import type { Credentials } from './sessions.ts';
 
 /**
@@ -90,9 +91,8 @@ const COMMANDS = {
   /** The version is that of the app in the tab that calls. */
   async resolveProblem(engine: Engine, opId: string, given: object, version?: number): Promise<string | null> {
     const { data } = engine;
-    const { source, id } = data.replica.reader.get('problems', ['', opId]) ?? {};
-    if (source !== undefined && id !== undefined) await data.replica.view(source).load([id]);
-    const newOpId = await data.replica.transact((tx) => resolveProblem({ tx, data }, opId, { given, version }));
+    const decide = (tx: Transaction) => resolveProblem({ tx, data }, opId, { given, version });
+    const newOpId = await data.replica.transact(decide, { readBefore: () => loadObjectOf(data, opId) });
     if (newOpId !== null) engine.dispatch({ type: 'push_wanted' });
     return newOpId;
   },

@@ -3,7 +3,7 @@ import type { Transaction } from '../state/local-state.ts';
 import type { ProblemRow } from '../state/rows.ts';
 import { callListener } from '../view/observable.ts';
 import type { DeviceData } from './device-data.ts';
-import { type MergeFunction, merged, readTheirs, resolveProblem } from './resolve-problem.ts';
+import { loadObjectOf, type MergeFunction, merged, readTheirs, resolveProblem } from './resolve-problem.ts';
 
 interface ConflictMergerParts {
   readonly data: DeviceData;
@@ -66,14 +66,16 @@ export class ConflictMerger {
     if (problem === undefined || merge === null) return;
     let isMerged = false;
     try {
-      await data.replica.view(problem.source).load([problem.id]);
       const decide = (tx: Transaction) => {
         const attributes = tx.get('problems', ['', opId]) === undefined ? null : merged(tx, problem, merge);
         if (attributes === null) return false;
         resolveProblem({ tx, data }, opId, { given: attributes, version: tx.versions?.of(problem.source) });
         return true;
       };
-      const readBefore: ReadBefore = (rows) => readTheirs(rows, data.replica.reader, problem);
+      const readBefore: ReadBefore = async (rows) => {
+        await loadObjectOf(data, opId);
+        await readTheirs(rows, data.replica.reader, problem);
+      };
       isMerged = await data.replica.transact(decide, { readBefore });
     } finally {
       if (isMerged) onMerged();

@@ -103,6 +103,12 @@ export function resolveProblem(parts: ResolveParts, opId: string, { given, versi
   return add(parts, { ...whose, op: 'update', id, ...change });
 }
 
+/** Loads the object on the disk that `resolveProblem` compares with. To be called in the turn of the transaction: later it may be out of memory. */
+export async function loadObjectOf({ replica }: DeviceData, opId: string): Promise<void> {
+  const problem = replica.reader.get('problems', ['', opId]);
+  if (problem !== undefined) await replica.view(problem.source).load([problem.id]);
+}
+
 /** Reads the object on the disk that `merged` passes to the app. */
 export async function readTheirs(rows: RowsRead, state: LocalState, { source, id }: ProblemRow): Promise<void> {
   if (state.isOnDisk(source)) await rows.read([[source, realId(state, source, id)]]);
