@@ -311,3 +311,26 @@ it('[SQLITE-8] a device that starts with its last results and meets damage behin
   expect(folder.damages).toHaveLength(1);
   await device.close();
 });
+
+it('[SQLITE-9] a device opens although an object that was changed here is damaged on the disk, tells it by its status, and sends the change after the next start', async () => {
+  const [server, folder] = [await newServer(), await newFolder()];
+  const before = await server.openDevice({ user: 'ada', store: await folder.openStore() });
+  before.source('Order', { keep: 'disk' });
+  await before.sync();
+  server.network.goOffline();
+  await before.source('Order').update('o7', { n: -7 });
+  await before.close();
+  const database = new sqlite.Database(folder.file());
+  database.exec('PRAGMA locking_mode = EXCLUSIVE');
+  database.exec(`UPDATE objects SET value = '{"n":8}' WHERE id = 'o7'`);
+  database.close();
+  const device = await server.openDevice({ store: await folder.openStore() });
+  await expect.poll(() => device.status.getSnapshot().error?.code).toBe('store_damaged');
+  await device.close();
+  server.network.goOnline();
+  const next = await server.openDevice({ store: await folder.openStore() });
+  await next.sync();
+  expect((await server.objects('Order', { user: 'ada' })).o7).toMatchObject({ n: -7, text: expect.any(String) });
+  expect(folder.damages.map(({ savedUploads }) => savedUploads)).toEqual([1]);
+  await next.close();
+});

@@ -26,6 +26,8 @@ class HealingStore implements LocalStore {
   #opened: Opened;
   #isLoading = false;
   #onLost: (error: ClientError) => void = () => undefined;
+  /** Present once damage was noticed behind the loading. */
+  #damage: ClientError | null = null;
   /** The mark that lets the next opening replace the database. */
   #marking: Promise<void> = Promise.resolve();
 
@@ -51,6 +53,9 @@ class HealingStore implements LocalStore {
 
   onLost(listener: (error: ClientError) => void): void {
     this.#onLost = listener;
+    const damage = this.#damage;
+    // Whoever registers is ready then.
+    if (damage !== null) void Promise.resolve().then(() => listener(damage));
   }
 
   #diskPart(): DiskPart {
@@ -86,6 +91,7 @@ class HealingStore implements LocalStore {
   #watched(opened: Opened): Opened {
     opened.store.onLost?.((error) => {
       if (this.#isLoading) return;
+      this.#damage = error;
       this.#marking = this.#mark(opened.number + 1);
       this.#onLost(error);
     });

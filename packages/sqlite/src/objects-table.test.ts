@@ -109,3 +109,28 @@ it('[DISK-2] an index that is made behind the objects of groups finds them in th
   expect(await store.disk?.count({ first: PART, path: 'n', range: keysOf(1) }, 9)).toBe(1);
   await store.close();
 });
+
+it('[SQLITE-10] an object whose value was changed on the disk is never taken for what was written', async () => {
+  const file = await newFile();
+  const first = await openAt(file);
+  await first.commit([
+    { table: 'objects', key: ['Order', 'a'], value: { total: 10 } },
+    { table: 'objects', key: ['Order', 'b'], value: { total: 20 } },
+  ]);
+  await first.close();
+  const other = new sqlite.Database(file);
+  other.exec('PRAGMA locking_mode = EXCLUSIVE');
+  other.exec(`UPDATE objects SET value = '{"total":11}' WHERE id = 'a'`);
+  other.close();
+  const order = { first: 'Order', path: null, range: null, isDescending: false, after: null, skip: 0 };
+  const store = await openAt(file);
+  expect(await store.disk?.read([['Order', 'b']])).toEqual([{ total: 20 }]);
+  await expect(
+    store.disk?.read([
+      ['Order', 'b'],
+      ['Order', 'a'],
+    ]),
+  ).rejects.toMatchObject({ code: 'store_damaged' });
+  await expect(store.disk?.scan({ ...order, limit: 1 })).rejects.toMatchObject({ code: 'store_damaged' });
+  await store.close();
+});

@@ -35,7 +35,7 @@ ON CONFLICT (first, id) DO UPDATE SET checksum = excluded.checksum, keys = exclu
 const REMOVE = `
 DELETE FROM objects WHERE (first, id) IN (SELECT w.value ->> 0, w.value ->> 1 FROM json_each(?) AS w)`;
 const READ = `
-SELECT w.key AS number, o.value AS value FROM json_each(?) AS w
+SELECT w.key AS number, o.checksum AS checksum, o.value AS value FROM json_each(?) AS w
 JOIN objects AS o ON o.first = w.value ->> 0 AND o.id = w.value ->> 1`;
 const pageFrom = (where: string, isFirst: boolean) => `
 SELECT first, id, value FROM objects WHERE ${where} AND (first, id) ${isFirst ? '>=' : '>'} (?, ?)
@@ -92,17 +92,24 @@ export class ObjectsTable {
     for (let from = 0; from < keys.length; from += PAGE) {
       const part = keys.slice(from, from + PAGE).map(([first, id]) => [textKey(first), textKey(id)]);
       const rows = await this.#driver.all(READ, [JSON.stringify(part)]);
-      for (const { number, value } of rows) values[from + Number(number)] = parsed(value);
+      for (const row of rows) {
+        const at = from + Number(row.number);
+        const [first, id] = keys[at] as LocalKey;
+        values[at] = checkedValue(first, id, row);
+      }
     }
     return values;
   }
 
   async scan(scan: Scan): Promise<readonly StoredObject[]> {
     const { where, order, values } = scanSql(scan, this.#indexOf(scan));
-    const query = `SELECT id, value FROM ${where} ${order} LIMIT ? OFFSET ?`;
+    const query = `SELECT id, checksum, value FROM ${where} ${order} LIMIT ? OFFSET ?`;
     const limit = Number.isFinite(scan.limit) ? scan.limit : NO_LIMIT;
     const rows = await this.#driver.all(query, [...values, limit, scan.skip]);
-    return rows.map(({ id, value }) => [nameOf(id), parsed(value)]);
+    return rows.map((row) => {
+      const id = nameOf(row.id);
+      return [id, checkedValue(scan.first, id, row)];
+    });
   }
 
   async count(scan: Pick<Scan, 'first' | 'path' | 'range'>, max: number): Promise<number> {
@@ -235,6 +242,16 @@ function nameOf(stored: unknown): string {
   } catch (error) {
     throw damaged(error);
   }
+}
+
+/**
+ * Returns the value of an object that is shown or changed. Throws if it is not as it was written, which SQLite does not notice. Rows that
+ * say who owns an object have no checksum: they are made anew from the groups.
+ */
+function checkedValue(first: string, id: string, { value, checksum }: SqliteRow): JsonValue {
+  const found = parsed(value);
+  if (first.endsWith(OWNERS_MARK) || attributesChecksum(id, found as Attributes) === Number(checksum)) return found;
+  throw damaged(new Error('an object has another checksum than when it was written'));
 }
 
 function parsed(value: unknown): JsonValue {

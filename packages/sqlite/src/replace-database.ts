@@ -31,7 +31,9 @@ export interface Opened {
 
 /** Opens the database with the highest number. If it is damaged, or has not taken the place of the one before yet, it is replaced or filled. */
 export async function openNewest(series: DatabaseSeries, options: ReplaceOptions): Promise<Opened> {
-  const [number = 1, before] = (await series.numbers()).toReversed();
+  const numbers = await series.numbers();
+  // Not `toReversed`, which engines of phones may lack.
+  const [number = 1, before] = [numbers[numbers.length - 1], numbers[numbers.length - 2]];
   try {
     return { store: await openSqlite(await series.open(number), { mayBeEmpty: before === undefined }), number };
   } catch (error) {
