@@ -1,12 +1,21 @@
 import type { LocalStore } from '@tidemark/client';
+import type { NodeSqliteDatabase, WasmSqliteDatabase } from '@tidemark/sqlite';
 import { CliFailure } from './cli-failure.ts';
+
+interface NodeSqlite {
+  readonly DatabaseSync: new (file: string) => NodeSqliteDatabase;
+}
+
+interface WasmSqlite {
+  readonly Database: new (file: string) => WasmSqliteDatabase;
+}
 
 /** Opens a device's store in a SQLite file, with the SQLite of Node.js, or with the package beside the command line. */
 export async function openSqliteFile(file: string): Promise<LocalStore> {
   const { nodeSqlite, openSqliteStore, wasmSqlite } = await import('@tidemark/sqlite');
-  const own = await optional('node:sqlite');
+  const own = await optional<NodeSqlite>('node:sqlite');
   if (own !== null) return openSqliteStore(nodeSqlite(new own.DatabaseSync(file)));
-  const installed = await optional('node-sqlite3-wasm');
+  const installed = await optional<WasmSqlite & { readonly default?: WasmSqlite }>('node-sqlite3-wasm');
   const wasm = installed?.default ?? installed;
   if (wasm !== null) return openSqliteStore(wasmSqlite(new wasm.Database(file)));
   throw new CliFailure('this Node.js has no SQLite', {
@@ -16,10 +25,9 @@ export async function openSqliteFile(file: string): Promise<LocalStore> {
 }
 
 /** A module that may be missing. Its name is no literal, so that it does not get into the bundle. */
-// biome-ignore lint/suspicious/noExplicitAny: the types of a module that may be missing are not there either.
-async function optional(name: string): Promise<any> {
+async function optional<M>(name: string): Promise<M | null> {
   try {
-    return await import(name);
+    return (await import(name)) as M;
   } catch {
     return null;
   }

@@ -1,10 +1,10 @@
 import type { Device, QueryOptions } from '@tidemark/client';
 import { openTestServer, Rng, seededRandom, type TestServer } from '@tidemark/client-testing';
 import type { JsonValue } from '@tidemark/protocol';
-import sqlite from 'node-sqlite3-wasm';
 import { expect, it, onTestFinished } from 'vitest';
-import { wasmSqlite } from './drivers/wasm-sqlite.ts';
+import type { SqliteDriver } from './sqlite-driver.ts';
 import { openSqliteStore } from './sqlite-store.ts';
+import { sqlites } from './testing/sqlites.ts';
 
 type Attributes = Readonly<Record<string, JsonValue>>;
 type AnyOptions = QueryOptions<Record<string, never>>;
@@ -16,8 +16,8 @@ const VALUES: readonly JsonValue[] = [null, true, false, 0, 1, 1.5, -2, 'x', 'xy
 const PATHS = ['n', 'deep.value', 'a\\.b', 'none'];
 const INDEXES = ['n', 'deep.value'];
 
-async function openBoth(server: TestServer): Promise<Device> {
-  const store = await openSqliteStore(wasmSqlite(new sqlite.Database(':memory:')));
+async function openBoth(server: TestServer, open: () => Promise<SqliteDriver>): Promise<Device> {
+  const store = await openSqliteStore(await open());
   const device = await server.openDevice({ user: 'ada', store });
   device.source(DISK, { keep: 'disk', indexes: INDEXES });
   device.source(MEMORY, { indexes: INDEXES });
@@ -101,12 +101,18 @@ async function compare(device: Device, options: AnyOptions, message: string): Pr
   expect(disk.count(), message).toBe(memory.count());
 }
 
-it.each([1, 2, 3, 4, 5, 6])(
-  '[DISK-3] queries on the disk give what they give in memory, order and counts included, over random histories (seed %i)',
-  async (seed) => {
+const SEEDS = [1, 2, 3, 4, 5, 6];
+const RUNS = (await sqlites()).flatMap(([name, open], at) =>
+  // One seed runs on all of them.
+  (at === 0 ? SEEDS : [1, 10 + at]).map((seed) => [name, seed, open] as const),
+);
+
+it.each(RUNS)(
+  '[DISK-3] queries on the disk give what they give in memory, order and counts included, over random histories (%s, seed %i)',
+  async (_, seed, open) => {
     const rng = new Rng(seededRandom(seed));
     const server = await openServer();
-    const device = await openBoth(server);
+    const device = await openBoth(server, open);
     const live = Array.from({ length: 6 }, () => drawOptions(rng));
     for (const options of live) {
       for (const name of [MEMORY, DISK])

@@ -12,6 +12,7 @@ import { type OpSqliteDatabase, opSqlite } from './drivers/op-sqlite.ts';
 import { wasmSqlite } from './drivers/wasm-sqlite.ts';
 import type { SqliteDriver, SqliteRow, SqliteValue } from './sqlite-driver.ts';
 import { openSqliteStore } from './sqlite-store.ts';
+import { sqliteOfNode } from './testing/sqlites.ts';
 
 type Database = InstanceType<typeof sqlite.Database>;
 
@@ -56,20 +57,28 @@ async function newFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'tidemark-test-'));
 }
 
-for (const [name, driverOf] of Object.entries(DRIVERS)) {
+const own = await sqliteOfNode();
+const STORES: readonly (readonly [title: string, open: (file: string) => SqliteDriver])[] = [
+  ...Object.entries(DRIVERS).map(
+    ([name, driverOf]) => [`with the calls of ${name}`, (file: string) => driverOf(new sqlite.Database(file))] as const,
+  ),
+  ...(own === null ? [] : [['of this Node.js', (file: string) => nodeSqlite(own(file))] as const]),
+];
+
+for (const [title, open] of STORES) {
   const engine: LocalStoreEngine = {
     isDurable: true,
     newPlace: async () => {
       const folder = await newFolder();
       const file = join(folder, 'device.db');
       return {
-        open: () => openSqliteStore(driverOf(new sqlite.Database(file))),
+        open: () => openSqliteStore(open(file)),
         remove: () => rm(folder, { recursive: true }),
       };
     },
   };
-  localStoreContract(`the SQLite store with the calls of ${name}`, engine);
-  diskPartContract(`the SQLite store with the calls of ${name}`, engine);
+  localStoreContract(`the SQLite store ${title}`, engine);
+  diskPartContract(`the SQLite store ${title}`, engine);
 }
 
 async function newFile(): Promise<string> {
