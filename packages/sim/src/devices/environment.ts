@@ -1,6 +1,7 @@
 import type { Device, LocalRow } from '@tidemark/client';
 import { type PushRequest, parseJson, type SyncEvents } from '@tidemark/protocol';
 import type { Corrupt } from '../faults/fault-proxy.ts';
+import type { DiskPlant } from '../model/disk-files.ts';
 import type { ModelPartition } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
 
@@ -43,6 +44,8 @@ export interface Plant {
   readonly corrupt?: Corrupt;
   /** Changes what a device finds in its store after it was killed. */
   readonly damage?: (rows: readonly LocalRow[]) => readonly LocalRow[];
+  /** Changes the store of the device whose sources are on the disk. */
+  readonly disk?: DiskPlant;
 }
 
 /** An upload that reached the server, whether or not the device got the answer. */

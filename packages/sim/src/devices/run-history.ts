@@ -133,14 +133,16 @@ class Run {
   async #change(
     step: Extract<Step, { readonly kind: 'create' | 'update' | 'delete' | 'update_shared' }>,
   ): Promise<void> {
-    const change = this.#plan(step);
+    const change = await this.#plan(step);
     if (change === null) return;
     await this.#environment.finish(change.make());
     change.record();
   }
 
   /** Returns the change that the step means for the device now; null: none. */
-  #plan(step: Extract<Step, { readonly kind: 'create' | 'update' | 'delete' | 'update_shared' }>): Change | null {
+  async #plan(
+    step: Extract<Step, { readonly kind: 'create' | 'update' | 'delete' | 'update_shared' }>,
+  ): Promise<Change | null> {
     const { device: index, source: name } = step;
     const source = this.#device(index).source<Record<string, number>>(name);
     const partition = partitionOf(name, this.#history.users[index] as string);
@@ -164,10 +166,11 @@ class Run {
       };
     }
     const prefix = step.kind === 'update_shared' ? 'b' : `d${index}-`;
-    const known = source
-      .list()
-      .filter(({ id }) => id.startsWith(prefix) && (prefix !== 'b' || !isDeletable(Number(id.slice(1)))));
-    const id = known[step.pick % Math.max(1, known.length)]?.id;
+    const held = await this.#held(this.#device(index), name);
+    const known = Object.keys(held)
+      .sort()
+      .filter((id) => id.startsWith(prefix) && (prefix !== 'b' || !isDeletable(Number(id.slice(1)))));
+    const id = known[step.pick % Math.max(1, known.length)];
     if (id === undefined) return null;
     if (step.kind === 'delete') {
       const make = () => source.delete(id);
@@ -182,7 +185,7 @@ class Run {
   }
 
   async #kill(index: number, during: boolean): Promise<void> {
-    const change = during ? this.#plan({ kind: 'create', device: index, source: 'Order' }) : null;
+    const change = during ? await this.#plan({ kind: 'create', device: index, source: 'Order' }) : null;
     // It is not awaited: the process may die before, while or after the change is stored.
     change?.make().catch(() => undefined);
     const device = this.#device(index);
@@ -192,7 +195,7 @@ class Run {
     this.#environment.setFaults(true);
     if (change === null) return;
     const id = `d${index}-${this.#count - 1}`;
-    if (this.#device(index).source('Order').get(id) !== undefined) change.record();
+    if (Object.hasOwn(await this.#held(this.#device(index), 'Order'), id)) change.record();
   }
 
   async #sync(device: Device): Promise<void> {
@@ -219,7 +222,7 @@ class Run {
     const user = this.#history.users[index] as string;
     for (const source of SOURCES) {
       const expected = this.#expected.objects(partitionOf(source, user));
-      demand(heldBy(device, source), expected, () => `${source} on device ${index}`);
+      demand(await this.#held(device, source), expected, () => `${source} on device ${index}`);
     }
     demand(device.uploads.list(), [], () => `the queue of device ${index}`);
     demand(device.problems.list(), [], () => `the problems of device ${index}`);
@@ -260,10 +263,16 @@ class Run {
     if (pulls > pullsMax)
       throw new Error(`device ${index} was ${behind} objects behind and took ${pulls} pulls of ${pageObjects}`);
     demand(
-      heldBy(device, 'Order'),
+      await this.#held(device, 'Order'),
       this.#expected.objects(partition),
       () => `Order on device ${index}, at the very end`,
     );
+  }
+
+  /** The objects that a device shows, wherever they are kept. */
+  async #held(device: Device, source: SourceName): Promise<Readonly<Record<string, unknown>>> {
+    const objects = await this.#environment.finish(device.source(source).query().fetch());
+    return Object.fromEntries(objects.map(({ id, attributes }) => [id, attributes]));
   }
 
   #device(index: number): Device {
@@ -277,15 +286,6 @@ interface Change {
   readonly make: () => Promise<unknown>;
   /** Records that the device stored the change, so that it must reach the server. */
   readonly record: () => void;
-}
-
-function heldBy(device: Device, source: SourceName): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    device
-      .source(source)
-      .list()
-      .map(({ id, attributes }) => [id, attributes]),
-  );
 }
 
 function backendId(n: number): string {

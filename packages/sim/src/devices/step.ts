@@ -32,6 +32,8 @@ export interface DeviceHistory extends History<Step> {
 }
 
 export const USERS = ['ada', 'bob'] as const;
+/** The device that keeps its sources on the disk, where the environment has stores for that. */
+export const DISK_DEVICE = 1;
 export const SOURCES: readonly SourceName[] = ['Order', 'Product'];
 
 export function partitionOf(source: SourceName, user: string): ModelPartition {

@@ -1,7 +1,8 @@
-import { type Device, openDevice } from '@tidemark/client';
+import { type Device, type LocalStore, openDevice } from '@tidemark/client';
 import type { Tidemark } from '@tidemark/core';
 import { CrashingStore, InProcessSync, newTidemark, Rng, seededRandom, VirtualPlatform } from '@tidemark/testing/kit';
 import { EventFaults } from '../faults/event-faults.ts';
+import { DiskFiles } from '../model/disk-files.ts';
 import type { ModelPartition } from '../model/partition.ts';
 import { callOf } from '../model/partition.ts';
 import type { ObjectsGiven } from '../model/write.ts';
@@ -12,6 +13,7 @@ import {
   type Plant,
   RequestLog,
 } from './environment.ts';
+import { DISK_DEVICE, SOURCES } from './step.ts';
 
 /** What may go wrong with a message, with its chance in percent while faults are on. */
 const FAULTS = [
@@ -38,6 +40,9 @@ export class VirtualEnvironment implements Environment {
   readonly #plant: Plant;
   readonly #options: EnvironmentOptions;
   readonly #stores: CrashingStore[];
+  readonly #disk: DiskFiles;
+  /** The run of the device whose sources are on the disk. */
+  #diskRun = { isDead: false };
   readonly #platforms: VirtualPlatform[] = [];
   #hasFaults = false;
   #starts = 0;
@@ -56,6 +61,7 @@ export class VirtualEnvironment implements Environment {
     };
     this.#options = options;
     this.#stores = options.users.map(() => new CrashingStore([], null));
+    this.#disk = new DiskFiles({ ...plant.disk, ...(plant.damage === undefined ? {} : { found: plant.damage }) });
   }
 
   static with(plant: Plant = {}): OpenEnvironment {
@@ -66,9 +72,8 @@ export class VirtualEnvironment implements Environment {
   }
 
   async openDevice(index: number): Promise<Device> {
-    const { damage = (rows) => rows } = this.#plant;
-    const store = new CrashingStore(damage(await (this.#stores[index] as CrashingStore).survivors()), null);
-    this.#stores[index] = store;
+    const isOnDisk = index === DISK_DEVICE;
+    const store = isOnDisk ? this.#openDisk() : await this.#openMemory(index);
     // Every run of a device draws other random bytes: ids must not repeat.
     const seed = this.#options.seed * 1_000 + this.#starts++;
     const platform: VirtualPlatform = new VirtualPlatform(
@@ -84,15 +89,29 @@ export class VirtualEnvironment implements Environment {
       pageObjects,
       live: this.#rng.chance(50),
     });
+    if (isOnDisk) for (const name of SOURCES) device.source(name, { keep: 'disk', indexes: ['value'] });
     if (device.status.getSnapshot().mode !== 'signed_out') return device;
     const login = this.#options.users[index] as string;
     await this.finish(device.signIn({ login, password: 'long enough' }));
     return device;
   }
 
+  async #openMemory(index: number): Promise<LocalStore> {
+    const { damage = (rows) => rows } = this.#plant;
+    const store = new CrashingStore(damage(await (this.#stores[index] as CrashingStore).survivors()), null);
+    this.#stores[index] = store;
+    return store;
+  }
+
+  #openDisk(): LocalStore {
+    this.#diskRun = { isDead: false };
+    return this.#disk.open(this.#diskRun);
+  }
+
   async killDevice(index: number, device: Device): Promise<void> {
     await this.wait(this.#rng.below(3));
-    (this.#stores[index] as CrashingStore).die();
+    if (index === DISK_DEVICE) this.#diskRun.isDead = true;
+    else (this.#stores[index] as CrashingStore).die();
     this.#platforms[index]?.forgetTimers();
     // The store of a dead device ignores this, but the device stops sending requests.
     device.close().catch(() => undefined);

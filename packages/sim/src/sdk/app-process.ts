@@ -174,6 +174,6 @@ export class DeviceFiles {
 }
 
 /** What a dead process gets. */
-export function never(): Promise<never> {
+function never(): Promise<never> {
   return new Promise(() => undefined);
 }

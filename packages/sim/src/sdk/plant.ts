@@ -1,8 +1,8 @@
 import type { Versions } from '@tidemark/client';
 import type { Store } from '@tidemark/core';
 import type { SyncEvents } from '@tidemark/protocol';
+import type { DiskPlant } from '../model/disk-files.ts';
 import type { SdkRule } from '../runner/violation.ts';
-import type { DiskPlant } from './disk-files.ts';
 
 type Change = SyncEvents['changed'];
 

@@ -1,7 +1,7 @@
 import { type Device, openDevice, type SyncedObject } from '@tidemark/client';
+import { DiskFiles } from '../model/disk-files.ts';
 import { AppProcess, Browser, DeviceFiles } from './app-process.ts';
 import { statedIn } from './app-versions.ts';
-import { DiskFiles } from './disk-files.ts';
 import { type AppVersion, shownIn, versionsOf } from './schema-versions.ts';
 import type { SdkServer } from './sdk-server.ts';
 import { type Attributes, type GroupSource, SOURCES, type SourceName, TABS } from './step.ts';

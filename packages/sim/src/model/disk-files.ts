@@ -1,7 +1,11 @@
 import type { CommitOptions, DiskPart, LocalRow, LocalStore } from '@tidemark/client';
 import { openSqliteStore, wasmSqlite } from '@tidemark/sqlite';
 import sqlite from 'node-sqlite3-wasm';
-import { type AppProcess, never } from './app-process.ts';
+
+/** The process in which a device runs. */
+export interface MortalProcess {
+  readonly isDead: boolean;
+}
 
 /** Where bugs can be planted in a store with sources on the disk. */
 export interface DiskPlant {
@@ -19,7 +23,7 @@ export class DiskFiles {
     this.#plant = plant;
   }
 
-  open(process: AppProcess): LocalStore {
+  open(process: MortalProcess): LocalStore {
     const { found = (rows) => rows, disk: planted = (disk) => disk, committed = (options) => options } = this.#plant;
     const work = async <T>(call: (store: LocalStore) => Promise<T>): Promise<T> => {
       const result = process.isDead ? await never() : await call(await this.#kept);
@@ -41,6 +45,10 @@ export class DiskFiles {
       }),
     };
   }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
 }
 
 function diskOf({ disk }: LocalStore): DiskPart {
