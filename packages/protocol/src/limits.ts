@@ -129,6 +129,8 @@ export const SORTED_TEXT_UNITS_MAX = 256;
 export const CLIENTS_PER_USER_MAX = 10_000;
 /** One attribute of a device. The longest is the address of a browser's push service. Exceeded: `invalid_value`. */
 export const DEVICE_ATTRIBUTE_UNITS_MAX = 4_096;
+/** What a device says about the versions of schemas that its app was built with, as JSON. A login has room for them. Exceeded: `invalid_value`. */
+export const DEVICE_VERSIONS_UNITS_MAX = 8_192;
 /** Each text that a device says about its name, system and app for people to read, and its label. Exceeded: `invalid_value`. */
 export const DEVICE_TEXT_UNITS_MAX = 200;
 /** Devices or users in one page of a listing with details. Exceeded: `invalid_value`. */

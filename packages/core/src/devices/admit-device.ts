@@ -2,6 +2,7 @@ import {
   DEVICE_ATTRIBUTE_UNITS_MAX,
   DEVICE_TEXT_UNITS_MAX,
   DEVICE_TYPES,
+  DEVICE_VERSIONS_UNITS_MAX,
   type DeviceType,
   PUSH_TYPES,
   type PushType,
@@ -137,8 +138,8 @@ function admitVersions(value: unknown): Readonly<Record<string, number>> | null 
     throw new Refusal('invalid_value', `${at} ${detail}`, [{ pointer: at, detail }]);
   });
   const said = Object.fromEntries(versions);
-  if (JSON.stringify(said).length <= DEVICE_ATTRIBUTE_UNITS_MAX) return said;
-  throw notAllowed('schema_versions', `must not be longer than ${DEVICE_ATTRIBUTE_UNITS_MAX} characters as JSON`);
+  if (JSON.stringify(said).length <= DEVICE_VERSIONS_UNITS_MAX) return said;
+  throw notAllowed('schema_versions', `must not be longer than ${DEVICE_VERSIONS_UNITS_MAX} characters as JSON`);
 }
 
 /** The value is not repeated: a `device_pin` is a secret. */

@@ -1,4 +1,4 @@
-import { DEVICE_ATTRIBUTE_UNITS_MAX, type SourceSchema } from '@tidemark/protocol';
+import { DEVICE_VERSIONS_UNITS_MAX, type SourceSchema } from '@tidemark/protocol';
 import { newTidemark, refusalOf } from '@tidemark/testing';
 import { describe, expect, it } from 'vitest';
 import { sharedPartition } from '../ports/owner.ts';
@@ -111,16 +111,21 @@ describe('the versions of schemas that a device says', () => {
     ['a version that is a text', { Order: '1' }, 'invalid_value'],
     ['version 0', { Order: 0 }, 'invalid_value'],
     ['a name that no source can have', { '*': 1 }, 'invalid_name'],
-    [
-      'more than fits',
-      {
-        ['x'.repeat(250)]: 1,
-        ...Object.fromEntries(Array.from({ length: DEVICE_ATTRIBUTE_UNITS_MAX / 8 }, (_, n) => [`s${n}`, 1])),
-      },
-      'invalid_value',
-    ],
   ])('[SCHEMA-18] %s as the versions is refused', async (_what, versions, code) => {
     const { tidemark } = await newTidemark();
     expect(await refusalOf(tidemark.clients.register('ada', { schema_versions: versions }))).toBe(code);
+  });
+
+  it('[SCHEMA-18] an app may name as many sources as fit, and not a character more', async () => {
+    const { tidemark } = await newTidemark();
+    const many = Object.fromEntries(Array.from({ length: 250 }, (_, at) => [`source number ${at}`, 1]));
+    const left = DEVICE_VERSIONS_UNITS_MAX - JSON.stringify(many).length;
+    const fill = Array.from({ length: Math.floor((left - 10) / 200) }, (_, at) => [`${at}`.padEnd(195, 'x'), 1]);
+    const filled = { ...many, ...Object.fromEntries(fill) };
+    const rest = DEVICE_VERSIONS_UNITS_MAX - JSON.stringify({ ...filled, '': 1 }).length;
+    const whole = (length: number) => ({ ...filled, ['y'.repeat(length)]: 1 });
+    const register = (length: number) => tidemark.clients.register('ada', { schema_versions: whole(length) });
+    expect((await register(rest)).schema_versions).toEqual(whole(rest));
+    expect(await refusalOf(register(rest + 1))).toBe('invalid_value');
   });
 });
