@@ -74,9 +74,14 @@ function exitCodeOf(status: number | null): ExitCode {
   return status === 502 || status === 503 || status === 504 ? EXIT.unavailable : EXIT.failed;
 }
 
-function hintOf({ status, hint, retryAfterMs }: TidemarkError, url: string): string | null {
+/** The way out of a schema that breaks apps. */
+export const BREAKING_HINT =
+  'name the steps from the old schema to the new one with --steps, keep what is missing as deprecated, or break older apps with schema set --force';
+
+function hintOf({ code, status, hint, retryAfterMs }: TidemarkError, url: string): string | null {
   if (status !== null && status >= 300 && status < 400) return `${hint} (--url)`;
   if (hint !== null) return hint;
+  if (code === 'schema_breaking') return BREAKING_HINT;
   if (status === 401) return `log in with tidemark login --url ${url}`;
   return retryAfterMs === null ? null : `try again in ${Math.ceil(retryAfterMs / 1_000)} s`;
 }

@@ -582,6 +582,18 @@ describe.concurrent('commands that speak to a server', () => {
     });
   });
 
+  it('[SCHEMA-21] `schema set` of a breaking schema says how to go on, as `schema diff` does', async () => {
+    const call = 'PUT /rc/v1/sources/Order/schema';
+    const problem = { status: 409, code: 'schema_breaking', detail: 'it breaks older apps', request_id: 'r1' };
+    const refused = await speak(['schema', 'set', 'Order'], call, { status: 409, body: problem }, { input: '{}' });
+    const hint =
+      'name the steps from the old schema to the new one with --steps, keep what is missing as deprecated, or break older apps with schema set --force';
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      `tidemark: it breaks older apps (schema_breaking)\n  hint: ${hint}\n  request: r1\n`,
+    ]);
+  });
+
   it('[SCHEMA-21] `schema diff` fails if the schema breaks apps, and `schema mode` refuses an unknown mode', async () => {
     const diff = { source: 'Order', kind: 'breaking', reasons: ['"a" is missing'], version: 2, devices: {} };
     const call = 'POST /rc/v1/sources/Order/schema/diff';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { schemaOfColumns } from '@tidemark/postgres';
 import { type JsonValue, parseJson, type SchemaChanges, type SchemaDiff, type SchemaMode } from '@tidemark/protocol';
 import { type Command, Option } from 'commander';
-import { given } from '../api-client.ts';
+import { BREAKING_HINT, given } from '../api-client.ts';
 import type { Cli, Session } from '../cli.ts';
 import { CliFailure, usageFailure } from '../cli-failure.ts';
 import { commandGroup, examples, withExamples } from '../examples.ts';
@@ -223,6 +223,6 @@ function stateOf(view: Awaited<ReturnType<Session['api']['sources']['schema']>>)
 function breaks({ source, reasons }: SchemaDiff): CliFailure {
   return new CliFailure(`the schema breaks apps that use ${source}`, {
     places: reasons,
-    hint: 'name the steps from the old schema to the new one with --steps, or keep what is missing as deprecated',
+    hint: BREAKING_HINT,
   });
 }

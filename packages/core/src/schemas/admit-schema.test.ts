@@ -115,7 +115,13 @@ const MISTAKES: readonly (readonly [string, unknown, string, string])[] = [
     '/schema/properties/a/required',
     'names "x"',
   ],
-  ['a name that no attribute can have', { properties: { '*': {} } }, '/schema/properties/*', ''],
+  ['a name that no attribute can have', { properties: { '*': {} } }, '/schema/properties/*', 'it is reserved'],
+  [
+    'an empty name',
+    { properties: { '': {} } },
+    '/schema/properties/',
+    'is a name that no attribute can have: it is empty',
+  ],
   [
     'a reference to a name that no source can have',
     { properties: { a: { type: 'string', reference: '..' } } },

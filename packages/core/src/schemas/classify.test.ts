@@ -38,8 +38,8 @@ const NARROWER: readonly (readonly [ValueSchema, ValueSchema, string])[] = [
   [{ type: 'string' }, { type: 'number' }, '"a" cannot be of type string any more'],
   [{ type: 'number' }, { type: 'integer' }, '"a" cannot be of type number any more'],
   [{ type: ['string', 'null'] }, { type: 'string' }, '"a" cannot be of type null any more'],
-  [{ enum: ['x', 'y'] }, { enum: ['x'] }, '"a" cannot be "y" any more'],
-  [{ enum: ['x'] }, { type: 'number' }, '"a" cannot be "x" any more'],
+  [{ enum: ['x', 'y'] }, { enum: ['x'] }, '"a" cannot be "y" in the new schema'],
+  [{ enum: ['x'] }, { type: 'number' }, '"a" cannot be "x" in the new schema'],
   [{ type: 'string' }, { enum: ['x'] }, '"a" allows only some values now'],
   [{ type: 'string' }, { type: 'string', format: 'date' }, '"a" must have the format date now'],
   [
@@ -288,6 +288,37 @@ describe('the comparison of two versions of a schema', () => {
     expect(classify(nested, flat, [unnest]).reasons).toEqual(['"b" is required now']);
   });
 
+  it('[SCHEMA-7] a reason names ten of the values that are not allowed any more, and how many more there are', () => {
+    const many = Array.from({ length: 12 }, (_, index) => index);
+    expect(classify(one({ enum: [...many, 'x'] }), one({ enum: ['x'] }), []).reasons).toEqual([
+      '"a" cannot be 0 or 1 or 2 or 3 or 4 or 5 or 6 or 7 or 8 or 9 and 2 more in the new schema',
+    ]);
+  });
+
+  it('[SCHEMA-8] a breaking change names first what its steps take and the schema before them does not have', () => {
+    const now: SourceSchema = { properties: { b: TEXT } };
+    expect(classify(one(TEXT), now, [{ step: 'rename', attribute: 'x', to: 'b' }]).reasons).toEqual([
+      'a step takes "x", which the schema before it does not name: see how it is written',
+      '"a" is missing: keep it as deprecated, or name a step that renames or removes it',
+    ]);
+    const map: Step = { step: 'map', attribute: 'x', values: [['open', 'todo']] };
+    expect(classify(one(TEXT), one({ type: 'number' }), [map]).reasons[0]).toBe(
+      'a step changes "x", which the schema before it does not name: see how it is written',
+    );
+    const chain: readonly Step[] = [
+      { step: 'rename', attribute: 'a', to: 'c' },
+      { step: 'convert', attribute: 'c', to: 'list' },
+    ];
+    expect(classify(one(TEXT), now, chain).reasons).toEqual([
+      '"c" is missing: keep it as deprecated, or name a step that renames or removes it',
+    ]);
+  });
+
+  it('[SCHEMA-8] steps may change attributes that the old schema allows without naming them', () => {
+    const rename: Step = { step: 'rename', attribute: 'x', to: 'b' };
+    expect(classify(one(TEXT), { properties: { a: TEXT, b: TEXT } }, [rename]).kind).toBe('translatable');
+  });
+
   it('[SCHEMA-62] null in a map and as the value for the others counts as any other value', () => {
     const map = { step: 'map', attribute: 'a', values: [['none', null]] } as const;
     expect(kindOf(one({ enum: ['none'] }), one({ enum: [null] }), [map])).toBe('translatable');
@@ -327,11 +358,11 @@ describe('the comparison of two versions of a schema', () => {
       },
     ];
     expect(classify(one({ enum: ['open', 'late'] }), one({ enum: ['todo'] }), map).reasons).toEqual([
-      '"a" cannot be "late" any more',
+      '"a" cannot be "late" in the new schema',
     ]);
     const add: readonly Step[] = [{ step: 'add', attribute: 'b', value: 'x' }];
     expect(classify({ properties: {} }, { properties: { b: { type: 'number' } } }, add).reasons).toEqual([
-      '"b" cannot be "x" any more',
+      '"b" cannot be "x" in the new schema',
     ]);
   });
 });

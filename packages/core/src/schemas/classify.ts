@@ -11,6 +11,7 @@ import { quoted } from '../admission/admit-name.ts';
 import { type StepOf, schemaAfter, valuesOf } from './after-steps.ts';
 import { CompiledSchema } from './compiled-schema.ts';
 import { typeOf, typesOf } from './keywords.ts';
+import { valuesText } from './sentences.ts';
 
 /**
  * What a new schema means for apps that were built with the old one. `equal`: nothing has changed. `additive`: they go on as they
@@ -28,12 +29,30 @@ export interface SchemaChange {
 export function classify(old: SourceSchema, now: SourceSchema, steps: readonly Step[]): SchemaChange {
   if (steps.length === 0 && sameSchema(old, now)) return { kind: 'equal', reasons: [] };
   const reasons = [...problemsOf(steps, old), ...narrowings(schemaAfter(old, steps), now)];
-  if (reasons.length > 0) return { kind: 'breaking', reasons };
+  if (reasons.length > 0) return { kind: 'breaking', reasons: [...notFound(steps, old), ...reasons] };
   return { kind: steps.length === 0 ? 'additive' : 'translatable', reasons };
 }
 
 export function sameSchema(old: SourceSchema, now: SourceSchema): boolean {
   return sameJson(old as unknown as JsonValue, now as unknown as JsonValue);
+}
+
+/**
+ * Names what the steps are about and the schema before them does not name. That is allowed, because old apps may have written such
+ * attributes, but in a breaking change it is mostly a typing error, and the cause of the reasons that follow.
+ */
+function notFound(steps: readonly Step[], old: SourceSchema): readonly string[] {
+  return steps.flatMap((step, at) => {
+    const { properties } = schemaAfter(old, steps.slice(0, at));
+    const isChange = step.step === 'map' || step.step === 'convert';
+    const names = isChange ? [step.attribute] : namesOf(step).old;
+    return names
+      .filter((name) => !Object.hasOwn(properties, name))
+      .map(
+        (name) =>
+          `a step ${isChange ? 'changes' : 'takes'} ${quoted(name)}, which the schema before it does not name: see how it is written`,
+      );
+  });
 }
 
 /** Says what the steps would take from older apps that their schema allows. */
@@ -87,7 +106,9 @@ function namedTypes(schema: ValueSchema): readonly ValueType[] {
 function problemsOfMap({ attribute, values, otherwise }: StepOf<'map'>, schema: ValueSchema = {}): readonly string[] {
   const lost = (valuesOf(schema) ?? []).filter((value) => !values.some(([old]) => sameJson(old, value)));
   if (lost.length === 0 || otherwise !== undefined) return [];
-  return [`${quoted(attribute)} ${cannotBe(lost)}, because the map does not name ${lost.length === 1 ? 'it' : 'them'}`];
+  return [
+    `${quoted(attribute)} cannot be ${valuesText(lost, ' or ')} any more, because the map does not name ${lost.length === 1 ? 'it' : 'them'}`,
+  ];
 }
 
 /** Says for each attribute why values of the old schema do not fit the new one. */
@@ -130,11 +151,8 @@ function narrowingsOf(old: ValueSchema, now: ValueSchema): readonly string[] {
 function narrowingsOfValues(values: readonly JsonValue[], now: ValueSchema): readonly string[] {
   const check = new CompiledSchema({ properties: { value: now } });
   const refused = values.filter((value) => !check.allows('value', value));
-  return refused.length === 0 ? [] : [cannotBe(refused)];
-}
-
-function cannotBe(values: readonly JsonValue[]): string {
-  return `cannot be ${values.map((value) => JSON.stringify(value)).join(' or ')} any more`;
+  // They may be what a step makes of older ones, so this does not say that they were allowed before.
+  return refused.length === 0 ? [] : [`cannot be ${valuesText(refused, ' or ')} in the new schema`];
 }
 
 function narrowingsOfFormat(old: ValueSchema, now: ValueSchema): readonly string[] {

@@ -111,7 +111,7 @@ export function admitProperties(
   const admitted = fields.map(([name, schema]) => {
     const here = inside(place, name);
     const problem = kind === 'attribute' ? nameProblem('attribute', name) : null;
-    if (problem !== null) throw notAllowed(problem, here);
+    if (problem !== null) throw notAllowed(`is a name that no attribute can have: it ${problem}`, here);
     return [name, admitValueSchema(schema, here)] as const;
   });
   return Object.fromEntries(admitted);

@@ -24,14 +24,14 @@ const FORMAT_WORDS: Readonly<Record<Exclude<ValueFormat, 'file'>, string>> = {
   uuid: 'a UUID such as "6f0c1b0e-9a53-4c0f-8a4e-2f6f3f0b7a11"',
 };
 
-/** The values of an `enum` that a sentence names. */
+/** The values that a sentence names. */
 const SHOWN_VALUES_MAX = 10;
 
 type Sentence = (params: Readonly<Record<string, unknown>>) => string;
 
 const SENTENCES: Readonly<Record<string, Sentence>> = {
   type: ({ type }) => `must be ${listed(typeof type === 'string' ? [type] : (type as readonly string[]))}`,
-  enum: ({ allowedValues }) => `must be one of ${values(allowedValues as readonly unknown[])}`,
+  enum: ({ allowedValues }) => `must be one of ${valuesText(allowedValues as readonly unknown[])}`,
   const: ({ allowedValue }) => `must be ${valueText(allowedValue)}`,
   format: ({ format }) => `must be ${FORMAT_WORDS[format as Exclude<ValueFormat, 'file'>]}`,
   [FILE_KEYWORD]: () => 'must refer to a file, as {"$file": …} does',
@@ -56,8 +56,9 @@ function listed(types: readonly string[]): string {
   return types.map((type) => TYPE_WORDS[type] ?? type).join(' or ');
 }
 
-function values(all: readonly unknown[]): string {
-  const shown = all.slice(0, SHOWN_VALUES_MAX).map(valueText).join(', ');
+/** Names the first of some values, and how many more there are. */
+export function valuesText(all: readonly unknown[], separator = ', '): string {
+  const shown = all.slice(0, SHOWN_VALUES_MAX).map(valueText).join(separator);
   const more = all.length - SHOWN_VALUES_MAX;
   return more > 0 ? `${shown} and ${more} more` : shown;
 }

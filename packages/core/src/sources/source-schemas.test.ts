@@ -199,6 +199,25 @@ describe('the schema of a source', () => {
     await expect(sources.configure([{ name: 'Order', schema: {} }])).rejects.toThrow('needs "properties"');
   });
 
+  it('[SCHEMA-10] a refusal of a breaking schema names its first three reasons in a sentence, and how many more there are', async () => {
+    const { schemas } = await newSource();
+    const names = Array.from({ length: 15 }, (_, index) => `a${index}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+    await schemas.set('Order', { schema: { properties } });
+    const missing = (name: string) =>
+      `"${name}" is missing: keep it as deprecated, or name a step that renames or removes it`;
+    const error = await schemas.set('Order', { schema: { properties: {} } }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: 'schema_breaking',
+      message: `the new schema of "Order" breaks older apps: ${['a0', 'a1', 'a2'].map(missing).join('; ')}; and 12 more reasons; no device was here in the last 30 days`,
+      flaws: names.slice(0, 10).map((name) => ({ pointer: '/schema', detail: missing(name) })),
+    });
+    const one = await schemas
+      .set('Order', { schema: { properties: { ...properties, a3: { type: 'number' } } } })
+      .catch((reason: unknown) => reason);
+    expect(one).toMatchObject({ message: expect.stringMatching(/"a3" cannot be of type string any more; no device/) });
+  });
+
   it('[SCHEMA-11] attributes that refer to objects by the schema are references of the source', async () => {
     const { sources, schemas } = await newSource();
     await sources.update('Order', { references: { product: 'Product', owner: 'User' } });

@@ -257,16 +257,19 @@ function breaking(source: string, { reasons }: SchemaChange, { versions, unknown
   const devices = [...versions]
     .sort(([one], [other]) => one - other)
     .map(([version, count]) => `${count} with version ${version}`);
-  const said = [...devices, ...(unknown > 0 ? [`${unknown} that have not said their version`] : [])];
+  const counts = [...devices, ...(unknown > 0 ? [`${unknown} that have not said their version`] : [])];
   const here =
-    said.length === 0 ? 'no device was here in the last 30 days' : `devices of the last 30 days: ${said.join(', ')}`;
+    counts.length === 0
+      ? 'no device was here in the last 30 days'
+      : `devices of the last 30 days: ${counts.join(', ')}`;
   const flaws = reasons.slice(0, SHOWN_REASONS_MAX).map((detail) => ({ pointer: '/schema', detail }));
-  const first = reasons.slice(0, SHOWN_REASONS_MAX).join('; ');
-  return new Refusal(
-    'schema_breaking',
-    `the new schema of ${quoted(source)} breaks older apps: ${first}; ${here}`,
-    flaws,
-  );
+  const left = reasons.length - SAID_REASONS_MAX;
+  const more = left > 0 ? [`and ${left} more ${left === 1 ? 'reason' : 'reasons'}`] : [];
+  const said = [...reasons.slice(0, SAID_REASONS_MAX), ...more, here].join('; ');
+  return new Refusal('schema_breaking', `the new schema of ${quoted(source)} breaks older apps: ${said}`, flaws);
 }
 
+/** Reasons in the sentence of a refusal. */
+const SAID_REASONS_MAX = 3;
+/** Reasons that a refusal lists one by one. */
 const SHOWN_REASONS_MAX = 10;
