@@ -221,6 +221,13 @@ const ROWS: readonly Row[] = [
     out: SCHEMA_LINES,
   },
   {
+    args: ['schema', 'oldest-version', 'Order', '2'],
+    call: 'PUT /rc/v1/sources/Order/schema',
+    body: { oldest_version: 2 },
+    answer: SCHEMA_VIEW,
+    out: SCHEMA_LINES,
+  },
+  {
     args: ['schema', 'report', 'Order'],
     call: 'GET /rc/v1/sources/Order/schema/report',
     answer: {

@@ -35,6 +35,7 @@ export function addSchema(program: Command, cli: Cli): void {
   addDiff(schema, cli);
   addInfer(schema, cli);
   addMode(schema, cli);
+  addOldestVersion(schema, cli);
   addReport(schema, cli);
 }
 
@@ -180,6 +181,21 @@ function addMode(schema: Command, cli: Cli): void {
         const wanted = MODES.find((one) => one === mode);
         if (wanted === undefined) throw usageFailure(`the mode must be one of ${MODES.join(', ')}, not ${mode}`);
         const view = await api.sources.setSchema(source, { mode: wanted });
+        print.record(print.isJson ? view : stateOf(view));
+      }),
+    );
+}
+
+function addOldestVersion(schema: Command, cli: Cli): void {
+  schema
+    .command('oldest-version')
+    .description('Set the oldest version that apps may have which use a source')
+    .addHelpText('before', examples('tidemark schema oldest-version Order 2'))
+    .argument('<source>')
+    .argument('<version>', 'apps of older versions are refused', wholeNumber)
+    .action(
+      cli.remote(async ({ api, print }, source: string, oldest: number, _options: object) => {
+        const view = await api.sources.setSchema(source, { oldest_version: oldest });
         print.record(print.isJson ? view : stateOf(view));
       }),
     );
