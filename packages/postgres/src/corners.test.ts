@@ -91,6 +91,47 @@ describe('rows that no message of the stream is about', () => {
     await link.holds({ Product: { shared: { 2: { name: 'b' }, 3: { name: 'd' }, 4: { name: 'e' } } } });
   });
 
+  it.each([
+    [
+      'a table that was not logged for a while',
+      'CREATE PUBLICATION tidemark FOR ALL TABLES',
+      'ALTER TABLE products SET UNLOGGED',
+      'ALTER TABLE products SET LOGGED',
+    ],
+    [
+      'a schema that was not published for a while',
+      'CREATE PUBLICATION tidemark FOR TABLES IN SCHEMA public',
+      'ALTER PUBLICATION tidemark DROP TABLES IN SCHEMA public',
+      'ALTER PUBLICATION tidemark ADD TABLES IN SCHEMA public',
+    ],
+    [
+      'changes that were not published for a while',
+      'CREATE PUBLICATION tidemark FOR TABLE products',
+      "ALTER PUBLICATION tidemark SET (publish = 'truncate')",
+      "ALTER PUBLICATION tidemark SET (publish = 'insert, update, delete, truncate')",
+    ],
+  ])('[PG-291] %s: what was missed is compared', async (_what, publication, hide, show) => {
+    const rows = `INSERT INTO products VALUES (1, 'a'), (2, 'b')`;
+    const link = await openLink(servers(), [PRODUCTS, rows], products);
+    await link.sql('DROP PUBLICATION tidemark', publication);
+    link.start();
+    await link.copied();
+    await link.stop();
+    const changes = [`INSERT INTO products VALUES (3, 'c')`, `UPDATE products SET name = 'B' WHERE id = 2`];
+    await link.sql(hide, ...changes, 'DELETE FROM products WHERE id = 1', show);
+    link.start();
+    await link.holds({ Product: { shared: { 2: { name: 'B' }, 3: { name: 'c' } } } });
+    expect(link.heals).toEqual([]);
+  });
+
+  it('[PG-75] values that ALTER TABLE rewrites within their type reach devices', async () => {
+    const link = await openLink(servers(), [PRODUCTS, `INSERT INTO products VALUES (1, 'a')`], products);
+    link.start();
+    await link.copied();
+    await link.sql('ALTER TABLE products ALTER name TYPE text USING upper(name)');
+    await link.holds({ Product: { shared: { 1: { name: 'A' } } } });
+  });
+
   it('[PG-292] a value of an enum that is renamed reaches the rows that have it', async () => {
     const link = await openLink(
       servers(),

@@ -22,6 +22,7 @@ describe('changes of tables and of the mapping', () => {
       [PRODUCTS, `INSERT INTO products VALUES (1, 'a', 1), (2, 'b', 2)`],
       products,
     );
+    // Each change waits for the copy that the one before has begun: a chunk whose column is dropped ends the run, which begins again.
     const touch = `UPDATE products SET name = name || '!' WHERE id = 2`;
     link.start();
     await link.copied();
@@ -29,14 +30,17 @@ describe('changes of tables and of the mapping', () => {
     await link.holds({
       Product: { shared: { 1: { name: 'a', price: 1, stock: 7 }, 2: { name: 'b!', price: 2, stock: 7 } } },
     });
+    await link.copied();
     await link.sql(`ALTER TABLE products RENAME price TO cost`, touch);
     await link.holds({
       Product: { shared: { 1: { name: 'a', cost: 1, stock: 7 }, 2: { name: 'b!!', cost: 2, stock: 7 } } },
     });
+    await link.copied();
     await link.sql(`ALTER TABLE products ALTER cost TYPE text`, touch);
     await link.holds({
       Product: { shared: { 1: { name: 'a', cost: '1', stock: 7 }, 2: { name: 'b!!!', cost: '2', stock: 7 } } },
     });
+    await link.copied();
     await link.sql(`ALTER TABLE products DROP stock`, touch);
     await link.holds({ Product: { shared: { 1: { name: 'a', cost: '1' }, 2: { name: 'b!!!!', cost: '2' } } } });
     await link.stop();
@@ -62,10 +66,13 @@ describe('changes of tables and of the mapping', () => {
     await link.copied();
     await link.sql(`ALTER TABLE products ADD unit text DEFAULT 'kg'`);
     await link.holds({ Product: { shared: { 1: { price: 5, at, unit: 'kg' } } } });
+    await link.copied();
     await link.sql('ALTER TABLE products ALTER price TYPE numeric(6,2)');
     await link.holds({ Product: { shared: { 1: { price: '5.00', at, unit: 'kg' } } } });
+    await link.copied();
     await link.sql('ALTER TABLE products ALTER price TYPE numeric(8,3)');
     await link.holds({ Product: { shared: { 1: { price: '5.000', at, unit: 'kg' } } } });
+    await link.copied();
     await link.sql('ALTER TABLE products DROP price', 'ALTER TABLE products RENAME unit TO sold_by');
     await link.holds({ Product: { shared: { 1: { at, sold_by: 'kg' } } } });
   });

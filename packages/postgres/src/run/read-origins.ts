@@ -29,8 +29,9 @@ export async function readShape(sql: Sql, tables: readonly PlannedTable[]): Prom
 }
 
 /**
- * Reads what the stream does not tell of tables: which ones stand behind their names, since when they are published, which
- * partitions they have, and what the values of their enums are called. A table that does not exist has no entry.
+ * Reads what the stream does not tell of tables: which ones stand behind their names and in which files, since when and how they are
+ * published, which partitions they have, and what the values of their enums are called. A table that does not exist has no entry.
+ * Schemas are published since version 15; the table that says so is looked up by its name, because older versions have none.
  */
 export async function readOrigins(
   sql: Sql,
@@ -40,8 +41,11 @@ export async function readOrigins(
   const wanted = JSON.stringify(tables.map(({ label, schema, name }) => ({ label, schema, name })));
   const rows = await sql<OriginRow>`
     SELECT w.label, b.oid::int8::text AS publication,
-      c.oid::int8::text || ' ' || coalesce((SELECT string_agg(r.oid::int8::text, ' ' ORDER BY r.oid)
-        FROM pg_publication_rel r WHERE r.prpubid = b.oid AND r.prrelid = c.oid), '') AS table,
+      concat_ws(' ', c.oid::int8, pg_relation_filenode(c.oid)::int8, b.xmin::text, (SELECT string_agg(r.oid::int8::text, ' ' ORDER BY r.oid)
+        FROM pg_publication_rel r WHERE r.prpubid = b.oid AND r.prrelid = c.oid), (SELECT string_agg(d.objid::int8::text, ' ' ORDER BY d.objid)
+        FROM pg_depend d JOIN pg_class k ON k.oid = d.classid AND k.relname = 'pg_publication_namespace'
+        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid AND EXISTS (SELECT 1 FROM pg_depend o WHERE o.classid = d.classid
+          AND o.objid = d.objid AND o.refclassid = 'pg_publication'::regclass AND o.refobjid = b.oid))) AS table,
       CASE c.relkind WHEN 'p' THEN (SELECT json_object_agg(p.relid::oid::int8::text, pg_relation_filenode(p.relid)::int8::text)
         FROM pg_partition_tree(c.oid) p WHERE p.isleaf) END AS partitions,
       (WITH RECURSIVE used AS (

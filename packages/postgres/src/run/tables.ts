@@ -187,8 +187,7 @@ export class Tables {
   /** A heartbeat of this run has come. Looks for what the stream does not say, for users whom rows wait for, and for rows that were refused. */
   async beat(heldAt: Lsn): Promise<void> {
     this.#parts.filling.caughtUp();
-    await this.#noteShape();
-    await this.#noteOrigins();
+    await this.#lookAtTables();
     await this.#named.lookForUsers(heldAt);
     this.#refused.beat(heldAt);
   }
@@ -198,20 +197,26 @@ export class Tables {
     for (const { table, id, heldAt } of await this.created.take()) this.#named.askKeys(table, [id], heldAt);
   }
 
-  /** Looks whether tables have other columns or keys, of which the stream says nothing before one of their rows changes. */
-  async #noteShape(): Promise<void> {
-    const shape = await this.#parts.readShape(this.ordered.map(({ plan }) => plan));
+  /** Looks for what the stream does not say of tables, or says only when one of their rows changes. */
+  async #lookAtTables(): Promise<void> {
+    const plans = this.ordered.map(({ plan }) => plan);
+    const { readShape, readOrigins } = this.#parts;
+    const [shape, origins] = await Promise.all([readShape(plans), readOrigins(plans)]);
+    await this.#noteShape(shape);
+    this.#noteOrigins(origins);
+  }
+
+  /** Takes other columns and keys. */
+  async #noteShape(shape: string): Promise<void> {
     if (shape === this.#shape) return;
     const plan = await this.#parts.loadPlan();
     this.#shape = shape;
     if (!this.#tables.isPlanned(plan)) this.#tables.replan(plan);
   }
 
-  /** Looks whether other tables stand behind the names, or other partitions, of which the stream says nothing. */
-  async #noteOrigins(): Promise<void> {
-    const tables = this.ordered;
-    const origins = await this.#parts.readOrigins(tables.map(({ plan }) => plan));
-    for (const { label } of tables) {
+  /** Notes other tables behind the names, and other partitions. */
+  #noteOrigins(origins: ReadonlyMap<string, TableOrigin>): void {
+    for (const { label } of this.ordered) {
       const origin = origins.get(label);
       if (origin === undefined) throw new Error(`the database has no table "${label}" any more`);
       this.#tables.setOrigin(label, origin);

@@ -19,7 +19,10 @@ export type TablePhase =
 
 /** Which table it is, as far as the stream does not say it. All numbers are those of the catalogue. */
 export interface TableOrigin {
-  /** The table and its entry in the publication: another one when either was made anew. */
+  /**
+   * The table, its file and its entries in the publication: another one when one of them was made anew, or the publication was changed.
+   * A table has another file after ALTER TABLE has rewritten it, which the log says nothing of, and after TRUNCATE and VACUUM FULL.
+   */
   readonly table: string;
   readonly publication: string;
   /** Partition → its file, which TRUNCATE replaces; the stream says nothing of either. */

@@ -87,7 +87,25 @@ function forgetOverlay(): Promise<void> {
   });
 }
 
+/** Neither at a heartbeat nor at a start it is noticed that a table has another file, which alone would heal what was forgotten. */
+async function overlookFiles(): Promise<void> {
+  await replace('run/mapped-tables.js', 'MappedTables', 'setOrigin', () => () => undefined);
+  await replace(
+    'state/connector-state.js',
+    'StateStore',
+    'read',
+    (read) =>
+      async function (this: object) {
+        const state = (await read.call(this)) as { readonly tables: Record<string, object> } | null;
+        if (state === null) return null;
+        const entries = Object.entries(state.tables).map(([label, one]) => [label, { ...one, origin: undefined }]);
+        return { ...state, tables: Object.fromEntries(entries) };
+      },
+  );
+}
+
 async function forgetTruncate(): Promise<void> {
+  await overlookFiles();
   await replace('run/tables.js', 'Tables', 'truncated', () => () => undefined);
   await replace('copy/overlay.js', 'Overlay', 'truncate', () => () => undefined);
 }
