@@ -114,6 +114,11 @@ it('[FILES-95] a simulated device attaches a file, offline as well, and another 
   await device(['login', 'pia', ...other]);
   expect((await device(['fetch', 'Order', 'p', 'photo', '--output', 'copy.jpg', ...other])).code).toBe(0);
   expect(await readFile(join(folder.path, 'copy.jpg'))).toEqual(bytes);
+  const hidden = { photo: { $file: { ...file, name: '.profile' } } };
+  await admin.post('/app/v1/Order/push_objects', { user_id: 'pia', objects: { p: hidden } });
+  await device(['pull', ...other]);
+  expect((await device(['fetch', 'Order', 'p', 'photo', ...other])).code).toBe(0);
+  expect(await readFile(join(folder.path, sha256))).toEqual(bytes);
   expect(await device(['fetch', 'Order', 'p', 'n', ...other])).toMatchObject({
     code: 1,
     err: expect.stringContaining('Order p has no file in n'),

@@ -95,7 +95,7 @@ function addFetch(group: Command, cli: Cli): void {
       folderOf(cli, command).use({ network: true }, async (device) => {
         const file = await fileIn(device.source(source).get(id)?.attributes[attribute]);
         if (file === null) throw new CliFailure(`${source} ${id} has no file in ${attribute}`);
-        const output = resolve(cli.folder, command.opts<FetchOptions>().output ?? file.name ?? file.sha256);
+        const output = resolve(cli.folder, command.opts<FetchOptions>().output ?? defaultName(file));
         await writeDownload(output, device.files.pieces(file));
         cli.printer(command).record({ file: output, ...file });
       }),
@@ -105,6 +105,11 @@ function addFetch(group: Command, cli: Cli): void {
     'tidemark device fetch Order order-7 photo',
     'tidemark device fetch Order order-7 photo --output roof.jpg',
   );
+}
+
+/** Programs read files whose name begins with a dot, and somebody else has chosen the name. */
+function defaultName({ name, sha256 }: FileReference): string {
+  return name === undefined || name.startsWith('.') ? sha256 : name;
 }
 
 async function fileIn(value: unknown): Promise<FileReference | null> {
