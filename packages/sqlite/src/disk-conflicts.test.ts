@@ -49,7 +49,7 @@ it('[DISK-12] a conflict is resolved with the object that the disk has, although
     return commit(writes, options);
   };
   server.network.goOffline();
-  const before = source.create({ n: 0 }, { id: 'before' });
+  const before = source.create({ n: 0 });
   const resolved = device.problems.resolve(problem?.opId ?? '', { n: 7 });
   for (const id of Object.keys(parts(MANY - 100, 100))) await source.fetch(id);
   const isGone = source.get('p00001') === undefined;
@@ -58,4 +58,20 @@ it('[DISK-12] a conflict is resolved with the object that the disk has, although
   expect(isGone).toBe(true);
   const made = device.uploads.list().map(({ op, id, attributes }) => [op, id, attributes]);
   expect(made).toContainEqual(['update', 'p00001', { n: 7 }]);
+});
+
+it('[DISK-12] a conflict of before a restart is merged with the object that the disk has', async () => {
+  const store = await openWatchedStore();
+  const [server, before] = await conflicting(store);
+  await before.close();
+  const merge = { Part: ({ mine, theirs }: { mine: object | null; theirs: object | null }) => ({ n: [mine, theirs] }) };
+  const device = await openOnDisk(server, store, { merge } as TestDeviceOptions);
+  await server.push('Part', { other: { n: 1 } }, { user: 'ada' });
+  await device.sync();
+  await expect.poll(() => device.uploads.list(), { timeout: 60_000 }).toEqual([]);
+  const merged = { n: [{ n: -1 }, { n: 50, note: 'mine' }], note: 'mine' };
+  await expect
+    .poll(async () => (await server.objects('Part', { user: 'ada' })).p00001, { timeout: 60_000 })
+    .toEqual(merged);
+  expect(device.problems.list()).toEqual([]);
 });

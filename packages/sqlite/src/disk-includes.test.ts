@@ -96,7 +96,7 @@ async function change(server: TestServer, device: Device, rng: Rng): Promise<voi
   if (!server.network.hints.isOnline()) return;
   await device.sync();
   // What was uploaded may still have to be pulled.
-  await expect.poll(() => device.status.getSnapshot().mode).toBe('idle');
+  await expect.poll(() => device.status.getSnapshot().mode, { timeout: 60_000 }).toBe('idle');
 }
 
 async function compare(device: Device, drawn: Drawn, message: string): Promise<void> {

@@ -171,3 +171,19 @@ it('[DISK-7] a query that includes objects shows the groups that an object has c
     await device.close();
   }
 });
+
+it('[DISK-3] a query that let go of what is far behind it reads what follows when everything that it held is deleted', async () => {
+  const server = await openServer();
+  await server.push('Part', parts(5), { user: 'ada' });
+  const device = await openOnDisk(server, await openWatchedStore());
+  await device.sync();
+  const query = device.source('Part').query({ orderBy: 'n', limit: 3 });
+  query.subscribe(() => undefined);
+  await query.fetch();
+  await server.push('Part', parts(100, 5), { user: 'ada' });
+  await device.sync();
+  await query.fetch();
+  await server.remove('Part', Object.keys(parts(80)), { user: 'ada' });
+  await device.sync();
+  expect(idsOf(await query.fetch())).toEqual(['p00080', 'p00081', 'p00082']);
+});
