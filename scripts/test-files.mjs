@@ -1,23 +1,43 @@
 /**
- * Parts of the paths of the test files that `npm run test:long` runs: those that `npm test` leaves out, and those that try
- * thousands of simulated histories and random requests where `npm test` tries tens.
+ * Parts of the paths of the test files that `npm run test:long` runs: those that `npm test` leaves out, those with tests that it
+ * leaves out, and those that try thousands of simulated histories and random requests where `npm test` tries tens.
  */
 export const LONG_TESTS = [
   '.long.test.',
+  'cli/src/file-backups.test',
+  'cli/src/owner.test',
+  'cli/src/real-server.test',
   'console/src/accessibility.test',
+  'console/src/console.test',
+  'console/src/data.test',
+  'console/src/lists.test',
+  'console/src/screens/sign-in.test',
+  'demo/src/demo.test',
+  'field-service/src/main.test',
+  'postgres/src/corners.test',
+  'postgres/src/interrupted-moves.test',
+  'postgres/src/transactions.test',
+  'sim/src/chaos/replicated-store.test',
   'sim/src/histories/',
   'sim/src/groups/',
   'sim/src/sdk/',
+  'sim/src/servers/',
   'sim/src/uploads/',
   'sim/src/postgres/',
   'sim/src/devices/',
   'sim/src/files/',
+  'server/src/cluster/many-servers.test',
   'server/src/conformance.test',
   'server/src/fuzz.test',
   'server/src/hardening/login.test',
   'server/src/hardening/stops.test',
+  'site/site.test',
   'sqlite/src/damaged-device.test',
   'store-embedded/src/histories.test',
+  'store-embedded/src/jobs/jobs.test',
+  'store-embedded/src/open-store.test',
   'store-embedded/src/processes.test',
+  'store-valkey/src/jobs/jobs.test',
   'store-valkey/src/valkey-cluster.test',
+  'store-valkey/src/valkey-store.test',
 ];

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { useBrowser } from '@tidemark/testing';
+import { itLong, useBrowser } from '@tidemark/testing';
 import { startTestServer } from '@tidemark/testing/server';
 import { Marked } from 'marked';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -136,21 +136,24 @@ describe('in the browser', () => {
     await page.waitForURL('**/sdk/guide.html#rejected-changes-and-conflicts');
   });
 
-  it('[DOCS-42] the viewer of the API leads back to the documentation, and violates no policy, light and dark, wide and narrow', async () => {
-    // The page fails the test when the browser reports an error.
-    const page = await browser.openPage(`${server.url}/docs/api`, { colorScheme: 'light', viewport: WIDE });
-    await page.getByRole('heading', { name: /Tidemark administration and push API/ }).waitFor();
-    await page.getByRole('link', { name: /^users/ }).click();
-    await page.getByText('/rc/v1/users', { exact: true }).first().click();
-    await page.getByText('Parameters', { exact: true }).first().waitFor();
-    expect(await isTooWide(page)).toBe(false);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    await page.setViewportSize(NARROW);
-    expect(await isTooWide(page)).toBe(false);
-    expect(await page.locator('.topbar').count()).toBe(0);
-    await page.getByRole('link', { name: 'Documentation' }).click();
-    await page.waitForURL('**/docs/');
-  });
+  itLong(
+    '[DOCS-42] the viewer of the API leads back to the documentation, and violates no policy, light and dark, wide and narrow',
+    async () => {
+      // The page fails the test when the browser reports an error.
+      const page = await browser.openPage(`${server.url}/docs/api`, { colorScheme: 'light', viewport: WIDE });
+      await page.getByRole('heading', { name: /Tidemark administration and push API/ }).waitFor();
+      await page.getByRole('link', { name: /^users/ }).click();
+      await page.getByText('/rc/v1/users', { exact: true }).first().click();
+      await page.getByText('Parameters', { exact: true }).first().waitFor();
+      expect(await isTooWide(page)).toBe(false);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.setViewportSize(NARROW);
+      expect(await isTooWide(page)).toBe(false);
+      expect(await page.locator('.topbar').count()).toBe(0);
+      await page.getByRole('link', { name: 'Documentation' }).click();
+      await page.waitForURL('**/docs/');
+    },
+  );
 
   it('[SITE-6] the choice of dark stays on the next page', async () => {
     const page = await browser.openPage(`${server.url}/docs/`, { colorScheme: 'light' });

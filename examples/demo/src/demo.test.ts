@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
 import { TidemarkClient } from '@tidemark/backend';
-import { type Page, useBrowser as startBrowser } from '@tidemark/testing';
+import { itLong, type Page, useBrowser as startBrowser } from '@tidemark/testing';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startDemoProcess } from './demo-process.ts';
 
@@ -139,64 +139,73 @@ it('[DEMO-2] another web page cannot kill the server, whatever host name or orig
   await page.getByText('Server is running').waitFor();
 });
 
-it('[DEMO-3] a ping is a toast on the device of the crew, and an offline crew is reported as not connected', async () => {
-  const page = await openDemo();
-  await order(page, 'Dispatch', 4).getByRole('button').first().click();
-  await device(page, 'Crew Harbour').getByText('changes arrive live').waitFor();
-  const ping = order(page, 'Dispatch', 4).getByRole('button', { name: 'Ping crew Harbour' });
-  await ping.click();
-  await device(page, 'Crew Harbour').getByRole('alert').getByText('Please look at “Cold room 3').waitFor();
-  await order(page, 'Dispatch', 4).getByText('Sent over the open connection.').waitFor();
-  expect(await device(page, 'Crew North').getByRole('alert').textContent()).toBe('');
-  await network(page, 'Crew Harbour').click();
-  await device(page, 'Crew Harbour').getByText('Offline.').waitFor();
-  await expect
-    .poll(async () => {
-      await ping.click();
-      return await order(page, 'Dispatch', 4).getByRole('status').textContent();
-    })
-    .toContain('not connected');
-  await network(page, 'Crew Harbour').click();
-  await agreed(page);
-});
+itLong(
+  '[DEMO-3] a ping is a toast on the device of the crew, and an offline crew is reported as not connected',
+  async () => {
+    const page = await openDemo();
+    await order(page, 'Dispatch', 4).getByRole('button').first().click();
+    await device(page, 'Crew Harbour').getByText('changes arrive live').waitFor();
+    const ping = order(page, 'Dispatch', 4).getByRole('button', { name: 'Ping crew Harbour' });
+    await ping.click();
+    await device(page, 'Crew Harbour').getByRole('alert').getByText('Please look at “Cold room 3').waitFor();
+    await order(page, 'Dispatch', 4).getByText('Sent over the open connection.').waitFor();
+    expect(await device(page, 'Crew North').getByRole('alert').textContent()).toBe('');
+    await network(page, 'Crew Harbour').click();
+    await device(page, 'Crew Harbour').getByText('Offline.').waitFor();
+    await expect
+      .poll(async () => {
+        await ping.click();
+        return await order(page, 'Dispatch', 4).getByRole('status').textContent();
+      })
+      .toContain('not connected');
+    await network(page, 'Crew Harbour').click();
+    await agreed(page);
+  },
+);
 
-it('[DEMO-9] a photo that is added without a network shows at once, and arrives at the other devices and the server', async () => {
-  const page = await openDemo();
-  const photos = (name: string) => order(page, name, 1).getByRole('img', { name: 'Photo by Crew North' });
-  const isDrawn = `[...document.querySelectorAll('.photos img')].map(({ naturalWidth }) => naturalWidth)`;
-  await order(page, 'Crew North', 1).getByRole('button').first().click();
-  await network(page, 'Crew North').click();
-  await order(page, 'Crew North', 1).getByRole('button', { name: 'Use a sample picture' }).click();
-  await photos('Crew North').waitFor();
-  await order(page, 'Crew North', 1)
-    .getByLabel('Add a photo')
-    .setInputFiles({
-      name: 'pump.gif',
-      mimeType: 'image/gif',
-      buffer: Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64'),
-    });
-  await expect.poll(() => page.evaluate(isDrawn)).toEqual([960, 1]);
-  const sections = order(page, 'Crew North', 1).getByRole('region', { name: 'Photos' });
-  expect(await sections.getByText('not sent').count()).toBe(2);
-  await page.getByText('Not sent yet: Crew North').waitFor();
-  expect(await photos('Dispatch').count()).toBe(0);
-  const step = page.getByRole('region', { name: 'Try this' }).getByRole('listitem').filter({ hasText: 'Add a photo' });
-  expect(await step.getAttribute('data-done')).toBe('true');
-  await network(page, 'Crew North').click();
-  // Dispatch has the same order open, and both devices show both pictures.
-  await expect.poll(() => page.evaluate(isDrawn)).toEqual([960, 1, 960, 1]);
-  await expect.poll(() => page.locator('.photos .chip').count()).toBe(0);
-  await agreed(page);
-  const [, address = '', password = ''] = /The console is at (\S+) \(log in as admin with (\S+)\)/.exec(said) ?? [];
-  const admin = await TidemarkClient.logIn({ url: new URL(address).origin, login: 'admin', password });
-  const { files } = await admin.files.list({ source: 'Photo' });
-  expect(files.map(({ name, is_stored }) => [name, is_stored]).sort()).toEqual([
-    ['pump.gif', true],
-    ['sample.jpg', true],
-  ]);
-  await order(page, 'Crew North', 1).getByRole('button').first().click();
-  await agreed(page);
-});
+itLong(
+  '[DEMO-9] a photo that is added without a network shows at once, and arrives at the other devices and the server',
+  async () => {
+    const page = await openDemo();
+    const photos = (name: string) => order(page, name, 1).getByRole('img', { name: 'Photo by Crew North' });
+    const isDrawn = `[...document.querySelectorAll('.photos img')].map(({ naturalWidth }) => naturalWidth)`;
+    await order(page, 'Crew North', 1).getByRole('button').first().click();
+    await network(page, 'Crew North').click();
+    await order(page, 'Crew North', 1).getByRole('button', { name: 'Use a sample picture' }).click();
+    await photos('Crew North').waitFor();
+    await order(page, 'Crew North', 1)
+      .getByLabel('Add a photo')
+      .setInputFiles({
+        name: 'pump.gif',
+        mimeType: 'image/gif',
+        buffer: Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64'),
+      });
+    await expect.poll(() => page.evaluate(isDrawn)).toEqual([960, 1]);
+    const sections = order(page, 'Crew North', 1).getByRole('region', { name: 'Photos' });
+    expect(await sections.getByText('not sent').count()).toBe(2);
+    await page.getByText('Not sent yet: Crew North').waitFor();
+    expect(await photos('Dispatch').count()).toBe(0);
+    const step = page
+      .getByRole('region', { name: 'Try this' })
+      .getByRole('listitem')
+      .filter({ hasText: 'Add a photo' });
+    expect(await step.getAttribute('data-done')).toBe('true');
+    await network(page, 'Crew North').click();
+    // Dispatch has the same order open, and both devices show both pictures.
+    await expect.poll(() => page.evaluate(isDrawn)).toEqual([960, 1, 960, 1]);
+    await expect.poll(() => page.locator('.photos .chip').count()).toBe(0);
+    await agreed(page);
+    const [, address = '', password = ''] = /The console is at (\S+) \(log in as admin with (\S+)\)/.exec(said) ?? [];
+    const admin = await TidemarkClient.logIn({ url: new URL(address).origin, login: 'admin', password });
+    const { files } = await admin.files.list({ source: 'Photo' });
+    expect(files.map(({ name, is_stored }) => [name, is_stored]).sort()).toEqual([
+      ['pump.gif', true],
+      ['sample.jpg', true],
+    ]);
+    await order(page, 'Crew North', 1).getByRole('button').first().click();
+    await agreed(page);
+  },
+);
 
 /** Returns the serious accessibility problems of the page, each with its elements. */
 async function axe(page: Page, options: object): Promise<readonly (readonly [string, readonly string[]])[]> {
@@ -269,7 +278,7 @@ it('[DEMO-5] a port that is taken ends the demo with a hint', async () => {
   expect(second.child.exitCode).toBe(1);
 });
 
-it('[DEMO-6] an open page says that the demo has ended, and begins anew when it is started again', async () => {
+itLong('[DEMO-6] an open page says that the demo has ended, and begins anew when it is started again', async () => {
   // This comes last, because it ends the demo of all tests. Starting one takes longer than most tests.
   const page = await openDemo();
   await network(page, 'Crew North').click();

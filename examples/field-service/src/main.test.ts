@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TidemarkClient } from '@tidemark/backend';
-import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { itLong, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
 // As it is started by hand: what was built, in a process of its own.
@@ -64,7 +64,7 @@ it('[EXAMPLE-1] starts with Tidemark beside it, ends with it, and goes on where 
   expect(await stop()).toBe(0);
 });
 
-it('[EXAMPLE-7] the two commands it prints work in a shell, in the order printed', async () => {
+itLong('[EXAMPLE-7] the two commands it prints work in a shell, in the order printed', async () => {
   const commands = (await start()).split('\n').filter((line) => line.startsWith('  '));
   expect(commands).toHaveLength(2);
   const [change = '', look = ''] = commands;
@@ -90,7 +90,7 @@ async function shell(command: string): Promise<string> {
   return said.out;
 }
 
-it('[EXAMPLE-9] the Tidemark that a killed example has started ends as well', async () => {
+itLong('[EXAMPLE-9] the Tidemark that a killed example has started ends as well', async () => {
   const [url = ''] = /http:\S+/.exec(await start()) ?? [];
   expect((await fetch(`${url}/health`)).status).toBeLessThan(500);
   child?.kill('SIGKILL');

@@ -9,7 +9,7 @@ import { readFilePlace } from '@tidemark/core';
 import { compose } from '@tidemark/server';
 import { backupsIn } from '@tidemark/server/backups/backup-folder';
 import { openStore } from '@tidemark/server/open-engines';
-import { type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
+import { itLong, type TemporaryFolder, temporaryFolder } from '@tidemark/testing';
 import { logIn, type Outcome, runInProcess, silentLog, testConfig } from '@tidemark/testing/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
@@ -85,29 +85,32 @@ it('[FILES-27] a backup has the files beside it, verify reads them, and a restor
   await withServer('data', async (call) => expect((await call('files', 'verify')).code).toBe(0));
 });
 
-it('[FILES-26] a backup that is killed at any moment is none or whole, and the next one has every file', async () => {
-  await cp(at('data'), at('killed'), { recursive: true });
-  const texts = Array.from({ length: 40 }, (_, index) => `photo ${index}`);
-  await put('killed', ...texts);
-  const env = { PATH: process.env.PATH ?? '', HOME: home.path };
-  // What is there when the process is killed.
-  const moments = ['tidemark-files/making.0', '1', '2/store.mdb', '3/files.txt'];
-  for (const [index, moment] of moments.entries()) {
-    const args = [MAIN, 'backup', `killed-backups/${index}`, '--data', 'killed'];
-    const child = spawn(process.execPath, args, { env, cwd: home.path, stdio: 'ignore' });
-    const ended = once(child, 'exit');
-    await expect.poll(() => child.exitCode !== null || existsSync(at('killed-backups', moment)), PATIENCE).toBe(true);
-    child.kill('SIGKILL');
-    await ended;
-  }
-  const whole = await answer('backup', 'killed-backups/last', '--data', 'killed');
-  expect(whole).toMatchObject({ files: { files: texts.length + 2, wrong: 0 } });
-  for (const { folder } of await backupsIn(at('killed-backups'))) {
-    expect(await answer('verify', '--data', folder)).toMatchObject({ findings: [] });
-  }
-  await answer('restore', 'killed-backups/last', '--data', 'killed', '--yes');
-  expect(await answer('verify', '--data', 'killed')).toMatchObject({ findings: [] });
-});
+itLong(
+  '[FILES-26] a backup that is killed at any moment is none or whole, and the next one has every file',
+  async () => {
+    await cp(at('data'), at('killed'), { recursive: true });
+    const texts = Array.from({ length: 40 }, (_, index) => `photo ${index}`);
+    await put('killed', ...texts);
+    const env = { PATH: process.env.PATH ?? '', HOME: home.path };
+    // What is there when the process is killed.
+    const moments = ['tidemark-files/making.0', '1', '2/store.mdb', '3/files.txt'];
+    for (const [index, moment] of moments.entries()) {
+      const args = [MAIN, 'backup', `killed-backups/${index}`, '--data', 'killed'];
+      const child = spawn(process.execPath, args, { env, cwd: home.path, stdio: 'ignore' });
+      const ended = once(child, 'exit');
+      await expect.poll(() => child.exitCode !== null || existsSync(at('killed-backups', moment)), PATIENCE).toBe(true);
+      child.kill('SIGKILL');
+      await ended;
+    }
+    const whole = await answer('backup', 'killed-backups/last', '--data', 'killed');
+    expect(whole).toMatchObject({ files: { files: texts.length + 2, wrong: 0 } });
+    for (const { folder } of await backupsIn(at('killed-backups'))) {
+      expect(await answer('verify', '--data', folder)).toMatchObject({ findings: [] });
+    }
+    await answer('restore', 'killed-backups/last', '--data', 'killed', '--yes');
+    expect(await answer('verify', '--data', 'killed')).toMatchObject({ findings: [] });
+  },
+);
 
 it('[FILES-27] a restore leaves the files in the data folder where they are', async () => {
   expect(await answer('restore', 'nightly/one', '--data', 'data', '--yes')).toMatchObject({ files: { copied: 0 } });
@@ -123,18 +126,21 @@ it('[FILES-27] a restore reads the files that are in the data folder, and replac
   expect(await readFile(pathIn('spoiled/files', BOW), 'utf8')).toBe(BOW);
 });
 
-it('[FILES-27] files that came after a backup without files stay for the grace period from the restore on', async () => {
-  await withServer('early', async () => undefined);
-  await answer('backup', 'early-backups/one', '--data', 'early');
-  await put('early', BOW);
-  const beforeMs = Date.now();
-  expect(await answer('restore', 'early-backups/one', '--data', 'early', '--yes')).toMatchObject({ files: null });
-  const store = await openStore(testConfig(at('early')));
-  const place = await readFilePlace(store);
-  await store.close();
-  expect(place?.sinceMs).toBeGreaterThanOrEqual(beforeMs);
-  expect(await filesIn('early/files')).toEqual([sha256Of(BOW)]);
-});
+itLong(
+  '[FILES-27] files that came after a backup without files stay for the grace period from the restore on',
+  async () => {
+    await withServer('early', async () => undefined);
+    await answer('backup', 'early-backups/one', '--data', 'early');
+    await put('early', BOW);
+    const beforeMs = Date.now();
+    expect(await answer('restore', 'early-backups/one', '--data', 'early', '--yes')).toMatchObject({ files: null });
+    const store = await openStore(testConfig(at('early')));
+    const place = await readFilePlace(store);
+    await store.close();
+    expect(place?.sinceMs).toBeGreaterThanOrEqual(beforeMs);
+    expect(await filesIn('early/files')).toEqual([sha256Of(BOW)]);
+  },
+);
 
 it('[FILES-28] verify names each missing and each damaged file, of data and of a backup', async () => {
   await cp(at('data'), at('torn'), { recursive: true });

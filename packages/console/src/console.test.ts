@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { openFakeBackend, openLibrary, useBrowser } from '@tidemark/testing';
+import { itLong, openFakeBackend, openLibrary, useBrowser } from '@tidemark/testing';
 import {
   ADMIN_PASSWORD,
   callsTo,
@@ -40,32 +40,31 @@ it('[CONSOLE-6] the first load is at most 300 kB, compressed', () => {
   expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(FIRST_LOAD_BYTES_MAX);
 });
 
-describe('on an empty server', () => {
-  const browser = useBrowser();
-
-  it('[CONSOLE-145] the commands of the first steps run as they are but for the password, and the data of the sample opens beside its device', async () => {
-    const fresh = await startTestServer();
-    onTestFinished(() => fresh.close());
-    const page = await browser.openPage(`${fresh.url}/`);
-    await signIn(page);
-    await page.getByRole('heading', { name: 'First steps' }).waitFor();
-    const commands = await page.locator('pre').allTextContents();
-    await page.getByRole('button', { name: 'Make a sample' }).click();
-    const sample = page.getByRole('region', { name: 'Simulated device' });
-    await sample.getByRole('list', { name: 'Objects of Example' }).getByText('Hello').waitFor();
-    const opened = page.context().waitForEvent('page');
-    await page.getByRole('main').getByRole('link', { name: 'Data', exact: true }).click();
-    await (await opened).getByRole('grid', { name: 'Objects' }).getByText('Change me').waitFor();
-    expect(await sample.getByText('live', { exact: true }).count()).toBe(1);
-    await runShell(commands.join('\n').replace('your password', ADMIN_PASSWORD), '');
-    await (await opened).goto(`${fresh.url}/console/data?source=Order&user=ada`);
-    await (await opened).getByRole('grid', { name: 'Objects' }).getByText('The first Order').waitFor();
-  });
-});
-
 describe('in a browser', () => {
   const browser = useBrowser();
   const openConsole = consoleOf(browser, () => server);
+
+  itLong(
+    '[CONSOLE-145] the commands of the first steps run as they are but for the password, and the data of the sample opens beside its device',
+    async () => {
+      const fresh = await startTestServer();
+      onTestFinished(() => fresh.close());
+      const page = await browser.openPage(`${fresh.url}/`);
+      await signIn(page);
+      await page.getByRole('heading', { name: 'First steps' }).waitFor();
+      const commands = await page.locator('pre').allTextContents();
+      await page.getByRole('button', { name: 'Make a sample' }).click();
+      const sample = page.getByRole('region', { name: 'Simulated device' });
+      await sample.getByRole('list', { name: 'Objects of Example' }).getByText('Hello').waitFor();
+      const opened = page.context().waitForEvent('page');
+      await page.getByRole('main').getByRole('link', { name: 'Data', exact: true }).click();
+      await (await opened).getByRole('grid', { name: 'Objects' }).getByText('Change me').waitFor();
+      expect(await sample.getByText('live', { exact: true }).count()).toBe(1);
+      await runShell(commands.join('\n').replace('your password', ADMIN_PASSWORD), '');
+      await (await opened).goto(`${fresh.url}/console/data?source=Order&user=ada`);
+      await (await opened).getByRole('grid', { name: 'Objects' }).getByText('The first Order').waitFor();
+    },
+  );
 
   it('[CONSOLE-7] an administrator signs in, creates a source and a user, and sees them', async () => {
     const page = await browser.openPage(`${server.url}/`);
@@ -117,48 +116,51 @@ describe('in a browser', () => {
     await heading(page, 'Sign in to Tidemark');
   });
 
-  it('[CONSOLE-45] the age of a time advances on a screen that is not read again, and not while the page is hidden', async () => {
-    await post('/rc/v1/users', { attributes: { login: 'grace', password: 'sea-urchin-4410' } });
-    const page = await browser.openPage(`${server.url}/console/`);
-    await signIn(page);
-    await heading(page, 'Overview');
-    const { created_at: created } = await read('/rc/v1/users/grace');
-    const afterHours = (hours: number) => Date.parse(String(created)) + hours * 3_600_000;
-    await page.clock.install({ time: afterHours(0) });
-    await page.goto(`${server.url}/console/users/grace`);
-    await heading(page, 'grace');
-    const age = page.locator('main time').first();
-    const reads: string[] = [];
-    // The devices of the user are read again, but the user is not.
-    const isOfDevices = (url: string) => url.includes('/rc/v1/clients?');
-    page.on('request', (request) => isOfDevices(request.url()) || reads.push(request.url()));
-    await page.evaluate(`{
+  itLong(
+    '[CONSOLE-45] the age of a time advances on a screen that is not read again, and not while the page is hidden',
+    async () => {
+      await post('/rc/v1/users', { attributes: { login: 'grace', password: 'sea-urchin-4410' } });
+      const page = await browser.openPage(`${server.url}/console/`);
+      await signIn(page);
+      await heading(page, 'Overview');
+      const { created_at: created } = await read('/rc/v1/users/grace');
+      const afterHours = (hours: number) => Date.parse(String(created)) + hours * 3_600_000;
+      await page.clock.install({ time: afterHours(0) });
+      await page.goto(`${server.url}/console/users/grace`);
+      await heading(page, 'grace');
+      const age = page.locator('main time').first();
+      const reads: string[] = [];
+      // The devices of the user are read again, but the user is not.
+      const isOfDevices = (url: string) => url.includes('/rc/v1/clients?');
+      page.on('request', (request) => isOfDevices(request.url()) || reads.push(request.url()));
+      await page.evaluate(`{
       window.changedElements = new Set();
       const observer = new MutationObserver((changes) => {
         for (const { target } of changes) changedElements.add((target.nodeType === 3 ? target.parentNode : target).tagName);
       });
       observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
     }`);
-    // From here on the devices are asked for and not answered, so their list does not change.
-    await page.route('**/rc/v1/clients?**', () => undefined);
-    const changesSince = () =>
-      page.evaluate('(() => { const { size } = changedElements; changedElements.clear(); return size; })()');
-    await expect.poll(changesSince, PATIENCE).toBe(0);
-    const turn = (visibility: 'hidden' | 'visible') =>
-      page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true });
+      // From here on the devices are asked for and not answered, so their list does not change.
+      await page.route('**/rc/v1/clients?**', () => undefined);
+      const changesSince = () =>
+        page.evaluate('(() => { const { size } = changedElements; changedElements.clear(); return size; })()');
+      await expect.poll(changesSince, PATIENCE).toBe(0);
+      const turn = (visibility: 'hidden' | 'visible') =>
+        page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`);
-    await page.clock.pauseAt(afterHours(1));
-    await expect.poll(() => age.textContent(), PATIENCE).toBe('1 hour ago');
-    expect(reads).toEqual([]);
-    expect(await page.evaluate('[...changedElements]')).toEqual(['TIME']);
-    await turn('hidden');
-    await page.clock.pauseAt(afterHours(2));
-    expect(await age.textContent()).toBe('1 hour ago');
-    await turn('visible');
-    await expect.poll(() => age.textContent(), PATIENCE).toBe('2 hours ago');
-    await page.clock.pauseAt(afterHours(3));
-    await expect.poll(() => age.textContent(), PATIENCE).toBe('3 hours ago');
-  });
+      await page.clock.pauseAt(afterHours(1));
+      await expect.poll(() => age.textContent(), PATIENCE).toBe('1 hour ago');
+      expect(reads).toEqual([]);
+      expect(await page.evaluate('[...changedElements]')).toEqual(['TIME']);
+      await turn('hidden');
+      await page.clock.pauseAt(afterHours(2));
+      expect(await age.textContent()).toBe('1 hour ago');
+      await turn('visible');
+      await expect.poll(() => age.textContent(), PATIENCE).toBe('2 hours ago');
+      await page.clock.pauseAt(afterHours(3));
+      await expect.poll(() => age.textContent(), PATIENCE).toBe('3 hours ago');
+    },
+  );
 
   it('[CONSOLE-8] hostile names and values are shown as text', async () => {
     const long = 'x'.repeat(10_000);
@@ -267,51 +269,57 @@ describe('in a browser', () => {
     await page.getByRole('region', { name: 'The next page' }).getByText('"height": 3').waitFor();
   });
 
-  it('[CONSOLE-28] a source shows its charts, and each push that arrives with the devices that have it', async () => {
-    await post('/rc/v1/sources', { name: 'Wave', partition_type: 'app' });
-    await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 1 } } });
-    await newDevice('wanda', 'Wave');
-    const page = await openConsole('sources/Wave');
-    await page.getByRole('img', { name: /^Pushes: / }).waitFor();
-    await page.getByText('No push yet. Each push is shown').waitFor();
-    await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 2 } } });
-    await page
-      .getByRole('table', { name: 'Pushes' })
-      .getByRole('row', { name: / 1 2 all 0 percent 0 of [0-9]+$/ })
-      .waitFor();
-  });
+  itLong(
+    '[CONSOLE-28] a source shows its charts, and each push that arrives with the devices that have it',
+    async () => {
+      await post('/rc/v1/sources', { name: 'Wave', partition_type: 'app' });
+      await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 1 } } });
+      await newDevice('wanda', 'Wave');
+      const page = await openConsole('sources/Wave');
+      await page.getByRole('img', { name: /^Pushes: / }).waitFor();
+      await page.getByText('No push yet. Each push is shown').waitFor();
+      await post('/app/v1/Wave/push_objects', { objects: { 1: { height: 2 } } });
+      await page
+        .getByRole('table', { name: 'Pushes' })
+        .getByRole('row', { name: / 1 2 all 0 percent 0 of [0-9]+$/ })
+        .waitFor();
+    },
+  );
 
-  it('[CONSOLE-29] a ping shows the result of each device with its reason, and is repeated for those it did not reach', async () => {
-    const password = 'sea-urchin-4410';
-    await post('/rc/v1/users', { attributes: { login: 'pia', password } });
-    const { token } = await post('/sync/v1/login', { login: 'pia', password });
-    const phone = { device_type: 'android', device_pin: 'an-address', device_app_id: 'org.example' };
-    const { client_id } = await post('/sync/v1/clients', phone, token);
-    const page = await openConsole('pings');
-    await page.getByRole('button', { name: 'New ping' }).click();
-    await page.getByLabel(/^All users/).check({ force: true });
-    await page.getByRole('button', { name: 'Show as curl' }).click();
-    const shown = (await page.getByRole('dialog').locator('pre').textContent()) ?? '';
-    expect(shown).toMatch(/\/rc\/v1\/users\?limit=1000[\s\S]*\/rc\/v1\/users\/ping/);
-    await page.getByLabel(/^All users/).uncheck({ force: true });
-    await page.getByLabel('Users', { exact: true }).fill('pia');
-    await page.getByRole('button', { name: 'Send ping' }).click();
-    await page.getByRole('link', { name: 'Results' }).click();
-    const results = page.getByRole('table', { name: 'Results' });
-    await results
-      .getByRole('row', { name: new RegExp(`^\\d+ m?s.* ${client_id} failed fcm 1 fcm is not configured`) })
-      .waitFor();
-    await page.getByRole('button', { name: 'Ping again' }).click();
-    await page.getByRole('button', { name: 'Show as curl' }).click();
-    const again = (await page.getByRole('dialog').locator('pre').textContent()) ?? '';
-    await page.getByRole('button', { name: 'Send ping' }).click();
-    await page.getByText('To 1 device.').waitFor();
-    expect(again).toContain(`for id in ${client_id}; do`);
-    expect(again).toContain(`${server.url}/rc/v1/users/ping`);
-    await page.goto(`${server.url}/console/devices/${client_id}`);
-    await page.getByText('not connected', { exact: true }).waitFor();
-    await page.getByRole('table', { name: 'Pings' }).getByText('failed').first().waitFor();
-  });
+  itLong(
+    '[CONSOLE-29] a ping shows the result of each device with its reason, and is repeated for those it did not reach',
+    async () => {
+      const password = 'sea-urchin-4410';
+      await post('/rc/v1/users', { attributes: { login: 'pia', password } });
+      const { token } = await post('/sync/v1/login', { login: 'pia', password });
+      const phone = { device_type: 'android', device_pin: 'an-address', device_app_id: 'org.example' };
+      const { client_id } = await post('/sync/v1/clients', phone, token);
+      const page = await openConsole('pings');
+      await page.getByRole('button', { name: 'New ping' }).click();
+      await page.getByLabel(/^All users/).check({ force: true });
+      await page.getByRole('button', { name: 'Show as curl' }).click();
+      const shown = (await page.getByRole('dialog').locator('pre').textContent()) ?? '';
+      expect(shown).toMatch(/\/rc\/v1\/users\?limit=1000[\s\S]*\/rc\/v1\/users\/ping/);
+      await page.getByLabel(/^All users/).uncheck({ force: true });
+      await page.getByLabel('Users', { exact: true }).fill('pia');
+      await page.getByRole('button', { name: 'Send ping' }).click();
+      await page.getByRole('link', { name: 'Results' }).click();
+      const results = page.getByRole('table', { name: 'Results' });
+      await results
+        .getByRole('row', { name: new RegExp(`^\\d+ m?s.* ${client_id} failed fcm 1 fcm is not configured`) })
+        .waitFor();
+      await page.getByRole('button', { name: 'Ping again' }).click();
+      await page.getByRole('button', { name: 'Show as curl' }).click();
+      const again = (await page.getByRole('dialog').locator('pre').textContent()) ?? '';
+      await page.getByRole('button', { name: 'Send ping' }).click();
+      await page.getByText('To 1 device.').waitFor();
+      expect(again).toContain(`for id in ${client_id}; do`);
+      expect(again).toContain(`${server.url}/rc/v1/users/ping`);
+      await page.goto(`${server.url}/console/devices/${client_id}`);
+      await page.getByText('not connected', { exact: true }).waitFor();
+      await page.getByRole('table', { name: 'Pings' }).getByText('failed').first().waitFor();
+    },
+  );
 
   it('[CONSOLE-13] the activity shows a push as it happens, and leads to all of its request', async () => {
     await post('/rc/v1/sources', { name: HOSTILE_SOURCE, partition_type: 'app' });
@@ -451,7 +459,7 @@ describe('in a browser', () => {
     expect(Object.keys(await objectsOf('Quay'))).toEqual(['q1']);
   });
 
-  it('[CONSOLE-19] a server that is stopped, and comes back, is told in words', async () => {
+  itLong('[CONSOLE-19] a server that is stopped, and comes back, is told in words', async () => {
     const other = await startTestServer();
     const page = await browser.openPage(`${other.url}/console/`, { expectedErrors: [...REFUSED, /ERR_|Failed to/] });
     await signIn(page);
@@ -478,7 +486,7 @@ describe('in a browser', () => {
     await page.getByText('The server does not answer').first().waitFor();
   });
 
-  it('[CONSOLE-22] a lost device is wiped after its id was typed, and its confirmation is shown', async () => {
+  itLong('[CONSOLE-22] a lost device is wiped after its id was typed, and its confirmation is shown', async () => {
     await post('/rc/v1/sources', { name: 'Lost', partition_type: 'app' });
     const password = 'sea-urchin-4410';
     await post('/rc/v1/users', { attributes: { login: 'walter', password } });
@@ -503,7 +511,7 @@ describe('in a browser', () => {
     expect(await settings.textContent()).not.toContain(ADMIN_PASSWORD);
   });
 
-  it('[CONSOLE-23] a backup is made, downloaded, verified, and deleted after its name was typed', async () => {
+  itLong('[CONSOLE-23] a backup is made, downloaded, verified, and deleted after its name was typed', async () => {
     const page = await openConsole('system');
     await page.getByText('No backups yet').waitFor();
     await page.getByRole('button', { name: 'Make a backup' }).click();
@@ -525,7 +533,7 @@ describe('in a browser', () => {
     await page.getByText('No backups yet').waitFor();
   });
 
-  it('[CONSOLE-156] a backup says how many files of objects it keeps, and how many were missing', async () => {
+  itLong('[CONSOLE-156] a backup says how many files of objects it keeps, and how many were missing', async () => {
     const page = await openConsole('audit');
     const backup = { name: '2030-01-31T03-00-00-000Z', made_at: '2030-01-31T03:00:00.000Z', bytes: 1_000 };
     const backups = [
@@ -540,68 +548,74 @@ describe('in a browser', () => {
     await table.getByRole('row', { name: /not in backups/ }).waitFor();
   });
 
-  it('[CONSOLE-25] dead jobs are shown as a problem with its remedy, and all of a queue are retried or removed', async () => {
-    // On the shared server the pings of other tests, which have no push service, die as well.
-    const own = await startTestServer();
-    const library = await openLibrary(own.folder);
-    onTestFinished(async () => {
-      await library.close();
-      await own.close();
-    });
-    for (let count = 0; count < 3; count++) await library.leaveJob('harbour', 'dead');
-    const page = await browser.openPage(`${own.url}/console/`);
-    await signIn(page);
-    await page.getByText('3 dead jobs', { exact: true }).waitFor();
-    await page.getByRole('link', { name: /^Store [0-9.]+ [kMG]B durable/ }).waitFor();
-    await page.getByRole('link', { name: 'Open Jobs' }).first().click();
-    await page.getByRole('link', { name: 'harbour' }).click();
-    const retried: string[] = [];
-    page.on('request', (request) => {
-      if (request.url().endsWith('/retry')) retried.push(request.url());
-    });
-    await page.getByRole('button', { name: 'Retry all dead' }).click();
-    await page.getByRole('button', { name: 'Retry jobs', exact: true }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect(retried).toHaveLength(3);
-    for (let count = 0; count < 2; count++) await library.leaveJob('pier', 'dead');
-    await page.goto(`${own.url}/console/jobs/pier`);
-    await page.getByRole('button', { name: 'Remove all dead' }).click();
-    expect(await page.getByRole('button', { name: 'Remove dead jobs' }).isDisabled()).toBe(true);
-    await page.getByLabel(/to confirm/).fill('pier');
-    await page.getByRole('button', { name: 'Remove dead jobs' }).click();
-    await page.getByText('No job is dead').waitFor();
-  });
+  itLong(
+    '[CONSOLE-25] dead jobs are shown as a problem with its remedy, and all of a queue are retried or removed',
+    async () => {
+      // On the shared server the pings of other tests, which have no push service, die as well.
+      const own = await startTestServer();
+      const library = await openLibrary(own.folder);
+      onTestFinished(async () => {
+        await library.close();
+        await own.close();
+      });
+      for (let count = 0; count < 3; count++) await library.leaveJob('harbour', 'dead');
+      const page = await browser.openPage(`${own.url}/console/`);
+      await signIn(page);
+      await page.getByText('3 dead jobs', { exact: true }).waitFor();
+      await page.getByRole('link', { name: /^Store [0-9.]+ [kMG]B durable/ }).waitFor();
+      await page.getByRole('link', { name: 'Open Jobs' }).first().click();
+      await page.getByRole('link', { name: 'harbour' }).click();
+      const retried: string[] = [];
+      page.on('request', (request) => {
+        if (request.url().endsWith('/retry')) retried.push(request.url());
+      });
+      await page.getByRole('button', { name: 'Retry all dead' }).click();
+      await page.getByRole('button', { name: 'Retry jobs', exact: true }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(retried).toHaveLength(3);
+      for (let count = 0; count < 2; count++) await library.leaveJob('pier', 'dead');
+      await page.goto(`${own.url}/console/jobs/pier`);
+      await page.getByRole('button', { name: 'Remove all dead' }).click();
+      expect(await page.getByRole('button', { name: 'Remove dead jobs' }).isDisabled()).toBe(true);
+      await page.getByLabel(/to confirm/).fill('pier');
+      await page.getByRole('button', { name: 'Remove dead jobs' }).click();
+      await page.getByText('No job is dead').waitFor();
+    },
+  );
 
-  it('[CONSOLE-26] [CONSOLE-71] a device is found among all, gets a label, and is signed out after its id was typed', async () => {
-    await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
-    const password = 'sea-urchin-4410';
-    await post('/rc/v1/users', { attributes: { login: 'otto', password } });
-    const device = { device_platform: 'web', device_app_id: 'Pier app', device_app_version: '2.9' };
-    const { token, client_id } = await post('/sync/v1/login', { login: 'otto', password, device });
-    const page = await openConsole('devices?show=online');
-    // The devices of other tests are not connected.
-    await page.getByRole('heading', { name: 'No such device' }).waitFor();
-    await page.getByLabel('Show').selectOption('All devices');
-    await page.getByLabel('App version below').fill('2.9');
-    await page.getByLabel('Find', { exact: true }).fill('pier APP');
-    await page.getByRole('heading', { name: 'No such device' }).waitFor();
-    await page.getByLabel('App version below').fill('2.10');
-    await page.getByText(/^1 of \d+ devices? found$/).waitFor();
-    expect(new URL(page.url()).search).toBe('?below=2.10&text=pier+APP');
-    await page.getByRole('link', { name: client_id }).click();
-    await page.getByRole('button', { name: 'Set label' }).click();
-    await page.getByRole('dialog').getByLabel('Label').fill('<b>Van 7</b>');
-    await page.getByRole('dialog').getByRole('button', { name: 'Set label' }).click();
-    await heading(page, '<b>Van 7</b>');
-    await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel(/to confirm/).fill(client_id);
-    await page.getByRole('button', { name: 'Sign out device' }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-    const pull = { method: 'POST', headers, body: JSON.stringify({ client_id, sources: { Pier: {} } }) };
-    const refused = await fetch(`${server.url}/sync/v1/pull`, pull);
-    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([401, 'token_revoked']);
-  });
+  itLong(
+    '[CONSOLE-26] [CONSOLE-71] a device is found among all, gets a label, and is signed out after its id was typed',
+    async () => {
+      await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
+      const password = 'sea-urchin-4410';
+      await post('/rc/v1/users', { attributes: { login: 'otto', password } });
+      const device = { device_platform: 'web', device_app_id: 'Pier app', device_app_version: '2.9' };
+      const { token, client_id } = await post('/sync/v1/login', { login: 'otto', password, device });
+      const page = await openConsole('devices?show=online');
+      // The devices of other tests are not connected.
+      await page.getByRole('heading', { name: 'No such device' }).waitFor();
+      await page.getByLabel('Show').selectOption('All devices');
+      await page.getByLabel('App version below').fill('2.9');
+      await page.getByLabel('Find', { exact: true }).fill('pier APP');
+      await page.getByRole('heading', { name: 'No such device' }).waitFor();
+      await page.getByLabel('App version below').fill('2.10');
+      await page.getByText(/^1 of \d+ devices? found$/).waitFor();
+      expect(new URL(page.url()).search).toBe('?below=2.10&text=pier+APP');
+      await page.getByRole('link', { name: client_id }).click();
+      await page.getByRole('button', { name: 'Set label' }).click();
+      await page.getByRole('dialog').getByLabel('Label').fill('<b>Van 7</b>');
+      await page.getByRole('dialog').getByRole('button', { name: 'Set label' }).click();
+      await heading(page, '<b>Van 7</b>');
+      await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
+      await page.getByLabel(/to confirm/).fill(client_id);
+      await page.getByRole('button', { name: 'Sign out device' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+      const pull = { method: 'POST', headers, body: JSON.stringify({ client_id, sources: { Pier: {} } }) };
+      const refused = await fetch(`${server.url}/sync/v1/pull`, pull);
+      expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([401, 'token_revoked']);
+    },
+  );
 
   it('[CONSOLE-60] a cell is saved by Enter and undone by one key while rows stay where they are; sorts and filters look at all objects', async () => {
     await post('/rc/v1/sources', { name: 'Port', partition_type: 'app' });
@@ -662,36 +676,39 @@ describe('in a browser', () => {
     await page.getByRole('dialog', { name: 'Object kiel' }).getByLabel('Attributes as JSON').waitFor();
   });
 
-  it('[CONSOLE-27] long values are not edited in their cell, the palette opens actions, and stats are compared', async () => {
-    await post('/rc/v1/sources', { name: 'Beacon', partition_type: 'app' });
-    // A field of one line would cut these texts off, or join their lines.
-    await post('/app/v1/Beacon/push_objects', { objects: { b1: { depth: 'x'.repeat(201), name: 'two\nlines' } } });
-    const page = await openConsole('data?source=Beacon');
-    await page.getByRole('row', { name: /b1/ }).hover();
-    expect(await page.getByRole('button', { name: /^Edit .* of b1$/ }).count()).toBe(0);
-    await page.getByRole('gridcell', { name: /^x/ }).dblclick();
-    await page.getByLabel('Attributes as JSON').and(page.locator(':focus')).waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: /Screen, action/ }).fill('new user');
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog').getByRole('textbox', { name: 'Login' }).waitFor();
-    await page.goto(`${server.url}/console/stats`);
-    await page
-      .getByRole('table', { name: 'Routes' })
-      .getByRole('row', { name: /GET \/rc\/v1\// })
-      .first()
-      .waitFor();
-    await page.getByRole('heading', { name: 'Pushes' }).waitFor();
-    await page.goto(`${server.url}/console/stats?pattern=http:*&compare=yes`);
-    await page
-      .getByText(/the range before/)
-      .first()
-      .waitFor();
-  });
+  itLong(
+    '[CONSOLE-27] long values are not edited in their cell, the palette opens actions, and stats are compared',
+    async () => {
+      await post('/rc/v1/sources', { name: 'Beacon', partition_type: 'app' });
+      // A field of one line would cut these texts off, or join their lines.
+      await post('/app/v1/Beacon/push_objects', { objects: { b1: { depth: 'x'.repeat(201), name: 'two\nlines' } } });
+      const page = await openConsole('data?source=Beacon');
+      await page.getByRole('row', { name: /b1/ }).hover();
+      expect(await page.getByRole('button', { name: /^Edit .* of b1$/ }).count()).toBe(0);
+      await page.getByRole('gridcell', { name: /^x/ }).dblclick();
+      await page.getByLabel('Attributes as JSON').and(page.locator(':focus')).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: /Screen, action/ }).fill('new user');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').getByRole('textbox', { name: 'Login' }).waitFor();
+      await page.goto(`${server.url}/console/stats`);
+      await page
+        .getByRole('table', { name: 'Routes' })
+        .getByRole('row', { name: /GET \/rc\/v1\// })
+        .first()
+        .waitFor();
+      await page.getByRole('heading', { name: 'Pushes' }).waitFor();
+      await page.goto(`${server.url}/console/stats?pattern=http:*&compare=yes`);
+      await page
+        .getByText(/the range before/)
+        .first()
+        .waitFor();
+    },
+  );
 
-  it('[CONSOLE-31] the last failures of the backend are shown with its own words, as text', async () => {
+  itLong('[CONSOLE-31] the last failures of the backend are shown with its own words, as text', async () => {
     const backend = await openFakeBackend(() => '');
     const failing = await startTestServer();
     onTestFinished(async () => {
@@ -713,49 +730,52 @@ describe('in a browser', () => {
     expect(await page.locator('img[src="x"]').count()).toBe(0);
   });
 
-  it('[CONSOLE-20] [CONSOLE-72] the members of a group and the groups of a user are shown, and changed there', async () => {
-    await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
-    await post('/rc/v1/sources', { name: 'Depot', partition_type: 'group' });
-    await post('/app/v1/Depot/push_objects', { group: 'south', objects: { s1: { name: 'South quay' } } });
-    const page = await openConsole('groups');
-    await heading(page, 'Groups');
-    await page.getByRole('button', { name: 'Add member' }).click();
-    await page.getByLabel('Group', { exact: true }).fill('harbour');
-    await page.getByLabel('Login of the user').fill('gwen');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add member' }).click();
-    await heading(page, 'harbour');
-    await page.getByRole('table', { name: 'Members' }).getByRole('link', { name: 'gwen' }).click();
-    await heading(page, 'gwen');
-    await page.getByRole('link', { name: 'harbour', exact: true }).waitFor();
-    await page.getByRole('link', { name: 'Depot of harbour' }).waitFor();
-    // Somebody else adds the user to a group; setting the groups must not take that back unseen.
-    await post('/rc/v1/users/gwen/groups', { groups: ['crane'] });
-    await page.getByRole('button', { name: 'Set attribute' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('team');
-    await page.getByRole('dialog').getByRole('button', { name: 'Set attribute' }).click();
-    await page.getByRole('link', { name: 'crane', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Set groups' }).click();
-    expect(await page.getByLabel('Groups', { exact: true }).inputValue()).toBe('crane\nharbour');
-    await page.getByLabel('Groups', { exact: true }).fill('north\nsouth');
-    await page.getByRole('dialog').getByRole('button', { name: 'Set groups' }).click();
-    await page.getByRole('link', { name: 'south', exact: true }).waitFor();
-    await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
-    await page.getByLabel('Find', { exact: true }).fill('SOUTH');
-    await page
-      .getByRole('table', { name: 'Users' })
-      .getByRole('row', { name: /gwen.*north.*south/ })
-      .waitFor();
-    await page.getByRole('link', { name: 'south', exact: true }).click();
-    await heading(page, 'south');
-    await page.getByRole('link', { name: 'Show data' }).click();
-    await page.getByLabel('Source', { exact: true }).selectOption('Depot');
-    await page.getByRole('row', { name: /s1.*South quay/ }).waitFor();
-    await page.goBack();
-    await page.goBack();
-    await heading(page, 'south');
-    await page.getByRole('button', { name: 'Remove' }).click();
-    await page.getByRole('button', { name: 'Remove member' }).click();
-    await page.getByText('Nobody is in this group').waitFor();
-    expect(await read('/rc/v1/users/gwen/groups')).toEqual({ user_id: 'gwen', groups: ['north'] });
-  });
+  itLong(
+    '[CONSOLE-20] [CONSOLE-72] the members of a group and the groups of a user are shown, and changed there',
+    async () => {
+      await post('/rc/v1/users', { attributes: { login: 'gwen', password: 'sea-urchin-4410' } });
+      await post('/rc/v1/sources', { name: 'Depot', partition_type: 'group' });
+      await post('/app/v1/Depot/push_objects', { group: 'south', objects: { s1: { name: 'South quay' } } });
+      const page = await openConsole('groups');
+      await heading(page, 'Groups');
+      await page.getByRole('button', { name: 'Add member' }).click();
+      await page.getByLabel('Group', { exact: true }).fill('harbour');
+      await page.getByLabel('Login of the user').fill('gwen');
+      await page.getByRole('dialog').getByRole('button', { name: 'Add member' }).click();
+      await heading(page, 'harbour');
+      await page.getByRole('table', { name: 'Members' }).getByRole('link', { name: 'gwen' }).click();
+      await heading(page, 'gwen');
+      await page.getByRole('link', { name: 'harbour', exact: true }).waitFor();
+      await page.getByRole('link', { name: 'Depot of harbour' }).waitFor();
+      // Somebody else adds the user to a group; setting the groups must not take that back unseen.
+      await post('/rc/v1/users/gwen/groups', { groups: ['crane'] });
+      await page.getByRole('button', { name: 'Set attribute' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('team');
+      await page.getByRole('dialog').getByRole('button', { name: 'Set attribute' }).click();
+      await page.getByRole('link', { name: 'crane', exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Set groups' }).click();
+      expect(await page.getByLabel('Groups', { exact: true }).inputValue()).toBe('crane\nharbour');
+      await page.getByLabel('Groups', { exact: true }).fill('north\nsouth');
+      await page.getByRole('dialog').getByRole('button', { name: 'Set groups' }).click();
+      await page.getByRole('link', { name: 'south', exact: true }).waitFor();
+      await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click();
+      await page.getByLabel('Find', { exact: true }).fill('SOUTH');
+      await page
+        .getByRole('table', { name: 'Users' })
+        .getByRole('row', { name: /gwen.*north.*south/ })
+        .waitFor();
+      await page.getByRole('link', { name: 'south', exact: true }).click();
+      await heading(page, 'south');
+      await page.getByRole('link', { name: 'Show data' }).click();
+      await page.getByLabel('Source', { exact: true }).selectOption('Depot');
+      await page.getByRole('row', { name: /s1.*South quay/ }).waitFor();
+      await page.goBack();
+      await page.goBack();
+      await heading(page, 'south');
+      await page.getByRole('button', { name: 'Remove' }).click();
+      await page.getByRole('button', { name: 'Remove member' }).click();
+      await page.getByText('Nobody is in this group').waitFor();
+      expect(await read('/rc/v1/users/gwen/groups')).toEqual({ user_id: 'gwen', groups: ['north'] });
+    },
+  );
 });

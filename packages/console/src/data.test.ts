@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type Page, useBrowser } from '@tidemark/testing';
+import { itLong, type Page, useBrowser } from '@tidemark/testing';
 import {
   callsTo,
   consoleOf,
@@ -103,37 +103,40 @@ describe('in a browser', () => {
     expect(await page.getByRole('button', { name: 'Import 0 objects' }).isDisabled()).toBe(true);
   });
 
-  it('[CONSOLE-44] closing the dialog stops an import after the batch under way, says what was imported, and can continue', async () => {
-    await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
-    const page = await openConsole('data?source=Pier');
-    await page.getByRole('button', { name: 'Import' }).click();
-    const dialog = page.getByRole('dialog');
-    const objects = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`o${index}`, { n: index }]));
-    await dialog.getByLabel('Or paste it here').fill(JSON.stringify(objects));
-    await dialog.getByRole('button', { name: 'Review' }).click();
-    const pushes = '**/app/v1/Pier/push_objects';
-    const gate = new EventTarget();
-    const isOpened = once(gate, 'open');
-    let calls = 0;
-    await page.route(pushes, async (route) => {
-      calls += 1;
-      await isOpened;
-      await route.continue();
-    });
-    await dialog.getByRole('button', { name: 'Import 5,000 objects' }).click();
-    await dialog.getByRole('button', { name: 'Stop', exact: true }).waitFor();
-    await expect.poll(() => calls, PATIENCE).toBe(1);
-    await page.keyboard.press('Escape');
-    await dialog.getByRole('button', { name: 'Stopping', exact: true }).waitFor();
-    gate.dispatchEvent(new Event('open'));
-    await dialog.getByText('Stopped after 2,000 objects. The other 3,000 were not sent.').waitFor();
-    expect(calls).toBe(1);
-    expect(Object.keys(await objectsOf('Pier'))).toHaveLength(2_000);
-    await dialog.getByRole('button', { name: 'Import 3,000 more objects' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    expect(calls).toBe(3);
-    expect(await objectsOf('Pier')).toEqual(objects);
-  });
+  itLong(
+    '[CONSOLE-44] closing the dialog stops an import after the batch under way, says what was imported, and can continue',
+    async () => {
+      await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
+      const page = await openConsole('data?source=Pier');
+      await page.getByRole('button', { name: 'Import' }).click();
+      const dialog = page.getByRole('dialog');
+      const objects = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`o${index}`, { n: index }]));
+      await dialog.getByLabel('Or paste it here').fill(JSON.stringify(objects));
+      await dialog.getByRole('button', { name: 'Review' }).click();
+      const pushes = '**/app/v1/Pier/push_objects';
+      const gate = new EventTarget();
+      const isOpened = once(gate, 'open');
+      let calls = 0;
+      await page.route(pushes, async (route) => {
+        calls += 1;
+        await isOpened;
+        await route.continue();
+      });
+      await dialog.getByRole('button', { name: 'Import 5,000 objects' }).click();
+      await dialog.getByRole('button', { name: 'Stop', exact: true }).waitFor();
+      await expect.poll(() => calls, PATIENCE).toBe(1);
+      await page.keyboard.press('Escape');
+      await dialog.getByRole('button', { name: 'Stopping', exact: true }).waitFor();
+      gate.dispatchEvent(new Event('open'));
+      await dialog.getByText('Stopped after 2,000 objects. The other 3,000 were not sent.').waitFor();
+      expect(calls).toBe(1);
+      expect(Object.keys(await objectsOf('Pier'))).toHaveLength(2_000);
+      await dialog.getByRole('button', { name: 'Import 3,000 more objects' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(calls).toBe(3);
+      expect(await objectsOf('Pier')).toEqual(objects);
+    },
+  );
 
   it('[CONSOLE-43] documents of all users, a user, a group, a device and the server are found, opened and linked', async () => {
     await post('/rc/v1/sources', { name: 'Log', partition_type: 'app' });
@@ -176,78 +179,87 @@ describe('in a browser', () => {
     await page.getByRole('dialog', { name: 'Document shared-notes' }).getByLabel('Content').waitFor();
   });
 
-  it('[CONSOLE-46] the first of many documents are shown, and the others are found by a part of their name', async () => {
-    const doc = (index: number) => `doc-${String(index).padStart(3, '0')}`;
-    for (let index = 0; index < 230; index += 1) await post(`/rc/v1/store/${doc(index)}`, { data: 'of many' });
-    const page = await openConsole('data?of=server');
-    const shown = page.getByRole('table', { name: 'Documents' }).getByRole('button', { name: /^doc-/ });
-    await page.getByText(/documents; the first 100 are shown\.$/).waitFor();
-    expect(await page.getByRole('button', { name: doc(229), exact: true }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Show more documents' }).click();
-    await page.getByText(/the first 200 are shown\.$/).waitFor();
-    await page.getByLabel('Find a document by a part of its name').fill('OC-22');
-    await page.getByText('10 documents found.').waitFor();
-    await expect.poll(() => shown.count(), PATIENCE).toBe(10);
-    await page.getByRole('button', { name: doc(229), exact: true }).click();
-    expect(await page.getByRole('dialog').getByLabel('Content').inputValue()).toBe('of many');
-  });
+  itLong(
+    '[CONSOLE-46] the first of many documents are shown, and the others are found by a part of their name',
+    async () => {
+      const doc = (index: number) => `doc-${String(index).padStart(3, '0')}`;
+      for (let index = 0; index < 230; index += 1) await post(`/rc/v1/store/${doc(index)}`, { data: 'of many' });
+      const page = await openConsole('data?of=server');
+      const shown = page.getByRole('table', { name: 'Documents' }).getByRole('button', { name: /^doc-/ });
+      await page.getByText(/documents; the first 100 are shown\.$/).waitFor();
+      expect(await page.getByRole('button', { name: doc(229), exact: true }).count()).toBe(0);
+      await page.getByRole('button', { name: 'Show more documents' }).click();
+      await page.getByText(/the first 200 are shown\.$/).waitFor();
+      await page.getByLabel('Find a document by a part of its name').fill('OC-22');
+      await page.getByText('10 documents found.').waitFor();
+      await expect.poll(() => shown.count(), PATIENCE).toBe(10);
+      await page.getByRole('button', { name: doc(229), exact: true }).click();
+      expect(await page.getByRole('dialog').getByLabel('Content').inputValue()).toBe('of many');
+    },
+  );
 
-  it('[CONSOLE-43] a document of the server is made and saved without any source, and a text stays a text', async () => {
-    const fresh = await startTestServer();
-    onTestFinished(() => fresh.close());
-    const stored = async (path: string) => {
-      const headers = { authorization: `Bearer ${fresh.token}`, accept: 'application/json' };
-      return (await fetch(`${fresh.url}${path}`, { headers })).json();
-    };
-    const page = await browser.openPage(`${fresh.url}/console/data`);
-    await signIn(page);
-    await page.getByRole('button', { name: 'New document' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Name').fill('motd');
-    await dialog.getByLabel('Content').fill('{"looks": {"like": "objects"}}');
-    await dialog.getByRole('button', { name: 'Save document' }).click();
-    await page.getByRole('button', { name: 'motd' }).click();
-    expect(await stored('/rc/v1/store/motd')).toBe('{"looks": {"like": "objects"}}');
-    await dialog.getByLabel('Stored as').selectOption('objects');
-    await dialog.getByLabel('Content').fill('[1]');
-    await dialog.getByText('This is not JSON of objects by id').waitFor();
-    expect(await dialog.getByRole('button', { name: 'Save document' }).isDisabled()).toBe(true);
-    await dialog.getByLabel('Content').fill('{"1": {"title": "Ebb"}}');
-    await dialog.getByRole('button', { name: 'Save document' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    expect(await stored('/rc/v1/store/motd')).toEqual({ 1: { title: 'Ebb' } });
-    expect(await stored('/rc/v1/store')).toEqual(['motd']);
-  });
+  itLong(
+    '[CONSOLE-43] a document of the server is made and saved without any source, and a text stays a text',
+    async () => {
+      const fresh = await startTestServer();
+      onTestFinished(() => fresh.close());
+      const stored = async (path: string) => {
+        const headers = { authorization: `Bearer ${fresh.token}`, accept: 'application/json' };
+        return (await fetch(`${fresh.url}${path}`, { headers })).json();
+      };
+      const page = await browser.openPage(`${fresh.url}/console/data`);
+      await signIn(page);
+      await page.getByRole('button', { name: 'New document' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill('motd');
+      await dialog.getByLabel('Content').fill('{"looks": {"like": "objects"}}');
+      await dialog.getByRole('button', { name: 'Save document' }).click();
+      await page.getByRole('button', { name: 'motd' }).click();
+      expect(await stored('/rc/v1/store/motd')).toBe('{"looks": {"like": "objects"}}');
+      await dialog.getByLabel('Stored as').selectOption('objects');
+      await dialog.getByLabel('Content').fill('[1]');
+      await dialog.getByText('This is not JSON of objects by id').waitFor();
+      expect(await dialog.getByRole('button', { name: 'Save document' }).isDisabled()).toBe(true);
+      await dialog.getByLabel('Content').fill('{"1": {"title": "Ebb"}}');
+      await dialog.getByRole('button', { name: 'Save document' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(await stored('/rc/v1/store/motd')).toEqual({ 1: { title: 'Ebb' } });
+      expect(await stored('/rc/v1/store')).toEqual(['motd']);
+    },
+  );
 
-  it('[CONSOLE-43] the palette finds documents of the server, groups, and the data of users and groups', async () => {
-    await post('/rc/v1/sources', { name: 'Diary', partition_type: 'user' });
-    await post('/rc/v1/sources', { name: 'Quay', partition_type: 'group' });
-    await post('/rc/v1/users', { attributes: { login: 'petra', password: 'sea-urchin-4410' } });
-    await post('/rc/v1/users/petra/groups', { groups: ['pilots'] });
-    await post('/app/v1/Diary/push_objects', { user_id: 'petra', objects: { e1: { title: 'First entry' } } });
-    await post('/app/v1/Quay/push_objects', { group: 'pilots', objects: { q1: { title: 'Berth of the pilots' } } });
-    await post('/rc/v1/store/harbour-rules', { data: 'Slow down' });
-    const page = await openConsole('');
-    await heading(page, 'Overview');
-    const find = async (typed: string, option: RegExp) => {
-      await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: /Screen, action/ }).fill(typed);
-      await page.getByRole('option', { name: option, selected: true }).waitFor();
-      await page.keyboard.press('Enter');
-      await page.getByRole('dialog', { name: 'Find' }).waitFor({ state: 'detached' });
-    };
-    await find('group pilots', /^pilots\s*group$/);
-    await page.getByRole('table', { name: 'Members' }).getByRole('link', { name: 'petra' }).waitFor();
-    await find('diary petra', /^Diary of petra\s*data of user$/);
-    await page.getByRole('row', { name: /e1.*First entry/ }).waitFor();
-    await page.goto(`${server.url}/console/data?source=Quay&group=nobody`);
-    await page.getByText('push objects Quay --group nobody objects.json').waitFor();
-    await find('quay pilots', /^Quay of pilots\s*data of group$/);
-    await page.getByRole('row', { name: /q1.*Berth of the pilots/ }).waitFor();
-    await find('rules server', /^harbour-rules of the server\s*document$/);
-    expect(await page.getByRole('dialog').getByLabel('Content').inputValue()).toBe('Slow down');
-    expect(new URL(page.url()).search).toBe('?of=server&doc=harbour-rules');
-  });
+  itLong(
+    '[CONSOLE-43] the palette finds documents of the server, groups, and the data of users and groups',
+    async () => {
+      await post('/rc/v1/sources', { name: 'Diary', partition_type: 'user' });
+      await post('/rc/v1/sources', { name: 'Quay', partition_type: 'group' });
+      await post('/rc/v1/users', { attributes: { login: 'petra', password: 'sea-urchin-4410' } });
+      await post('/rc/v1/users/petra/groups', { groups: ['pilots'] });
+      await post('/app/v1/Diary/push_objects', { user_id: 'petra', objects: { e1: { title: 'First entry' } } });
+      await post('/app/v1/Quay/push_objects', { group: 'pilots', objects: { q1: { title: 'Berth of the pilots' } } });
+      await post('/rc/v1/store/harbour-rules', { data: 'Slow down' });
+      const page = await openConsole('');
+      await heading(page, 'Overview');
+      const find = async (typed: string, option: RegExp) => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: /Screen, action/ }).fill(typed);
+        await page.getByRole('option', { name: option, selected: true }).waitFor();
+        await page.keyboard.press('Enter');
+        await page.getByRole('dialog', { name: 'Find' }).waitFor({ state: 'detached' });
+      };
+      await find('group pilots', /^pilots\s*group$/);
+      await page.getByRole('table', { name: 'Members' }).getByRole('link', { name: 'petra' }).waitFor();
+      await find('diary petra', /^Diary of petra\s*data of user$/);
+      await page.getByRole('row', { name: /e1.*First entry/ }).waitFor();
+      await page.goto(`${server.url}/console/data?source=Quay&group=nobody`);
+      await page.getByText('push objects Quay --group nobody objects.json').waitFor();
+      await find('quay pilots', /^Quay of pilots\s*data of group$/);
+      await page.getByRole('row', { name: /q1.*Berth of the pilots/ }).waitFor();
+      await find('rules server', /^harbour-rules of the server\s*document$/);
+      expect(await page.getByRole('dialog').getByLabel('Content').inputValue()).toBe('Slow down');
+      expect(new URL(page.url()).search).toBe('?of=server&doc=harbour-rules');
+    },
+  );
 });
 
 /** Clicks on what saves a file. Returns the file. */

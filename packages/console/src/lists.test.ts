@@ -1,4 +1,4 @@
-import { useBrowser } from '@tidemark/testing';
+import { itLong, useBrowser } from '@tidemark/testing';
 import { callsTo, consoleOf, PATIENCE, startTestServer, type TestServer } from '@tidemark/testing/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -34,44 +34,50 @@ describe('in a browser', () => {
   const browser = useBrowser();
   const openConsole = consoleOf(browser, () => server);
 
-  it('[CONSOLE-93] receipts, activity, audit and tokens name devices as people know them, with the id in the hint', async () => {
-    await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
-    await post('/app/v1/Pier/push_objects', { objects: { 1: { name: 'Kiel' } } });
-    await post('/rc/v1/users', { attributes: { login: 'ada', password: PASSWORD } });
-    const id = await syncedDevice('ada', 'Pier');
-    await post('/app/v1/Pier/push_objects', { objects: { 2: { name: 'Bremen' } } });
-    const page = await openConsole('sources/Pier');
-    const device = page.getByRole('main').getByRole('link', { name: SHOWN, exact: true }).first();
-    await page.getByRole('table', { name: 'Devices behind' }).getByText(id).waitFor();
-    expect(await device.getAttribute('title')).toBe(`${SHOWN} · ${id}`);
-    for (const path of ['activity?view=past', 'audit?about=ada', 'tokens?show=sessions&text=firefox']) {
-      await page.goto(`${server.url}/console/${path}`);
-      await device.waitFor();
-      expect([path, await device.getAttribute('href')]).toEqual([path, `/console/devices/${id}`]);
-    }
-    await device.click();
-    await page.getByRole('heading', { level: 1, name: SHOWN }).waitFor();
-  });
+  itLong(
+    '[CONSOLE-93] receipts, activity, audit and tokens name devices as people know them, with the id in the hint',
+    async () => {
+      await post('/rc/v1/sources', { name: 'Pier', partition_type: 'app' });
+      await post('/app/v1/Pier/push_objects', { objects: { 1: { name: 'Kiel' } } });
+      await post('/rc/v1/users', { attributes: { login: 'ada', password: PASSWORD } });
+      const id = await syncedDevice('ada', 'Pier');
+      await post('/app/v1/Pier/push_objects', { objects: { 2: { name: 'Bremen' } } });
+      const page = await openConsole('sources/Pier');
+      const device = page.getByRole('main').getByRole('link', { name: SHOWN, exact: true }).first();
+      await page.getByRole('table', { name: 'Devices behind' }).getByText(id).waitFor();
+      expect(await device.getAttribute('title')).toBe(`${SHOWN} · ${id}`);
+      for (const path of ['activity?view=past', 'audit?about=ada', 'tokens?show=sessions&text=firefox']) {
+        await page.goto(`${server.url}/console/${path}`);
+        await device.waitFor();
+        expect([path, await device.getAttribute('href')]).toEqual([path, `/console/devices/${id}`]);
+      }
+      await device.click();
+      await page.getByRole('heading', { level: 1, name: SHOWN }).waitFor();
+    },
+  );
 
-  it('[CONSOLE-140] at 1280 pixels a long login hides no column of the devices and of the activity, and what happened is never cut off', async () => {
-    const login = `${'maximiliane-'.repeat(6)}@example.com`;
-    await post('/rc/v1/sources', { name: 'Quay', partition_type: 'user' });
-    await post('/rc/v1/users', { attributes: { login, password: PASSWORD } });
-    await post('/sync/v1/login', { login, password: PASSWORD, device: FIREFOX });
-    await post('/app/v1/Quay/push_objects', { user_id: login, objects: { 1: { name: 'Kiel' } } });
-    const page = await openConsole('devices?text=maximiliane');
-    expect(page.viewportSize()?.width).toBe(1_280);
-    const widths = () =>
-      page.evaluate(`[...document.querySelectorAll('.card.flush, button.sentence')].map(
+  itLong(
+    '[CONSOLE-140] at 1280 pixels a long login hides no column of the devices and of the activity, and what happened is never cut off',
+    async () => {
+      const login = `${'maximiliane-'.repeat(6)}@example.com`;
+      await post('/rc/v1/sources', { name: 'Quay', partition_type: 'user' });
+      await post('/rc/v1/users', { attributes: { login, password: PASSWORD } });
+      await post('/sync/v1/login', { login, password: PASSWORD, device: FIREFOX });
+      await post('/app/v1/Quay/push_objects', { user_id: login, objects: { 1: { name: 'Kiel' } } });
+      const page = await openConsole('devices?text=maximiliane');
+      expect(page.viewportSize()?.width).toBe(1_280);
+      const widths = () =>
+        page.evaluate(`[...document.querySelectorAll('.card.flush, button.sentence')].map(
         (one) => one.scrollWidth <= one.clientWidth)`) as Promise<boolean[]>;
-    await page.getByRole('link', { name: login }).waitFor();
-    expect(await widths()).toEqual([true]);
-    for (const view of ['', '&view=past']) {
-      await page.goto(`${server.url}/console/activity?user=${login}${view}`);
-      await page.getByText('push_objects: 1 changed, now at seq 1').waitFor();
-      expect([view, await widths()]).toEqual([view, [true, true, true]]);
-    }
-  });
+      await page.getByRole('link', { name: login }).waitFor();
+      expect(await widths()).toEqual([true]);
+      for (const view of ['', '&view=past']) {
+        await page.goto(`${server.url}/console/activity?user=${login}${view}`);
+        await page.getByText('push_objects: 1 changed, now at seq 1').waitFor();
+        expect([view, await widths()]).toEqual([view, [true, true, true]]);
+      }
+    },
+  );
 
   it('[CONSOLE-142] the data of a source of users or groups offers its owners, and one click shows the objects', async () => {
     await post('/rc/v1/sources', { name: 'Crew', partition_type: 'group' });
@@ -162,7 +168,7 @@ describe('in a browser', () => {
     expect(new URL(page.url()).search).toBe('?source=Lamp');
   });
 
-  it('[CONSOLE-98] the palette finds a device by its name, and none by a text that no device has', async () => {
+  itLong('[CONSOLE-98] the palette finds a device by its name, and none by a text that no device has', async () => {
     await post('/rc/v1/users', { attributes: { login: 'dora', password: PASSWORD } });
     const device = { device_name: 'Crane 4' };
     const { client_id } = await post('/sync/v1/login', { login: 'dora', password: PASSWORD, device });

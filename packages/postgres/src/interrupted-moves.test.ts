@@ -1,4 +1,5 @@
 import { TidemarkClient } from '@tidemark/backend';
+import { itLong } from '@tidemark/testing';
 import { type Link, openLink, useServers } from '@tidemark/testing/postgres';
 import { describe, expect, it } from 'vitest';
 
@@ -78,19 +79,22 @@ describe('a connector that ends between a move and what follows from it', () => 
     await expect.poll(pending, WAIT).toEqual([]);
   });
 
-  it('[PG-334] more children than are read by their parents follow by a copy of their table, after a restart as well', async () => {
-    const link = await openOrders();
-    await link.sql(
-      `INSERT INTO orders SELECT n, '${link.own('north')}' FROM generate_series(10, 10100) n`,
-      `INSERT INTO lines SELECT n, n, 'many' FROM generate_series(10, 10100) n`,
-    );
-    link.start();
-    await interrupt(link, 'Line', `UPDATE orders SET crew = '${link.own('south')}'`);
-    await link.copied();
-    const count = async (group: string) =>
-      (await link.client.documents.objects({ source: link.own('Line'), group: link.own(group) }, { limit: 1 })).size;
-    await expect.poll(() => Promise.all(['north', 'south'].map(count)), WAIT).toEqual([0, 10_094]);
-  });
+  itLong(
+    '[PG-334] more children than are read by their parents follow by a copy of their table, after a restart as well',
+    async () => {
+      const link = await openOrders();
+      await link.sql(
+        `INSERT INTO orders SELECT n, '${link.own('north')}' FROM generate_series(10, 10100) n`,
+        `INSERT INTO lines SELECT n, n, 'many' FROM generate_series(10, 10100) n`,
+      );
+      link.start();
+      await interrupt(link, 'Line', `UPDATE orders SET crew = '${link.own('south')}'`);
+      await link.copied();
+      const count = async (group: string) =>
+        (await link.client.documents.objects({ source: link.own('Line'), group: link.own(group) }, { limit: 1 })).size;
+      await expect.poll(() => Promise.all(['north', 'south'].map(count)), WAIT).toEqual([0, 10_094]);
+    },
+  );
 
   it('[PG-335] a user who is created again gets the rows and groups of before, after a restart as well', async () => {
     const link = await openLink(

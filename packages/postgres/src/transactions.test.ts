@@ -1,4 +1,4 @@
-import { makeUser, openDevice } from '@tidemark/testing';
+import { itLong, makeUser, openDevice } from '@tidemark/testing';
 import { type Link, openLink, useServers } from '@tidemark/testing/postgres';
 import { describe, expect, it } from 'vitest';
 
@@ -51,7 +51,7 @@ describe('transactions', () => {
     await matches(link);
   });
 
-  it('[PG-278] ten thousand children follow their parent to another group', async () => {
+  itLong('[PG-278] ten thousand children follow their parent to another group', async () => {
     const link = await openLink(
       servers(),
       [

@@ -3,6 +3,7 @@ import {
   type ApiDocument,
   conformanceCases,
   endpointsOf,
+  IS_LONG,
   type Library,
   type Outgoing,
   openLibrary,
@@ -116,9 +117,8 @@ const BACKUP_ROUTES = [
   ['DELETE', '/x'],
 ] as const;
 
-/** The store contract runs on a cluster every day. The calls above the store do not know of it; `npm run test:long` makes them there. */
-const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const ENGINES = ['embedded', 'valkey', ...(IS_LONG ? (['valkey-cluster'] as const) : [])] as const;
+/** The store contract runs on Valkey every day. The calls above the store do not know of it; `npm run test:long` makes them there. */
+const ENGINES = ['embedded', ...(IS_LONG ? (['valkey', 'valkey-cluster'] as const) : [])] as const;
 
 // Durability is tested elsewhere.
 function startServers(engine: 'valkey' | 'valkey-cluster') {

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const IS_LONG = process.env.TIDEMARK_LONG_TESTS === '1';
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (IS_LONG ? 10_000 : 750));
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (IS_LONG ? 10_000 : 400));
 const WIRES = Math.min(REQUESTS, 300);
 /** Attributes of known sources. */
 const EXTRA: Readonly<Record<string, object>> = {

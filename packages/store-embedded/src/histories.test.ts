@@ -6,7 +6,7 @@ import { openEmbeddedStore } from './open-store.ts';
 
 const PARTITION = sharedPartition('s');
 const STEPS = 40;
-const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 40 : 4;
+const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 40 : 2;
 const OBJECTS_MAX = 600;
 
 /** A record of random size in one of the given letters. */

@@ -16,6 +16,7 @@ export { movingContract } from './contracts/moving-contract.ts';
 export type { StoreCapabilities, StoreCase, StoreEngine, StoreFixture } from './contracts/store/store-case.ts';
 export { clusterContract, storeContract } from './contracts/store-contract.ts';
 export { type Page, type PageOptions, type TestBrowser, useBrowser } from './kit/browser.ts';
+export { itLong } from './kit/it-long.ts';
 export { newTypescriptApp, type TypescriptApp } from './kit/typescript-app.ts';
 export * from './kit.ts';
 export { backendDescription } from './openapi/backend-description.ts';

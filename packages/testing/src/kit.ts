@@ -43,6 +43,7 @@ export { EventReader, type ReadEvent } from './kit/event-reader.ts';
 export { type FakeS3, type S3Fault, startFakeS3 } from './kit/fake-s3.ts';
 export { findProgram } from './kit/find-program.ts';
 export { launchKillableFirefox } from './kit/firefox.ts';
+export { IS_LONG } from './kit/is-long.ts';
 export type { KillableBrowser, Tab } from './kit/killable-browser.ts';
 export { type MemoryFileBytes, memoryFileBytes } from './kit/memory-file-bytes.ts';
 export { newTidemark, type TestTidemark } from './kit/new-tidemark.ts';

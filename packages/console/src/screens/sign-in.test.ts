@@ -1,4 +1,4 @@
-import { OIDC_ADMIN, OIDC_CLIENT, openOidcServer, useBrowser } from '@tidemark/testing';
+import { itLong, OIDC_ADMIN, OIDC_CLIENT, openOidcServer, useBrowser } from '@tidemark/testing';
 import { startTestServer } from '@tidemark/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -38,9 +38,12 @@ describe('with an identity provider', () => {
     expect(new URL(page.url()).search).toBe('');
   });
 
-  it('[CONSOLE-1] the console says why the identity provider signs somebody in who is not an administrator', async () => {
-    const page = await signIn(browser, 'sven');
-    await page.getByRole('alert').getByText('has no role of this server').waitFor();
-    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
-  });
+  itLong(
+    '[CONSOLE-1] the console says why the identity provider signs somebody in who is not an administrator',
+    async () => {
+      const page = await signIn(browser, 'sven');
+      await page.getByRole('alert').getByText('has no role of this server').waitFor();
+      await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
+    },
+  );
 });

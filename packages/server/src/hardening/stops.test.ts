@@ -8,7 +8,7 @@ import { ADMIN_PASSWORD, logIn } from '@tidemark/testing/server';
 import { afterAll, expect, it } from 'vitest';
 
 /** Each round starts a server. More rounds by hand: `STOP_ROUNDS=20 npm test -- stops.test.ts`. */
-const ROUNDS = Number(process.env.STOP_ROUNDS ?? (process.env.TIDEMARK_LONG_TESTS === '1' ? 20 : 2));
+const ROUNDS = Number(process.env.STOP_ROUNDS ?? (process.env.TIDEMARK_LONG_TESTS === '1' ? 20 : 1));
 const SEED = Number(process.env.STOP_SEED ?? 1);
 const WORKERS = 8;
 /** Answers before the server is stopped: enough to be under load, few enough for many rounds. */

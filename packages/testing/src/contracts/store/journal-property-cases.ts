@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Rng, seededRandom } from '@tidemark/client-testing';
 import type { JournalRange, JournalSlice, Store } from '@tidemark/core';
+import { IS_LONG } from '../../kit/is-long.ts';
 import type { PartitionModel } from './partition-model.ts';
 import { randomHistory } from './random-history.ts';
 import { assertSlice, ORDERS, trimFully, WHOLE } from './store-assertions.ts';
@@ -11,11 +12,11 @@ export const journalPropertyCases: readonly StoreCase[] = [
   storeCase('[STORE-22] random ranges of a random journal equal those of the model', async ({ store }) => {
     const model = await randomHistory(store, { seed: 22, commits: 120, ids: 40 });
     const rng = new Rng(seededRandom(2_222));
-    for (let round = 0; round < 300; round++) await assertSlice(store, model, randomRange(rng, model.head));
+    for (let round = 0; round < RANGES; round++) await assertSlice(store, model, randomRange(rng, model.head));
     const upTo = Math.floor(model.head * 0.8);
     await trimFully(store, ORDERS, upTo);
     model.trim(upTo);
-    for (let round = 0; round < 200; round++) await assertSlice(store, model, randomRange(rng, model.head));
+    for (let round = 0; round < RANGES; round++) await assertSlice(store, model, randomRange(rng, model.head));
   }),
   storeCase(
     '[STORE-74] joined records of all sizes equal the single records, however they were changed',
@@ -25,7 +26,7 @@ export const journalPropertyCases: readonly StoreCase[] = [
         for (let round = 0; round < 4; round++) await assertSlice(store, model, largeRange(rng, model.head));
         await assertObjects(store, model, rng);
       };
-      const history = { seed: 74, commits: 50, ids: MANY_IDS, changesMax: 60, texts: SIZES, check };
+      const history = { seed: 74, commits: IS_LONG ? 50 : 20, ids: MANY_IDS, changesMax: 60, texts: SIZES, check };
       await randomHistory(store, history);
     },
   ),
@@ -47,6 +48,8 @@ export const journalPropertyCases: readonly StoreCase[] = [
   }),
 ];
 
+/** How many random ranges are read, of a journal before it is trimmed, and after it. */
+const RANGES = IS_LONG ? 300 : 75;
 const MANY_IDS = 150;
 const SIZES = [
   '',
