@@ -10,7 +10,7 @@ import { openHealingSqliteStore } from './open-healing-store.ts';
 import type { SqliteDamage } from './replace-database.ts';
 import type { SqliteDriver } from './sqlite-driver.ts';
 
-const SEEDS = Number(process.env.TIDEMARK_LONG_TESTS === '1' ? 100 : 4);
+const SEEDS = Number(process.env.TIDEMARK_LONG_TESTS === '1' ? 100 : 2);
 const OBJECTS = 300;
 const CHANGES = 60;
 

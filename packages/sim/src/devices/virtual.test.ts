@@ -1,3 +1,4 @@
+import { IS_LONG } from '@tidemark/testing/kit';
 import { describe, expect, it } from 'vitest';
 import { runCampaign, seedsFrom } from '../runner/simulation.ts';
 import { drawHistory } from './draw-history.ts';
@@ -5,7 +6,7 @@ import { PLANTED_BUGS } from './planted-bugs.ts';
 import { deviceSimulation, runHistory } from './run-history.ts';
 import { VirtualEnvironment } from './virtual-environment.ts';
 
-const HISTORIES = 6;
+const HISTORIES = IS_LONG ? 6 : 3;
 const HISTORIES_TO_FIND_A_BUG = 10;
 const STEPS_MAX = 60;
 

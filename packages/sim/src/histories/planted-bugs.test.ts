@@ -12,7 +12,7 @@ describe('bugs planted in the server', () => {
   it('[SIM-90] a kept history that does not show its planted bug fails', async () => {
     const [search] = plantedSearches('histories');
     if (search === undefined) throw new Error('no bug is planted');
-    const blind = { ...search, historiesMax: 1, show: async () => null };
+    const blind = { ...search, historiesMax: 1, show: async () => null, runWithBug: async () => null };
     await expect(findPlanted(blind)).rejects.toThrow(/show.* that a receipt counts a token presented before/);
   });
 

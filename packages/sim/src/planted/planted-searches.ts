@@ -38,6 +38,8 @@ export interface PlantedSearch {
   readonly historiesMax: number;
   /** Runs the history of a seed. Returns the failure if it shows the bug: it passes without it; null: it does not. */
   readonly show: (seed: number) => Promise<SimulationFailure | null>;
+  /** Runs the history of a seed with the bug alone. Returns its failure; null: it passes. */
+  readonly runWithBug: (seed: number) => Promise<SimulationFailure | null>;
 }
 
 interface NamedBug {
@@ -55,7 +57,11 @@ function searchesFor<Bug extends NamedBug, H extends History>(
   return bugs.map((bug) => {
     const { name, breaks } = bug;
     const show = (seed: number) => findPlantedBug({ ...runsOf(bug), breaks, seeds: [seed] });
-    return { simulation, historiesMax, name, breaks, show };
+    const runWithBug = (seed: number) => {
+      const { drawHistory, withBug } = runsOf(bug);
+      return withBug(drawHistory(seed));
+    };
+    return { simulation, historiesMax, name, breaks, show, runWithBug };
   });
 }
 
@@ -78,7 +84,8 @@ function searchPostgres({ name, breaks, shownBy }: (typeof POSTGRES_BUGS)[number
       withoutBug: (history: PostgresHistory) => postgres.run(history),
     });
   };
-  return { simulation: 'postgres', historiesMax: 2_000, name, breaks, show };
+  const runWithBug = (seed: number) => postgres.run(drawPostgresHistory(seed), name);
+  return { simulation: 'postgres', historiesMax: 2_000, name, breaks, show, runWithBug };
 }
 
 /** Ends the processes that searches have started. */

@@ -5,7 +5,7 @@ import { drawHistory } from './draw-history.ts';
 import { sdkSimulation } from './simulate.ts';
 
 /** `npm run test:long` runs thousands of histories where `npm test` runs dozens. */
-const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 2_000 : 8;
+const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 2_000 : 4;
 /** Ends a test that hangs. Histories take as long as the machine needs. */
 const TIMEOUT_MS = 3_600_000;
 

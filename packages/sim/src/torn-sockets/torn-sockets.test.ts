@@ -3,7 +3,7 @@ import { type ResourceUsage, usageProblems } from './resource-usage.ts';
 import { runTornSockets } from './run-torn-sockets.ts';
 
 /** Few, for every day; `npm run sim -- torn-sockets` tears thousands. */
-const TORN = 100;
+const TORN = 40;
 
 it('[CONN-2] a server whose callers hang up at any moment uses no more resources afterwards than before', async () => {
   const { torn, problems } = await runTornSockets({ store: 'embedded', seed: 1, isEnough: (count) => count >= TORN });

@@ -4,7 +4,7 @@ import { newTidemark, openMemoryStore, Rng, seededRandom } from '@tidemark/testi
 import { describe, expect, it } from 'vitest';
 import { delayedStore } from '../faults/delayed-store.ts';
 
-const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 1_000 : 100;
+const HISTORIES = process.env.TIDEMARK_LONG_TESTS === '1' ? 1_000 : 50;
 const DEVICES = 3;
 const OBJECTS = ['a', 'b', 'c'];
 

@@ -9,7 +9,8 @@ import { type RoundReport, replayCommand, runCrashes } from './run-crashes.ts';
 
 /** Few, for every day; `npm run sim -- crash` kills more. */
 const ROUNDS = 3;
-const SEED = 1;
+/** Its kills usually hit both kinds of writes in the first run: those that are applied, and those that are not. */
+const SEED = 5;
 /** On a slow machine all kills of one run may find their writes applied; then there is another run. */
 const RUNS_MAX = 10;
 
