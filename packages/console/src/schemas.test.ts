@@ -63,6 +63,20 @@ describe('in a browser', () => {
     await page.getByText(/^1 object did not fit/).waitFor();
   });
 
+  it('[CONSOLE-170] commands on the screen of a source can be run as they are: names are quoted, and the example of a push fits the schema', async () => {
+    await calls.sources.declare({ name: "the crew's task", partition_type: 'app' });
+    const page = await openConsole(`sources/${encodeURIComponent("the crew's task")}`);
+    const infer = `tidemark --url ${server.url} schema infer 'the crew'\\''s task' > schema.json`;
+    await page.getByText(infer, { exact: true }).waitFor(PATIENCE);
+    const schema = {
+      properties: { state: { enum: ['open'] }, title: { type: 'string' } },
+      required: ['state'],
+    } as const;
+    await calls.sources.setSchema("the crew's task", { schema, mode: 'enforce' });
+    await page.reload();
+    await page.getByText(/"objects":{"1":{"state":"open"}}/).waitFor(PATIENCE);
+  });
+
   it('[CONSOLE-172] a schema that breaks apps names its reasons and is saved only after a confirmation that names the number of devices', async () => {
     await startWithDevice('Task', { properties: { title: { type: 'string' } } });
     const page = await openConsole('sources/Task', { expectedErrors: REFUSED });

@@ -49,7 +49,7 @@ export function Connectors() {
             <Empty title="No database is connected" cli="tidemark connect postgres --init">
               This command reads the tables of a Postgres database and writes a mapping of tables to sources. Then name
               the database under “connectors” in the configuration of the server, or run “tidemark connect postgres” as
-              a service. The page “Connect a Postgres database” of the documentation has every step.
+              a service. The page “Connecting Postgres” of the documentation, at /docs/guides/postgres, has every step.
             </Empty>
           ) : (
             <DataTable label="Connectors" rows={connectors} keyOf={({ name }) => name} columns={COLUMNS} />

@@ -2,7 +2,8 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SchemaDiff, SchemaView, Source } from '@tidemark/protocol';
 import { useState } from 'react';
-import { client } from '../api/client.ts';
+import { client, SERVER_URL } from '../api/client.ts';
+import { quoted } from '../api/curl.ts';
 import { useIsAdmin } from '../api/session.ts';
 import { Empty } from '../components/command.tsx';
 import { JsonView } from '../components/json-view.tsx';
@@ -19,13 +20,18 @@ import { MODE_WORDS } from './schema-words.ts';
 
 const CONVERTING_REFRESH_MS = 2_000;
 
+/** Reads the schema of a source that has one. */
+export function schemaQuery(source: string) {
+  return { queryKey: ['sources', source, 'schema'], queryFn: () => client.sources.schema(source) };
+}
+
 /** The schema of a source: what its attributes must be, its versions, and who uses them. */
 export function SourceSchema({ source: { name, schema } }: { readonly source: Source }) {
   const isAdmin = useIsAdmin();
   if (schema !== null) return <StoredSchema source={name} />;
   return (
     <Section title="Schema" actions={isAdmin && <EditSchema source={name} view={null} />}>
-      <Empty title="No schema yet" cli={`tidemark schema infer ${name} > schema.json`}>
+      <Empty title="No schema yet" cli={`tidemark --url ${SERVER_URL} schema infer ${quoted(name)} > schema.json`}>
         A schema says what the attributes of the objects must be. Data that does not fit is counted or refused, and
         types for apps are made from it. It can be proposed from the objects that are stored.
       </Empty>
@@ -36,8 +42,7 @@ export function SourceSchema({ source: { name, schema } }: { readonly source: So
 function StoredSchema({ source }: { readonly source: string }) {
   const isAdmin = useIsAdmin();
   const query = useQuery({
-    queryKey: ['sources', source, 'schema'],
-    queryFn: () => client.sources.schema(source),
+    ...schemaQuery(source),
     refetchInterval: ({ state }) => (state.data?.converting === true ? CONVERTING_REFRESH_MS : false),
   });
   const view = query.data;

@@ -17,9 +17,10 @@ import { ownerBody, ownerFlag } from './object-owner.ts';
 import { Receipts } from './receipts.tsx';
 import { RecentPushes } from './recent-pushes.tsx';
 import { Refreshes, RefreshSource } from './refreshes.tsx';
+import { sampleAttributes } from './schema-sample.ts';
 import { changesOf, formOf, problemsOf } from './source-attributes.ts';
 import { SourceFields } from './source-form.tsx';
-import { SourceSchema } from './source-schema.tsx';
+import { SourceSchema, schemaQuery } from './source-schema.tsx';
 import { ownersOf } from './sources.tsx';
 
 export function Source() {
@@ -72,14 +73,17 @@ export function Source() {
 }
 
 /** Commands that push an object, to a sample owner where the data belongs to somebody. */
-function PushExamples({ source: { name: source, partition_type } }: { readonly source: SourceView }) {
+function PushExamples({ source: { name: source, partition_type, schema } }: { readonly source: SourceView }) {
+  const stored = useQuery({ ...schemaQuery(source), enabled: schema !== null });
   const owners = {
     app: { source, shared: true },
     user: { source, user: 'ada' },
     group: { source, group: 'north' },
   } as const;
   const owner = owners[partition_type];
-  const objects = { '1': { title: `The first ${source}` } };
+  if (stored.isLoading) return null;
+  const sample = stored.data === undefined ? { title: `The first ${source}` } : sampleAttributes(stored.data.schema);
+  const objects = { '1': sample };
   return (
     <>
       <Command label="curl" text={pushCurl(source, { ...ownerBody(owner), objects })} />
