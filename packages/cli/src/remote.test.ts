@@ -589,6 +589,18 @@ describe.concurrent('commands that speak to a server', () => {
     });
   });
 
+  it('[SCHEMA-21] `schema infer` fails and prints no schema where there are no objects', async () => {
+    const answer = { source: 'Order', schema: { properties: {} }, objects: 0, support: {} };
+    const { code, out, err } = await speak(['schema', 'infer', 'Order'], 'POST /rc/v1/sources/Order/schema/infer', {
+      body: answer,
+    });
+    expect({ code, out, err }).toEqual({
+      code: 1,
+      out: '',
+      err: 'tidemark: Order has no objects to make a schema from\n  hint: push some, name others with --samples, or write the schema by hand\n',
+    });
+  });
+
   it('[SCHEMA-21] `schema set` of a breaking schema says how to go on, as `schema diff` does', async () => {
     const call = 'PUT /rc/v1/sources/Order/schema';
     const problem = { status: 409, code: 'schema_breaking', detail: 'it breaks older apps', request_id: 'r1' };

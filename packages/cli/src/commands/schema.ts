@@ -145,9 +145,17 @@ function inferFromObjects(cli: Cli) {
     const objects = samples === undefined ? undefined : parseJson(await readJsonText(cli, samples));
     const proposal = await api.sources.inferSchema(source, given({ samples: objects as never }));
     if (print.isJson) return print.json(proposal);
+    if (proposal.objects === 0) throw nothingToInferFrom(samples ?? source);
     print.json(proposal.schema);
     cli.terminal.say(`Made from ${proposal.objects} objects.`);
     for (const [at, count] of Object.entries(proposal.support)) cli.terminal.say(`${at}: ${count}`);
+  });
+}
+
+/** A schema of nothing would fit everything, and nobody wants it in a file. */
+function nothingToInferFrom(what: string): CliFailure {
+  return new CliFailure(`${what} has no objects to make a schema from`, {
+    hint: 'push some, name others with --samples, or write the schema by hand',
   });
 }
 
