@@ -266,9 +266,9 @@ function Findings({ findings }: Pick<ConnectorCheck, 'findings'>) {
               {message}
             </Text>
             {sql.map((statement) => (
-              <code key={statement} className="long">
+              <Text key={statement} component="code" size="sm" className="long">
                 {`${statement};`}
-              </code>
+              </Text>
             ))}
           </Stack>
         </Group>
