@@ -19,6 +19,7 @@ const USERS = { 'public.people': { login: 'login', attributes: { name: 'name' } 
 
 /** Each of these logins with the name and the groups of the user; null: there is no such user. */
 async function peopleOf(link: Link) {
+  link.throwFailure();
   const { client } = link;
   const bare = (text: string) => text.replace(`_${link.name}`, '');
   const entries = LOGINS.map(async (login) => {

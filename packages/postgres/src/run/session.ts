@@ -205,7 +205,7 @@ export class Session {
     await this.#tables.readCreated();
     if (runId !== this.#options.runId) return;
     this.#options.onLag(Math.max(0, this.#options.nowMs() - Number(sentAtMs)));
-    await this.#tables.beat(this.#position.stored);
+    await this.#tables.beat(this.#position.stored, this.#options.nowMs);
   }
 
   /** Applies what has arrived, then stores the position. */

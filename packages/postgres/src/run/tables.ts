@@ -13,6 +13,7 @@ import type { FillingSources } from './filling-sources.ts';
 import { MappedTables } from './mapped-tables.ts';
 import { NamedReads } from './named-reads.ts';
 import { RefusedRows } from './refused-rows.ts';
+import { SpacedWork } from './spaced-work.ts';
 import { StoredRows } from './stored-rows.ts';
 import { TableCopies } from './table-copies.ts';
 import { planOfRemoved, verifiedAgain } from './table-states.ts';
@@ -66,6 +67,7 @@ export class Tables {
   readonly #relations = new Map<string, string>();
   /** The columns and keys of the tables when the catalogue was read last; null: not known. */
   #shape: string | null = null;
+  readonly #looks = new SpacedWork();
 
   constructor(parts: TablesParts, plan: Plan, { states, pending, position }: TablesStart) {
     const { name, ports, onCopied, recentOperations } = parts;
@@ -185,9 +187,10 @@ export class Tables {
   }
 
   /** A heartbeat of this run has come. Looks for what the stream does not say, for users whom rows wait for, and for rows that were refused. */
-  async beat(heldAt: Lsn): Promise<void> {
+  async beat(heldAt: Lsn, nowMs: () => number): Promise<void> {
     this.#parts.filling.caughtUp();
-    await this.#lookAtTables();
+    // On a slow machine more heartbeats would come meanwhile than are looked at.
+    await this.#looks.run(nowMs, () => this.#lookAtTables());
     await this.#named.lookForUsers(heldAt);
     this.#refused.beat(heldAt);
   }

@@ -129,7 +129,7 @@ export class Link {
   /** Waits until all tables are copied. */
   async copied(): Promise<void> {
     const phases = async () => {
-      this.#throwFailure();
+      this.throwFailure();
       const state = await this.state().catch(() => null);
       return new Set(Object.values(state?.tables ?? {}).map(({ phase }) => phase.name));
     };
@@ -157,7 +157,7 @@ export class Link {
   }
 
   async read(partitions: Partitions): Promise<Partitions> {
-    this.#throwFailure();
+    this.throwFailure();
     const found: Record<string, Record<string, Objects>> = {};
     for (const [source, owners] of Object.entries(partitions)) {
       const type = await this.#typeOf(source);
@@ -176,7 +176,8 @@ export class Link {
     return (found?.partition_type ?? 'app') as 'app' | 'user' | 'group';
   }
 
-  #throwFailure(): void {
+  /** Throws why the connector has ended; a poll that waits for what it would have done says so then. */
+  throwFailure(): void {
     if (this.#failure !== null) throw this.#failure;
   }
 }
