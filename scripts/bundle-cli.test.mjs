@@ -51,7 +51,7 @@ it('[PACK-7] a server loads a bundle of few files, and of other packages only th
   }
   const own = loaded.filter((url) => url.includes('/packages/'));
   expect(own.length).toBeGreaterThan(1);
-  expect(own.length).toBeLessThan(60);
+  expect(own.length).toBeLessThan(70);
   expect(own.filter((url) => !url.includes('/packages/cli/bundle/'))).toEqual([]);
   const others = loaded.flatMap((url) => /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
   expect([...new Set(others)].filter((name) => !NATIVE.test(name))).toEqual([]);

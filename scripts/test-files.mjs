@@ -33,6 +33,7 @@ export const LONG_TESTS = [
   'server/src/hardening/stops.test',
   'site/site.test',
   'sqlite/src/damaged-device.test',
+  'sqlite/src/disk-includes.test',
   'store-embedded/src/histories.test',
   'store-embedded/src/jobs/jobs.test',
   'store-embedded/src/open-store.test',
