@@ -176,7 +176,7 @@ export type JsonObject = { readonly [name: string]: JsonValue };
     expect(await tidemark('--out', 'tidemark.ts')).toMatchObject({ err: 'Wrote tidemark.ts: 2 sources.\n' });
   });
 
-  it('[TYPES-26] as OpenAPI, the push routes of every source have the attributes of its objects', async () => {
+  it('[TYPES-26] the OpenAPI description has push routes of every source, with the attributes of its objects', async () => {
     schemas['price/list'] = null;
     const openapi = (...args: string[]) => tidemark('--format', 'openapi', '--out', 'openapi.json', ...args);
     await openapi();

@@ -20,7 +20,7 @@ async function conflicting(store: WatchedStore, options: TestDeviceOptions = {})
   return [server, device];
 }
 
-it('[DISK-12] of an object on the disk only the attributes in conflict are rolled back, and a merge function solves the conflict', async () => {
+it('[DISK-12] only the attributes in conflict of an object on the disk are rolled back, and a merge function solves the conflict', async () => {
   const [server, device] = await conflicting(await openWatchedStore());
   const [problem] = device.problems.list();
   expect(problem).toMatchObject({ status: 'conflict', attributes: { n: -1 }, current: { n: 50 } });

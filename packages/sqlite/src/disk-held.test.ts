@@ -5,7 +5,7 @@ import { idsOf, openOnDisk, openServer, openWatchedStore, parts } from './testin
 /** More than the SDK keeps of what nothing shows. */
 const MANY = 2_500;
 
-it('[DISK-11] of objects that were read and are not shown any more, only the last ones stay in memory', async () => {
+it('[DISK-11] only the last objects that were read stay in memory when they are not shown any more', async () => {
   const server = await openServer();
   await server.push('Part', parts(MANY), { user: 'ada' });
   const device = await openOnDisk(server, await openWatchedStore());

@@ -63,7 +63,7 @@ describe('uploads to a source with a schema', () => {
     expect(await read()).toMatchObject({ b: { name: 'B' } });
   });
 
-  it('[SCHEMA-17] while objects are converted, an upload is not judged by what the object lacks', async () => {
+  it('[SCHEMA-17] an upload is not judged by what the object lacks while objects are converted', async () => {
     const { tidemark, upload, read } = await scene('enforce');
     const schema: SourceSchema = { properties: { name: { type: 'string' }, state: {} }, required: ['name'] };
     const steps = [{ step: 'rename', attribute: 'title', to: 'name' }];
